@@ -1,0 +1,26 @@
+"""The errors that citeloom raises on purpose. Each message names the thing at fault and says what to do.
+
+Not here: errors of libraries. A module that meets one turns it into one of these, where a user could act on it.
+"""
+
+from __future__ import annotations
+
+
+class CiteloomError(Exception):
+    """Base of every error whose message is written for the user; shown without a traceback."""
+
+
+class SettingError(CiteloomError):
+    """A setting or an argument is wrong. The command ends with exit code 2."""
+
+
+class PermanentFailure(CiteloomError):
+    """A failure that running again cannot clear: a file is broken, a table is of another version."""
+
+
+class MissingInput(PermanentFailure):
+    """An upstream table, file or folder is not there."""
+
+
+class TransientFailure(CiteloomError):
+    """A failure that may pass: a server that does not answer, a rate limit. Worth a retry."""

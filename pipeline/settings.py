@@ -1,0 +1,130 @@
+"""Every setting of citeloom, once: typed, documented, read from `CITELOOM_*` and `.env`.
+
+Not here: what a setting does. A stage names the settings that matter to it, and only those make it out of date.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from pipeline.errors import SettingError
+
+PROJECT = Path(__file__).resolve().parent.parent
+SAMPLE_DUMP = PROJECT / "examples" / "dump"
+SAMPLE_SNAPSHOT = PROJECT / "examples" / "metadata.jsonl"
+
+SUBSETS = ("no_problem", "warning", "error")
+CommaSeparated = Annotated[tuple[str, ...], NoDecode]
+
+
+class Settings(BaseSettings):
+    """What a run may be told. Every field is the environment variable `CITELOOM_` + its name in capitals."""
+
+    model_config = SettingsConfigDict(env_prefix="CITELOOM_", env_file=".env", extra="ignore", frozen=True)
+
+    dump_dir: Path = Field(SAMPLE_DUMP, description="Folder of the ar5iv zips.")
+    subsets: CommaSeparated = Field(
+        SUBSETS, description="Severities of the dump to read, with commas between: no_problem, warning, error."
+    )
+    metadata_snapshot: Path | None = Field(
+        SAMPLE_SNAPSHOT, description="arXiv metadata snapshot, JSON lines, plain or .gz; empty for none."
+    )
+    data: Path | None = Field(
+        None, description="Data root: every table, the embedded index, reports and Dagster's own state."
+    )
+    categories: CommaSeparated = Field(
+        ("cs",), description="Archives (cs) or categories (cs.CL) whose papers are kept, with commas between."
+    )
+    category_match: Literal["any", "primary"] = Field(
+        "any", description="Whether any category of a paper may match, or its primary one alone."
+    )
+    arxiv_api: bool = Field(True, description="Ask the arXiv API for papers that the snapshot lacks.")
+    arxiv_api_url: str = Field(
+        "https://export.arxiv.org/api/query", description="Base URL of the arXiv API; another one only in tests."
+    )
+    arxiv_user_agent: str = Field(
+        "citeloom (set CITELOOM_ARXIV_USER_AGENT to your contact)", description="User-Agent sent to arXiv."
+    )
+    parser: Literal["fast", "reference"] = Field(
+        "fast", description="HTML parser: fast, or the arXivBot report's way (BeautifulSoup, mwparserfromhtml)."
+    )
+    embedder: Literal["minilm", "bge-m3"] = Field("minilm", description="Embedding model.")
+    embedder_path: str = Field(
+        "BAAI/bge-m3", description="BGE-M3's folder or hub name; read where CITELOOM_EMBEDDER is bge-m3."
+    )
+    embedder_device: str = Field("auto", description="auto, cpu, cuda, or a device such as cuda:1.")
+    embedder_colbert: bool = Field(False, description="Also keep BGE-M3's ColBERT vectors.")
+    qdrant_url: str | None = Field(None, description="Qdrant server; empty for Qdrant Edge in the data root.")
+    qdrant_api_key: SecretStr | None = Field(None, description="API key of the Qdrant server.")
+    qdrant_collection: str = Field("citeloom", description="Name of the collection.")
+    llm_url: str | None = Field(None, description="OpenAI-compatible endpoint (…/v1); empty for the embedded SmolLM2.")
+    llm_model: str = Field("smollm2-135m-instruct", description="Model name that the endpoint knows.")
+    llm_api_key: SecretStr | None = Field(None, description="API key of the LLM endpoint.")
+    llm_context: int = Field(8192, ge=512, description="Tokens that the model can read and write in one call.")
+    llm_concurrency: int = Field(4, ge=1, description="LLM calls in flight at once.")
+    llm_timeout: float = Field(300.0, gt=0, description="Seconds that one LLM call may take.")
+    systems: CommaSeparated = Field(
+        ("chatcite", "zero_shot"), description="Related-work systems to run, with commas between."
+    )
+    chatcite_samples: int = Field(3, ge=1, description="n_s: drafts sampled from every kept draft.")
+    chatcite_votes: int = Field(5, ge=1, description="n_v: votes of the reflective evaluator per step.")
+    chatcite_kept: int = Field(2, ge=1, description="n_c: drafts kept after every step.")
+    temperature: float = Field(0.7, ge=0, le=2, description="Sampling temperature of drafts and votes.")
+    draft_tokens: int = Field(512, ge=16, description="Longest draft, in tokens.")
+    vote_tokens: int = Field(256, ge=16, description="Longest vote, in tokens.")
+    min_references: int = Field(
+        2, ge=1, description="References resolved to papers of the corpus that make a paper a related-work task."
+    )
+    max_references: int = Field(100, ge=1, description="References of one task at most; the rest is in the ledger.")
+    max_tasks: int = Field(1000, ge=0, description="Related-work tasks of one month at most.")
+
+    @field_validator("subsets", "categories", "systems", mode="before")
+    @classmethod
+    def _split_commas(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("subsets")
+    @classmethod
+    def _known_subsets(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = sorted(set(value) - set(SUBSETS))
+        if unknown or not value:
+            raise ValueError(f"must name some of {', '.join(SUBSETS)}, not {', '.join(unknown) or 'nothing'}")
+        return value
+
+    @field_validator(
+        "metadata_snapshot", "data", "qdrant_url", "qdrant_api_key", "llm_url", "llm_api_key", mode="before"
+    )
+    @classmethod
+    def _empty_is_none(cls, value: object) -> object:
+        return None if value == "" else value
+
+    @cached_property
+    def data_root(self) -> Path:
+        """Absolute data root. The sample corpus and a real dump never share one by default."""
+        if self.data is not None:
+            return self.data.resolve()
+        return (Path("data") / ("demo" if self.dump_dir == SAMPLE_DUMP else "corpus")).resolve()
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Settings from overrides, the environment and `.env`, in this order of precedence.
+
+    Raises SettingError with one line for every setting that is wrong.
+    """
+    try:
+        return Settings(**overrides)  # type: ignore[arg-type]
+    except ValidationError as error:
+        lines = [_explain(detail["loc"], detail["msg"]) for detail in error.errors(include_input=False)]
+        raise SettingError("\n".join(lines)) from None
+
+
+def _explain(location: tuple[int | str, ...], message: str) -> str:
+    name = f"CITELOOM_{str(location[0]).upper()}" if location else "CITELOOM_*"
+    return f"{name}: {message.removeprefix('Value error, ')}"

@@ -1,0 +1,272 @@
+"""How a stage runs: one table, one month, whole or absent, and only where it is missing or out of date.
+
+A `Stage` says what a table is computed from; `run_stage` computes it. A month is up to date while the fingerprint in
+its file equals the one that its inputs, settings and code give now. Not here: which stages there are
+(`pipeline/registry.py`), and what any of them computes (the domain packages).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from pydantic import SecretStr
+
+from pipeline import __version__
+from pipeline.errors import CiteloomError, MissingInput
+from pipeline.settings import Settings
+from pipeline.tables import LEDGER, DataRoot, MonthWriter, Provenance, Row, Table, read_provenance, write_whole
+
+
+class State(StrEnum):
+    """How a month of a table stands."""
+
+    DONE = "done"
+    MISSING = "missing"
+    STALE = "stale"
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """What every stage is given: the settings, and the data root they name."""
+
+    settings: Settings
+
+    @cached_property
+    def root(self) -> DataRoot:
+        return DataRoot(self.settings.data_root)
+
+    def cache(self, name: str) -> Path:
+        """A folder for what can be made again, below the data root."""
+        folder = self.root.path / "cache" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
+Inputs = Callable[[Workspace, str], Mapping[str, str]]
+Check = Callable[[Workspace, str, Provenance], bool]
+
+
+def _nothing(workspace: Workspace, month: str) -> Mapping[str, str]:
+    return {}
+
+
+def _always(workspace: Workspace, month: str, provenance: Provenance) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One table and how a month of it comes about.
+
+    upstream: tables whose same month it reads. settings: those that change its rows. version: raised when the code
+    gives other rows. inputs: digests of whatever else it reads (zips, other months, prompts), by name.
+    still_holds: whether what it made outside its table (points in the index, a page) is still there.
+    """
+
+    table: Table
+    build: Callable[[Job], Iterable[Row]]
+    upstream: tuple[Table, ...] = ()
+    settings: tuple[str, ...] = ()
+    version: int = 1
+    inputs: Inputs = _nothing
+    still_holds: Check = _always
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+
+@dataclass(slots=True)
+class Job:
+    """One stage at work on one month: what `build` reads from, and where it reports what it leaves out."""
+
+    workspace: Workspace
+    month: str
+    stage: Stage
+    ledger: list[Row] = field(default_factory=list)
+    notes: dict[str, Any] = field(default_factory=dict)
+    """Facts of the month that depend on its inputs alone; kept in the file's metadata."""
+    measured: dict[str, Any] = field(default_factory=dict)
+    """Facts of this run alone (cache hits, bytes read); shown, never kept in the file."""
+
+    @property
+    def settings(self) -> Settings:
+        return self.workspace.settings
+
+    def rows(self, table: Table, columns: list[str] | None = None) -> list[dict[str, Any]]:
+        """All rows of an upstream table's month."""
+        return self.workspace.root.rows(table, self.month, columns)
+
+    def iterate(self, table: Table, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
+        """The rows of an upstream table's month, one by one in bounded memory."""
+        return self.workspace.root.iterate(table, self.month, columns)
+
+    def leave_out(self, subject: str, reason: str, detail: str = "") -> None:
+        """Record one thing that does not go on, with its reason."""
+        self.ledger.append({"subject": subject, "stage": self.stage.name, "reason": reason, "detail": detail})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of running a stage on a month."""
+
+    stage: str
+    month: str
+    rows: int
+    kept: bool
+    """Whether the month was up to date and left as it was."""
+    seconds: float
+    bytes: int
+    left_out: Mapping[str, int]
+    notes: Mapping[str, Any]
+    measured: Mapping[str, Any]
+
+
+def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
+    """The provenance that a run would write now, rows not yet counted. Raises MissingInput without an upstream."""
+    inputs = dict(sorted(_upstream_digests(stage, workspace, month) | stage.inputs(workspace, month).items()))
+    settings = {name: _plain(getattr(workspace.settings, name)) for name in stage.settings}
+    basis = {
+        "stage": stage.name,
+        "month": month,
+        "schema": stage.table.version,
+        "version": stage.version,
+        "settings": settings,
+        "inputs": inputs,
+    }
+    digest = hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
+    return Provenance(stage.name, month, stage.table.version, stage.version, __version__, digest, settings, inputs)
+
+
+def _upstream_digests(stage: Stage, workspace: Workspace, month: str) -> dict[str, str]:
+    digests = {}
+    for table in stage.upstream:
+        provenance = read_provenance(workspace.root.file(table, month))
+        if provenance is None:
+            raise MissingInput(
+                f"{stage.name} of {month} needs {table.name}, which is not there: "
+                f"run citeloom run --months {month} --until {stage.name}"
+            )
+        digests[table.name] = provenance.rows_sha256
+    return digests
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, SecretStr):
+        raise TypeError("a secret cannot be among the settings that a file records")
+    if isinstance(value, Path):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def state(stage: Stage, workspace: Workspace, month: str) -> State:
+    """How a month of a stage stands, with its inputs as they are now."""
+    written = read_provenance(workspace.root.file(stage.table, month))
+    if written is None:
+        return State.MISSING
+    try:
+        expected = fingerprint(stage, workspace, month)
+    except CiteloomError:
+        return State.STALE
+    if written.fingerprint != expected.fingerprint or not stage.still_holds(workspace, month, written):
+        return State.STALE
+    return State.DONE
+
+
+def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = False) -> Outcome:
+    """Compute a month of a stage where it is missing or out of date, or always with `force`.
+
+    A second run of the same month waits for the first and then finds it done. A failure is recorded for
+    `citeloom status` and raised; what was there before stays.
+    """
+    with _exclusive(stage, workspace, month):
+        started = time.perf_counter()
+        written = read_provenance(workspace.root.file(stage.table, month)) if not force else None
+        if written is not None and state(stage, workspace, month) is State.DONE:
+            return _outcome(stage, workspace, written, kept=True, started=started, measured={})
+        job = Job(workspace, month, stage)
+        try:
+            provenance = _compute(job)
+        except Exception as error:
+            record_failure(workspace, stage.name, month, error)
+            raise
+        _failure_file(workspace, stage.name, month).unlink(missing_ok=True)
+        return _outcome(stage, workspace, provenance, kept=False, started=started, measured=job.measured)
+
+
+def _compute(job: Job) -> Provenance:
+    stage, root = job.stage, job.workspace.root
+    expected = fingerprint(stage, job.workspace, job.month)
+    with MonthWriter(stage.table, root.file(stage.table, job.month)) as writer:
+        for row in stage.build(job):
+            writer.add(row)
+        # The ledger goes first: the table's file is what says that the month is done.
+        _write_ledger(job, expected)
+        return writer.commit(_complete(expected, job))
+
+
+def _write_ledger(job: Job, provenance: Provenance) -> None:
+    with MonthWriter(LEDGER, job.workspace.root.ledger_file(job.stage.name, job.month)) as writer:
+        for row in job.ledger:
+            writer.add(row)
+        writer.commit(provenance)
+
+
+def _complete(provenance: Provenance, job: Job) -> Provenance:
+    left_out = Counter(row["reason"] for row in job.ledger)
+    return replace(provenance, left_out=dict(sorted(left_out.items())), notes=job.notes)
+
+
+def _outcome(
+    stage: Stage, workspace: Workspace, written: Provenance, *, kept: bool, started: float, measured: Mapping[str, Any]
+) -> Outcome:
+    size = workspace.root.file(stage.table, written.month).stat().st_size
+    seconds = time.perf_counter() - started
+    return Outcome(
+        stage.name, written.month, written.rows, kept, seconds, size, written.left_out, written.notes, dict(measured)
+    )
+
+
+class _exclusive:  # noqa: N801 - reads as a statement: with _exclusive(...)
+    """Holds the month of a stage for this process; waits for another process that holds it."""
+
+    def __init__(self, stage: Stage, workspace: Workspace, month: str) -> None:
+        file = workspace.cache("locks") / f"{stage.name}-{month}.lock"
+        self._lock = FileLock(file, timeout=6 * 3600)
+
+    def __enter__(self) -> None:
+        try:
+            self._lock.acquire()
+        except Timeout as error:
+            raise CiteloomError(
+                f"another run has held {error.lock_file} for six hours: end it, then run again"
+            ) from error
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def record_failure(workspace: Workspace, stage: str, month: str, error: Exception) -> None:
+    """Keep the message of a failed month, for `citeloom status`, until the month succeeds."""
+    content = {"stage": stage, "month": month, "error": type(error).__name__, "message": str(error)}
+    write_whole(_failure_file(workspace, stage, month), json.dumps(content).encode())
+
+
+def read_failure(workspace: Workspace, stage: str, month: str) -> str | None:
+    """The message of the last failure of a month, or None."""
+    file = _failure_file(workspace, stage, month)
+    return json.loads(file.read_text())["message"] if file.exists() else None
+
+
+def _failure_file(workspace: Workspace, stage: str, month: str) -> Path:
+    return workspace.root.path / "failures" / f"{stage}-{month}.json"

@@ -1,0 +1,460 @@
+"""Every table's schema, once, and the reading and writing of one month of it.
+
+One table, one month, one file: `<data root>/<table>/<YYYY-MM>.parquet`, zstd. A month is written under a temporary
+name beside its own and moved into place, so it is whole or absent. The file's metadata tells what made it
+(`Provenance`). Not here: what any column is computed from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.errors import MissingInput, PermanentFailure
+
+Row = Mapping[str, Any]
+
+# 2,000 passages of 1.5 KB are 3 MB: small enough to hold, large enough that Parquet's per-group cost vanishes.
+ROWS_PER_GROUP = 2_000
+_METADATA_KEY = b"citeloom"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table's name, what one row of it is, its columns, and the version of that contract."""
+
+    name: str
+    row: str
+    schema: pa.Schema
+    version: int = 1
+
+    def describe_columns(self) -> list[tuple[str, str, str]]:
+        """(column, Arrow type, description) of every column, in order."""
+        return [(column.name, str(column.type), _description(column)) for column in self.schema]
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What made a file, kept in its metadata."""
+
+    table: str
+    month: str
+    schema_version: int
+    stage_version: int
+    code_version: str
+    fingerprint: str
+    settings: Mapping[str, Any]
+    inputs: Mapping[str, str]
+    rows: int = 0
+    rows_sha256: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _description(column: pa.Field) -> str:
+    return (column.metadata or {}).get(b"description", b"").decode()
+
+
+def _column(name: str, kind: pa.DataType, description: str) -> pa.Field:
+    return pa.field(name, kind, metadata={"description": description})
+
+
+def _schema(*columns: tuple[str, pa.DataType, str]) -> pa.Schema:
+    return pa.schema([_column(*column) for column in columns])
+
+
+TEXT, COUNT, FLAG = pa.string(), pa.int64(), pa.bool_()
+TEXTS = pa.list_(TEXT)
+
+AUTHOR = pa.struct([("name", TEXT), ("affiliations", TEXTS), ("emails", TEXTS)])
+SECTION = pa.struct([("anchor", TEXT), ("number", TEXT), ("title", TEXT), ("depth", pa.int32()), ("path", TEXTS)])
+BLOCK = pa.struct([("kind", TEXT), ("anchor", TEXT), ("section_path", TEXTS), ("text", TEXT), ("cited_keys", TEXTS)])
+BIBLIOGRAPHY_ITEM = pa.struct(
+    [
+        ("key", TEXT),
+        ("raw", TEXT),
+        ("title", TEXT),
+        ("authors", TEXTS),
+        ("year", pa.int32()),
+        ("venue", TEXT),
+        ("doi", TEXT),
+        ("arxiv_id", TEXT),
+    ]
+)
+TASK_REFERENCE = pa.struct(
+    [("number", pa.int32()), ("arxiv_id", TEXT), ("key", TEXT), ("title", TEXT), ("year", pa.int32())]
+)
+SUMMARY_SENTENCE = pa.struct([("text", TEXT), ("references", pa.list_(pa.int32()))])
+
+DUMP_MEMBERS = Table(
+    "dump_members",
+    "one HTML member of a zip",
+    _schema(
+        ("arxiv_id", TEXT, "identifier without version, old ids with their slash"),
+        ("subset", TEXT, "severity: no_problem, warning or error"),
+        ("zip", TEXT, "file name of the zip in the dump folder"),
+        ("member", TEXT, "name of the member in the zip"),
+        ("offset", COUNT, "position of the member's local header in the zip, in bytes"),
+        ("bytes", COUNT, "size of the page, in bytes"),
+        ("compressed_bytes", COUNT, "size in the zip, in bytes"),
+        ("crc32", pa.uint32(), "checksum of the page as the zip states it"),
+    ),
+)
+METADATA = Table(
+    "metadata",
+    "one paper as arXiv describes it",
+    _schema(
+        ("arxiv_id", TEXT, "identifier without version"),
+        ("version", pa.int32(), "newest version that the source knows; null where it says none"),
+        ("title", TEXT, "title, white space folded"),
+        ("authors", TEXTS, "names in order, given name first"),
+        ("abstract", TEXT, "abstract, white space folded"),
+        ("categories", TEXTS, "all categories, primary first"),
+        ("primary_category", TEXT, "primary category"),
+        ("published", TEXT, "date of the first version, YYYY-MM-DD"),
+        ("updated", TEXT, "date of the newest version, YYYY-MM-DD"),
+        ("doi", TEXT, "DOI of the published paper"),
+        ("journal_ref", TEXT, "journal reference"),
+        ("comment", TEXT, "the authors' comment"),
+        ("source", TEXT, "snapshot or api"),
+        ("fetched_at", TEXT, "when the API answered, ISO 8601 UTC; null for a snapshot"),
+        ("status", TEXT, "present, withdrawn, or absent (nobody knows the id)"),
+    ),
+)
+PAPERS = Table(
+    "papers",
+    "one parsed paper and its loss ledger",
+    _schema(
+        ("arxiv_id", TEXT, "identifier without version"),
+        ("subset", TEXT, "severity of the page's conversion"),
+        ("title", TEXT, "title, from the page or else from metadata"),
+        ("title_source", TEXT, "heading or metadata"),
+        ("authors", pa.list_(AUTHOR), "authors with affiliations and e-mails"),
+        ("abstract", TEXT, "abstract"),
+        ("abstract_source", TEXT, "page, metadata or none"),
+        ("categories", TEXTS, "all categories, primary first"),
+        ("primary_category", TEXT, "primary category"),
+        ("year", pa.int32(), "year of the identifier's month"),
+        ("sections", pa.list_(SECTION), "sections in document order"),
+        ("blocks", pa.list_(BLOCK), "text blocks in document order"),
+        ("bibliography", pa.list_(BIBLIOGRAPHY_ITEM), "bibliography items in order"),
+        ("paragraphs", COUNT, "paragraphs of running text"),
+        ("tables", COUNT, "tables"),
+        ("figures", COUNT, "figures"),
+        ("formulas", COUNT, "formulas, inline and display"),
+        ("chars_seen", COUNT, "characters of visible text on the page, a formula counted as its TeX"),
+        ("chars_kept", COUNT, "characters kept in blocks, front matter and bibliography"),
+        ("losses", pa.map_(TEXT, COUNT), "characters seen and not kept, by kind of element"),
+        ("ltx_errors", COUNT, "LaTeXML error marks on the page"),
+        ("missing_citations", COUNT, "citations whose item LaTeXML did not find"),
+        ("truncated", FLAG, "whether the page breaks off before its end"),
+        ("html_bytes", COUNT, "size of the page, in bytes"),
+        ("html_sha256", TEXT, "SHA-256 of the page"),
+    ),
+)
+PASSAGES = Table(
+    "passages",
+    "one passage",
+    _schema(
+        ("passage_id", TEXT, "UUIDv5 of arXiv id, anchor and part"),
+        ("arxiv_id", TEXT, "paper"),
+        ("ordinal", pa.int32(), "place in the paper, from 0"),
+        ("anchor", TEXT, "id of the passage's first element in the page"),
+        ("kind", TEXT, "front_matter, abstract, paragraph, list, table, caption, theorem or algorithm"),
+        ("title", TEXT, "title of the paper"),
+        ("section_path", TEXTS, "titles of the sections around it, outermost first"),
+        ("text", TEXT, "text; math as $TeX$, citations as [@key]"),
+        ("words", pa.int32(), "words of the text"),
+        ("cited_keys", TEXTS, "keys of the bibliography items it cites"),
+        ("text_sha256", TEXT, "SHA-256 of the text that is embedded"),
+    ),
+)
+REFERENCES = Table(
+    "references",
+    "one bibliography item",
+    _schema(
+        ("arxiv_id", TEXT, "citing paper"),
+        ("key", TEXT, "id of the item in the page"),
+        ("ordinal", pa.int32(), "place in the bibliography, from 0"),
+        ("raw", TEXT, "the item as printed"),
+        ("title", TEXT, "title of the cited work"),
+        ("authors", TEXTS, "authors of the cited work"),
+        ("year", pa.int32(), "year"),
+        ("venue", TEXT, "venue"),
+        ("doi", TEXT, "DOI, lower case"),
+        ("cited_arxiv_id", TEXT, "the cited paper where it is on arXiv and known"),
+        ("resolved_by", TEXT, "identifier, doi, title, or null"),
+    ),
+)
+EMBEDDINGS = Table(
+    "embeddings",
+    "one passage's vectors",
+    _schema(
+        ("passage_id", TEXT, "passage"),
+        ("arxiv_id", TEXT, "paper"),
+        ("text_sha256", TEXT, "SHA-256 of the text that was embedded"),
+        ("model", TEXT, "model that made the vectors"),
+        ("dense", pa.list_(pa.float16()), "dense vector, unit length"),
+        ("sparse_ids", pa.list_(pa.uint32()), "token ids of the sparse vector, ascending"),
+        ("sparse_weights", pa.list_(pa.float32()), "weights of these tokens"),
+        ("colbert", pa.list_(pa.list_(pa.float16())), "one vector per token; null unless asked for"),
+        ("truncated", FLAG, "whether the text was longer than the model reads"),
+    ),
+)
+INDEX_RECEIPTS = Table(
+    "index_receipts",
+    "one audited load of a month into the collection",
+    _schema(
+        ("collection", TEXT, "collection"),
+        ("engine", TEXT, "server or edge"),
+        ("model", TEXT, "model of the vectors"),
+        ("expected", COUNT, "points that the embeddings table asks for"),
+        ("present", COUNT, "of these, points found after the load"),
+        ("missing", COUNT, "of these, points not found"),
+        ("stale_removed", COUNT, "points of the month that were removed as no longer in the table"),
+        ("ids_sha256", TEXT, "SHA-256 over the sorted ids and text hashes of the month"),
+    ),
+)
+RELATED_WORK_TASKS = Table(
+    "related_work_tasks",
+    "one target with its references and its gold section",
+    _schema(
+        ("task_id", TEXT, "arXiv id of the target and anchor of the section taken out"),
+        ("arxiv_id", TEXT, "target"),
+        ("title", TEXT, "title of the target"),
+        ("description", TEXT, "text of the target without its related work"),
+        ("section_title", TEXT, "title of the section taken out"),
+        ("references", pa.list_(TASK_REFERENCE), "cited papers of the corpus, in order of first citation"),
+        ("outside", COUNT, "cited items of the section that are not in the corpus"),
+        ("gold", TEXT, "the section taken out, citations as [Reference i]"),
+    ),
+)
+KEY_ELEMENTS = Table(
+    "key_elements",
+    "seven answers for one paper of one task",
+    _schema(
+        ("task_id", TEXT, "task"),
+        ("arxiv_id", TEXT, "paper whose elements these are"),
+        ("number", pa.int32(), "0 for the target, i for Reference i"),
+        ("model", TEXT, "model that answered"),
+        ("research_questions", TEXT, "answer 1"),
+        ("methodology", TEXT, "answer 2"),
+        ("results", TEXT, "answer 3"),
+        ("conclusions", TEXT, "answer 4"),
+        ("contributions", TEXT, "answer 5"),
+        ("innovations", TEXT, "answer 6"),
+        ("limitations", TEXT, "answer 7"),
+        ("content_cut", FLAG, "whether the paper was cut to fit the model's context"),
+        ("calls", COUNT, "LLM calls that it took"),
+        ("prompt_tokens", COUNT, "tokens read"),
+        ("completion_tokens", COUNT, "tokens written"),
+    ),
+)
+SUMMARIES = Table(
+    "summaries",
+    "one system's related work for one task",
+    _schema(
+        ("task_id", TEXT, "task"),
+        ("system", TEXT, "chatcite or zero_shot"),
+        ("model", TEXT, "model that wrote"),
+        ("settings", TEXT, "settings of the system, JSON"),
+        ("text", TEXT, "the section, citations as [Reference i]"),
+        ("sentences", pa.list_(SUMMARY_SENTENCE), "sentences with the numbers of the references they cite"),
+        ("trace", TEXT, "drafts, votes and what was kept, round by round, JSON"),
+        ("calls", COUNT, "LLM calls that it took, key elements not counted"),
+        ("prompt_tokens", COUNT, "tokens read"),
+        ("completion_tokens", COUNT, "tokens written"),
+    ),
+)
+SCORES = Table(
+    "scores",
+    "one metric of one system on one task",
+    _schema(
+        ("task_id", TEXT, "task"),
+        ("system", TEXT, "system"),
+        ("metric", TEXT, "rouge1, rouge2, rougeL, g_consistency … g_citation_accuracy, g_score, g_vote"),
+        ("value", pa.float64(), "ROUGE F1 in percent; G-Score criteria 1 to 5; vote 0 or 1"),
+        ("judge", TEXT, "judging model; null for ROUGE"),
+        ("order", TEXT, "order in which the judge saw the systems; null for ROUGE"),
+        ("repeat", pa.int32(), "repeat of the judgement, from 0"),
+    ),
+)
+REPORT = Table(
+    "report",
+    "one file of the month's report",
+    _schema(
+        ("path", TEXT, "path below the data root"),
+        ("bytes", COUNT, "size"),
+        ("sha256", TEXT, "SHA-256 of the file"),
+    ),
+)
+LEDGER = Table(
+    "ledger",
+    "one thing left out",
+    _schema(
+        ("subject", TEXT, "arXiv id, passage id or file"),
+        ("stage", TEXT, "stage that left it out"),
+        ("reason", TEXT, "reason, one of a few per stage"),
+        ("detail", TEXT, "what exactly"),
+    ),
+)
+
+TABLES: Mapping[str, Table] = {
+    table.name: table
+    for table in (
+        DUMP_MEMBERS, METADATA, PAPERS, PASSAGES, REFERENCES, EMBEDDINGS, INDEX_RECEIPTS, RELATED_WORK_TASKS,
+        KEY_ELEMENTS, SUMMARIES, SCORES, REPORT, LEDGER,
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DataRoot:
+    """The folder that holds every table."""
+
+    path: Path
+
+    def file(self, table: Table, month: str) -> Path:
+        """Where a month of a table lies."""
+        return self.path / table.name / f"{month}.parquet"
+
+    def ledger_file(self, stage: str, month: str) -> Path:
+        """Where a stage's ledger of a month lies; each stage owns its own, so no two writers meet."""
+        return self.path / LEDGER.name / stage / f"{month}.parquet"
+
+    def months(self, table: Table) -> list[str]:
+        """Months of a table that are there, oldest first."""
+        return sorted(file.stem for file in (self.path / table.name).glob("*.parquet"))
+
+    def read(self, table: Table, month: str, columns: list[str] | None = None) -> pa.Table:
+        """A month of a table, or some columns of it.
+
+        Raises MissingInput where the month is absent, PermanentFailure where the file is of another schema version
+        or cannot be read.
+        """
+        file = self.file(table, month)
+        provenance = read_provenance(file)
+        if provenance is None:
+            raise MissingInput(
+                f"{table.name} of {month} is not there ({file}): run citeloom run --months {month} --until {table.name}"
+            )
+        if provenance.schema_version != table.version:
+            raise PermanentFailure(
+                f"{file} has schema version {provenance.schema_version}, this citeloom writes {table.version}: "
+                f"run citeloom run --months {month} --select {table.name} --force"
+            )
+        return pq.read_table(file, columns=columns)
+
+    def rows(self, table: Table, month: str, columns: list[str] | None = None) -> list[dict[str, Any]]:
+        """A month of a table as dictionaries. Raises as `read` does."""
+        return self.read(table, month, columns).to_pylist(maps_as_pydicts="strict")
+
+    def iterate(self, table: Table, month: str, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
+        """The rows of a month one by one, holding one row group at a time. Raises as `read` does."""
+        self.read(table, month, columns=[])
+        with pq.ParquetFile(self.file(table, month)) as parquet:
+            for batch in parquet.iter_batches(batch_size=ROWS_PER_GROUP, columns=columns):
+                yield from batch.to_pylist(maps_as_pydicts="strict")
+
+
+def read_provenance(file: Path) -> Provenance | None:
+    """What made a file; None where it does not exist. Raises PermanentFailure where it is no table of citeloom."""
+    if not file.exists():
+        return None
+    try:
+        raw = (pq.read_metadata(file).metadata or {})[_METADATA_KEY]
+    except (pa.ArrowInvalid, KeyError) as error:
+        raise PermanentFailure(
+            f"{file} is not a table that citeloom wrote ({error}): move it away and run again"
+        ) from error
+    return Provenance(**json.loads(raw))
+
+
+class MonthWriter:
+    """Writes one month of one table, whole or not at all.
+
+    A context manager: rows go in by `add`; `commit` moves the file into place; leaving without it removes what was
+    begun. Holds at most ROWS_PER_GROUP rows.
+    """
+
+    def __init__(self, table: Table, file: Path) -> None:
+        self._table, self._file = table, file
+        self._staged = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+        self._pending: list[Row] = []
+        self._digest = hashlib.sha256()
+        self.rows = 0
+
+    def __enter__(self) -> MonthWriter:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        for orphan in self._file.parent.glob(f".{self._file.name}.*.tmp"):
+            orphan.unlink(missing_ok=True)  # of a run that was killed; the caller holds the month, so nobody writes it
+        self._parquet = pq.ParquetWriter(self._staged, self._table.schema, compression="zstd")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(OSError):
+            self._parquet.close()
+        self._staged.unlink(missing_ok=True)
+
+    def add(self, row: Row) -> None:
+        """Take one row; raises KeyError for a column that the table does not have."""
+        unknown = row.keys() - set(self._table.schema.names)
+        if unknown:
+            raise KeyError(f"{self._table.name} has no column {', '.join(sorted(unknown))}")
+        self._pending.append(row)
+        if len(self._pending) >= ROWS_PER_GROUP:
+            self._flush()
+
+    def commit(self, provenance: Provenance) -> Provenance:
+        """Put the month in place with its provenance, rows and their digest filled in."""
+        self._flush()
+        complete = replace(provenance, rows=self.rows, rows_sha256=self._digest.hexdigest())
+        self._parquet.add_key_value_metadata({_METADATA_KEY: json.dumps(asdict(complete), sort_keys=True).encode()})
+        self._parquet.close()
+        move_into_place(self._staged, self._file)
+        return complete
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        batch = pa.RecordBatch.from_pylist(self._pending, schema=self._table.schema)
+        # The digest is over the rows alone, so that what is downstream stays valid where only a setting changed.
+        self._digest.update(batch.serialize())
+        self._parquet.write_batch(batch)
+        self.rows += len(self._pending)
+        self._pending = []
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write a small file, whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    staged = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    staged.write_bytes(content)
+    move_into_place(staged, file)
+
+
+def move_into_place(staged: Path, file: Path) -> None:
+    """Flush a finished file to disk and give it its name: a torn file cannot bear it."""
+    _sync(staged)
+    os.replace(staged, file)
+    _sync(file.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

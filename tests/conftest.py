@@ -1,0 +1,18 @@
+"""Fixtures that every tier shares. Not here: builders that one tier alone uses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parent.parent
+SHARED_DATA = PROJECT.parent / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real papers and metadata that lies beside a checkout where it was laid out so."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip("the real papers (../shared/data) are not on this machine")
+    return SHARED_DATA
