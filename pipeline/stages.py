@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 from pydantic import SecretStr
 
 from pipeline import __version__
-from pipeline.errors import CiteloomError, MissingInput
+from pipeline.errors import CiteloomError, MissingInput, TransientFailure
 from pipeline.settings import Settings
 from pipeline.tables import LEDGER, DataRoot, MonthWriter, Provenance, Row, Table, read_provenance, write_whole
 
@@ -134,7 +134,7 @@ class Outcome:
 
 def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
     """The provenance that a run would write now, rows not yet counted. Raises MissingInput without an upstream."""
-    inputs = dict(sorted(_upstream_digests(stage, workspace, month) | stage.inputs(workspace, month).items()))
+    inputs = {**_upstream_digests(stage, workspace, month), **stage.inputs(workspace, month)}
     settings = {name: _plain(getattr(workspace.settings, name)) for name in stage.settings}
     basis = {
         "stage": stage.name,
@@ -248,9 +248,8 @@ class _exclusive:  # noqa: N801 - reads as a statement: with _exclusive(...)
         try:
             self._lock.acquire()
         except Timeout as error:
-            raise CiteloomError(
-                f"another run has held {error.lock_file} for six hours: end it, then run again"
-            ) from error
+            message = f"another run has held {error.lock_file} for six hours: end it, then run again"
+            raise TransientFailure(message) from error
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()

@@ -62,7 +62,7 @@ class Provenance:
 
 
 def _description(column: pa.Field) -> str:
-    return (column.metadata or {}).get(b"description", b"").decode()
+    return str((column.metadata or {}).get(b"description", b"").decode())
 
 
 def _column(name: str, kind: pa.DataType, description: str) -> pa.Field:
@@ -357,7 +357,7 @@ class DataRoot:
 
     def rows(self, table: Table, month: str, columns: list[str] | None = None) -> list[dict[str, Any]]:
         """A month of a table as dictionaries. Raises as `read` does."""
-        return self.read(table, month, columns).to_pylist(maps_as_pydicts="strict")
+        return list(self.read(table, month, columns).to_pylist(maps_as_pydicts="strict"))
 
     def iterate(self, table: Table, month: str, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
         """The rows of a month one by one, holding one row group at a time. Raises as `read` does."""
