@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 _MARKER = re.compile(r"\s?\[@[^\[\]]+\]")
+_WORD = re.compile(r"\S*\w\S*")
 
 
 def embedded_text(title: str, section_path: Sequence[str], text: str) -> str:
@@ -28,5 +29,5 @@ def text_digest(text: str) -> str:
 
 
 def count_words(text: str) -> int:
-    """Words between white space, citation markers not counted."""
-    return len(without_markers(text).split())
+    """Words between white space; citation markers and lone signs, such as the bars of a table, are not counted."""
+    return len(_WORD.findall(without_markers(text)))

@@ -1,0 +1,62 @@
+"""Which papers the category rules keep."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from pipeline.metadata.categories import verdict
+from pipeline.settings import load_settings
+
+
+def keeps(categories: list[str], *, primary: str | None = None, **settings: object) -> bool:
+    return verdict(categories, categories[0] if primary is None else primary, load_settings(**settings))[0]
+
+
+def test_every_computer_science_category_is_kept(shared_data: Path) -> None:
+    with (shared_data / "metadata" / "cs_categories.tsv").open() as lines:
+        names = [row["category"] for row in csv.DictReader(lines, delimiter="\t")]
+    assert len(names) == 40
+    assert all(keeps([name]) for name in names)
+
+
+@pytest.mark.parametrize(
+    "category", ["physics.optics", "physics.comp-ph", "econ.EM", "cs-fiction.AI", "acs.CL", "CS.CL"]
+)
+def test_a_name_that_only_holds_the_letters_cs_is_not_computer_science(category: str) -> None:
+    assert verdict([category], category, load_settings()) == (False, "not_computer_science")
+
+
+def test_a_cross_list_to_computer_science_is_kept_unless_the_primary_must_match() -> None:
+    assert keeps(["stat.ML", "cs.LG"])
+    assert not keeps(["stat.ML", "cs.LG"], category_match="primary")
+    assert keeps(["cs.LG", "stat.ML"], category_match="primary")
+
+
+@pytest.mark.parametrize("alias", ["eess.SY", "math.NA", "cmp-lg"])
+def test_an_alias_of_a_computer_science_category_is_computer_science(alias: str) -> None:
+    assert keeps([alias])
+    assert keeps([alias], category_match="primary")
+
+
+@pytest.mark.parametrize(("asked", "borne"), [("math.NA", "cs.NA"), ("cs.SY", "eess.SY"), ("cs.CL", "cmp-lg")])
+def test_an_alias_answers_to_either_name(asked: str, borne: str) -> None:
+    assert keeps([borne], categories=(asked,))
+    assert keeps([asked], categories=(borne,))
+
+
+def test_a_single_category_keeps_its_own_papers_alone() -> None:
+    assert keeps(["cs.CL"], categories="cs.CL,math")
+    assert keeps(["math.AG"], categories="cs.CL,math")
+    assert not keeps(["math-ph"], categories="cs.CL,math")
+    assert verdict(["cs.LG"], "cs.LG", load_settings(categories=("cs.CL",))) == (False, "other_category")
+
+
+def test_a_paper_of_no_category_is_left_out() -> None:
+    assert not keeps([], primary="")
+
+
+def test_one_primary_category_is_enough_where_the_list_is_empty() -> None:
+    assert keeps([], primary="cs.DB")
