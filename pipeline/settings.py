@@ -61,6 +61,9 @@ class Settings(BaseSettings):
     embedder_colbert: bool = Field(False, description="Also keep BGE-M3's ColBERT vectors.")
     qdrant_url: str | None = Field(None, description="Qdrant server; empty for Qdrant Edge in the data root.")
     qdrant_api_key: SecretStr | None = Field(None, description="API key of the Qdrant server.")
+    qdrant_grpc_port: int | None = Field(
+        None, description="gRPC port of the Qdrant server; empty for 6334 where the URL's port is 6333, else HTTP."
+    )
     qdrant_collection: str = Field("citeloom", description="Name of the collection.")
     llm_url: str | None = Field(None, description="OpenAI-compatible endpoint (…/v1); empty for the embedded SmolLM2.")
     llm_model: str = Field("smollm2-135m-instruct", description="Model name that the endpoint knows.")
@@ -99,7 +102,7 @@ class Settings(BaseSettings):
         return value
 
     @field_validator(
-        "metadata_snapshot", "data", "qdrant_url", "qdrant_api_key", "llm_url", "llm_api_key", mode="before"
+        "metadata_snapshot", "data", "qdrant_url", "qdrant_api_key", "qdrant_grpc_port", "llm_url", "llm_api_key", mode="before"
     )
     @classmethod
     def _empty_is_none(cls, value: object) -> object:

@@ -21,7 +21,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 from pydantic import SecretStr
 
-from pipeline import __version__
+from pipeline import __version__, progress
 from pipeline.errors import CiteloomError, MissingInput, TransientFailure
 from pipeline.settings import Settings
 from pipeline.tables import LEDGER, DataRoot, MonthWriter, Provenance, Row, Table, read_provenance, write_whole
@@ -191,17 +191,25 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
     """
     with _exclusive(stage, workspace, month):
         started = time.perf_counter()
-        written = read_provenance(workspace.root.file(stage.table, month)) if not force else None
-        if written is not None and state(stage, workspace, month) is State.DONE:
-            return _outcome(stage, workspace, written, kept=True, started=started, measured={})
+        progress.started(stage.name, month)
         job = Job(workspace, month, stage)
         try:
-            provenance = _compute(job)
+            written = None if force else _if_done(stage, workspace, month)
+            provenance = written or _compute(job)
         except Exception as error:
             record_failure(workspace, stage.name, month, error)
+            progress.failed(stage.name, month, str(error))
             raise
         _failure_file(workspace, stage.name, month).unlink(missing_ok=True)
-        return _outcome(stage, workspace, provenance, kept=False, started=started, measured=job.measured)
+        outcome = _outcome(job, provenance, kept=written is not None, started=started)
+        progress.finished(outcome)
+        return outcome
+
+
+def _if_done(stage: Stage, workspace: Workspace, month: str) -> Provenance | None:
+    if state(stage, workspace, month) is not State.DONE:
+        return None
+    return read_provenance(workspace.root.file(stage.table, month))
 
 
 def _compute(job: Job) -> Provenance:
@@ -210,6 +218,8 @@ def _compute(job: Job) -> Provenance:
     with MonthWriter(stage.table, root.file(stage.table, job.month)) as writer:
         for row in stage.build(job):
             writer.add(row)
+            if writer.added % 100 == 0:
+                progress.advanced(stage.name, job.month, writer.added)
         # The ledger goes first: the table's file is what says that the month is done.
         _write_ledger(job, expected)
         return writer.commit(_complete(expected, job))
@@ -227,13 +237,17 @@ def _complete(provenance: Provenance, job: Job) -> Provenance:
     return replace(provenance, left_out=dict(sorted(left_out.items())), notes=job.notes)
 
 
-def _outcome(
-    stage: Stage, workspace: Workspace, written: Provenance, *, kept: bool, started: float, measured: Mapping[str, Any]
-) -> Outcome:
-    size = workspace.root.file(stage.table, written.month).stat().st_size
-    seconds = time.perf_counter() - started
+def _outcome(job: Job, written: Provenance, *, kept: bool, started: float) -> Outcome:
     return Outcome(
-        stage.name, written.month, written.rows, kept, seconds, size, written.left_out, written.notes, dict(measured)
+        stage=written.table,
+        month=written.month,
+        rows=written.rows,
+        kept=kept,
+        seconds=time.perf_counter() - started,
+        bytes=job.workspace.root.file(job.stage.table, written.month).stat().st_size,
+        left_out=written.left_out,
+        notes=written.notes,
+        measured=dict(job.measured),
     )
 
 

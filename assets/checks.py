@@ -1,0 +1,90 @@
+"""Asset checks: that what one stage hands on is what the next one holds. Not here: repair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import dagster as dg
+
+from pipeline import tables
+from pipeline.partitions import MONTHS
+from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS
+from pipeline.stages import Workspace
+from pipeline.tables import Table, read_provenance
+
+Verdict = tuple[bool, Mapping[str, Any]]
+
+
+def _check(
+    asset: str, *, blocking: bool = False
+) -> Callable[[Callable[[Workspace, str], Verdict]], dg.AssetChecksDefinition]:
+    """Make a check of a month from a function of the workspace and the month; its docstring is the description."""
+
+    def wrap(verdict: Callable[[Workspace, str], Verdict]) -> dg.AssetChecksDefinition:
+        @dg.asset_check(
+            asset=asset, name=verdict.__name__, description=verdict.__doc__, blocking=blocking, partitions_def=MONTHS
+        )
+        def check(
+            context: dg.AssetCheckExecutionContext, workspace: dg.ResourceParam[Workspace]
+        ) -> dg.AssetCheckResult:
+            month = context.partition_key
+            passed, facts = verdict(workspace, month)
+            return dg.AssetCheckResult(passed=passed, metadata={"month": month, **facts})
+
+        return check
+
+    return wrap
+
+
+def _rows(workspace: Workspace, table: Table, month: str) -> int:
+    written = read_provenance(workspace.root.file(table, month))
+    return written.rows if written else 0
+
+
+def _left_out(workspace: Workspace, table: Table, month: str) -> int:
+    written = read_provenance(workspace.root.file(table, month))
+    return sum(written.left_out.values()) if written else 0
+
+
+@_check("papers", blocking=True)
+def every_member_is_accounted_for(workspace: Workspace, month: str) -> Verdict:
+    """Every page of the dump is a paper, or in the ledger with its reason."""
+    members = _rows(workspace, tables.DUMP_MEMBERS, month)
+    kept, left_out = _rows(workspace, tables.PAPERS, month), _left_out(workspace, tables.PAPERS, month)
+    return members == kept + left_out, {"members": members, "papers": kept, "left_out": left_out}
+
+
+@_check("passages")
+def passages_are_within_bounds(workspace: Workspace, month: str) -> Verdict:
+    """No passage is over 300 words, and those under 20 are whole sections or front matter: at most one in ten."""
+    words = workspace.root.read(tables.PASSAGES, month, ["words"])["words"].to_pylist()
+    over = sum(count > MOST_WORDS for count in words)
+    under = sum(count < FEWEST_WORDS for count in words)
+    return over == 0 and under * 10 <= len(words), {"passages": len(words), "over": over, "under": under}
+
+
+@_check("passages", blocking=True)
+def every_paper_has_passages(workspace: Workspace, month: str) -> Verdict:
+    """Every paper of the month has at least one passage."""
+    papers = set(workspace.root.read(tables.PAPERS, month, ["arxiv_id"])["arxiv_id"].to_pylist())
+    found = set(workspace.root.read(tables.PASSAGES, month, ["arxiv_id"])["arxiv_id"].to_pylist())
+    return papers == found, {"papers": len(papers), "without": sorted(papers - found)}
+
+
+@_check("embeddings", blocking=True)
+def every_passage_is_embedded(workspace: Workspace, month: str) -> Verdict:
+    """The embeddings hold exactly the passages of the month, with the text they have now."""
+    columns = ["passage_id", "text_sha256"]
+    asked = {tuple(row.values()) for row in workspace.root.rows(tables.PASSAGES, month, columns)}
+    held = {tuple(row.values()) for row in workspace.root.rows(tables.EMBEDDINGS, month, columns)}
+    return asked == held, {"passages": len(asked), "missing": len(asked - held), "foreign": len(held - asked)}
+
+
+@_check("index_receipts", blocking=True)
+def index_holds_the_embeddings(workspace: Workspace, month: str) -> Verdict:
+    """The audited load found every point that the embeddings ask for."""
+    receipt = workspace.root.rows(tables.INDEX_RECEIPTS, month)[0]
+    asked = _rows(workspace, tables.EMBEDDINGS, month)
+    facts = {"embeddings": asked, "present": receipt["present"], "missing": receipt["missing"]}
+    return receipt["missing"] == 0 and receipt["present"] == asked, facts

@@ -1,0 +1,15 @@
+"""The asset `metadata`. Not here: the snapshot, the API and its pace (`pipeline.metadata`)."""
+
+from __future__ import annotations
+
+from assets.stage_asset import stage_asset
+from pipeline.metadata.stages import METADATA
+
+metadata = stage_asset(
+    METADATA,
+    group="corpus",
+    description="What arXiv says of each page's paper: from the snapshot, then from the rate-limited API for the rest.",
+    kinds=("parquet", "arxiv"),
+    pool="arxiv_api",
+    single_run=True,
+)

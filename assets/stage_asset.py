@@ -1,0 +1,136 @@
+"""How a stage becomes an asset: partitions, column schema, what is told of a run, which failures a rerun may clear.
+
+Not here: any asset; each has a module of its own.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import dagster as dg
+
+from pipeline.errors import CiteloomError, TransientFailure
+from pipeline.partitions import MONTHS
+from pipeline.stages import Outcome, Stage, Workspace, run_stage
+from pipeline.tables import Table
+
+Extras = Callable[[Workspace, str], Mapping[str, Any]]
+
+# A minute between tries: a server that restarts or a rate limit is over after a few of them.
+SECONDS_BETWEEN_RETRIES = 60
+PREVIEW_ROWS, PREVIEW_CHARS = 5, 80
+
+
+class StageConfig(dg.Config):
+    """What a run may be told of one asset."""
+
+    force: bool = False
+    """Compute the month again although it is up to date."""
+    retries: int = 3
+    """Tries after a failure that may pass, such as a server that does not answer."""
+
+
+def _no_extras(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    return {}
+
+
+def stage_asset(
+    stage: Stage,
+    *,
+    group: str,
+    description: str,
+    kinds: Iterable[str] = ("parquet",),
+    pool: str | None = None,
+    single_run: bool = False,
+    extras: Extras = _no_extras,
+) -> dg.AssetsDefinition:
+    """The asset of a stage. `extras` adds metadata of a finished month, such as a picture.
+
+    pool: limits how many runs work on it at once. single_run: a range of months is one run, for cheap stages.
+    """
+
+    @dg.asset(
+        name=stage.name,
+        deps=[table.name for table in stage.upstream],
+        partitions_def=MONTHS,
+        backfill_policy=dg.BackfillPolicy.single_run() if single_run else dg.BackfillPolicy.multi_run(1),
+        group_name=group,
+        kinds=set(kinds),
+        description=f"{description}\n\nA row is {stage.table.row}.",
+        metadata={"dagster/column_schema": column_schema(stage.table)},
+        code_version=f"{stage.table.version}.{stage.version}",
+        pool=pool,
+    )
+    def _asset(
+        context: dg.AssetExecutionContext, config: StageConfig, workspace: dg.ResourceParam[Workspace]
+    ) -> dg.MaterializeResult[None]:
+        outcomes = [_run(context, stage, workspace, month, config) for month in context.partition_keys]
+        last = outcomes[-1]
+        shown = {**_preview(stage, workspace, last.month), **extras(workspace, last.month)}
+        return dg.MaterializeResult(metadata={**_account(outcomes), **shown})
+
+    return _asset
+
+
+def column_schema(table: Table) -> dg.TableSchema:
+    """A table's columns as the UI shows them."""
+    return dg.TableSchema(
+        columns=[dg.TableColumn(name, kind, description=text) for name, kind, text in table.describe_columns()]
+    )
+
+
+def _run(
+    context: dg.AssetExecutionContext, stage: Stage, workspace: Workspace, month: str, config: StageConfig
+) -> Outcome:
+    try:
+        outcome = run_stage(stage, workspace, month, force=config.force)
+    except TransientFailure as error:
+        if context.retry_number >= config.retries:
+            raise dg.Failure(description=str(error), allow_retries=False) from error
+        context.log.warning(f"{error}\nTrying again in {SECONDS_BETWEEN_RETRIES} s.")
+        raise dg.RetryRequested(config.retries, SECONDS_BETWEEN_RETRIES) from error
+    except CiteloomError as error:
+        raise dg.Failure(description=str(error), allow_retries=False) from error
+    verb = "kept, up to date" if outcome.kept else f"made in {outcome.seconds:.1f} s"
+    context.log.info(f"{stage.name} {month}: {outcome.rows} rows, {verb}")
+    return outcome
+
+
+def _account(outcomes: list[Outcome]) -> dict[str, Any]:
+    """Numbers of a run, summed over its months, each under a name that the UI can plot over time."""
+    account: dict[str, Any] = {
+        "dagster/row_count": sum(outcome.rows for outcome in outcomes),
+        "seconds": round(sum(outcome.seconds for outcome in outcomes), 3),
+        "bytes": sum(outcome.bytes for outcome in outcomes),
+        "kept": all(outcome.kept for outcome in outcomes),
+        "left_out": 0,
+    }
+    for outcome in outcomes:
+        for reason, count in outcome.left_out.items():
+            account["left_out"] += count
+            account[f"left_out/{reason}"] = account.get(f"left_out/{reason}", 0) + count
+        for name, value in {**outcome.notes, **outcome.measured}.items():
+            account[name] = _shown(value)
+    return account
+
+
+def _shown(value: Any) -> Any:
+    return dg.MetadataValue.json(value) if isinstance(value, Mapping | list) else value
+
+
+def _preview(stage: Stage, workspace: Workspace, month: str) -> dict[str, Any]:
+    """The first rows as a Markdown table; text from papers is data, so whatever could be markup is escaped."""
+    table = workspace.root.read(stage.table, month).slice(0, PREVIEW_ROWS)
+    lines = [table.column_names, ["---"] * table.num_columns]
+    lines += [[_cell(value) for value in row.values()] for row in table.to_pylist()]
+    return {"preview": dg.MetadataValue.md("\n".join(f"| {' | '.join(line)} |" for line in lines))}
+
+
+def _cell(value: Any) -> str:
+    text = " ".join(str(value).split())
+    if len(text) > PREVIEW_CHARS:
+        text = f"{text[:PREVIEW_CHARS]}…"
+    escaped = html.escape(text)
+    return "".join(f"\\{sign}" if sign in "|[]()*_`!$<>#~" else sign for sign in escaped)

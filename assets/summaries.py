@@ -1,0 +1,14 @@
+"""The asset `summaries`. Not here: the systems (`pipeline.related_work`)."""
+
+from __future__ import annotations
+
+from assets.stage_asset import stage_asset
+from pipeline.related_work.stages import SUMMARIES
+
+summaries = stage_asset(
+    SUMMARIES,
+    group="related_work",
+    description="Related work by ChatCite (Algorithm 1) and by the baselines, with the trace of every draft and vote.",
+    kinds=("parquet", "openai"),
+    pool="llm",
+)

@@ -1,0 +1,243 @@
+"""The command `citeloom`. Each command reads its arguments, calls one function, and shows what came of it.
+
+Exit codes: 0 done, 1 a stage failed or a thing is not there, 2 a setting or an argument is wrong.
+Not here: the work itself; heavy imports stay inside the commands that need them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, ParamSpec
+
+import typer
+
+from pipeline import __version__
+from pipeline.errors import CiteloomError, SettingError
+from pipeline.settings import PROJECT, SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
+from pipeline.stages import Workspace
+
+app = typer.Typer(
+    help="Turns the ar5iv dump of arXiv into a searchable corpus of computer-science papers, and writes from it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+P = ParamSpec("P")
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+MonthsOption = Annotated[str, typer.Option(help="A month (2024-03), a range (2024-03..2024-05), or all.")]
+
+
+def main() -> None:
+    """Entry point of the command."""
+    app()
+
+
+def command(name: str) -> Callable[[Callable[P, int | None]], Callable[P, None]]:
+    """Register a command: errors meant for the user end it with their message, and what was started is ended."""
+
+    def register(function: Callable[P, int | None]) -> Callable[P, None]:
+        @app.command(name)
+        @wraps(function)
+        def run(*arguments: P.args, **options: P.kwargs) -> None:
+            raise typer.Exit(_guarded(function, *arguments, **options))
+
+        return run
+
+    return register
+
+
+def _guarded(function: Callable[P, int | None], *arguments: P.args, **options: P.kwargs) -> int:
+    from pipeline.display import print_error, print_json
+
+    try:
+        return function(*arguments, **options) or 0
+    except CiteloomError as error:
+        if options.get("as_json"):
+            print_json({"error": type(error).__name__, "message": str(error)})
+        print_error(str(error))
+        return 2 if isinstance(error, SettingError) else 1
+    except KeyboardInterrupt:
+        print_error("interrupted; what was done stays, run the same command to go on")
+        return 130
+    finally:
+        _release()
+
+
+def _release() -> None:
+    """End what the command may have started; a command that started nothing pays no import for it."""
+    if {"pipeline.index", "pipeline.llm"} & sys.modules.keys():
+        from pipeline.services import release_services
+
+        release_services()
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False) -> None:
+    if version:
+        typer.echo(f"citeloom {__version__}")
+        raise typer.Exit
+
+
+@command("run")
+def run(
+    months: MonthsOption = "all",
+    until: Annotated[str | None, typer.Option(help="Run this stage and what it needs, and stop there.")] = None,
+    select: Annotated[str | None, typer.Option(help="Run these stages alone, with commas between.")] = None,
+    force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Run what is missing or out of date, from the zips to the report."""
+    chosen = [name.strip() for name in (select or "").split(",") if name.strip()]
+    return _run(load_settings(), months, until, chosen, force=force, as_json=as_json)
+
+
+@command("demo")
+def demo(
+    force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False, as_json: AsJson = False
+) -> int:
+    """Run the sample corpus through every stage to the report."""
+    settings = load_settings(dump_dir=SAMPLE_DUMP, metadata_snapshot=SAMPLE_SNAPSHOT)
+    return _run(settings, "all", None, [], force=force, as_json=as_json)
+
+
+def _run(settings: Settings, months: str, until: str | None, select: list[str], *, force: bool, as_json: bool) -> int:
+    from pipeline import progress
+    from pipeline.display import RunProgress
+    from pipeline.registry import choose_stages
+    from pipeline.runs import known_months, run_months
+
+    _share(settings)
+    workspace, stages = Workspace(settings), choose_stages(until, select)
+    chosen = known_months(workspace, months)
+    shown = RunProgress(steps=len(chosen) * len(stages))
+    with shown, progress.listening(shown):
+        report = run_months(workspace, chosen, stages, force=force)
+    _show_run(workspace, report, as_json=as_json)
+    return 1 if report.failures else 0
+
+
+def _share(settings: Settings) -> None:
+    """Give the settings that a command fixed to the code location, which reads them from the environment."""
+    os.environ["CITELOOM_DUMP_DIR"] = str(settings.dump_dir)
+    os.environ["CITELOOM_METADATA_SNAPSHOT"] = str(settings.metadata_snapshot or "")
+    os.environ["CITELOOM_DATA"] = str(settings.data_root)
+
+
+def _show_run(workspace: Workspace, report: Any, *, as_json: bool) -> None:
+    from pipeline.display import out, print_error, print_json, run_table
+
+    page = workspace.root.path / "reports" / "index.html"
+    failures = [dict(zip(("stage", "month", "message"), failure, strict=True)) for failure in report.failures]
+    if as_json:
+        outcomes = [asdict(outcome) for outcome in report.outcomes]
+        print_json({"outcomes": outcomes, "failures": failures, "report": str(page) if page.exists() else None})
+        return
+    out.print(run_table(report.outcomes))
+    for failure in failures:
+        print_error(f"{failure['stage']} of {failure['month']}: {failure['message']}")
+    if page.exists():
+        out.print(f"Report: {page}", soft_wrap=True)
+
+
+@command("status")
+def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
+    """Show months by stages: rows, age, what is out of date or failed, what was left out."""
+    from pipeline.display import out, print_error, print_json, status_table
+    from pipeline.runs import known_months
+    from pipeline.runs import status as status_of
+
+    workspace = Workspace(load_settings())
+    rows = status_of(workspace, known_months(workspace, months))
+    if as_json:
+        print_json(rows)
+        return 0
+    out.print(status_table(rows))
+    for row in rows:
+        if row["failure"]:
+            print_error(f"{row['stage']} of {row['month']}: {row['failure']}")
+    return 0
+
+
+@command("search")
+def search(
+    words: Annotated[str, typer.Argument(help="What to look for, in words.")],
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Passages at most.")] = 10,
+    category: Annotated[str | None, typer.Option(help="Only papers of this category, such as cs.CL.")] = None,
+    first: Annotated[str | None, typer.Option("--from", help="Only papers of this month or later.")] = None,
+    last: Annotated[str | None, typer.Option("--to", help="Only papers of this month or earlier.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Find passages: dense and sparse vectors, fused."""
+    from pipeline.display import out, print_json, search_table
+    from pipeline.index.search import search as find
+    from pipeline.months import parse_month
+
+    for month in filter(None, (first, last)):
+        parse_month(month)
+    workspace = Workspace(load_settings())
+    hits = find(workspace, words, limit=limit, category=category, first_month=first, last_month=last)
+    if as_json:
+        print_json([asdict(hit) for hit in hits])
+    else:
+        out.print(search_table(hits))
+    return 0
+
+
+@command("relate")
+def relate(
+    target: Annotated[Path, typer.Option(help="Your draft, as Markdown or plain text.")],
+    reference: Annotated[list[str], typer.Option(help="arXiv id of a paper of the corpus; once for each.")],
+    output: Annotated[Path | None, typer.Option(help="Folder for related_work.md and references.bib.")] = None,
+    system: Annotated[str, typer.Option(help="Which system writes.")] = "chatcite",
+    as_json: AsJson = False,
+) -> int:
+    """Write a related-work section for your own draft and references."""
+    from pipeline.display import print_json
+    from pipeline.related_work.relate import relate as write
+
+    if not target.is_file():
+        raise SettingError(f"--target {target} is not a file: give the path of your draft")
+    draft = target.read_text(encoding="utf-8", errors="replace")
+    related = write(Workspace(load_settings()), draft, reference, system=system)
+    if output is not None:
+        _write_related(related, output)
+    if as_json:
+        print_json(asdict(related))
+    elif output is None:
+        typer.echo(f"{related.markdown}\n\n{related.bibtex}")
+    return 0
+
+
+def _write_related(related: Any, folder: Path) -> None:
+    from pipeline.tables import write_whole
+
+    for name, text in (("related_work.md", related.markdown), ("references.bib", related.bibtex)):
+        write_whole(folder / name, f"{text}\n".encode())
+        typer.echo(str(folder / name), err=True)
+
+
+@command("ui")
+def ui(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on loopback.")] = 3000, as_json: AsJson = False
+) -> int:
+    """Open the Dagster UI on loopback, on the data of the settings."""
+    from pipeline.display import err, print_json
+    from pipeline.runs import dagster_home
+
+    workspace = Workspace(load_settings())
+    _share(workspace.settings)
+    home = dagster_home(workspace)
+    url = f"http://127.0.0.1:{port}"
+    if as_json:
+        print_json({"url": url, "dagster_home": str(home)})
+    err.print(f"Dagster UI: {url} (data in {workspace.root.path}); Ctrl-C ends it", soft_wrap=True)
+    sys.stdout.flush()
+    program = [sys.executable, "-m", "dagster", "dev", "-w", str(PROJECT / "workspace.yaml")]
+    os.execv(sys.executable, [*program, "-h", "127.0.0.1", "-p", str(port)])  # noqa: S606

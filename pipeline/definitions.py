@@ -1,0 +1,73 @@
+"""The one composition root: everything that Dagster sees is wired here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import dagster as dg
+
+from assets import (
+    checks,
+    dump_members,
+    embeddings,
+    index_receipts,
+    key_elements,
+    metadata,
+    papers,
+    passages,
+    references,
+    related_work_tasks,
+    report,
+    scores,
+    summaries,
+)
+from pipeline.jobs import refresh_corpus
+from pipeline.stages import Stage
+from resources.workspace import WorkspaceResource
+from sensors.dump import dump_folder
+from sensors.refresh import newest_month
+
+ASSET_MODULES = (
+    dump_members, metadata, papers, passages, references, embeddings, index_receipts, related_work_tasks,
+    key_elements, summaries, scores, report,
+)  # fmt: skip
+
+
+def build_defs(**overrides: object) -> dg.Definitions:
+    """All definitions; `overrides` replace resources by name, for tests and for the command line."""
+    return dg.Definitions(
+        assets=dg.load_assets_from_modules(ASSET_MODULES),
+        asset_checks=dg.load_asset_checks_from_modules([checks]),
+        jobs=[refresh_corpus],
+        schedules=[newest_month],
+        sensors=[dump_folder],
+        resources={"workspace": WorkspaceResource(), **overrides},
+        executor=dg.in_process_executor,
+    )
+
+
+def run_in_process(stages: Sequence[Stage], month: str, home: Path, *, force: bool = False) -> bool:
+    """Run some stages on a month as one Dagster run in this process, recorded in the instance at `home`.
+
+    Returns whether all of it succeeded. Services that the run started stay up for the next month: the caller ends
+    them with `pipeline.services.release_services`.
+    """
+    names = [stage.name for stage in stages]
+    job = build_defs(workspace=WorkspaceResource(keep_services=True)).get_job_def(refresh_corpus.name)
+    config = {"force": force, "retries": 0}
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        result = job.execute_in_process(
+            run_config={
+                "ops": {name: {"config": config} for name in names},
+                "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+            },
+            instance=instance,
+            partition_key=month,
+            raise_on_error=False,
+            asset_selection=[dg.AssetKey(name) for name in names],
+        )
+    return result.success
+
+
+defs = build_defs()

@@ -1,0 +1,59 @@
+"""Which stages there are, in the order in which they run. Not here: what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
+from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.errors import SettingError
+from pipeline.evaluation.stages import REPORT, SCORES
+from pipeline.index.stages import INDEX_RECEIPTS
+from pipeline.metadata.stages import METADATA, REFERENCES
+from pipeline.passages.stages import PASSAGES
+from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
+from pipeline.related_work.tasks import RELATED_WORK_TASKS
+from pipeline.stages import Stage
+
+STAGES: tuple[Stage, ...] = (
+    DUMP_MEMBERS,
+    METADATA,
+    PAPERS,
+    PASSAGES,
+    REFERENCES,
+    EMBEDDINGS,
+    INDEX_RECEIPTS,
+    RELATED_WORK_TASKS,
+    KEY_ELEMENTS,
+    SUMMARIES,
+    SCORES,
+    REPORT,
+)
+
+
+def stage_named(name: str) -> Stage:
+    """The stage of that name; raises SettingError with the names there are."""
+    for stage in STAGES:
+        if stage.name == name:
+            return stage
+    raise SettingError(f"there is no stage {name!r}; the stages are {', '.join(stage.name for stage in STAGES)}")
+
+
+def upstream_of(names: Iterable[str]) -> list[Stage]:
+    """The stages of these names and all that they need, in running order."""
+    wanted: set[str] = set()
+    open_names = list(names)
+    while open_names:
+        stage = stage_named(open_names.pop())
+        if stage.name not in wanted:
+            wanted.add(stage.name)
+            open_names.extend(table.name for table in stage.upstream)
+    return [stage for stage in STAGES if stage.name in wanted]
+
+
+def choose_stages(until: str | None = None, select: Iterable[str] = ()) -> list[Stage]:
+    """The stages of `select` alone, or `until` and what it needs, or all. Raises SettingError for an unknown name."""
+    chosen = {stage_named(name).name for name in select}
+    if chosen:
+        return [stage for stage in STAGES if stage.name in chosen]
+    return upstream_of([until]) if until else list(STAGES)

@@ -1,0 +1,123 @@
+"""Which months and stages are to run, and running them. Not here: how one stage runs, and what the user is shown."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipeline import progress
+from pipeline.months import select_months
+from pipeline.registry import STAGES
+from pipeline.settings import PROJECT
+from pipeline.stages import Outcome, Stage, State, Workspace, read_failure, state
+from pipeline.tables import read_provenance
+
+
+@dataclass(slots=True)
+class RunReport:
+    """What came of a run: an outcome per stage and month, and the messages of what failed."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    failures: list[tuple[str, str, str]] = field(default_factory=list)
+    """(stage, month, message)"""
+
+    def started(self, stage: str, month: str) -> None:
+        """Nothing to note."""
+
+    def advanced(self, stage: str, month: str, rows: int) -> None:
+        """Nothing to note."""
+
+    def finished(self, outcome: Outcome) -> None:
+        """Note what came of a stage."""
+        self.outcomes.append(outcome)
+
+    def failed(self, stage: str, month: str, message: str) -> None:
+        """Note what failed, and why."""
+        self.failures.append((stage, month, message))
+
+
+def pending(stages: Sequence[Stage], workspace: Workspace, month: str, *, force: bool = False) -> list[Stage]:
+    """The stages that a month still needs: missing, out of date, or below one that is."""
+    due: list[Stage] = []
+    for stage in stages:
+        above = {table.name for table in stage.upstream} & {other.name for other in due}
+        if force or above or state(stage, workspace, month) is not State.DONE:
+            due.append(stage)
+    return due
+
+
+def run_months(
+    workspace: Workspace, months: Sequence[str], stages: Sequence[Stage], *, force: bool = False
+) -> RunReport:
+    """Run what the months need, oldest first; a month that fails leaves the others to go on."""
+    report = RunReport()
+    with progress.listening(report):
+        for month in months:
+            due = pending(stages, workspace, month, force=force)
+            for stage in stages:
+                if stage not in due:
+                    _tell_kept(workspace, stage, month)
+            if due:
+                _run_month(workspace, due, month, report, force=force)
+    return report
+
+
+def _run_month(workspace: Workspace, due: list[Stage], month: str, report: RunReport, *, force: bool) -> None:
+    from pipeline.definitions import run_in_process
+
+    failures = len(report.failures)
+    if not run_in_process(due, month, dagster_home(workspace), force=force) and len(report.failures) == failures:
+        # No stage failed, so a blocking check did; the run's page in the UI tells which.
+        report.failures.append(("checks", month, f"an asset check of {month} failed: citeloom ui shows which"))
+
+
+def _tell_kept(workspace: Workspace, stage: Stage, month: str) -> None:
+    file = workspace.root.file(stage.table, month)
+    written = read_provenance(file)
+    if written is not None:
+        size = file.stat().st_size
+        progress.finished(
+            Outcome(stage.name, month, written.rows, True, 0.0, size, written.left_out, written.notes, {})
+        )
+
+
+def dagster_home(workspace: Workspace) -> Path:
+    """The folder of Dagster's instance in the data root, holding the project's dagster.yaml; set as DAGSTER_HOME."""
+    home = workspace.root.path / "dagster"
+    home.mkdir(parents=True, exist_ok=True)
+    source, copy = PROJECT / "dagster.yaml", home / "dagster.yaml"
+    if not copy.exists() or copy.read_bytes() != source.read_bytes():
+        shutil.copyfile(source, copy)
+    os.environ["DAGSTER_HOME"] = str(home)
+    return home
+
+
+def status(workspace: Workspace, months: Sequence[str]) -> list[dict[str, Any]]:
+    """How every stage of every month stands: state, rows, seconds since it was written, ledger counts, failure."""
+    return [_status(workspace, stage, month) for month in months for stage in STAGES]
+
+
+def _status(workspace: Workspace, stage: Stage, month: str) -> dict[str, Any]:
+    file = workspace.root.file(stage.table, month)
+    written = read_provenance(file)
+    failure = read_failure(workspace, stage.name, month)
+    return {
+        "month": month,
+        "stage": stage.name,
+        "state": "failed" if failure else state(stage, workspace, month).value,
+        "rows": written.rows if written else None,
+        "written_at": file.stat().st_mtime if written else None,
+        "left_out": dict(written.left_out) if written else {},
+        "failure": failure,
+    }
+
+
+def known_months(workspace: Workspace, selection: str) -> list[str]:
+    """The months of the dump that a selection names; raises SettingError where it names none of them."""
+    from pipeline.corpus.zips import months_in_dump
+
+    return select_months(selection, months_in_dump(workspace.settings))

@@ -1,0 +1,26 @@
+"""The workspace as a Dagster resource. Not here: settings and secrets, which come from the environment alone.
+
+Nothing of a setting passes through run config: literal values there land in Dagster's run store.
+"""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from pipeline.services import release_services
+from pipeline.settings import load_settings
+from pipeline.stages import Workspace
+
+
+class WorkspaceResource(dg.ConfigurableResource[Workspace]):
+    """Gives assets a `pipeline.stages.Workspace`; ends at the run's end what the run has started."""
+
+    keep_services: bool = False
+    """Leave the embedded model's server and the embedded index open after a run, for a process that runs many."""
+
+    def create_resource(self, context: dg.InitResourceContext) -> Workspace:
+        return Workspace(load_settings())
+
+    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
+        if not self.keep_services:
+            release_services()

@@ -1,0 +1,38 @@
+"""The sensor that sees new zips and new or changed months in the dump folder. Not here: reading zips."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import dagster as dg
+
+from pipeline.corpus.stages import DUMP_MEMBERS
+from pipeline.corpus.zips import months_in_dump
+from pipeline.errors import CiteloomError
+from pipeline.jobs import refresh_corpus
+from pipeline.stages import Workspace, fingerprint
+
+
+def changed_months(workspace: Workspace, seen: Mapping[str, str]) -> dict[str, str]:
+    """Months of the dump whose pages differ from those `seen`, each with the fingerprint of its pages now."""
+    now = {
+        month: fingerprint(DUMP_MEMBERS, workspace, month).fingerprint for month in months_in_dump(workspace.settings)
+    }
+    return {month: mark for month, mark in now.items() if seen.get(month) != mark}
+
+
+@dg.sensor(job=refresh_corpus, minimum_interval_seconds=300)
+def dump_folder(
+    context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]
+) -> dg.SensorResult | dg.SkipReason:
+    """Starts a refresh for every month of the dump that is new or whose pages have changed."""
+    seen = json.loads(context.cursor or "{}")
+    try:
+        changed = changed_months(workspace, seen)
+    except CiteloomError as error:
+        return dg.SkipReason(str(error))
+    if not changed:
+        return dg.SkipReason(f"all {len(seen)} months of the dump are as they were")
+    requests = [dg.RunRequest(run_key=f"{month}-{mark[:12]}", partition_key=month) for month, mark in changed.items()]
+    return dg.SensorResult(run_requests=requests, cursor=json.dumps({**seen, **changed}, sort_keys=True))
