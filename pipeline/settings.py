@@ -102,7 +102,14 @@ class Settings(BaseSettings):
         return value
 
     @field_validator(
-        "metadata_snapshot", "data", "qdrant_url", "qdrant_api_key", "qdrant_grpc_port", "llm_url", "llm_api_key", mode="before"
+        "metadata_snapshot",
+        "data",
+        "qdrant_url",
+        "qdrant_api_key",
+        "qdrant_grpc_port",
+        "llm_url",
+        "llm_api_key",
+        mode="before",
     )
     @classmethod
     def _empty_is_none(cls, value: object) -> object:

@@ -373,7 +373,8 @@ def read_provenance(file: Path) -> Provenance | None:
         return None
     try:
         raw = (pq.read_metadata(file).metadata or {})[_METADATA_KEY]
-    except (pa.ArrowInvalid, KeyError) as error:
+        return Provenance(**json.loads(raw))
+    except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
         raise PermanentFailure(
             f"{file} is not a table that citeloom wrote ({error}): move it away and run again"
         ) from error

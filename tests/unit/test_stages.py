@@ -1,0 +1,180 @@
+"""How a stage runs: once, again, after a change, after a failure, and beside another run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipeline import progress
+from pipeline.errors import MissingInput, PermanentFailure
+from pipeline.settings import Settings, load_settings
+from pipeline.stages import Job, Outcome, Stage, State, Workspace, read_failure, run_stage, state
+from pipeline.tables import DUMP_MEMBERS, LEDGER, REPORT, Row, Table
+
+MONTH = "2024-03"
+
+
+class Counting:
+    """A stage's build that counts its calls."""
+
+    def __init__(self, *rows: Row, left_out: Iterable[str] = (), error: Exception | None = None) -> None:
+        self.rows, self.left_out, self.error, self.calls = rows, left_out, error, 0
+
+    def __call__(self, job: Job) -> Iterable[Row]:
+        self.calls += 1
+        for subject in self.left_out:
+            job.leave_out(subject, "withdrawn")
+        yield from self.rows
+        if self.error:
+            raise self.error
+
+
+def member(identifier: str) -> Row:
+    return {"arxiv_id": identifier, "subset": "error"}
+
+
+def make(build: Counting, table: Table = DUMP_MEMBERS, **changes: object) -> Stage:
+    return replace(Stage(table=table, build=build), **changes)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(load_settings(data=tmp_path))
+
+
+def changed(workspace: Workspace, **settings: object) -> Workspace:
+    return Workspace(Settings(data=workspace.settings.data, **settings))
+
+
+def test_a_second_run_computes_nothing(workspace: Workspace) -> None:
+    build = Counting(member("2403.1"))
+    first, second = (run_stage(make(build), workspace, MONTH) for _ in range(2))
+    assert (first.kept, second.kept, build.calls) == (False, True, 1)
+    assert (second.rows, state(make(build), workspace, MONTH)) == (1, State.DONE)
+
+
+def test_force_computes_again_and_gives_the_same_bytes(workspace: Workspace) -> None:
+    build = Counting(member("2403.1"))
+    run_stage(make(build), workspace, MONTH)
+    before = workspace.root.file(DUMP_MEMBERS, MONTH).read_bytes()
+    assert not run_stage(make(build), workspace, MONTH, force=True).kept
+    assert workspace.root.file(DUMP_MEMBERS, MONTH).read_bytes() == before
+
+
+def test_only_a_setting_that_matters_makes_a_month_stale(workspace: Workspace) -> None:
+    stage = make(Counting(member("2403.1")), settings=("min_references",))
+    run_stage(stage, workspace, MONTH)
+    assert state(stage, changed(workspace, temperature=0.1), MONTH) is State.DONE
+    assert state(stage, changed(workspace, min_references=9), MONTH) is State.STALE
+
+
+def test_new_code_makes_a_month_stale(workspace: Workspace) -> None:
+    stage = make(Counting(member("2403.1")))
+    run_stage(stage, workspace, MONTH)
+    assert state(replace(stage, version=2), workspace, MONTH) is State.STALE
+
+
+def test_another_input_makes_a_month_stale(workspace: Workspace) -> None:
+    seen = {"zip": "1"}
+
+    def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
+        return seen
+
+    stage = make(Counting(member("2403.1")), inputs=inputs)
+    run_stage(stage, workspace, MONTH)
+    seen["zip"] = "2"
+    assert state(stage, workspace, MONTH) is State.STALE
+
+
+def test_upstream_rows_make_a_month_stale_and_upstream_settings_do_not(workspace: Workspace) -> None:
+    below = make(Counting(), table=REPORT, upstream=(DUMP_MEMBERS,))
+    run_stage(make(Counting(member("2403.1"))), workspace, MONTH)
+    run_stage(below, workspace, MONTH)
+    run_stage(make(Counting(member("2403.1")), version=2), workspace, MONTH)
+    assert state(below, workspace, MONTH) is State.DONE
+    run_stage(make(Counting(member("2403.2")), version=3), workspace, MONTH)
+    assert state(below, workspace, MONTH) is State.STALE
+
+
+def test_what_no_longer_holds_outside_makes_a_month_stale(workspace: Workspace) -> None:
+    stage = make(Counting(member("2403.1")))
+    run_stage(stage, workspace, MONTH)
+    assert state(replace(stage, still_holds=lambda *_: False), workspace, MONTH) is State.STALE
+
+
+def test_a_missing_upstream_is_named(workspace: Workspace) -> None:
+    with pytest.raises(MissingInput, match="needs dump_members"):
+        run_stage(make(Counting(), table=REPORT, upstream=(DUMP_MEMBERS,)), workspace, MONTH)
+
+
+def test_what_is_left_out_is_in_the_ledger_and_counted(workspace: Workspace) -> None:
+    outcome = run_stage(make(Counting(member("2403.1"), left_out=["2403.2", "2403.3"])), workspace, MONTH)
+    assert outcome.left_out == {"withdrawn": 2}
+    from pyarrow import parquet
+
+    rows = parquet.read_table(workspace.root.ledger_file("dump_members", MONTH)).to_pylist()
+    assert [row["subject"] for row in rows] == ["2403.2", "2403.3"]
+    assert set(rows[0]) == set(LEDGER.schema.names)
+
+
+def test_a_failure_is_kept_until_the_month_succeeds_and_leaves_what_was_there(workspace: Workspace) -> None:
+    good = make(Counting(member("2403.1")))
+    run_stage(good, workspace, MONTH)
+    bad = make(Counting(member("2403.2"), error=PermanentFailure("the zip broke")), version=2)
+    with pytest.raises(PermanentFailure):
+        run_stage(bad, workspace, MONTH)
+    assert read_failure(workspace, "dump_members", MONTH) == "the zip broke"
+    assert workspace.root.rows(DUMP_MEMBERS, MONTH)[0]["arxiv_id"] == "2403.1"
+    run_stage(good, workspace, MONTH)
+    assert read_failure(workspace, "dump_members", MONTH) is None
+
+
+def test_listeners_hear_what_happens(workspace: Workspace) -> None:
+    heard: list[str] = []
+
+    class Listener:
+        def started(self, stage: str, month: str) -> None:
+            heard.append("started")
+
+        def advanced(self, stage: str, month: str, rows: int) -> None:
+            heard.append("advanced")
+
+        def finished(self, outcome: Outcome) -> None:
+            heard.append(f"finished {outcome.rows}")
+
+        def failed(self, stage: str, month: str, message: str) -> None:
+            heard.append(f"failed {message}")
+
+    with progress.listening(Listener()):
+        run_stage(make(Counting(*[member(str(n)) for n in range(100)])), workspace, MONTH)
+        with pytest.raises(PermanentFailure):
+            run_stage(make(Counting(error=PermanentFailure("no")), version=2), workspace, MONTH)
+    run_stage(make(Counting()), workspace, MONTH)
+    assert heard == ["started", "advanced", "finished 100", "started", "failed no"]
+
+
+def test_two_runs_of_one_month_at_once_compute_it_once(workspace: Workspace) -> None:
+    program = textwrap.dedent(
+        """
+        import sys, time
+        from pipeline.settings import load_settings
+        from pipeline.stages import Stage, Workspace, run_stage
+        from pipeline.tables import DUMP_MEMBERS
+
+        def build(job):
+            time.sleep(0.5)
+            yield {"arxiv_id": "2403.1"}
+
+        outcome = run_stage(Stage(DUMP_MEMBERS, build), Workspace(load_settings(data=sys.argv[1])), "2024-03")
+        print(outcome.kept)
+        """
+    )
+    command = [sys.executable, "-c", program, str(workspace.root.path)]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert sorted(run.communicate(timeout=60)[0].strip() for run in runs) == ["False", "True"]

@@ -1,0 +1,103 @@
+"""Tables: whole or absent, with what made them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline.errors import MissingInput, PermanentFailure
+from pipeline.tables import LEDGER, ROWS_PER_GROUP, TABLES, DataRoot, MonthWriter, Provenance, Table, read_provenance
+
+PROVENANCE = Provenance("ledger", "2024-03", 1, 1, "0", "f", {"a": 1}, {"b": "c"})
+
+
+def entry(number: int) -> dict[str, str]:
+    return {"subject": str(number), "stage": "papers", "reason": "withdrawn", "detail": ""}
+
+
+def write(root: DataRoot, count: int, provenance: Provenance = PROVENANCE, table: Table = LEDGER) -> Provenance:
+    with MonthWriter(table, root.file(table, "2024-03")) as writer:
+        for number in range(count):
+            writer.add(entry(number))
+        return writer.commit(provenance)
+
+
+@pytest.mark.parametrize("count", [0, 1, ROWS_PER_GROUP, ROWS_PER_GROUP + 1])
+def test_what_is_written_is_read(tmp_path: Path, count: int) -> None:
+    root = DataRoot(tmp_path)
+    written = write(root, count)
+    assert [row["subject"] for row in root.iterate(LEDGER, "2024-03")] == [str(number) for number in range(count)]
+    assert root.rows(LEDGER, "2024-03") == [entry(number) for number in range(count)]
+    assert written.rows == count
+    assert read_provenance(root.file(LEDGER, "2024-03")) == written
+
+
+def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write(DataRoot(tmp_path / name), 3000)
+    one, two = (DataRoot(tmp_path / name).file(LEDGER, "2024-03").read_bytes() for name in ("one", "two"))
+    assert one == two
+
+
+def test_the_digest_is_of_the_rows_alone(tmp_path: Path) -> None:
+    one = write(DataRoot(tmp_path / "one"), 5)
+    other = write(DataRoot(tmp_path / "two"), 5, Provenance("ledger", "2024-03", 1, 2, "9", "g", {}, {}))
+    assert one.rows_sha256 == other.rows_sha256
+    assert write(DataRoot(tmp_path / "three"), 6).rows_sha256 != one.rows_sha256
+
+
+def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    root = DataRoot(tmp_path)
+    write(root, 2)
+    with pytest.raises(KeyError), MonthWriter(LEDGER, root.file(LEDGER, "2024-03")) as writer:
+        writer.add({"colour": "blue"})
+    assert len(root.rows(LEDGER, "2024-03")) == 2
+    assert [file.name for file in root.file(LEDGER, "2024-03").parent.iterdir()] == ["2024-03.parquet"]
+
+
+def test_what_a_killed_writer_left_is_swept(tmp_path: Path) -> None:
+    orphan = DataRoot(tmp_path).file(LEDGER, "2024-03").with_name(".2024-03.parquet.999.tmp")
+    orphan.parent.mkdir(parents=True)
+    orphan.write_bytes(b"half")
+    write(DataRoot(tmp_path), 1)
+    assert not orphan.exists()
+
+
+def test_an_absent_month_names_the_command_that_makes_it(tmp_path: Path) -> None:
+    with pytest.raises(MissingInput, match="citeloom run --months 2024-03 --until ledger"):
+        DataRoot(tmp_path).read(LEDGER, "2024-03")
+
+
+def test_another_schema_version_is_refused(tmp_path: Path) -> None:
+    write(DataRoot(tmp_path), 1, Provenance("ledger", "2024-03", 7, 1, "0", "f", {}, {}))
+    with pytest.raises(PermanentFailure, match="schema version 7"):
+        DataRoot(tmp_path).read(LEDGER, "2024-03")
+
+
+@pytest.mark.parametrize("content", [b"", b"not parquet", b"PAR1" + b"\0" * 60 + b"PAR1"])
+def test_a_file_that_is_no_table_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+    file = DataRoot(tmp_path).file(LEDGER, "2024-03")
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content)
+    with pytest.raises(PermanentFailure, match=r"2024-03\.parquet"):
+        DataRoot(tmp_path).read(LEDGER, "2024-03")
+
+
+def test_a_foreign_parquet_file_is_refused(tmp_path: Path) -> None:
+    file = DataRoot(tmp_path).file(LEDGER, "2024-03")
+    file.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"a": [1]}), file)
+    with pytest.raises(PermanentFailure, match="not a table that citeloom wrote"):
+        read_provenance(file)
+
+
+def test_a_column_that_the_table_lacks_is_refused(tmp_path: Path) -> None:
+    with MonthWriter(LEDGER, tmp_path / "x.parquet") as writer, pytest.raises(KeyError, match="colour"):
+        writer.add({"colour": "blue"})
+
+
+def test_every_column_of_every_table_is_described() -> None:
+    assert all(text for table in TABLES.values() for _, _, text in table.describe_columns())
