@@ -11,8 +11,8 @@ from pipeline.metadata.categories import verdict
 from pipeline.settings import load_settings
 
 
-def keeps(categories: list[str], *, primary: str | None = None, **settings: object) -> bool:
-    return verdict(categories, categories[0] if primary is None else primary, load_settings(**settings))[0]
+def keeps(borne: list[str], *, primary: str | None = None, **settings: object) -> bool:
+    return verdict(borne, borne[0] if primary is None else primary, load_settings(**settings))[0]
 
 
 def test_every_computer_science_category_is_kept(shared_data: Path) -> None:

@@ -1,0 +1,59 @@
+"""What the scripts share: interleaved timing, and the result as a table and one line of JSON. Not here: any claim."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A number that is to be at least `target`."""
+
+    claim: str
+    value: float
+    target: float
+
+    @property
+    def holds(self) -> bool:
+        return self.value >= self.target
+
+
+def interleaved(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """CPU seconds of each contender in each round; one after another, so that a slow minute hits all alike."""
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, work in contenders.items():
+            started = time.process_time()
+            work()
+            seconds[name].append(time.process_time() - started)
+    return seconds
+
+
+def median_ratio(slow: Sequence[float], fast: Sequence[float]) -> float:
+    """Median over the rounds of how many times as long the first takes."""
+    return statistics.median(a / b for a, b in zip(slow, fast, strict=True))
+
+
+def machine() -> str:
+    """The machine's class in words, without a name of its own."""
+    return f"{os.cpu_count()} cores {platform.machine()}, Python {platform.python_version()}, no GPU used"
+
+
+def report(benchmark: str, figures: Mapping[str, object], claims: Sequence[Claim]) -> None:
+    """Print the figures, and as the last line one JSON object."""
+    for name, value in figures.items():
+        sys.stdout.write(f"{name:<44} {value}\n")
+    for claim in claims:
+        sys.stdout.write(
+            f"{'holds' if claim.holds else 'FAILS':<6} {claim.claim}: {claim.value} (target {claim.target})\n"
+        )
+    stated = [{**asdict(claim), "holds": claim.holds} for claim in claims]
+    result = {"benchmark": benchmark, "machine": machine(), "figures": dict(figures), "claims": stated}
+    sys.stdout.write(json.dumps(result) + "\n")

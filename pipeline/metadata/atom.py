@@ -1,0 +1,100 @@
+"""An answer of arXiv's API, from bytes to records.
+
+`arxiv` 4.0.2 parses with `recover=True`, which reads a cut answer as a short one, so defusedxml reads it first and
+refuses what is not a whole Atom feed. Not here: how the bytes are fetched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import ParseError
+
+from pipeline.errors import CiteloomError, PermanentFailure
+from pipeline.metadata.record import Record, fold, split_version, with_status
+
+if TYPE_CHECKING:
+    from arxiv import Result
+
+_FEED = "{http://www.w3.org/2005/Atom}feed"
+_ERROR = "/api/errors#"
+_WRONG_ID = b"/api/errors#incorrect_id_format"
+_DOI_ADDRESSES = ("https://doi.org/", "http://doi.org/", "http://dx.doi.org/", "https://dx.doi.org/")
+
+
+class BrokenAnswer(CiteloomError):
+    """An answer that is no whole Atom feed; the next one may be."""
+
+
+class RefusedList(CiteloomError):
+    """An answer that says the list of identifiers is too long, or that one of them is not well formed."""
+
+    def __init__(self, message: str, *, wrong_identifier: bool) -> None:
+        super().__init__(message)
+        self.wrong_identifier = wrong_identifier
+
+
+def refused(status: int, body: bytes) -> RefusedList:
+    """The refusal that an answer of status 400 or 414, or a feed with an error entry, stands for."""
+    return RefusedList(f"status {status}", wrong_identifier=_WRONG_ID in body)
+
+
+def read_feed(body: bytes) -> dict[str, Record]:
+    """The records of an answer by identifier without version; `fetched_at` is left open.
+
+    Raises BrokenAnswer where the body is HTML, cut, or otherwise no Atom feed, RefusedList where the feed reports an
+    error, PermanentFailure where it declares a document type or entities.
+    """
+    from arxiv import _feed
+
+    _vet(body)
+    try:
+        results = _feed.parse(body).results
+    except ValueError as error:
+        raise BrokenAnswer(f"an entry of it cannot be read ({error})") from error
+    if any(_ERROR in result.entry_id for result in results):
+        raise refused(200, body)
+    records = map(_record, results)
+    return {record.arxiv_id: record for record in records}
+
+
+def _vet(body: bytes) -> None:
+    from defusedxml.common import DefusedXmlException
+    from defusedxml.ElementTree import fromstring
+
+    if body.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html")):
+        raise BrokenAnswer("it is an HTML page, not an Atom feed")
+    try:
+        root = fromstring(body, forbid_dtd=True)
+    except DefusedXmlException as error:
+        raise PermanentFailure(f"it declares a document type or entities, as arXiv never does ({error})") from error
+    except (ParseError, ValueError, LookupError) as error:
+        raise BrokenAnswer(f"it is cut off or no XML ({error})") from error
+    if root.tag != _FEED:
+        raise BrokenAnswer(f"it is no Atom feed: its root is {root.tag}")
+
+
+def _record(result: Result) -> Record:
+    arxiv_id, version = split_version(result.get_short_id())
+    others = [name for name in result.categories if name != result.primary_category]
+    record = Record(
+        arxiv_id=arxiv_id,
+        version=version,
+        title=fold(result.title),
+        authors=tuple(name for name in (fold(author.name) for author in result.authors) if name),
+        abstract=fold(result.summary),
+        categories=(*filter(None, [result.primary_category]), *others),
+        primary_category=result.primary_category or None,
+        published=result.published.date().isoformat(),
+        updated=result.updated.date().isoformat(),
+        doi=_plain_doi(fold(result.doi)),
+        journal_ref=fold(result.journal_ref),
+        comment=fold(result.comment),
+        source="api",
+    )
+    return with_status(record)
+
+
+def _plain_doi(doi: str | None) -> str | None:
+    for address in _DOI_ADDRESSES:
+        doi = doi.removeprefix(address) if doi else None
+    return doi

@@ -1,0 +1,96 @@
+"""One paper as arXiv describes it, whatever source said so. Not here: reading any source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+Status = Literal["present", "withdrawn", "absent"]
+
+_VERSION = re.compile(r"(?<=\d)v(\d+)$")
+
+_WORK = r"(?:paper|article|submission|manuscript|work|preprint|e-?print|note|letter|report|thesis)"
+_NOTICE = re.compile(
+    rf"""(?:
+        \b(?:this|the|our)\s{_WORK}\s(?:(?:has|have)\sbeen|is|was)\s(?:\w+\s)?withdrawn\b
+      | \bwithdrawn\s(?:by|at\sthe\srequest\sof)\s(?:the\s|an?\s)?(?:\w+\s)?(?:authors?|submitters?|arxiv)\b
+      | \bauthors?\s(?:have\s|has\s)?withdr[ae]wn?\sth(?:is|e)\s{_WORK}\b
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# A notice that opens the field needs no more than the word itself; one of an earlier version is no withdrawal.
+_OPENING = re.compile(rf"(?:withdrawn\b|{_WORK}\swithdrawn\b)", re.IGNORECASE)
+_EARLIER = re.compile(r"\b(?:versions?|drafts?|part|appendix) of $|\b(?:supersedes|replaces) $", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A row of the table `metadata`; the columns are described in `pipeline.tables`. None where a source is silent."""
+
+    arxiv_id: str
+    version: int | None = None
+    title: str | None = None
+    authors: tuple[str, ...] = ()
+    abstract: str | None = None
+    categories: tuple[str, ...] = ()
+    primary_category: str | None = None
+    published: str | None = None
+    updated: str | None = None
+    doi: str | None = None
+    journal_ref: str | None = None
+    comment: str | None = None
+    source: str | None = None
+    fetched_at: str | None = None
+    status: Status = "present"
+
+    def as_row(self) -> dict[str, Any]:
+        """The record as a row of the table, or as JSON."""
+        return asdict(self) | {"authors": list(self.authors), "categories": list(self.categories)}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Record:
+        """The record that `as_row` gave. Raises TypeError for a row of other columns."""
+        return cls(**{**row, "authors": tuple(row["authors"]), "categories": tuple(row["categories"])})
+
+
+def absent(arxiv_id: str, source: str | None = None, fetched_at: str | None = None) -> Record:
+    """The record of an identifier that no source knows."""
+    return Record(arxiv_id, source=source, fetched_at=fetched_at, status="absent")
+
+
+def with_status(record: Record) -> Record:
+    """The record, marked withdrawn where its comment or abstract says so."""
+    return replace(record, status="withdrawn" if is_withdrawn(record.comment, record.abstract) else "present")
+
+
+def is_withdrawn(comment: str | None, abstract: str | None) -> bool:
+    """Whether the newest version of a paper is a withdrawal.
+
+    arXiv has no field for it: authors say so in the comment, or put the notice in the place of the abstract. So a
+    comment counts that holds a notice ("This paper has been withdrawn", "withdrawn by the author", or "Withdrawn" as
+    its first word), an abstract only where a notice opens it: abstracts speak of withdrawn drugs and withdrawn bids. A
+    notice about an earlier version is none.
+    """
+    return _has_notice(comment or "") or _opens_with_notice(abstract or "")
+
+
+def _has_notice(comment: str) -> bool:
+    found = any(not _EARLIER.search(comment[: match.start()]) for match in _NOTICE.finditer(comment))
+    return found or _OPENING.match(comment) is not None
+
+
+def _opens_with_notice(abstract: str) -> bool:
+    return _NOTICE.match(abstract) is not None or _OPENING.match(abstract) is not None
+
+
+def fold(text: str | None) -> str | None:
+    """The text with runs of white space as one blank; None where nothing is left."""
+    return " ".join(text.split()) or None if text else None
+
+
+def split_version(identifier: str) -> tuple[str, int | None]:
+    """An identifier without its version, and the version: `1707.08567v2` is (`1707.08567`, 2)."""
+    found = _VERSION.search(identifier)
+    return (identifier[: found.start()], int(found[1])) if found else (identifier, None)

@@ -1,0 +1,227 @@
+"""Which paper a bibliography item is resolved to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pipeline.metadata.resolution import Catalogue, Resolution, canonical_id, split_dois, title_words
+
+NOWHERE = Resolution()
+
+
+def paper(
+    arxiv_id: str, title: str, *authors: str, published: str = "2017-06-12", doi: str | None = None
+) -> dict[str, Any]:
+    return {"arxiv_id": arxiv_id, "title": title, "authors": list(authors), "doi": doi, "published": published}
+
+
+def item(raw: str = "", **known: Any) -> dict[str, Any]:
+    nothing = {"title": None, "authors": [], "year": None, "doi": None, "arxiv_id": None}
+    return {"key": "bib.1", "raw": raw, "venue": None} | nothing | known
+
+
+def titled(title: str, year: int | None, author: str = "A. Vaswani") -> dict[str, Any]:
+    return item(f"{author} ({year}). {title}. Journal.", title=title, year=year)
+
+
+@pytest.fixture
+def catalogue() -> Catalogue:
+    papers = [
+        paper("1706.03762", "Attention Is All You Need", "Ashish Vaswani", "Noam Shazeer"),
+        paper("2105.14528", "Fast Nearest Neighbor Machine Translation", "Yuxian Meng", published="2021-05-30"),
+        paper("2105.13022", "Adaptive Nearest Neighbor Machine Translation", "Xin Zheng", published="2021-05-27"),
+        paper("0901.00001", "Location of acoustic emission sources: Part I", "T. Kosel", published="2009-01-02"),
+        paper("0901.00002", "Location of acoustic emission sources: Part II", "T. Kosel", published="2009-01-02"),
+        paper("1301.00003", r"On \'Etale Sheaves over $\mathbb{Q}$ and G\"odel's \emph{Theorems}", "Kurt M\\'uller"),
+        paper("1802.00004", "Deep Learning", published="2018-02-01"),
+        paper("1503.00005", "A Small Study of Large Things", "E. Five", doi="10.1103/PhysRevD.76.013009 10.1/other"),
+        paper("2403.00006", "Weaving citations into related work sections", published="2024-03-09"),
+    ]
+    catalogue = Catalogue()
+    catalogue.add(papers, "2024-03")
+    return catalogue
+
+
+def test_an_identifier_is_believed_even_where_no_metadata_holds_it(catalogue: Catalogue) -> None:
+    assert catalogue.resolve(item(arxiv_id="arXiv:2401.12345v3"), "1.1") == Resolution("2401.12345", "identifier")
+    assert catalogue.resolve(item(arxiv_id="math.GT/0309136"), "1.1") == Resolution("math/0309136", "identifier")
+
+
+def test_an_identifier_goes_before_doi_and_title(catalogue: Catalogue) -> None:
+    known = titled("Attention Is All You Need", 2017) | {"arxiv_id": "2401.12345", "doi": "10.1/other"}
+    assert catalogue.resolve(known, "1.1").arxiv_id == "2401.12345"
+
+
+def test_what_is_no_identifier_is_passed_over(catalogue: Catalogue) -> None:
+    known = titled("Attention Is All You Need", 2017) | {"arxiv_id": "cs.CL"}
+    assert catalogue.resolve(known, "1.1") == Resolution("1706.03762", "title")
+
+
+@pytest.mark.parametrize(
+    "doi", ["10.1103/physrevd.76.013009", "https://doi.org/10.1103/PhysRevD.76.013009", "10.1/OTHER."]
+)
+def test_a_doi_of_metadata_is_found(catalogue: Catalogue, doi: str) -> None:
+    assert catalogue.resolve(item(doi=doi), "1.1") == Resolution("1503.00005", "doi")
+
+
+def test_a_doi_that_arxiv_gave_is_an_identifier(catalogue: Catalogue) -> None:
+    assert catalogue.resolve(item(doi="10.48550/arXiv.2401.12345"), "1.1") == Resolution("2401.12345", "identifier")
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Attention is all you need",
+        "Attention is All you Need.",
+        "Attention is all you nede",
+        "Attention-is all\nyou need",
+    ],
+)
+def test_a_title_is_found_in_any_print_and_with_a_slip(catalogue: Catalogue, title: str) -> None:
+    assert catalogue.resolve(titled(title, 2017), "1.1") == Resolution("1706.03762", "title")
+
+
+def test_tex_and_accents_make_no_other_title(catalogue: Catalogue) -> None:
+    known = titled("On Étale Sheaves over $\\mathbb{Q}$ and Gödel's Theorems", 2016, "K. Müller")
+    assert catalogue.resolve(known, "1.1").arxiv_id == "1301.00003"
+
+
+def test_a_title_with_one_other_word_is_another_paper(catalogue: Catalogue) -> None:
+    found = catalogue.resolve(titled("Adaptive Nearest Neighbor Machine Translation", 2021, "X. Zheng"), "1.1")
+    assert found.arxiv_id == "2105.13022"
+    assert catalogue.resolve(titled("Robust Nearest Neighbor Machine Translation", 2021, "X. Zheng"), "1.1") == NOWHERE
+
+
+def test_parts_of_one_paper_are_kept_apart(catalogue: Catalogue) -> None:
+    for part, arxiv_id in (("I", "0901.00001"), ("II", "0901.00002")):
+        known = titled(f"Location of Acoustic Emission Sources: Part {part}", 2009, "Kosel, T.")
+        assert catalogue.resolve(known, "1.1").arxiv_id == arxiv_id
+    assert catalogue.resolve(titled("Location of Acoustic Emission Sources: Part III", 2009, "Kosel"), "1.1") == NOWHERE
+
+
+@pytest.mark.parametrize(("year", "found"), [(2017, True), (2023, True), (2011, True), (2024, False), (1999, False)])
+def test_the_year_of_an_equal_title_may_be_six_off(catalogue: Catalogue, year: int, found: bool) -> None:
+    assert (catalogue.resolve(titled("Attention Is All You Need", year), "1.1") != NOWHERE) is found
+
+
+@pytest.mark.parametrize(("year", "found"), [(2019, True), (2020, False), (None, False)])
+def test_the_year_of_a_close_title_may_be_two_off(catalogue: Catalogue, year: int | None, found: bool) -> None:
+    assert (catalogue.resolve(titled("Attention Is All You Nede", year), "1.1") != NOWHERE) is found
+
+
+def test_an_equal_title_without_a_year_is_found(catalogue: Catalogue) -> None:
+    assert catalogue.resolve(titled("Attention Is All You Need", None), "1.1").arxiv_id == "1706.03762"
+
+
+def test_an_equal_title_of_other_authors_is_another_work(catalogue: Catalogue) -> None:
+    assert catalogue.resolve(titled("Attention Is All You Need", 2017, "B. Somebody"), "1.1") == NOWHERE
+
+
+def test_a_short_title_without_an_author_to_check_proves_nothing(catalogue: Catalogue) -> None:
+    assert catalogue.resolve(titled("Deep learning", 2018, "Y. LeCun"), "1.1") == NOWHERE
+    long = titled("Weaving citations into related work sections", 2024, "Y. LeCun")
+    assert catalogue.resolve(long, "1.1").arxiv_id == "2403.00006"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "Ashish Vaswani, Noam Shazeer, et al. Attention is all you need. In NeurIPS, 2017.",
+        "Vaswani, A. (2017) “Attention is all you need”, NeurIPS",
+        "[12] N. Shazeer: Attention Is All You Need",
+    ],
+)
+def test_a_title_that_the_parser_did_not_find_is_found_in_the_item_as_printed(catalogue: Catalogue, raw: str) -> None:
+    assert catalogue.resolve(item(raw, year=2017), "1.1") == Resolution("1706.03762", "title")
+
+
+def test_a_title_that_the_parser_took_for_more_is_found_in_the_item_as_printed(catalogue: Catalogue) -> None:
+    raw = "A. Vaswani. Attention is all you need. In NeurIPS 30, 2017."
+    known = item(raw, title="Attention is all you need. In NeurIPS 30", year=2017)
+    assert catalogue.resolve(known, "1.1") == Resolution("1706.03762", "title")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "A. Vaswani. Attention is all you need for boosting. 2017.",
+        "A. Vaswani. Attention is all you need: a second look. 2017.",
+        "A. Vaswani. Why attention is all you need. 2017.",
+        "B. Other. Attention is all you need. 2017.",
+        "A. Vaswani. Need you all attention is. 2017.",
+        "",
+    ],
+)
+def test_a_title_within_a_longer_title_is_not_the_cited_work(catalogue: Catalogue, raw: str) -> None:
+    assert catalogue.resolve(item(raw, year=2017), "1.1") == NOWHERE
+
+
+def test_an_item_of_a_thousand_pages_is_no_trap(catalogue: Catalogue) -> None:
+    words = " ".join(f"word{number}" for number in range(20_000))
+    assert catalogue.resolve(item(words), "1.1") == NOWHERE
+
+
+@pytest.mark.parametrize(
+    "known",
+    [item(arxiv_id="1706.03762v2"), item(doi="10.48550/arxiv.1706.03762"), titled("Attention Is All You Need", 2017)],
+)
+def test_no_paper_cites_itself(catalogue: Catalogue, known: dict[str, Any]) -> None:
+    assert catalogue.resolve(known, "1706.03762") == NOWHERE
+
+
+def test_of_two_equal_titles_the_nearer_year_wins_then_the_smaller_identifier() -> None:
+    catalogue = Catalogue()
+    title = "A paper that was posted twice"
+    catalogue.add([paper("2003.1", title, "A. One", published="2020-03-01")], "2020-03")
+    catalogue.add([paper("1903.2", title, "A. One", published="2019-03-01")], "2019-03")
+    catalogue.add([paper("1903.1", title, "A. One", published="2019-03-02")], "2019-03")
+    assert catalogue.resolve(titled(title, 2019, "A. One"), "1.1").arxiv_id == "1903.1"
+    assert catalogue.resolve(titled(title, 2020, "A. One"), "1.1").arxiv_id == "2003.1"
+
+
+def test_an_empty_catalogue_finds_nothing() -> None:
+    assert Catalogue().resolve(titled("Attention Is All You Need", 2017), "1.1") == NOWHERE
+
+
+def test_metadata_without_title_and_date_takes_the_year_of_its_month() -> None:
+    catalogue = Catalogue()
+    rows = [
+        paper("2403.1", "A title of four words", "A. One") | {"published": None},
+        paper("2403.2", "x") | {"title": None},
+    ]
+    catalogue.add(rows, "2024-03")
+    assert catalogue.resolve(titled("A title of four words", 2024, "A. One"), "1.1").arxiv_id == "2403.1"
+
+
+@pytest.mark.parametrize(
+    ("text", "identifier"),
+    [
+        ("1706.03762", "1706.03762"),
+        ("arXiv: 0704.0001v2", "0704.0001"),
+        ("quant-ph/9802040", "quant-ph/9802040"),
+        ("math.GT/0309136v1", "math/0309136"),
+        ("cs.CL", None),
+        ("10.1103/x", None),
+        ("", None),
+    ],
+)
+def test_identifiers_are_brought_to_one_form(text: str, identifier: str | None) -> None:
+    assert canonical_id(text) == identifier
+
+
+def test_a_field_of_several_dois_is_split() -> None:
+    assert split_dois("10.1/A 10.2/b, https://doi.org/10.3/C") == ["10.1/a", "10.2/b", "10.3/c"]
+    assert split_dois("10.1002/(SICI)1097-0258(19980815)17:15<1661::AID-SIM968>3.0.CO;2-2") != []
+    assert split_dois("none") == split_dois(None) == []
+
+
+def test_letters_that_tex_and_unicode_write_in_two_ways_are_one() -> None:
+    assert title_words(r"S{\o}rby and \L{}ukasz") == title_words("Sørby and Łukasz") == ["sorby", "and", "lukasz"]
+
+
+def test_words_of_a_title_are_folded() -> None:
+    assert title_words(r"The {\em Schr\"{o}dinger} Equation---$\alpha$-decay, ﬁnally!") == [
+        "the", "schrodinger", "equation", "alpha", "decay", "finally",
+    ]  # fmt: skip

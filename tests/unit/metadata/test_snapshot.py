@@ -1,0 +1,216 @@
+"""The snapshot reader, on the real lines and on bad ones."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import MissingInput, PermanentFailure
+from pipeline.metadata.record import is_withdrawn, split_version
+from pipeline.metadata.snapshot import Snapshot, parse_record, split_authors
+
+from .conftest import line
+
+
+def ids_of(file: Path) -> list[str]:
+    return [json.loads(text)["id"] for text in file.read_text().splitlines()]
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def real(shared_data: Path) -> Path:
+    return shared_data / "metadata" / "snapshot_200_lines.jsonl"
+
+
+def test_the_200_true_lines_are_all_read(real: Path, cache: Path) -> None:
+    found = Snapshot(real, cache).find(ids_of(real))
+    assert len(found.records) == 200
+    assert found.broken == ()
+    assert all(record.title and record.abstract and record.authors for record in found.records.values())
+    assert all(record.categories[0] == record.primary_category for record in found.records.values())
+
+
+def test_a_true_line_gives_every_column(real: Path, cache: Path) -> None:
+    record = Snapshot(real, cache).find(["0704.0001"]).records["0704.0001"]
+    assert record.version == 2
+    assert record.title.endswith("production cross sections at Tevatron and LHC energies")
+    assert record.authors == ("C. Balázs", "E. L. Berger", "P. M. Nadolsky", "C. -P. Yuan")
+    assert (record.published, record.updated) == ("2007-04-02", "2007-07-24")
+    assert record.doi == "10.1103/PhysRevD.76.013009"
+    assert record.journal_ref == "Phys.Rev.D76:013009,2007"
+    assert record.comment == "37 pages, 15 figures; published version"
+    assert (record.source, record.fetched_at, record.status) == ("snapshot", None, "present")
+
+
+def test_the_one_withdrawn_paper_of_the_200_is_marked(real: Path, cache: Path) -> None:
+    records = Snapshot(real, cache).find(ids_of(real)).records
+    assert [name for name, record in records.items() if record.status != "present"] == ["0704.0156"]
+
+
+def test_the_two_author_fields_of_the_200_lines_count_the_same_authors(real: Path) -> None:
+    lines = [json.loads(text) for text in real.read_text().splitlines()]
+    agree = [len(split_authors(content["authors"])) == len(content["authors_parsed"]) for content in lines]
+    assert sum(agree) >= 195
+
+
+def test_lines_whose_keys_are_null_are_read(shared_data: Path, cache: Path) -> None:
+    file = shared_data / "metadata" / "snapshot.jsonl"
+    records = Snapshot(file, cache).find(ids_of(file)).records
+    assert len(records) == 21
+    old = records["quant-ph/9802040"]
+    assert (old.categories, old.authors, old.version, old.abstract) == (("quant-ph",), (), None, None)
+    assert old.status == "present"
+
+
+def test_a_packed_snapshot_reads_the_same(real: Path, cache: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "snapshot.jsonl.gz"
+    packed.write_bytes(gzip.compress(real.read_bytes()))
+    wanted = ids_of(real)[5::17]
+    assert Snapshot(packed, cache).find(wanted) == Snapshot(real, cache).find(wanted)
+    assert Snapshot(packed, cache).digest(wanted) == Snapshot(real, cache).digest(wanted)
+
+
+def test_only_wanted_papers_come_back(real: Path, cache: Path) -> None:
+    assert set(Snapshot(real, cache).find(["0704.0003", "9999.00001"]).records) == {"0704.0003"}
+    assert Snapshot(real, cache).find([]).records == {}
+
+
+def test_broken_lines_are_counted_and_the_rest_is_read(snapshot_file: Path, cache: Path) -> None:
+    cut = line("2403.00002")[:80]
+    shape = json.dumps({"id": "2403.00003", "versions": [7], "title": ["a list"]})
+    lines = [line("2403.00001"), cut, "", "[1, 2]", "no json at all", '{"title": "no id"}', shape, line("2403.00004")]
+    snapshot_file.write_text("\n".join(lines))
+    snapshot = Snapshot(snapshot_file, cache)
+    found = snapshot.find([f"2403.0000{number}" for number in range(1, 5)])
+    assert set(found.records) == {"2403.00001", "2403.00004"}
+    assert found.broken == ("2403.00003",)
+    assert snapshot.facts() == {"lines": 7, "broken_lines": 4, "first_broken": 2}
+
+
+def test_bytes_that_are_no_text_do_no_harm(snapshot_file: Path, cache: Path) -> None:
+    snapshot_file.write_bytes(b"\xff\xfe\x00}\n" + line("2403.00001").encode() + b"\n")
+    assert set(Snapshot(snapshot_file, cache).find(["2403.00001"]).records) == {"2403.00001"}
+
+
+def test_an_id_that_is_not_the_first_key_is_found(snapshot_file: Path, cache: Path) -> None:
+    snapshot_file.write_text(json.dumps({"title": "T", "id": "2403.00009", "categories": "cs.DB"}))
+    assert Snapshot(snapshot_file, cache).find(["2403.00009"]).records["2403.00009"].title == "T"
+
+
+def test_the_last_of_several_lines_of_a_paper_counts(snapshot_file: Path, cache: Path) -> None:
+    snapshot_file.write_text(line("2403.00001", title="Old") + "\n" + line("2403.00001", title="New") + "\n")
+    assert Snapshot(snapshot_file, cache).find(["2403.00001"]).records["2403.00001"].title == "New"
+
+
+def test_a_changed_file_is_read_anew(snapshot_file: Path, cache: Path) -> None:
+    snapshot_file.write_text(line("2403.00001", title="Before"))
+    first = Snapshot(snapshot_file, cache).digest(["2403.00001"])
+    snapshot_file.write_text(line("2403.00001", title="After!"))
+    os.utime(snapshot_file, ns=(1, 1))
+    assert Snapshot(snapshot_file, cache).find(["2403.00001"]).records["2403.00001"].title == "After!"
+    assert Snapshot(snapshot_file, cache).digest(["2403.00001"]) != first
+
+
+def test_news_of_other_papers_leave_the_digest_as_it_is(snapshot_file: Path, cache: Path) -> None:
+    snapshot_file.write_text(line("2403.00001"))
+    first = Snapshot(snapshot_file, cache).digest(["2403.00001", "2403.00002"])
+    snapshot_file.write_text(line("2404.00005") + "\n" + line("2403.00001"))
+    assert Snapshot(snapshot_file, cache).digest(["2403.00001", "2403.00002"]) == first
+    snapshot_file.write_text(line("2403.00002") + "\n" + line("2403.00001") + "\n")
+    assert Snapshot(snapshot_file, cache).digest(["2403.00001", "2403.00002"]) != first
+
+
+def test_what_a_killed_build_left_is_replaced(snapshot_file: Path, cache: Path) -> None:
+    snapshot_file.write_text(line("2403.00001"))
+    Snapshot(snapshot_file, cache).facts()
+    (index,) = cache.glob("*.sqlite")
+    index.rename(index.with_suffix(".tmp"))
+    index.with_suffix(".tmp").write_bytes(b"half of an index")
+    assert set(Snapshot(snapshot_file, cache).find(["2403.00001"]).records) == {"2403.00001"}
+
+
+def test_a_missing_snapshot_is_named(tmp_path: Path, cache: Path) -> None:
+    with pytest.raises(MissingInput, match=r"nowhere\.jsonl is not there: set CITELOOM_METADATA_SNAPSHOT"):
+        Snapshot(tmp_path / "nowhere.jsonl", cache).find(["2403.00001"])
+
+
+@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(line("2403.00001").encode() * 100)[:-20]])
+def test_a_packed_snapshot_that_is_broken_is_named(tmp_path: Path, cache: Path, content: bytes) -> None:
+    file = tmp_path / "broken.jsonl.gz"
+    file.write_bytes(content)
+    with pytest.raises(PermanentFailure, match=r"broken\.jsonl\.gz cannot be read"):
+        Snapshot(file, cache).find(["2403.00001"])
+
+
+def test_forms_of_older_copies_are_read() -> None:
+    record = parse_record({"id": "0704.0001v3", "versions": ["v1", "v2"], "categories": ["cs.CL cs.AI"], "title": "T"})
+    assert (record.arxiv_id, record.version, record.categories) == ("0704.0001", 2, ("cs.CL", "cs.AI"))
+
+
+def test_names_stand_in_reading_order() -> None:
+    content = {
+        "id": "1",
+        "authors_parsed": [["Knuth", "Donald E.", ""], ["King", "M. L.", "Jr.", "MIT"], ["CERN", "", ""]],
+    }
+    assert parse_record(content).authors == ("Donald E. Knuth", "M. L. King Jr.", "CERN")
+
+
+def test_an_author_line_is_taken_apart() -> None:
+    text = "A. One (Lab, City), B. Two\n  (MIT (US)) and C. Three, and D. Four"
+    assert split_authors(text) == ("A. One", "B. Two", "C. Three", "D. Four")
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "This paper has been withdrawn by the author due to a crucial error in equation 1",
+        "Withdrawn",
+        "withdrawn by the authors",
+        "12 pages; this paper has been withdrawn",
+        "This submission has been withdrawn by arXiv administrators due to disputed authorship",
+        "The authors have withdrawn this paper",
+        "Paper withdrawn, see 2301.00001",
+    ],
+)
+def test_a_notice_in_the_comment_is_a_withdrawal(comment: str) -> None:
+    assert is_withdrawn(comment, None)
+
+
+@pytest.mark.parametrize(
+    ("comment", "abstract"),
+    [
+        ("An earlier version of this paper was withdrawn", None),
+        ("Supersedes the withdrawn arXiv:0704.0001", None),
+        ("10 pages", "We study drugs withdrawn from the market. The paper finds that bids were withdrawn."),
+        (None, "Cash is withdrawn by authors of fraud in this work."),
+        (None, None),
+    ],
+)
+def test_talk_of_withdrawing_is_no_withdrawal(comment: str | None, abstract: str | None) -> None:
+    assert not is_withdrawn(comment, abstract)
+
+
+def test_a_notice_in_the_place_of_the_abstract_is_a_withdrawal() -> None:
+    assert is_withdrawn(None, "This paper has been withdrawn by the authors.")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("1707.08567v2", ("1707.08567", 2)),
+        ("quant-ph/0201082v1", ("quant-ph/0201082", 1)),
+        ("math/0309136", ("math/0309136", None)),
+    ],
+)
+def test_a_version_is_split_off(text: str, parts: tuple[str, int | None]) -> None:
+    assert split_version(text) == parts

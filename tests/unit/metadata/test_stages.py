@@ -1,0 +1,224 @@
+"""The stages `metadata` and `references` on small months."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+
+from pipeline import tables
+from pipeline.errors import MissingInput, SettingError, TransientFailure
+from pipeline.metadata.pace import Pace, Patience
+from pipeline.metadata.stages import METADATA, REFERENCES, MetadataBuilder
+from pipeline.settings import load_settings
+from pipeline.stages import Outcome, Stage, State, Workspace, run_stage, state
+
+from .conftest import line, write_members, write_month
+from .test_arxiv_api import FakeArxiv, entry
+
+MONTH = "2024-03"
+
+
+def written(workspace: Workspace, table: tables.Table = tables.METADATA, month: str = MONTH) -> list[dict[str, Any]]:
+    return workspace.root.rows(table, month)
+
+
+def ledger(workspace: Workspace) -> list[tuple[str, str, str]]:
+    file = workspace.root.ledger_file("metadata", MONTH)
+    rows = tables.pq.read_table(file).to_pylist()
+    return [(row["subject"], row["reason"], row["detail"]) for row in rows]
+
+
+def asking(workspace: Workspace, url: str) -> Workspace:
+    return Workspace(workspace.settings.model_copy(update={"arxiv_api": True, "arxiv_api_url": url}))
+
+
+def unhurried(tmp_path: Path) -> Stage:
+    """The stage with a pace and a patience that a test can wait for."""
+    return replace(METADATA, build=MetadataBuilder(Pace(tmp_path / "machine", gap=0.0), Patience(2, 0.01)))
+
+
+# metadata
+
+
+def test_a_month_holds_its_own_papers_sorted(workspace: Workspace, snapshot_file: Path) -> None:
+    snapshot_file.write_text("\n".join(line(f"2403.0000{number}") for number in (3, 1, 2, 9)))
+    write_members(workspace, MONTH, ["2403.00002", "2403.00001", "2403.00001"])
+    outcome = run_stage(METADATA, workspace, MONTH)
+    rows = written(workspace)
+    assert [row["arxiv_id"] for row in rows] == ["2403.00001", "2403.00002"]
+    assert {row["source"] for row in rows} == {"snapshot"}
+    assert {row["fetched_at"] for row in rows} == {None}
+    assert outcome.notes == {"sources": {"snapshot": 2}, "status": {"present": 2}}
+    assert outcome.measured["snapshot"]["lines"] == 4
+
+
+def test_the_21_real_papers_are_all_known(workspace: Workspace, shared_data: Path, tmp_path: Path) -> None:
+    file = shared_data / "metadata" / "snapshot.jsonl"
+    real = Workspace(workspace.settings.model_copy(update={"metadata_snapshot": file}))
+    write_members(real, "1998-02", ["quant-ph/9802040"])
+    assert run_stage(METADATA, real, "1998-02").left_out == {}
+    assert written(real, month="1998-02")[0]["categories"] == ["quant-ph"]
+
+
+def test_a_paper_that_nobody_knows_is_a_row_and_in_the_ledger(workspace: Workspace, snapshot_file: Path) -> None:
+    snapshot_file.write_text(line("2403.00001") + "\n{broken\n")
+    write_members(workspace, MONTH, ["2403.00001", "2403.00002"])
+    run_stage(METADATA, workspace, MONTH)
+    rows = written(workspace)
+    assert [(row["arxiv_id"], row["status"], row["source"]) for row in rows] == [
+        ("2403.00001", "present", "snapshot"),
+        ("2403.00002", "absent", None),
+    ]
+    detail = "not in snapshot.jsonl, of which 1 lines are broken; CITELOOM_ARXIV_API is false"
+    assert ledger(workspace) == [("2403.00002", "no_metadata", detail)]
+
+
+def test_a_withdrawn_paper_is_marked(workspace: Workspace, snapshot_file: Path) -> None:
+    snapshot_file.write_text(line("2403.00001", comments="Withdrawn by the authors"))
+    write_members(workspace, MONTH, ["2403.00001"])
+    run_stage(METADATA, workspace, MONTH)
+    assert written(workspace)[0]["status"] == "withdrawn"
+
+
+def test_the_api_is_asked_for_what_the_snapshot_lacks_alone(
+    workspace: Workspace, snapshot_file: Path, httpserver: HTTPServer, tmp_path: Path
+) -> None:
+    arxiv = FakeArxiv(httpserver)
+    arxiv.papers = {"2403.00002": entry("2403.00002")}
+    snapshot_file.write_text(line("2403.00001"))
+    write_members(workspace, MONTH, ["2403.00001", "2403.00002", "2403.00003"])
+    outcome = run_stage(unhurried(tmp_path), asking(workspace, arxiv.url), MONTH)
+    rows = written(workspace)
+    assert [(row["source"], row["status"]) for row in rows] == [
+        ("snapshot", "present"), ("api", "present"), ("api", "absent"),
+    ]  # fmt: skip
+    assert [row["fetched_at"] is None for row in rows] == [True, False, False]
+    assert arxiv.asked == [["2403.00002", "2403.00003"], ["2403.00003"]]
+    assert outcome.measured["api_requests"] == 2
+    assert ledger(workspace)[0][2] == "not in snapshot.jsonl; arXiv's API knows no such paper"
+
+
+def test_a_month_done_again_asks_nothing_and_is_the_same_byte_for_byte(
+    workspace: Workspace, snapshot_file: Path, httpserver: HTTPServer, tmp_path: Path
+) -> None:
+    arxiv = FakeArxiv(httpserver)
+    arxiv.papers = {"2403.00002": entry("2403.00002")}
+    snapshot_file.write_text(line("2403.00001"))
+    write_members(workspace, MONTH, ["2403.00001", "2403.00002", "2403.00003"])
+    stage, asker = unhurried(tmp_path), asking(workspace, arxiv.url)
+    run_stage(stage, asker, MONTH)
+    first, asked = workspace.root.file(tables.METADATA, MONTH).read_bytes(), len(arxiv.asked)
+    assert run_stage(stage, asker, MONTH).kept
+    run_stage(stage, asker, MONTH, force=True)
+    assert workspace.root.file(tables.METADATA, MONTH).read_bytes() == first
+    assert len(arxiv.asked) == asked
+
+
+def test_an_api_that_cannot_be_reached_leaves_the_month_as_it_was(
+    workspace: Workspace, snapshot_file: Path, tmp_path: Path
+) -> None:
+    snapshot_file.write_text(line("2403.00001"))
+    write_members(workspace, MONTH, ["2403.00001", "2403.00002"])
+    with pytest.raises(TransientFailure, match="cannot be reached"):
+        run_stage(unhurried(tmp_path), asking(workspace, "http://127.0.0.1:9/api/query"), MONTH)
+    assert workspace.root.months(tables.METADATA) == []
+
+
+def test_a_line_of_another_shape_is_in_the_ledger(workspace: Workspace, snapshot_file: Path) -> None:
+    snapshot_file.write_text('{"id": "2403.00001", "title": 7}')
+    write_members(workspace, MONTH, ["2403.00001"])
+    run_stage(METADATA, workspace, MONTH)
+    assert [entry[1] for entry in ledger(workspace)] == ["broken_snapshot_line", "no_metadata"]
+
+
+def test_news_of_another_months_papers_leave_a_month_done(workspace: Workspace, snapshot_file: Path) -> None:
+    snapshot_file.write_text(line("2403.00001"))
+    write_members(workspace, MONTH, ["2403.00001"])
+    run_stage(METADATA, workspace, MONTH)
+    snapshot_file.write_text(line("2403.00001") + "\n" + line("2404.00001"))
+    assert state(METADATA, workspace, MONTH) is State.DONE
+    snapshot_file.write_text(line("2403.00001", title="Another") + "\n")
+    assert state(METADATA, workspace, MONTH) is State.STALE
+
+
+def test_a_missing_snapshot_is_named(workspace: Workspace) -> None:
+    write_members(workspace, MONTH, ["2403.00001"])
+    with pytest.raises(MissingInput, match="CITELOOM_METADATA_SNAPSHOT"):
+        run_stage(METADATA, workspace, MONTH)
+
+
+def test_no_source_at_all_is_a_wrong_setting(workspace: Workspace, tmp_path: Path) -> None:
+    settings = load_settings(data=tmp_path / "data", metadata_snapshot=None, arxiv_api=False)
+    write_members(workspace, MONTH, ["2403.00001"])
+    with pytest.raises(SettingError, match="no source of metadata"):
+        run_stage(METADATA, Workspace(settings), MONTH)
+
+
+# references
+
+
+def item(key: str, **known: Any) -> dict[str, Any]:
+    nothing = {"raw": "", "title": None, "authors": [], "year": None, "venue": None, "doi": None, "arxiv_id": None}
+    return {"key": key} | nothing | known
+
+
+def write_papers(workspace: Workspace, month: str, bibliographies: dict[str, list[dict[str, Any]] | None]) -> None:
+    rows = [{"arxiv_id": name, "bibliography": items} for name, items in bibliographies.items()]
+    write_month(workspace, tables.PAPERS, month, rows)
+
+
+def write_metadata(workspace: Workspace, month: str, titles: dict[str, str]) -> None:
+    rows = [
+        {"arxiv_id": name, "title": title, "authors": ["A. One"], "published": f"{month}-01"}
+        for name, title in titles.items()
+    ]
+    write_month(workspace, tables.METADATA, month, rows)
+
+
+def resolve(workspace: Workspace, month: str = MONTH) -> Outcome:
+    return run_stage(REFERENCES, workspace, month)
+
+
+def test_each_item_of_each_bibliography_is_a_row_in_order(workspace: Workspace) -> None:
+    write_metadata(workspace, MONTH, {"2403.00001": "A citing paper of ours"})
+    items = [item("bib.2", raw="R", title="T", authors=["A"], year=1999, venue="V", doi="10.1/X"), item("bib.1")]
+    write_papers(workspace, MONTH, {"2403.00002": items, "2403.00001": None, "2403.00003": [item("bib.1")]})
+    resolve(workspace)
+    rows = written(workspace, tables.REFERENCES)
+    assert [(row["arxiv_id"], row["key"], row["ordinal"]) for row in rows] == [
+        ("2403.00002", "bib.2", 0), ("2403.00002", "bib.1", 1), ("2403.00003", "bib.1", 0),
+    ]  # fmt: skip
+    assert rows[0] == {
+        "arxiv_id": "2403.00002", "key": "bib.2", "ordinal": 0, "raw": "R", "title": "T", "authors": ["A"],
+        "year": 1999, "venue": "V", "doi": "10.1/x", "cited_arxiv_id": None, "resolved_by": None,
+    }  # fmt: skip
+
+
+def test_papers_of_this_and_earlier_months_are_found_and_of_later_ones_not(workspace: Workspace) -> None:
+    titles = {
+        "2024-02": "The earlier of three papers",
+        MONTH: "The present of three papers",
+        "2024-04": "The later one of it",
+    }
+    for month, title in titles.items():
+        write_metadata(workspace, month, {month: title})
+    items = [item("b", title=title, year=2024, raw=f"A. One. {title}.") for title in titles.values()]
+    write_papers(workspace, MONTH, {"2403.00001": items})
+    outcome = resolve(workspace)
+    found = [row["cited_arxiv_id"] for row in written(workspace, tables.REFERENCES)]
+    assert found == ["2024-02", MONTH, None]
+    assert outcome.notes == {"resolved_by": {"not_resolved": 1, "title": 2}}
+
+
+def test_news_of_an_earlier_month_make_a_month_stale_and_of_a_later_one_not(workspace: Workspace) -> None:
+    write_metadata(workspace, MONTH, {"2403.00001": "A citing paper of ours"})
+    write_papers(workspace, MONTH, {"2403.00001": []})
+    resolve(workspace)
+    write_metadata(workspace, "2024-04", {"2404.00001": "A later paper of ours"})
+    assert state(REFERENCES, workspace, MONTH) is State.DONE
+    write_metadata(workspace, "2024-02", {"2402.00001": "An earlier paper of ours"})
+    assert state(REFERENCES, workspace, MONTH) is State.STALE
