@@ -1,7 +1,5 @@
 """Asset checks: that what one stage hands on is what the next one holds. Not here: repair."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

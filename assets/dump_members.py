@@ -10,5 +10,4 @@ dump_members = stage_asset(
     group="corpus",
     description="Pages of the ar5iv zips, from their central directories: no page is read.",
     kinds=("parquet", "zip"),
-    single_run=True,
 )

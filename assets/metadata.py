@@ -11,5 +11,4 @@ metadata = stage_asset(
     description="What arXiv says of each page's paper: from the snapshot, then from the rate-limited API for the rest.",
     kinds=("parquet", "arxiv"),
     pool="arxiv_api",
-    single_run=True,
 )

@@ -3,8 +3,6 @@
 Not here: any asset; each has a module of its own.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -43,19 +41,17 @@ def stage_asset(
     description: str,
     kinds: Iterable[str] = ("parquet",),
     pool: str | None = None,
-    single_run: bool = False,
     extras: Extras = _no_extras,
 ) -> dg.AssetsDefinition:
     """The asset of a stage. `extras` adds metadata of a finished month, such as a picture.
 
-    pool: limits how many runs work on it at once. single_run: a range of months is one run, for cheap stages.
+    pool: limits how many runs work on it at once.
     """
 
     @dg.asset(
         name=stage.name,
         deps=[table.name for table in stage.upstream],
         partitions_def=MONTHS,
-        backfill_policy=dg.BackfillPolicy.single_run() if single_run else dg.BackfillPolicy.multi_run(1),
         group_name=group,
         kinds=set(kinds),
         description=f"{description}\n\nA row is {stage.table.row}.",

@@ -149,7 +149,7 @@ def _show_run(workspace: Workspace, report: Any, *, as_json: bool) -> None:
 @command("status")
 def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
     """Show months by stages: rows, age, what is out of date or failed, what was left out."""
-    from pipeline.display import out, print_error, print_json, status_table
+    from pipeline.display import out, print_error, print_json, status_tables
     from pipeline.runs import known_months
     from pipeline.runs import status as status_of
 
@@ -158,7 +158,9 @@ def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
     if as_json:
         print_json(rows)
         return 0
-    out.print(status_table(rows))
+    for table in status_tables(rows):
+        out.print(table)
+    out.print("rows · age · left out; done in green, stale in yellow, failed in red")
     for row in rows:
         if row["failure"]:
             print_error(f"{row['stage']} of {row['month']}: {row['failure']}")

@@ -54,7 +54,7 @@ def run_in_process(stages: Sequence[Stage], month: str, home: Path, *, force: bo
     them with `pipeline.services.release_services`.
     """
     names = [stage.name for stage in stages]
-    job = build_defs(workspace=WorkspaceResource(keep_services=True)).get_job_def(refresh_corpus.name)
+    job = build_defs(workspace=WorkspaceResource(keep_services=True)).resolve_job_def(refresh_corpus.name)
     config = {"force": force, "retries": 0}
     with dg.DagsterInstance.from_config(str(home)) as instance:
         result = job.execute_in_process(

@@ -97,26 +97,48 @@ def _sum(outcomes: Sequence[Outcome]) -> tuple[str, str, str]:
     return f"{sum(outcome.rows for outcome in outcomes):,}", seconds, _reasons(dict(sorted(left_out.items()))) or "–"
 
 
-def status_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Months down, stages across: rows and age where done; else how the month stands."""
-    table = Table("month", title="Months by stages", title_justify="left")
-    for stage in STAGES:
-        table.add_column(stage.name.replace("_", " "), justify="right")
-    months = dict.fromkeys(row["month"] for row in rows)
+# Stages down and months across fit a terminal for a few months; beyond that, one line per month must do.
+MONTHS_IN_DETAIL, MONTHS_ACROSS = 12, 4
+
+
+def status_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """How months stand: every stage of a few months, or a line for each of many."""
+    months = list(dict.fromkeys(row["month"] for row in rows))
+    if len(months) > MONTHS_IN_DETAIL:
+        return [_status_summary(rows, months)]
+    starts = range(0, len(months), MONTHS_ACROSS)
+    return [_status_detail(rows, months[start : start + MONTHS_ACROSS]) for start in starts]
+
+
+def _status_detail(rows: Sequence[Mapping[str, Any]], months: Sequence[str]) -> Table:
+    table = Table("stage", *months)
     cells = {(row["month"], row["stage"]): _status_cell(row) for row in rows}
-    for month in months:
-        table.add_row(month, *(cells[month, stage.name] for stage in STAGES))
+    for stage in STAGES:
+        table.add_row(stage.name, *(cells[month, stage.name] for month in months))
     return table
 
 
+def _status_summary(rows: Sequence[Mapping[str, Any]], months: Sequence[str]) -> Table:
+    states = list(_COLOURS)
+    table = Table("month", *states, "left out")
+    for month in months:
+        of_month = [row for row in rows if row["month"] == month]
+        counts = Counter(row["state"] for row in of_month)
+        left_out = sum(sum(row["left_out"].values()) for row in of_month)
+        table.add_row(month, *(f"[{_COLOURS[state]}]{counts[state]}[/]" for state in states), f"{left_out:,}")
+    return table
+
+
+_COLOURS = {"done": "green", "stale": "yellow", "failed": "red", "missing": "dim"}
+
+
 def _status_cell(row: Mapping[str, Any]) -> str:
-    colour = {"done": "green", "stale": "yellow", "failed": "red", "missing": "dim"}[row["state"]]
-    lines = [f"{row['rows']:,} rows" if row["rows"] is not None else "", row["state"]]
-    if row["written_at"] is not None:
-        lines[1] += f", {_age(time.time() - row['written_at'])}"
+    facts = [row["state"]] if row["state"] != "done" else []
+    if row["rows"] is not None:
+        facts += [f"{row['rows']:,}", _age(time.time() - row["written_at"])]
     if row["left_out"]:
-        lines.append(f"{sum(row['left_out'].values())} left out")
-    return "\n".join(f"[{colour}]{line}[/]" for line in lines if line)
+        facts.append(f"{sum(row['left_out'].values())} left out")
+    return f"[{_COLOURS[row['state']]}]{' · '.join(facts)}[/]"
 
 
 def _age(seconds: float) -> str:

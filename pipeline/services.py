@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.index import close_indexes
-from pipeline.llm import stop_embedded
+from pipeline.llm.embedded import stop_embedded
 
 
 def release_services() -> None:

@@ -79,6 +79,7 @@ class Settings(BaseSettings):
     chatcite_kept: int = Field(2, ge=1, description="n_c: drafts kept after every step.")
     temperature: float = Field(0.7, ge=0, le=2, description="Sampling temperature of drafts and votes.")
     draft_tokens: int = Field(512, ge=16, description="Longest draft, in tokens.")
+    element_tokens: int = Field(96, ge=16, description="Longest of the seven key-element answers, in tokens.")
     vote_tokens: int = Field(256, ge=16, description="Longest vote, in tokens.")
     min_references: int = Field(
         2, ge=1, description="References resolved to papers of the corpus that make a paper a related-work task."

@@ -1,7 +1,5 @@
 """The sensor that sees new zips and new or changed months in the dump folder. Not here: reading zips."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The monthly schedule. Not here: what a refresh does."""
 
-from __future__ import annotations
-
 import dagster as dg
 
 from pipeline.corpus.zips import months_in_dump
