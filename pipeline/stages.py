@@ -93,6 +93,8 @@ class Job:
     workspace: Workspace
     month: str
     stage: Stage
+    force: bool = False
+    """Whether nothing made before may be taken over."""
     ledger: list[Row] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
     """Facts of the month that depend on its inputs alone; kept in the file's metadata."""
@@ -192,7 +194,7 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
     with _exclusive(stage, workspace, month):
         started = time.perf_counter()
         progress.started(stage.name, month)
-        job = Job(workspace, month, stage)
+        job = Job(workspace, month, stage, force)
         try:
             written = None if force else _if_done(stage, workspace, month)
             provenance = written or _compute(job)

@@ -221,7 +221,7 @@ INDEX_RECEIPTS = Table(
         ("expected", COUNT, "points that the embeddings table asks for"),
         ("present", COUNT, "of these, points found after the load"),
         ("missing", COUNT, "of these, points not found"),
-        ("stale_removed", COUNT, "points of the month that were removed as no longer in the table"),
+        ("stale", COUNT, "points of the month still there after the load that the table does not ask for"),
         ("ids_sha256", TEXT, "SHA-256 over the sorted ids and text hashes of the month"),
     ),
 )

