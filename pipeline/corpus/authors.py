@@ -1,0 +1,255 @@
+"""Bylines to authors: names apart from the affiliations, e-mails and marks that are glued to them.
+
+LaTeXML gives one byline per author where the style file is known to it, and one for all of them, with line breaks and
+superscripts, where it is not. Not here: finding bylines in HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from pipeline.corpus.paper import Author
+from pipeline.corpus.policies import LINE, MARK, fold, visible
+
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_EMAIL_GROUP = re.compile(r"[{(\[]([^{}()\[\]]*)[})\]]\s*@\s*([\w-]+(?:\.[\w-]+)+)")
+# LaTeX's column sign between authors, left over where \and or \AND was not known: "&Noam Shazeer".
+_NEXT_AUTHOR = re.compile(r"\s*&(?=[^\s&])")
+_AFFILIATION = re.compile(
+    r"universit|institut|college|school|departm|\bdept|laborator|\blabs?\b|research|\binc\b|\bcorp|\bltd|gmbh|academy|"
+    r"cent(?:er|re)\b|facult|hospital|technolog|polytech|école|ecole|\bcnrs\b|inria|csiro|google|microsoft|facebook|"
+    r"\bmeta\b|deepmind|openai|amazon|nvidia|\bibm\b|alibaba|tencent|huawei|baidu|bytedance|salesforce|adobe|apple|"
+    r"foundation|division|group\b|\busa\b|\bu\.s\.a|china|germany|france|canada|australia|japan|korea|india|\bu\.?k\.?\b|"
+    r"switzerland|singapore|israel|italy|\d{4,}|\bai\b|sciences\b",
+    re.IGNORECASE,
+)
+_MATH_MARK = re.compile(r"\$\{?\}?\^\{?((?:[^${}]|\{[^{}]*\})*)\}?\$")
+_SYMBOLS = "*∗†‡§¶∥‖♯♭♠♣♥♦★☆✉"
+_SYMBOL_RUN = re.compile(f"[{_SYMBOLS}]+")
+_SPLIT_NAMES = re.compile(r"\s*(?:[,;·•]|\band\b|&|\\quad|\\qquad|\\And\b|\\AND\b)\s*")
+_WIDE_GAP = re.compile(r"[\s\xa0]{2,}")
+_SUFFIX = re.compile(r"(?:Jr|Sr|II|III|IV|Ph\.?\s?D|M\.?\s?D)\.?")
+_NAME = re.compile(r"[^\W\d_][\w'’.\-‐ ]*")
+_LONGEST_NAME = 6
+
+
+@dataclass(slots=True)
+class Byline:
+    """One `ltx_creator` as it stands. `names` has LINE between lines and MARK around superscripts."""
+
+    names: str = ""
+    contacts: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    """(mark, text) of footnotes on the names."""
+    remarks: list[str] = field(default_factory=list)
+
+    def add_note(self, mark: str, text: str) -> None:
+        """Keep a footnote on a name where it says anything."""
+        if fold(text):
+            self.notes.append((mark, text))
+
+
+@dataclass(slots=True)
+class _Group:
+    """Names that share what stands below them."""
+
+    names: list[tuple[str, frozenset[str]]] = field(default_factory=list)
+    affiliations: list[tuple[frozenset[str], str]] = field(default_factory=list)
+    emails: list[str] = field(default_factory=list)
+
+
+def read_bylines(bylines: Sequence[Byline], institutes: Sequence[str]) -> tuple[tuple[Author, ...], list[str], int]:
+    """(authors in order, remarks that are no affiliation, characters that went nowhere).
+
+    `institutes` are affiliations and e-mails given for all authors at once (LNCS's `\\institute`).
+    """
+    authors: dict[str, Author] = {}
+    remarks: list[str] = []
+    lost = 0
+    for byline in bylines:
+        found, more, chars = _read_byline(byline)
+        remarks += [remark for remark in more if remark not in remarks]
+        lost += chars
+        for author in found:
+            authors.setdefault(author.name, author)
+    shared, chars = _share(list(authors.values()), institutes)
+    return tuple(shared), remarks, lost + chars
+
+
+def _share(authors: list[Author], institutes: Sequence[str]) -> tuple[list[Author], int]:
+    if not institutes or not authors:
+        return authors, sum(map(visible, institutes))
+    emails = [email for text in institutes for email in find_emails(text)]
+    places = [place for place in (fold(_without_emails(text)) for text in institutes) if place]
+    authors, unused = _give_emails(authors, emails)
+    if len(places) == 1:
+        return [replace(author, affiliations=author.affiliations or (places[0],)) for author in authors], unused
+    return authors, unused + sum(map(visible, places))
+
+
+def _read_byline(byline: Byline) -> tuple[list[Author], list[str], int]:
+    authors, lost = _read_names(byline.names, byline.notes)
+    affiliations = [_without_emails(text) for role, text in byline.contacts if role in ("affiliation", "address")]
+    emails = [email for _, text in byline.contacts for email in find_emails(text)]
+    remarks = [text for role, text in byline.contacts if role == "thanks"]
+    remarks += [text for text in byline.remarks if text]
+    emails += [email for text in remarks for email in find_emails(text)]
+    other = sum(
+        visible(text) for role, text in byline.contacts if role not in ("affiliation", "address", "thanks", "email")
+    )
+    remarks += [fold(text) for _, text in byline.notes if not _AFFILIATION.search(text)]
+    authors = [replace(author, affiliations=(*author.affiliations, *filter(None, affiliations))) for author in authors]
+    authors, unused = _give_emails(authors, emails)
+    return authors, remarks, lost + other + unused
+
+
+def _read_names(names: str, notes: Sequence[tuple[str, str]]) -> tuple[list[Author], int]:
+    groups = [group for part in _author_parts(names) for group in _read_groups(part)]
+    for group in groups:
+        group.affiliations += [(frozenset({mark}), fold(text)) for mark, text in notes if _AFFILIATION.search(text)]
+    authors: list[Author] = []
+    lost = 0
+    for group in groups:
+        found, unused = _give_emails([_author(name, marks, group) for name, marks in group.names], group.emails)
+        authors += found
+        lost += unused
+    return authors, lost
+
+
+def _author_parts(names: str) -> list[str]:
+    """The text of each author, or the one text of all of them."""
+    marked = _MATH_MARK.sub(rf"{MARK}\1{MARK}", names)
+    pieces = marked.split(MARK)
+    pieces[::2] = [_SYMBOL_RUN.sub(rf"{MARK}\g<0>{MARK}", piece) for piece in pieces[::2]]
+    return [part for part in _NEXT_AUTHOR.split(MARK.join(pieces)) if fold(part)]
+
+
+def _read_groups(text: str) -> list[_Group]:
+    groups: list[_Group] = []
+    for line in text.split(LINE):
+        if not fold(line.replace(MARK, " ")):
+            continue
+        emails = find_emails(line)
+        rest = _without_emails(line)
+        if emails and groups:
+            groups[-1].emails += emails
+        if not any(letter.isalpha() for letter in re.sub(rf"{MARK}[^{MARK}]*{MARK}", "", rest)):
+            continue
+        _read_line(rest, groups)
+    return groups
+
+
+def _read_line(line: str, groups: list[_Group]) -> None:
+    """Sort a line: names open a group or go on with it, anything else is an affiliation of the group."""
+    if not groups or _is_names(line, groups):
+        if not groups or groups[-1].affiliations or groups[-1].emails:
+            groups.append(_Group())
+        groups[-1].names += _split_names(line)
+    else:
+        groups[-1].affiliations += _split_affiliations(line)
+
+
+def _is_names(line: str, groups: list[_Group]) -> bool:
+    bare = re.sub(rf"{MARK}[^{MARK}]*{MARK}", " ", line)
+    if _AFFILIATION.search(bare) or line.lstrip().startswith(MARK):
+        return False
+    names = [name for name, _ in _split_names(line)]
+    if groups[-1].affiliations or groups[-1].emails:
+        # After an affiliation a lone line may be a city; two names or a mark tell that it is not.
+        return len(names) > 1 and all(_looks_like_name(name) for name in names)
+    several = len(groups[-1].names) > 1 or len(names) > 1 or MARK in line
+    return several and all(_looks_like_name(name) for name in names)
+
+
+def _looks_like_name(text: str) -> bool:
+    words = text.split()
+    return 1 < len(words) <= _LONGEST_NAME and words[0][0].isupper() and _NAME.fullmatch(text) is not None
+
+
+def _split_names(line: str) -> list[tuple[str, frozenset[str]]]:
+    """Names with their marks, split at marks, commas, "and", and gaps that leave whole names on both sides."""
+    found: list[tuple[str, frozenset[str]]] = []
+    pieces = line.split(MARK)
+    for place in range(0, len(pieces), 2):
+        marks = _marks(pieces[place + 1]) if place + 1 < len(pieces) else frozenset()
+        names = [name for part in _SPLIT_NAMES.split(pieces[place]) for name in _split_gaps(part)]
+        names = [name for name in names if name.strip(" .:")]
+        for name in names:
+            if _SUFFIX.fullmatch(name) and found:
+                found[-1] = (f"{found[-1][0]}, {name}", found[-1][1])
+            else:
+                found.append((name, frozenset()))
+        if found:
+            found[-1] = (found[-1][0], found[-1][1] | marks)
+    return found
+
+
+def _split_gaps(text: str) -> list[str]:
+    parts = [fold(part) for part in _WIDE_GAP.split(text) if fold(part)]
+    whole = len(parts) > 1 and all(len(part.split()) > 1 for part in parts)
+    return parts if whole else [fold(text)]
+
+
+def _split_affiliations(line: str) -> list[tuple[frozenset[str], str]]:
+    pieces = line.split(MARK)
+    found = [(frozenset[str](), fold(pieces[0]).strip(" ,;"))]
+    for place in range(1, len(pieces), 2):
+        text = fold(pieces[place + 1]) if place + 1 < len(pieces) else ""
+        found.append((_marks(pieces[place]), text.strip(" ,;")))
+    return [(marks, text) for marks, text in found if text]
+
+
+def _marks(text: str) -> frozenset[str]:
+    parts = [fold(part) for part in re.split(r"[,;\s]+", text.replace("\\", " \\")) if fold(part)]
+    marks: set[str] = set()
+    for part in parts:
+        marks.update(part if len(part) > 1 and all(letter in _SYMBOLS for letter in part) else [part])
+    return frozenset(marks)
+
+
+def _author(name: str, marks: frozenset[str], group: _Group) -> Author:
+    marked = [text for owner, text in group.affiliations if owner & marks]
+    common = [text for owner, text in group.affiliations if not owner]
+    return Author(name, tuple(dict.fromkeys([*marked, *common])))
+
+
+def find_emails(text: str) -> list[str]:
+    """The e-mail addresses in a text; `{a, b}@x.org` is two."""
+    found: list[str] = []
+    for match in _EMAIL_GROUP.finditer(text):
+        found += [f"{name.strip()}@{match[2]}" for name in match[1].replace(";", ",").split(",") if name.strip()]
+    return found + _EMAIL.findall(_EMAIL_GROUP.sub(" ", text))
+
+
+def _without_emails(text: str) -> str:
+    return _EMAIL.sub(" ", _EMAIL_GROUP.sub(" ", text)).strip(" ,;")
+
+
+def _give_emails(authors: Iterable[Author], emails: Sequence[str]) -> tuple[list[Author], int]:
+    """The authors with the e-mails that are theirs, and the characters of those that are nobody's."""
+    people, left = list(authors), []
+    for email in dict.fromkeys(emails):
+        owners = [place for place, author in enumerate(people) if _belongs(email, author.name)]
+        if len(owners) == 1 or len(people) == 1:
+            place = owners[0] if owners else 0
+            people[place] = replace(people[place], emails=tuple(dict.fromkeys([*people[place].emails, email])))
+        else:
+            left.append(email)
+    free = [place for place, author in enumerate(people) if not author.emails]
+    if left and len(left) == len(free):
+        for place, email in zip(free, left, strict=True):
+            people[place] = replace(people[place], emails=(email,))
+        left = []
+    return people, sum(map(visible, left))
+
+
+def _belongs(email: str, name: str) -> bool:
+    local = re.sub(r"[^a-z]", "", email.partition("@")[0].lower())
+    words = [re.sub(r"[^a-z]", "", word.lower()) for word in name.split()]
+    words = [word for word in words if word]
+    if not local or not words:
+        return False
+    initials = "".join(word[0] for word in words)
+    return any(len(word) > 2 and word in local for word in words) or local in (initials, *words)

@@ -1,0 +1,170 @@
+"""What an element of a LaTeXML page is, by its tag and classes. Not here: what either parser does with it.
+
+The class names are LaTeXML's (https://math.nist.gov/~BMiller/LaTeXML/manual/customization/customization.html, and
+LaTeXML-html5.xsl): `ltx_` + the name of the XML element it came from, `ltx_role_…` for its role.
+"""
+
+from __future__ import annotations
+
+# How deep each kind of section belongs. An environment that LaTeXML found open nests the rest of the paper below one
+# of its elements (2306.17806: eight sections inside a table), so a section's place is told by its rank, not its depth.
+SECTION_RANKS = {
+    "ltx_part": 0,
+    "ltx_chapter": 1,
+    "ltx_section": 2,
+    "ltx_appendix": 2,
+    "ltx_subsection": 3,
+    "ltx_subsubsection": 4,
+    "ltx_paragraph": 5,
+    "ltx_subparagraph": 6,
+}
+
+# Visible, but no text of the paper, or text that no column has a place for. Counted as lost under these names.
+_LOST = {
+    "ltx_page_footer": "page_footer",
+    "ltx_page_header": "page_header",
+    "ltx_page_navbar": "navigation",
+    "ltx_TOC": "table_of_contents",
+    "ltx_toclist": "table_of_contents",
+    "ltx_date": "date",
+    "ltx_dates": "date",
+    "ltx_keywords": "keywords",
+    "ltx_classification": "classification",
+    "ltx_subtitle": "subtitle",
+    "ltx_pagination": "pagination",
+    "ltx_rdf": "rdf",
+    "ltx_bib_cited": "bib_cited",
+    "ltx_index": "index",
+    "ltx_glossary": "glossary",
+    "ltx_picture": "picture",
+}
+
+# Raw macro names and marks that repeat what is said elsewhere: dropped from the sentence they stand in.
+_DROPPED = {
+    "ltx_ERROR": "ltx_error",
+    "ltx_missing_citation": "missing_citation",
+    "ltx_missing_label": "missing_label",
+    "ltx_note_mark": "note_mark",
+    "ltx_note_type": "note_mark",
+    "ltx_tag_note": "note_mark",
+    "ltx_listing_data": "listing_data",
+    "ltx_tag_bibitem": "bibliography_tag",
+    "ltx_bibtag": "bibliography_tag",
+    "ltx_author_before": "author_mark",
+}
+
+_BY_CLASS = {
+    "ltx_cite": "cite",
+    "ltx_note": "note",
+    "ltx_para": "para",
+    "ltx_tabular": "tabular",
+    "ltx_equation": "equation",
+    "ltx_equationgroup": "equation",
+    "ltx_itemize": "list",
+    "ltx_enumerate": "list",
+    "ltx_description": "list",
+    "ltx_theorem": "theorem",
+    "ltx_proof": "theorem",
+    "ltx_listing": "listing",
+    "ltx_verbatim": "listing",
+    "ltx_listingline": "line",
+    "ltx_caption": "caption",
+    "ltx_figure": "float",
+    "ltx_table": "float",
+    "ltx_float": "float",
+    "ltx_abstract": "abstract",
+    "ltx_authors": "authors",
+    "ltx_creator": "creator",
+    "ltx_personname": "personname",
+    "ltx_contact": "contact",
+    "ltx_author_notes": "author_notes",
+    "ltx_title_document": "title",
+    "ltx_acknowledgements": "acknowledgements",
+    "ltx_bibliography": "bibliography",
+    "ltx_bibitem": "bibitem",
+    "ltx_bibblock": "bibblock",
+    "ltx_title_bibliography": "drop:bibliography_title",
+    "ltx_title_abstract": "drop:abstract_title",
+}
+
+# Numbers that are words of the title they stand in; any other is set aside where a heading or item asks for it.
+_TAGS_IN_TEXT = frozenset({"ltx_tag_theorem", "ltx_tag_figure", "ltx_tag_table", "ltx_tag_float"})
+
+_BY_TAG = {
+    "math": "math",
+    "br": "break",
+    "a": "link",
+    "sup": "mark",
+    "svg": "lose:picture",
+    "nav": "lose:navigation",
+    "footer": "lose:page_footer",
+    "script": "unseen",
+    "style": "unseen",
+    "template": "unseen",
+    "em": "emphasis",
+    "i": "emphasis",
+}
+
+_BOXES = frozenset({
+    "div", "p", "td", "th", "tr", "li", "dd", "dt", "section", "article", "blockquote", "figure", "table", "tbody",
+    "thead", "tfoot", "ul", "ol", "dl", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "main", "header", "aside",
+})  # fmt: skip
+_BOX_CLASSES = frozenset({"ltx_p", "ltx_td", "ltx_tr", "ltx_title", "ltx_minipage"})
+
+
+def kind_of(tag: str, classes: str) -> str:
+    """The kind of an element: one word, `drop:NAME`, `lose:NAME`, or "" for inline text that means nothing more.
+
+    `tag` is in lower case, `classes` the class attribute as it stands.
+    """
+    names = classes.split()
+    dropped = next((_DROPPED[name] for name in names if name in _DROPPED), None)
+    if dropped is not None:
+        return f"drop:{dropped}"
+    lost = next((_LOST[name] for name in names if name in _LOST), None)
+    if lost is not None:
+        return f"lose:{lost}"
+    return _of_class(tag, names) if names else _of_tag(tag)
+
+
+def _of_class(tag: str, names: list[str]) -> str:
+    # A verbatim span stands in a sentence; a verbatim block is a listing.
+    if "ltx_verbatim" in names and tag not in ("pre", "div"):
+        return ""
+    known = next((_BY_CLASS[name] for name in names if name in _BY_CLASS), None)
+    if known is not None:
+        return known
+    if "ltx_tag" in names:
+        return "" if _TAGS_IN_TEXT.intersection(names) else "tag"
+    if tag in ("section", "div") and not SECTION_RANKS.keys().isdisjoint(names):
+        return "section"
+    field = next((name for name in names if name.startswith("ltx_bib_")), None)
+    if field is not None:
+        return f"bib:{field.removeprefix('ltx_bib_')}"
+    return _of_role(tag, names)
+
+
+def _of_role(tag: str, names: list[str]) -> str:
+    if "ltx_p" in names:
+        return "p"
+    if "ltx_title" in names:
+        return "heading"
+    if "ltx_Math" in names and tag == "img":
+        return "math"
+    if tag not in _BY_TAG and "ltx_font_italic" in names:
+        return "emphasis"
+    return _of_tag(tag) or ("" if _BOX_CLASSES.isdisjoint(names) else "box")
+
+
+def _of_tag(tag: str) -> str:
+    return _BY_TAG.get(tag) or ("box" if tag in _BOXES else "")
+
+
+def section_rank(classes: str) -> int:
+    """The rank of a section by its classes: 0 for a part, 2 for a section, 6 for the least."""
+    return min((SECTION_RANKS[name] for name in classes.split() if name in SECTION_RANKS), default=2)
+
+
+def is_algorithm(classes: str) -> bool:
+    """Whether a float of these classes holds an algorithm or a listing (`ltx_float_algorithm`, `ltx_lstlisting`)."""
+    return "algorithm" in classes or "ltx_lstlisting" in classes or "ltx_float_listing" in classes

@@ -1,0 +1,156 @@
+"""What a page says, as values: the result of either parser. Not here: how HTML is read, or what arXiv says of a paper.
+
+Field by field these are the columns of `papers` in `pipeline/tables.py`, but for the id, the subset and what metadata
+alone knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class PageError(ValueError):
+    """A page that cannot become a paper. `reason` is one of the ledger's: not_html, no_text, too_deep."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason, self.detail = reason, detail
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """One author: the name alone, and what stood glued to it."""
+
+    name: str
+    affiliations: tuple[str, ...] = ()
+    emails: tuple[str, ...] = ()
+
+    def as_row(self) -> dict[str, Any]:
+        """The author as the struct of `papers.authors`."""
+        return {"name": self.name, "affiliations": list(self.affiliations), "emails": list(self.emails)}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section. `depth` counts from 1; `path` holds the titles from the outermost section to this one."""
+
+    anchor: str
+    number: str | None
+    title: str
+    depth: int
+    path: tuple[str, ...]
+
+    def as_row(self) -> dict[str, Any]:
+        """The section as the struct of `papers.sections`."""
+        return {
+            "anchor": self.anchor,
+            "number": self.number,
+            "title": self.title,
+            "depth": self.depth,
+            "path": list(self.path),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One stretch of text: a paragraph, list, table, caption, theorem, algorithm or footnote.
+
+    `text` has math as `$TeX$` or `$$TeX$$` and citations as `[@key]`; lists, tables and algorithms keep line breaks.
+    `cited_keys` are the ids of the bibliography items it cites, each once, in order of first citation.
+    """
+
+    kind: str
+    anchor: str
+    section_path: tuple[str, ...]
+    text: str
+    cited_keys: tuple[str, ...] = ()
+
+    def as_row(self) -> dict[str, Any]:
+        """The block as the struct of `papers.blocks`."""
+        return {
+            "kind": self.kind,
+            "anchor": self.anchor,
+            "section_path": list(self.section_path),
+            "text": self.text,
+            "cited_keys": list(self.cited_keys),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class BibliographyItem:
+    """One bibliography item: as printed, and what could be read out of it."""
+
+    key: str
+    raw: str
+    title: str | None = None
+    authors: tuple[str, ...] = ()
+    year: int | None = None
+    venue: str | None = None
+    doi: str | None = None
+    arxiv_id: str | None = None
+
+    def as_row(self) -> dict[str, Any]:
+        """The item as the struct of `papers.bibliography`."""
+        return {
+            "key": self.key,
+            "raw": self.raw,
+            "title": self.title,
+            "authors": list(self.authors),
+            "year": self.year,
+            "venue": self.venue,
+            "doi": self.doi,
+            "arxiv_id": self.arxiv_id,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """Everything that a parser reads from one page.
+
+    Characters are those that are not white space. `chars_seen` counts the page's visible text with each formula as
+    its TeX; `losses` counts what of it went nowhere, by kind of element; `chars_kept` is the difference.
+    """
+
+    title: str | None = None
+    authors: tuple[Author, ...] = ()
+    abstract: str | None = None
+    sections: tuple[Section, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    bibliography: tuple[BibliographyItem, ...] = ()
+    paragraphs: int = 0
+    tables: int = 0
+    figures: int = 0
+    formulas: int = 0
+    chars_seen: int = 0
+    chars_kept: int = 0
+    losses: Mapping[str, int] = field(default_factory=dict)
+    ltx_errors: int = 0
+    missing_citations: int = 0
+    truncated: bool = False
+    html_bytes: int = 0
+    html_sha256: str = ""
+
+    def as_row(self) -> dict[str, Any]:
+        """The columns of `papers` that the page alone decides."""
+        return {
+            "title": self.title,
+            "authors": [author.as_row() for author in self.authors],
+            "abstract": self.abstract,
+            "sections": [section.as_row() for section in self.sections],
+            "blocks": [block.as_row() for block in self.blocks],
+            "bibliography": [item.as_row() for item in self.bibliography],
+            "paragraphs": self.paragraphs,
+            "tables": self.tables,
+            "figures": self.figures,
+            "formulas": self.formulas,
+            "chars_seen": self.chars_seen,
+            "chars_kept": self.chars_kept,
+            "losses": sorted(self.losses.items()),
+            "ltx_errors": self.ltx_errors,
+            "missing_citations": self.missing_citations,
+            "truncated": self.truncated,
+            "html_bytes": self.html_bytes,
+            "html_sha256": self.html_sha256,
+        }

@@ -1,0 +1,212 @@
+"""G-Score: six marks and a vote by a language model, all systems of a task in one conversation.
+
+After ChatCite, arXiv 2403.02574, section 4: criteria from 1 to 5, the gold section as the measure, and a vote for the
+best, so that scores compare systems within one conversation and nowhere else. The paper prints neither prompt nor
+temperature nor order; the prompt (`prompts/g_score.j2`), temperature 0 and the order below are ours. Not here: which
+summaries are judged, and how judgements become rows (`scoring`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from pipeline.errors import CiteloomError
+from pipeline.llm.context import count_message_tokens, count_tokens, fit
+from pipeline.llm.messages import Message
+from pipeline.llm.prompts import PromptFolder
+
+if TYPE_CHECKING:
+    from pipeline.llm.client import LlmClient
+
+PROMPT = "g_score"
+CRITERIA = ("consistency", "coherence", "comparative", "integrity", "fluency", "citation_accuracy")
+
+# A judge that samples would make the scores of a rerun differ; the paper gives no temperature.
+TEMPERATURE = 0.0
+# The judge needs to know what the target is about, not the whole of it: the gold section is the measure.
+_TARGET_TOKENS = 500
+# A repair shows the judge its own answer again and some 150 tokens of complaint.
+_REPAIR_TOKENS = 256
+# Fewer tokens of a text than this cannot be judged.
+_FEWEST_TOKENS = 48
+
+Mark = Annotated[int, Field(ge=1, le=5)]
+
+
+class Marks(BaseModel):
+    """The six marks of one section, whole numbers from 1 to 5."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    consistency: Mark
+    coherence: Mark
+    comparative: Mark
+    integrity: Mark
+    fluency: Mark
+    citation_accuracy: Mark
+
+
+class NoRoom(CiteloomError):
+    """The model's context has no room for all that must be judged in one conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One task as the judge sees it. `sections`: system → text; `references`: one line each."""
+
+    task_id: str
+    target: str
+    references: str
+    gold: str
+    sections: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What goes to the judge. `labels`: neutral label → system, in the order shown; `cut`: texts that were cut."""
+
+    messages: Sequence[Message]
+    labels: Mapping[str, str]
+    cut: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the judge said of one task. `order` has the systems as they were shown; `best` is one of them."""
+
+    order: tuple[str, ...]
+    marks: Mapping[str, Marks]
+    best: str
+
+
+def shown_order(task_id: str, systems: Iterable[str]) -> tuple[str, ...]:
+    """The systems in the order in which the judge sees them: by the digest of task id and name.
+
+    A judge favours what it reads first; sorted names would give one system that place in every task.
+    """
+    return tuple(sorted(systems, key=lambda system: hashlib.sha256(f"{task_id}\0{system}".encode()).digest()))
+
+
+def labels_of(order: Sequence[str]) -> dict[str, str]:
+    """Neutral label → system: A, B, C …; raises ValueError for more systems than letters."""
+    return dict(zip(ascii_uppercase[: len(order)], order, strict=True))
+
+
+def write_order(order: Sequence[str]) -> str:
+    """The order as the column `order` of scores keeps it."""
+    return ",".join(order)
+
+
+def read_order(text: str) -> tuple[str, ...]:
+    """The order back from the column; empty where nothing was judged."""
+    return tuple(text.split(",")) if text else ()
+
+
+def answer_schema(labels: Iterable[str]) -> type[BaseModel]:
+    """The shape of the judge's answer for these labels: marks for each, and the best of them."""
+    names = tuple(labels)
+    fields: dict[str, Any] = {**dict.fromkeys(names, (Marks, ...)), "best": (Literal[names], ...)}
+    return create_model("Judgement", __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def answer_tokens(sections: int) -> int:
+    """Longest answer in tokens. SmolLM2 wrote 79 for each section; the rest is for indented JSON."""
+    return 64 + 128 * sections
+
+
+def read_answer(answer: BaseModel, labels: Mapping[str, str]) -> Judgement:
+    """The judge's answer, labels replaced by systems."""
+    marks = {system: getattr(answer, label) for label, system in labels.items()}
+    best: str = answer.best  # type: ignore[attr-defined]
+    return Judgement(tuple(labels.values()), marks, labels[best])
+
+
+def metrics(judgement: Judgement, system: str) -> dict[str, float]:
+    """Metric → value of one system: the six marks, their mean, and whether it was voted the best (0 or 1)."""
+    marks = {f"g_{criterion}": float(getattr(judgement.marks[system], criterion)) for criterion in CRITERIA}
+    return {**marks, "g_score": fmean(marks.values()), "g_vote": float(judgement.best == system)}
+
+
+def prompt_digest() -> str:
+    """SHA-256 of the judge's prompt."""
+    return _prompts().digest(PROMPT)
+
+
+@cache
+def _prompts() -> PromptFolder:
+    return PromptFolder(Path(__file__).parent / "prompts")
+
+
+def conversation(case: Case, context: int) -> Conversation:
+    """The conversation over one case in a model that reads and writes `context` tokens; what is too long is cut.
+
+    Raises NoRoom where next to nothing of each text would be left.
+    """
+    labels = labels_of(shown_order(case.task_id, case.sections))
+    parts = {
+        "target": fit(case.target, _TARGET_TOKENS).text,
+        "references": case.references,
+        "gold": case.gold,
+        **{label: case.sections[system] for label, system in labels.items()},
+    }
+    fitting, cut = _fitting(parts, _room(labels, context))
+    names = {**labels, "references": "references", "gold": "gold", "target": "target"}
+    return Conversation(_messages(fitting, labels), labels, tuple(names[part] for part in cut))
+
+
+def _room(labels: Mapping[str, str], context: int) -> int:
+    """Tokens left for texts: without the prompt's own, an answer, and a repair that repeats the answer."""
+    empty = _messages(dict.fromkeys(("target", "references", "gold", *labels), ""), labels)
+    return context - count_message_tokens(empty) - 2 * answer_tokens(len(labels)) - _REPAIR_TOKENS
+
+
+def _messages(parts: Mapping[str, str], labels: Mapping[str, str]) -> list[Message]:
+    sections = [(label, parts[label]) for label in labels]
+    others = {name: parts[name] for name in ("target", "references", "gold")}
+    return _prompts().messages(PROMPT, sections=sections, labels=list(labels), criteria=CRITERIA, **others)
+
+
+def _fitting(parts: Mapping[str, str], room: int) -> tuple[dict[str, str], list[str]]:
+    """The parts cut so that they fit together, and the names of those that were cut."""
+    if room < _FEWEST_TOKENS * len(parts):
+        raise NoRoom(f"{len(parts)} texts leave {max(room, 0)} tokens of CITELOOM_LLM_CONTEXT: raise it")
+    shares = fair_shares([count_tokens(text) for text in parts.values()], room)
+    cuts = {name: fit(text, share) for (name, text), share in zip(parts.items(), shares, strict=True)}
+    return {name: cut.text for name, cut in cuts.items()}, [name for name, cut in cuts.items() if cut.cut]
+
+
+def fair_shares(lengths: Sequence[int], total: int) -> list[int]:
+    """How much of each part may stay so that all together are at most `total`: short parts whole, long ones alike.
+
+    The sections of all systems are cut to one length at most, so that no system loses more than another.
+    """
+    shares = [0] * len(lengths)
+    left = total
+    by_length = sorted(range(len(lengths)), key=lambda part: lengths[part])
+    for done, part in enumerate(by_length):
+        shares[part] = min(lengths[part], left // (len(lengths) - done))
+        left -= shares[part]
+    return shares
+
+
+async def judge(client: LlmClient, asked: Conversation) -> Judgement:
+    """One judgement: one call, or two where the answer had to be repaired.
+
+    Raises LlmAnswerError where the repaired answer cannot be read either.
+    """
+    answer = await client.answer(
+        asked.messages,
+        answer_schema(asked.labels),
+        max_tokens=answer_tokens(len(asked.labels)),
+        temperature=TEMPERATURE,
+    )
+    return read_answer(answer.value, asked.labels)

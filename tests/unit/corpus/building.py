@@ -1,0 +1,98 @@
+"""Small LaTeXML pages and zips for the corpus tests. Not here: assertions."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from pipeline.corpus.paper import Block, Paper
+
+
+def page(body: str, title: str = "A Page") -> bytes:
+    """A LaTeXML page around a body; no document title where `title` is empty."""
+    heading = f'<h1 class="ltx_title ltx_title_document">{title}</h1>' if title else ""
+    return (
+        f'<!DOCTYPE html><html><head><title>References</title></head><body><div class="ltx_page_main">'
+        f'<article class="ltx_document">{heading}{body}</article></div></body></html>'
+    ).encode()
+
+
+def para(text: str, anchor: str = "S1.p1") -> str:
+    """A paragraph of running text."""
+    return f'<div id="{anchor}" class="ltx_para"><p id="{anchor}.1" class="ltx_p">{text}</p></div>'
+
+
+def section(content: str, title: str = "Methods", number: str = "1", anchor: str = "S1", kind: str = "section") -> str:
+    """A section with its heading."""
+    tag = f'<span class="ltx_tag ltx_tag_{kind}">{number} </span>' if number else ""
+    head = f'<h2 class="ltx_title ltx_title_{kind}">{tag}{title}</h2>'
+    return f'<section id="{anchor}" class="ltx_{kind}">{head}{content}</section>'
+
+
+def math(tex: str) -> str:
+    """A formula as LaTeXML writes it: presentation, content and TeX, three times the same."""
+    return (
+        f'<math alttext="{tex}" display="inline"><semantics><mi>x</mi><annotation-xml><ci>x</ci></annotation-xml>'
+        f'<annotation encoding="application/x-tex">{tex}</annotation></semantics></math>'
+    )
+
+
+def cite(*keys: str, before: str = "[", after: str = "]") -> str:
+    """A citation in brackets."""
+    links = ", ".join(f'<a href="#{key}" class="ltx_ref">{key[-1]}</a>' for key in keys)
+    return f'<cite class="ltx_cite">{before}{links}{after}</cite>'
+
+
+def note(text: str, anchor: str = "footnote1") -> str:
+    """A footnote in the middle of a sentence."""
+    mark = '<sup class="ltx_note_mark">1</sup>'
+    return (
+        f'<span id="{anchor}" class="ltx_note ltx_role_footnote">{mark}<span class="ltx_note_outer">'
+        f'<span class="ltx_note_content">{mark}<span class="ltx_tag ltx_tag_note">1</span>{text}</span></span></span>'
+    )
+
+
+def bibitem(key: str, *blocks: str) -> str:
+    """A bibliography item of some blocks."""
+    spans = "".join(f'<span class="ltx_bibblock">{block} </span>' for block in blocks)
+    return f'<li id="{key}" class="ltx_bibitem"><span class="ltx_tag ltx_tag_bibitem">[1]</span> {spans}</li>'
+
+
+def bibliography(*items: str) -> str:
+    """A bibliography of some items."""
+    head = '<h2 class="ltx_title ltx_title_bibliography">References</h2>'
+    listed = f'<ul class="ltx_biblist">{"".join(items)}</ul>'
+    return f'<section id="bib" class="ltx_bibliography">{head}{listed}</section>'
+
+
+def only_block(paper: Paper) -> Block:
+    """The one block of a page."""
+    (block,) = paper.blocks
+    return block
+
+
+def write_zip(file: Path, members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+    """A zip with these members."""
+    with zipfile.ZipFile(file, "w", method) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file
+
+
+def floating(content: str, caption: str, anchor: str, classes: str) -> str:
+    """A figure, table or algorithm with its caption last."""
+    head = f'<figcaption class="ltx_caption">{caption}</figcaption>'
+    return f'<figure id="{anchor}" class="{classes}">{content}{head}</figure>'
+
+
+def listed(*items: str, kind: str = "itemize", tag: str = "•") -> str:
+    """A list with the same mark before each item."""
+    mark = f'<span class="ltx_tag ltx_tag_item">{tag}</span>'
+    return f'<ul id="S1.I1" class="ltx_{kind}">{"".join(f"<li>{mark}{item}</li>" for item in items)}</ul>'
+
+
+def equation(*rows: str) -> str:
+    """A display equation of rows of cells."""
+    body = "".join(f'<tr class="ltx_equation ltx_eqn_row">{row}</tr>' for row in rows)
+    return f'<table id="S1.E1" class="ltx_equation ltx_eqn_table"><tbody>{body}</tbody></table>'

@@ -1,0 +1,96 @@
+"""Bylines: names apart from affiliations, e-mails and marks."""
+
+from __future__ import annotations
+
+from pipeline.corpus.authors import Byline, find_emails, read_bylines
+from pipeline.corpus.paper import Author
+from pipeline.corpus.policies import LINE, MARK
+
+
+def sup(mark: str) -> str:
+    return f"{MARK}{mark}{MARK}"
+
+
+def authors_of(names: str, *institutes: str) -> tuple[Author, ...]:
+    return read_bylines([Byline(names=names)], institutes)[0]
+
+
+def test_contacts_are_apart_from_the_name() -> None:
+    byline = Byline("Ada Lovelace ", [("affiliation", "University of London"), ("email", "ada@london.uk")])
+    authors, remarks, lost = read_bylines([byline], [])
+    assert authors == (Author("Ada Lovelace", ("University of London",), ("ada@london.uk",)),)
+    assert (remarks, lost) == ([], 0)
+
+
+def test_marks_lead_from_names_to_affiliations() -> None:
+    names = f"Huiyi Wang{sup('1,2')}, Lina Yao{sup('2')}{LINE}{sup('1')}University of X, {sup('2')}CSIRO{LINE}"
+    assert authors_of(names) == (
+        Author("Huiyi Wang", ("University of X", "CSIRO")),
+        Author("Lina Yao", ("CSIRO",)),
+    )
+
+
+def test_names_without_commas_are_split_at_their_marks() -> None:
+    names = f"David Wadden{sup('†')} Kyle Lo{sup('‡')}{LINE}{sup('†')}University of Y{LINE}{sup('‡')}Allen Institute"
+    assert [author.name for author in authors_of(names)] == ["David Wadden", "Kyle Lo"]
+
+
+def test_an_unmarked_affiliation_is_everybodys() -> None:
+    assert authors_of(f"Tim Knappe, Ryan Li{LINE}Algoverse AI Research") == (
+        Author("Tim Knappe", ("Algoverse AI Research",)),
+        Author("Ryan Li", ("Algoverse AI Research",)),
+    )
+
+
+def test_wide_gaps_part_whole_names_only() -> None:
+    assert [one.name for one in authors_of("Tim Knappe   Ryan Li")] == ["Tim Knappe", "Ryan Li"]
+    assert [one.name for one in authors_of("Honglu   Fan")] == ["Honglu Fan"]
+
+
+def test_a_left_over_column_sign_parts_authors() -> None:
+    names = (
+        f"Noam Shazeer{LINE}Google Brain{LINE}noam@google.com{LINE}&Llion Jones{LINE}Google Research{LINE}l@google.com"
+    )
+    assert authors_of(names) == (
+        Author("Noam Shazeer", ("Google Brain",), ("noam@google.com",)),
+        Author("Llion Jones", ("Google Research",), ("l@google.com",)),
+    )
+
+
+def test_names_below_an_affiliation_open_another_group() -> None:
+    names = f"Ann Lee, Bob Roe{LINE}University of X{LINE}Cid Moe, Dan Poe{LINE}Institute of Y"
+    assert [one.affiliations for one in authors_of(names)] == [("University of X",)] * 2 + [("Institute of Y",)] * 2
+
+
+def test_grouped_addresses_are_several() -> None:
+    assert find_emails("{ann, bob}@x.edu; c.d@y.org") == ["ann@x.edu", "bob@x.edu", "c.d@y.org"]
+
+
+def test_an_address_goes_to_the_name_it_fits() -> None:
+    names = f"Kyle Lo, Lucy Lu Wang{LINE}Allen Institute{LINE}{{lucyw, kylel}}@allenai.org"
+    assert [one.emails for one in authors_of(names)] == [("kylel@allenai.org",), ("lucyw@allenai.org",)]
+
+
+def test_an_address_that_fits_nobody_is_counted_as_lost() -> None:
+    byline = Byline(f"Ann Lee, Bob Roe, Cid Moe{LINE}University of X{LINE}office@x.edu")
+    authors, _, lost = read_bylines([byline], [])
+    assert all(not author.emails for author in authors)
+    assert lost == len("office@x.edu")
+
+
+def test_one_institute_is_everybodys() -> None:
+    assert [one.affiliations for one in authors_of("Ann Lee, Bob Roe", "IBM Research")] == [("IBM Research",)] * 2
+
+
+def test_remarks_that_are_no_affiliation_are_kept() -> None:
+    byline = Byline("Ann Lee", remarks=["Equal contribution."])
+    assert read_bylines([byline], [])[1] == ["Equal contribution."]
+
+
+def test_an_author_named_twice_is_one() -> None:
+    bylines = [Byline("Ann Lee"), Byline("Ann Lee")]
+    assert [author.name for author in read_bylines(bylines, [])[0]] == ["Ann Lee"]
+
+
+def test_junior_belongs_to_the_name_before() -> None:
+    assert [one.name for one in authors_of("John Smith, Jr., Ann Lee")] == ["John Smith, Jr.", "Ann Lee"]

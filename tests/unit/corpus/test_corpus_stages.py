@@ -1,0 +1,223 @@
+"""The stages dump_members and papers: what is kept, what is left out and why, and when they are out of date."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline import tables
+from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
+from pipeline.settings import load_settings
+from pipeline.stages import State, Workspace, run_stage, state
+from pipeline.tables import MonthWriter, Provenance
+from tests.unit.corpus.building import page, para, section, write_zip
+
+MONTH = "2024-03"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    (tmp_path / "dump").mkdir()
+    return workspace_for(tmp_path)
+
+
+def workspace_for(folder: Path, **overrides: object) -> Workspace:
+    return Workspace(load_settings(dump_dir=folder / "dump", data=folder / "data", **overrides))
+
+
+def ledger(workspace: Workspace, stage: str, month: str = MONTH) -> list[tuple[str, str]]:
+    rows = pq.read_table(workspace.root.ledger_file(stage, month)).to_pylist()
+    return [(row["subject"], row["reason"]) for row in rows]
+
+
+def put_metadata(workspace: Workspace, *rows: dict[str, Any]) -> None:
+    empty: dict[str, Any] = dict.fromkeys(tables.METADATA.schema.names)
+    given = {"title": "From Metadata", "abstract": "Told by metadata.", "status": "present", "source": "snapshot"}
+    file = workspace.root.file(tables.METADATA, MONTH)
+    with MonthWriter(tables.METADATA, file) as writer:
+        for row in rows:
+            writer.add({**empty, **given, "categories": ["cs.CL"], "primary_category": "cs.CL", **row})
+        writer.commit(Provenance("metadata", MONTH, 1, 1, "test", "", {}, {}))
+
+
+def run_both(workspace: Workspace) -> list[dict[str, Any]]:
+    run_stage(DUMP_MEMBERS, workspace, MONTH)
+    run_stage(PAPERS, workspace, MONTH)
+    return workspace.root.rows(tables.PAPERS, MONTH)
+
+
+def zips(workspace: Workspace, members: Iterable[str], content: bytes = page(section(para("Words.")))) -> None:
+    by_zip: dict[str, dict[str, bytes]] = {}
+    for member in members:
+        by_zip.setdefault(member.partition("/")[0], {})[member] = content
+    for name, pages in by_zip.items():
+        write_zip(workspace.settings.dump_dir / f"ar5iv-{name}.zip", pages)
+
+
+def test_members_are_listed_by_identifier(workspace: Workspace) -> None:
+    zips(workspace, ["warning/2403/2403.00003.html", "error/2403/2403.00001.html", "error/2404/2404.00002.html"])
+    run_stage(DUMP_MEMBERS, workspace, MONTH)
+    rows = workspace.root.rows(tables.DUMP_MEMBERS, MONTH)
+    assert [(row["arxiv_id"], row["subset"]) for row in rows] == [("2403.00001", "error"), ("2403.00003", "warning")]
+
+
+def test_of_one_identifier_the_best_conversion_is_kept(workspace: Workspace) -> None:
+    zips(workspace, [f"{subset}/2403/2403.00001.html" for subset in ("error", "no-problem", "warning")])
+    run_stage(DUMP_MEMBERS, workspace, MONTH)
+    assert [row["subset"] for row in workspace.root.rows(tables.DUMP_MEMBERS, MONTH)] == ["no_problem"]
+    assert ledger(workspace, "dump_members") == [("2403.00001", "duplicate")] * 2
+
+
+def test_names_that_are_no_pages_are_told_once(workspace: Workspace) -> None:
+    zips(
+        workspace, ["error/2403/2403.00001.html", "error/2404/2404.00001.html", "error/2404/x.html", "error/notes.txt"]
+    )
+    for month in ("2024-03", "2024-04"):
+        run_stage(DUMP_MEMBERS, workspace, month)
+    assert ledger(workspace, "dump_members", "2024-03") == [("ar5iv-error.zip:error/notes.txt", "not_an_arxiv_page")]
+    assert ledger(workspace, "dump_members", "2024-04") == [("ar5iv-error.zip:error/2404/x.html", "not_an_arxiv_page")]
+
+
+def test_only_the_chosen_subsets_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "dump").mkdir()
+    workspace = workspace_for(tmp_path, subsets="warning")
+    zips(workspace, ["warning/2403/2403.00003.html", "error/2403/2403.00001.html"])
+    run_stage(DUMP_MEMBERS, workspace, MONTH)
+    assert [row["arxiv_id"] for row in workspace.root.rows(tables.DUMP_MEMBERS, MONTH)] == ["2403.00003"]
+
+
+def test_a_zip_that_was_only_touched_is_still_the_same(workspace: Workspace) -> None:
+    zips(workspace, ["error/2403/2403.00001.html"])
+    run_stage(DUMP_MEMBERS, workspace, MONTH)
+    os.utime(workspace.settings.dump_dir / "ar5iv-error.zip", (1, 1))
+    assert state(DUMP_MEMBERS, workspace, MONTH) is State.DONE
+
+
+def test_another_page_makes_its_month_alone_out_of_date(workspace: Workspace) -> None:
+    zips(workspace, ["error/2403/2403.00001.html", "error/2404/2404.00001.html"])
+    for month in ("2024-03", "2024-04"):
+        run_stage(DUMP_MEMBERS, workspace, month)
+    zips(workspace, ["error/2403/2403.00001.html", "error/2404/2404.00001.html", "error/2404/2404.00002.html"])
+    assert state(DUMP_MEMBERS, workspace, "2024-04") is State.STALE
+
+
+def test_a_paper_of_computer_science_is_parsed(workspace: Workspace) -> None:
+    zips(workspace, ["error/2403/2403.00001.html"])
+    put_metadata(workspace, {"arxiv_id": "2403.00001"})
+    (row,) = run_both(workspace)
+    assert (row["arxiv_id"], row["subset"], row["year"]) == ("2403.00001", "error", 2024)
+    assert (row["title"], row["title_source"]) == ("A Page", "heading")
+    assert (row["abstract"], row["abstract_source"]) == ("Told by metadata.", "metadata")
+    assert [block["text"] for block in row["blocks"]] == ["Words."]
+
+
+def test_what_neither_page_nor_metadata_tells_is_none(workspace: Workspace) -> None:
+    zips(workspace, ["error/2403/2403.00001.html"], page(para("Words."), title=""))
+    put_metadata(workspace, {"arxiv_id": "2403.00001", "abstract": None})
+    (row,) = run_both(workspace)
+    assert (row["title"], row["title_source"]) == ("From Metadata", "metadata")
+    assert (row["abstract"], row["abstract_source"]) == (None, "none")
+
+
+def test_metadata_decides_before_any_page_is_read(workspace: Workspace) -> None:
+    """The zip is gone when papers runs: had one of these pages been asked for, the stage would fail."""
+    ids = [f"2403.0000{number}" for number in range(1, 5)]
+    zips(workspace, [f"error/2403/{arxiv_id}.html" for arxiv_id in ids])
+    put_metadata(
+        workspace,
+        {"arxiv_id": ids[0], "status": "absent", "categories": None, "primary_category": None},
+        {"arxiv_id": ids[1], "status": "withdrawn"},
+        {"arxiv_id": ids[2], "categories": ["physics.optics"], "primary_category": "physics.optics"},
+    )
+    run_stage(DUMP_MEMBERS, workspace, MONTH)
+    (workspace.settings.dump_dir / "ar5iv-error.zip").unlink()
+    outcome = run_stage(PAPERS, workspace, MONTH)
+    assert outcome.rows == 0
+    assert ledger(workspace, "papers") == [
+        (ids[0], "no_metadata"),
+        (ids[1], "withdrawn"),
+        (ids[2], "not_computer_science"),
+        (ids[3], "no_metadata"),
+    ]
+
+
+def test_a_bad_member_goes_to_the_ledger_and_the_month_goes_on(workspace: Workspace) -> None:
+    ids = [f"2403.0000{number}" for number in range(1, 5)]
+    good = page(para("Words."))
+    contents = [b"%PDF-1.4", page(""), good * 3, good]
+    names = [f"error/2403/{arxiv_id}.html" for arxiv_id in ids]
+    file = write_zip(workspace.settings.dump_dir / "errors.zip", dict(zip(names, contents, strict=True)))
+    put_metadata(workspace, *({"arxiv_id": arxiv_id} for arxiv_id in ids))
+    run_stage(DUMP_MEMBERS, workspace, MONTH)
+    offset = workspace.root.rows(tables.DUMP_MEMBERS, MONTH)[2]["offset"]
+    broken = bytearray(file.read_bytes())
+    broken[offset + 60 : offset + 80] = b"\xff" * 20
+    file.write_bytes(broken)
+    run_stage(PAPERS, workspace, MONTH)
+    assert [row["arxiv_id"] for row in workspace.root.rows(tables.PAPERS, MONTH)] == [ids[3]]
+    assert ledger(workspace, "papers") == [(ids[0], "not_html"), (ids[1], "no_text"), (ids[2], "corrupt_member")]
+
+
+def test_what_was_read_is_measured(workspace: Workspace) -> None:
+    zips(workspace, ["error/2403/2403.00001.html"])
+    put_metadata(workspace, {"arxiv_id": "2403.00001"})
+    run_stage(DUMP_MEMBERS, workspace, MONTH)
+    outcome = run_stage(PAPERS, workspace, MONTH)
+    assert outcome.measured["pages"] == 1
+    assert outcome.measured["bytes_read"] == workspace.root.rows(tables.DUMP_MEMBERS, MONTH)[0]["compressed_bytes"]
+    assert outcome.notes["chars_seen"] >= outcome.notes["chars_kept"] > 0
+
+
+def test_both_parsers_write_the_same_rows(tmp_path: Path) -> None:
+    rows = []
+    for parser in ("fast", "reference"):
+        (tmp_path / parser / "dump").mkdir(parents=True)
+        workspace = workspace_for(tmp_path / parser, parser=parser)
+        zips(workspace, ["error/2403/2403.00001.html"])
+        put_metadata(workspace, {"arxiv_id": "2403.00001"})
+        rows.append(run_both(workspace))
+    assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("setting", [{"categories": "cs.CL"}, {"category_match": "primary"}, {"parser": "reference"}])
+def test_a_setting_that_changes_rows_makes_papers_out_of_date(
+    workspace: Workspace, tmp_path: Path, setting: dict[str, str]
+) -> None:
+    zips(workspace, ["error/2403/2403.00001.html"])
+    put_metadata(workspace, {"arxiv_id": "2403.00001"})
+    run_both(workspace)
+    assert state(PAPERS, workspace, MONTH) is State.DONE
+    assert state(PAPERS, workspace_for(tmp_path, **setting), MONTH) is State.STALE
+
+
+def test_two_runs_write_the_same_bytes(workspace: Workspace) -> None:
+    zips(workspace, ["error/2403/2403.00001.html", "error/2403/2403.00002.html"])
+    put_metadata(workspace, {"arxiv_id": "2403.00001"}, {"arxiv_id": "2403.00002"})
+    run_both(workspace)
+    files = [workspace.root.file(table, MONTH) for table in (tables.DUMP_MEMBERS, tables.PAPERS)]
+    before = [file.read_bytes() for file in files]
+    for stage in (DUMP_MEMBERS, PAPERS):
+        run_stage(stage, workspace, MONTH, force=True)
+    assert [file.read_bytes() for file in files] == before
+
+
+def test_exactly_the_eleven_papers_of_computer_science_are_parsed(
+    shared_data: Path, tmp_path: Path, put_real_metadata: Callable[[Workspace, Path, str], None]
+) -> None:
+    from pipeline.corpus.zips import months_in_dump
+
+    workspace = Workspace(load_settings(dump_dir=shared_data / "dump", data=tmp_path))
+    kept, left_out = [], []
+    for month in months_in_dump(workspace.settings):
+        run_stage(DUMP_MEMBERS, workspace, month)
+        put_real_metadata(workspace, shared_data / "metadata" / "snapshot.jsonl", month)
+        run_stage(PAPERS, workspace, month)
+        kept += [row["arxiv_id"] for row in workspace.root.rows(tables.PAPERS, month)]
+        left_out += [reason for _, reason in ledger(workspace, "papers", month)]
+    assert len(kept) == 11
+    assert left_out == ["not_computer_science"] * 10

@@ -1,0 +1,375 @@
+"""The fast parser on hand-written pages: each policy, and pages that are broken."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.corpus.html import parse
+from pipeline.corpus.paper import Author, PageError, Paper
+from tests.unit.corpus.building import (
+    bibitem,
+    bibliography,
+    cite,
+    equation,
+    floating,
+    listed,
+    math,
+    note,
+    only_block,
+    page,
+    para,
+    section,
+)
+
+
+def text_of(body: str) -> str:
+    return only_block(parse(page(body))).text
+
+
+def kinds(paper: Paper) -> list[str]:
+    return [block.kind for block in paper.blocks]
+
+
+def test_the_title_is_the_heading_not_the_title_element() -> None:
+    assert parse(page(para("Words."), title="True <br>Title")).title == "True Title"
+
+
+def test_a_page_without_a_heading_has_no_title() -> None:
+    assert parse(page(para("Words."), title="")).title is None
+
+
+def test_a_title_set_within_a_part_is_found() -> None:
+    heads = '<h2 class="ltx_title ltx_title_part"><span class="ltx_tag ltx_tag_part">Part </span></h2>'
+    body = f'<section class="ltx_part">{heads}<p></p><h2 class="ltx_title ltx_title_part">On Words</h2></section>'
+    paper = parse(page(body + section(para("Words.")), title=""))
+    assert paper.title == "On Words"
+    assert [one.title for one in paper.sections] == ["Methods"]
+
+
+def test_a_footnote_of_the_title_is_a_block() -> None:
+    paper = parse(page(para("Words."), title=f"On Words{note('Supported by nobody.')}"))
+    assert paper.title == "On Words"
+    assert [block.text for block in paper.blocks] == ["Supported by nobody.", "Words."]
+
+
+def test_an_abstract_is_no_block() -> None:
+    head = '<h6 class="ltx_title ltx_title_abstract">Abstract</h6>'
+    body = f'<div class="ltx_block"><div class="ltx_abstract">{head}<p class="ltx_p">We count\nwords.</p></div></div>'
+    paper = parse(page(body + para("Words.")))
+    assert paper.abstract == "We count words."
+    assert kinds(paper) == ["paragraph"]
+
+
+def test_an_abstract_set_by_hand_is_found() -> None:
+    words = "one two three four five " * 5
+    paper = parse(page(para("<b>Abstract.</b> " + words, "p1") + section(para("Words."))))
+    assert paper.abstract == words.strip()
+    assert len(paper.blocks) == 1
+
+
+def test_an_abstract_that_is_a_section_is_found() -> None:
+    paper = parse(page(section(para("We count words."), "Abstract", "") + section(para("Words."))))
+    assert paper.abstract == "We count words."
+    assert [one.title for one in paper.sections] == ["Methods"]
+
+
+def test_authors_come_with_what_is_theirs() -> None:
+    contacts = (
+        '<span class="ltx_author_notes"><span class="ltx_contact ltx_role_affiliation">University<br>of X</span>'
+        '<span class="ltx_contact ltx_role_email"><a href="mailto:a@x.edu">a@x.edu</a></span></span>'
+    )
+    creator = f'<span class="ltx_creator ltx_role_author"><span class="ltx_personname">Ann Lee</span>{contacts}</span>'
+    paper = parse(page(f'<div class="ltx_authors">{creator}</div>' + para("Words.")))
+    assert paper.authors == (Author("Ann Lee", ("University, of X",), ("a@x.edu",)),)
+
+
+def test_a_footnote_on_a_name_that_is_an_affiliation_is_the_authors() -> None:
+    creator = '<span class="ltx_creator ltx_role_author"><span class="ltx_personname">Ann Lee{}</span></span>'
+    paper = parse(page(creator.format(note("University of X")) + para("Words.")))
+    assert paper.authors == (Author("Ann Lee", ("University of X",)),)
+
+
+def test_sections_nest_with_number_title_and_path() -> None:
+    inner = section(para("Deep.", "S1.SS1.p1"), "Data", "1.1", "S1.SS1", "subsection")
+    paper = parse(
+        page(section(para("Top.") + inner) + section(para("End.", "A1.p1"), "More", "Appendix A", "A1", "appendix"))
+    )
+    assert [(s.anchor, s.number, s.title, s.depth, s.path) for s in paper.sections] == [
+        ("S1", "1", "Methods", 1, ("Methods",)),
+        ("S1.SS1", "1.1", "Data", 2, ("Methods", "Data")),
+        ("A1", "A", "More", 1, ("More",)),
+    ]
+    assert [block.section_path for block in paper.blocks] == [("Methods",), ("Methods", "Data"), ("More",)]
+
+
+def test_sections_swallowed_by_a_table_are_set_right() -> None:
+    swallowed = section(para("Two.", "S2.p1"), "Results", "2", "S2")
+    broken = (
+        f'<figure id="S1.T1" class="ltx_table"><figcaption class="ltx_caption">Table 1</figcaption>{swallowed}</figure>'
+    )
+    paper = parse(page(section(para("One.") + broken)))
+    assert [(one.title, one.depth) for one in paper.sections] == [("Methods", 1), ("Results", 1)]
+    assert [(block.kind, block.section_path) for block in paper.blocks] == [
+        ("paragraph", ("Methods",)),
+        ("caption", ("Methods",)),
+        ("paragraph", ("Results",)),
+    ]
+
+
+def test_thanks_are_a_section() -> None:
+    paper = parse(page('<div class="ltx_acknowledgements"><h6 class="ltx_title">Thanks.</h6>To all.</div>'))
+    assert [one.title for one in paper.sections] == ["Thanks"]
+    assert only_block(paper).text == "To all."
+
+
+def test_white_space_is_folded() -> None:
+    assert text_of(para("Some\n   words&nbsp; apart.")) == "Some words apart."
+
+
+def test_math_is_said_once_as_tex() -> None:
+    assert text_of(para(f"Let {math('x_{1}')} be.")) == "Let $x_{1}$ be."
+
+
+def test_math_without_alttext_is_read_from_its_annotation() -> None:
+    formula = math("x^{2}").replace('alttext="x^{2}" ', "")
+    assert text_of(para(f"Let {formula} be.")) == "Let $x^{2}$ be."
+
+
+def test_wrapped_tex_is_one_line() -> None:
+    assert text_of(para(math("\\displaystyle B% \n(x)"))) == "$B(x)$"
+
+
+def test_a_display_equation_stands_in_its_paragraph_with_its_number() -> None:
+    number = '<td class="ltx_eqn_eqno"><span class="ltx_tag ltx_tag_equation">(3)</span></td>'
+    row = f"<td>{math('a')}</td><td>{math('=b')}</td>{number}"
+    body = f'<div class="ltx_para"><p class="ltx_p">So</p>{equation(row)}<p class="ltx_p">holds.</p></div>'
+    assert text_of(body) == "So $$a =b$$ (3) holds."
+
+
+def test_words_within_an_equation_are_text_in_it() -> None:
+    body = equation(f"<td>{math('a')}</td><td>where</td><td>{math('b')}</td>", "<td>and so</td>")
+    assert text_of(body) == "$$a \\text{where} b$$ and so"
+
+
+def test_a_citation_becomes_a_marker() -> None:
+    block = only_block(parse(page(para(f"As known {cite('bib.bib1', 'bib.bib2')}."))))
+    assert block.text == "As known [@bib.bib1; @bib.bib2]."
+    assert block.cited_keys == ("bib.bib1", "bib.bib2")
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ('Smith et al. (<a href="#bib.bib1">2018</a>)', "Smith et al. [@bib.bib1]"),
+        ('(Smith et al., <a href="#bib.bib1">2018</a>; Lee, <a href="#bib.bib2">2019</a>)', "[@bib.bib1; @bib.bib2]"),
+        (
+            'Smith (<a href="#bib.bib1">2018</a>); Lee (<a href="#bib.bib2">2019</a>)',
+            "Smith [@bib.bib1]; Lee [@bib.bib2]",
+        ),
+        ('<a href="#bib.bib1">smith2018 </a>', "[@bib.bib1]"),
+        ('<a href="#bib.bib1">Smith</a> (<a href="#bib.bib1">2018</a>)', "Smith [@bib.bib1]"),
+        ('[<a href="#bib.bib1">4</a>, p. 22]', "[@bib.bib1]"),
+        ('<a href="#bib.bib1">1</a>, <a href="#bib.bib2">2</a>', "[@bib.bib1; @bib.bib2]"),
+        ('[<span class="ltx_missing_citation">lee</span>]', ""),
+        ('[<a href="#bib.bib1">1</a>, <span class="ltx_missing_citation">lee</span>]', "[@bib.bib1]"),
+        ("[5]", "[5]"),
+    ],
+)
+def test_citations_of_every_style(content: str, text: str) -> None:
+    assert text_of(para(f'A <cite class="ltx_cite">{content}</cite> b')) == f"A {text} b".replace("  ", " ")
+
+
+def test_brackets_around_a_marker_go() -> None:
+    assert text_of(para(f"As ({cite('bib.bib1')}) says.")) == "As [@bib.bib1] says."
+
+
+def test_missing_citations_are_counted_and_dropped() -> None:
+    paper = parse(
+        page(para('See <cite class="ltx_cite">[<span class="ltx_ref ltx_missing_citation">lee</span>]</cite>.'))
+    )
+    assert (paper.missing_citations, paper.losses["missing_citation"]) == (1, 3)
+
+
+def test_raw_macros_are_dropped_and_counted() -> None:
+    paper = parse(page(para('Words<span class="ltx_ERROR undefined">\\foo</span> stay.')))
+    assert only_block(paper).text == "Words stay."
+    assert (paper.ltx_errors, paper.losses["ltx_error"]) == (1, 4)
+
+
+def test_a_cross_reference_is_its_text() -> None:
+    assert (
+        text_of(para('See Section <a href="#S2" class="ltx_ref"><span class="ltx_ref_tag">2</span></a>.'))
+        == "See Section 2."
+    )
+
+
+def test_a_footnote_leaves_its_sentence() -> None:
+    footnote = note(f"By {cite('bib.bib1')}.")
+    paper = parse(page(para(f"Words{footnote} stay.")))
+    assert [(b.kind, b.text, b.cited_keys) for b in paper.blocks] == [
+        ("paragraph", "Words stay.", ()),
+        ("footnote", "By [@bib.bib1].", ("bib.bib1",)),
+    ]
+
+
+def test_a_list_is_one_block_and_parts_the_paragraph() -> None:
+    inner = listed(para("deep", "S1.I1.i1.I1.p1"), kind="enumerate", tag="1.")
+    whole = listed(para("one") + inner, para("two"))
+    after = '<p id="S1.p1.2" class="ltx_p">After.</p>'
+    body = f'<div id="S1.p1" class="ltx_para"><p class="ltx_p">Before:</p>{whole}{after}</div>'
+    paper = parse(page(body))
+    assert [(block.kind, block.anchor, block.text) for block in paper.blocks] == [
+        ("paragraph", "S1.p1", "Before:"),
+        ("list", "S1.I1", "- one\n1. deep\n- two"),
+        ("paragraph", "S1.p1.2", "After."),
+    ]
+
+
+def test_a_description_list_keeps_its_words() -> None:
+    word = '<dt class="ltx_item"><span class="ltx_tag ltx_tag_item">Gist</span></dt>'
+    body = f'<dl class="ltx_description">{word}<dd>the point</dd></dl>'
+    assert text_of(body) == "Gist the point"
+
+
+def test_a_table_is_markdown_below_its_caption() -> None:
+    rows = (
+        '<tr class="ltx_tr"><th rowspan="2">Set</th><th colspan="2">Scores</th></tr>'
+        '<tr class="ltx_tr"><td>P</td><td>R|F</td></tr>'
+        '<tr class="ltx_tr"><td>a</td><td><span class="ltx_p">1</span></td><td></td></tr>'
+    )
+    grid = f'<table class="ltx_tabular">{rows}</table>'
+    body = floating(grid, "Table 1: Scores.", "T1", "ltx_table")
+    paper = parse(page(body))
+    block = only_block(paper)
+    assert (block.kind, block.anchor, paper.tables) == ("table", "T1", 1)
+    assert block.text == "Table 1: Scores.\n| Set | Scores |  |\n| --- | --- | --- |\n|  | P | R\\|F |\n| a | 1 |  |"
+
+
+def test_a_paragraph_in_a_cell_is_no_running_text() -> None:
+    cell = '<span class="ltx_inline-block"><span class="ltx_p">only a cell</span></span>'
+    paper = parse(page(f'<table class="ltx_tabular"><tr class="ltx_tr"><td>{cell}</td></tr></table>'))
+    assert (kinds(paper), paper.paragraphs) == (["table"], 0)
+
+
+def test_a_table_in_a_sentence_follows_it() -> None:
+    grid = '<span class="ltx_tabular"><span class="ltx_tr"><span class="ltx_td">x</span></span></span>'
+    assert [b.text for b in parse(page(para(f"Before {grid} after."))).blocks] == ["Before after.", "| x |\n| --- |"]
+
+
+def test_figures_in_a_figure_have_their_own_captions() -> None:
+    inner = floating("", "(a) Left", "F1.sf1", "ltx_figure ltx_figure_panel")
+    body = floating(inner, "Figure 1: Both", "F1", "ltx_figure")
+    paper = parse(page(body))
+    assert [(b.anchor, b.text) for b in paper.blocks] == [("F1", "Figure 1: Both"), ("F1.sf1", "(a) Left")]
+    assert paper.figures == 1
+
+
+def test_a_theorem_is_one_block() -> None:
+    head = '<h6 class="ltx_title ltx_title_theorem"><span class="ltx_tag ltx_tag_theorem">Theorem 1</span>.</h6>'
+    body = f'<div id="Thm1" class="ltx_theorem">{head}{para("All")}{listed(para("words"))}{para("end.")}</div>'
+    block = only_block(parse(page(body)))
+    assert (block.kind, block.text) == ("theorem", "Theorem 1. All\n- words\nend.")
+
+
+def test_an_algorithm_keeps_its_lines() -> None:
+    line = '<div class="ltx_listingline"><span class="ltx_tag ltx_tag_listingline">{0}:</span> step {0}</div>'
+    lines = f'<div class="ltx_listing">{line.format(1)}{line.format(2)}</div>'
+    body = floating(lines, "Algorithm 1", "alg1", "ltx_float ltx_float_algorithm")
+    block = only_block(parse(page(body)))
+    assert (block.kind, block.text) == ("algorithm", "Algorithm 1\n1: step 1\n2: step 2")
+
+
+def test_verbatim_text_is_an_algorithm() -> None:
+    body = '<div class="ltx_para"><pre class="ltx_verbatim">a = 1\nb = 2</pre></div>'
+    assert only_block(parse(page(body))).text == "a = 1\nb = 2"
+
+
+def test_bibliography_items_have_keys_and_parts() -> None:
+    items = bibliography(bibitem("bib.bib1", "Ann Lee and Bob Roe.", "On words.", "<em>J. Words</em>, 2001."))
+    (only,) = parse(page(para("Words.") + items)).bibliography
+    assert (only.key, only.raw) == ("bib.bib1", "Ann Lee and Bob Roe. On words. J. Words, 2001.")
+    assert (only.title, only.authors, only.year, only.venue) == ("On words", ("Ann Lee", "Bob Roe"), 2001, "J. Words")
+
+
+def test_every_character_is_kept_or_told_where_it_went() -> None:
+    lost = '<div class="ltx_keywords">counting</div><footer class="ltx_page_footer">made</footer>'
+    body = para(f"Let {math('x')} be.") + lost
+    paper = parse(page(body, title="T"))
+    assert paper.losses == {"keywords": 8, "page_footer": 4}
+    assert paper.chars_seen == len("TLetxbe.countingmade")
+    assert paper.chars_kept == len("TLetxbe.")
+
+
+def test_unseen_elements_are_not_counted() -> None:
+    assert parse(page(para("Words.<script>var x;</script><!-- no -->"), title="T")).chars_seen == len("TWords.")
+
+
+def test_a_page_cut_off_is_marked() -> None:
+    whole = page(section(para("One.") + para("Two.", "S1.p2")))
+    cut = whole[: whole.index(b"Two") + 2]
+    assert not parse(whole).truncated
+    assert parse(cut).truncated
+    assert [block.text for block in parse(cut).blocks] == ["One.", "Tw"]
+
+
+def test_a_page_cut_off_in_a_formula_is_read() -> None:
+    whole = page(para("One.") + para(f"Let {math('x')} be.", "p2"))
+    paper = parse(whole[: whole.index(b"<annotation-xml")])
+    assert paper.truncated
+    assert [block.text for block in paper.blocks] == ["One.", "Let $x$"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "not_html"),
+        (b"%PDF-1.5 \x00\xff", "not_html"),
+        (b"<html></html>", "no_text"),
+        (page(""), "no_text"),
+        (b"<html><body><h1>404 Not Found</h1></body></html>", "no_text"),
+    ],
+)
+def test_what_is_no_page_says_why(content: bytes, reason: str) -> None:
+    with pytest.raises(PageError) as caught:
+        parse(content)
+    assert caught.value.reason == reason
+
+
+def test_elements_nested_beyond_reason_are_refused() -> None:
+    with pytest.raises(PageError) as caught:
+        parse(page("<div>" * 5000 + "x" + "</div>" * 5000))
+    assert caught.value.reason == "too_deep"
+
+
+def test_bytes_that_are_no_utf8_are_replaced() -> None:
+    assert "\ufffd" in only_block(parse(page(para("W@rds.")).replace(b"@", b"\xff"))).text
+
+
+def test_control_characters_are_taken_out() -> None:
+    assert only_block(parse(page(para("W\x00o\x01r\x04d&#1;s.")))).text == "Words."
+
+
+def test_xhtml_is_read_as_html() -> None:
+    body = '<div class="ltx_date"/>' + para("Words.")
+    assert only_block(parse(b'<?xml version="1.0"?>' + page(body))).text == "Words."
+
+
+_PIECES = [
+    para("words"), section(para("x")), math("x"), cite("bib.bib1"), note("n"), listed(para("i")), "<td>", "</p>",
+    equation("<td>a</td>"), bibliography(bibitem("bib.bib1", "A. Lee.", "T.")), '<figure class="ltx_figure">', "text",
+    '<table class="ltx_tabular"><tr><td rowspan="9" colspan="7">c', '<div class="ltx_theorem">', "</div>",
+    '<span class="ltx_ERROR">', '<math alttext="', '<cite class="ltx_cite">', '<div class="ltx_authors">', "</section>",
+    "&#0;&#1;&#4;",
+]  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(_PIECES), max_size=12))
+def test_no_page_breaks_the_parser(pieces: list[str]) -> None:
+    try:
+        paper = parse(page("".join(pieces)))
+    except PageError:
+        return
+    assert paper.chars_seen == paper.chars_kept + sum(paper.losses.values())

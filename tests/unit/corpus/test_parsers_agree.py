@@ -1,0 +1,108 @@
+"""The fast parser and the reference parser, which share no code that walks a page, read the same paper."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from pipeline.corpus import html, reference
+from pipeline.corpus.paper import PageError, Paper
+from pipeline.settings import SAMPLE_DUMP
+from tests.unit.corpus.building import bibitem, bibliography, cite, math, note, page, para, section
+
+
+def words(paper: Paper) -> list[str]:
+    return " ".join(block.text for block in paper.blocks if block.kind == "paragraph").split()
+
+
+def assert_same(content: bytes) -> None:
+    fast, slow = html.parse(content), reference.parse(content)
+    assert words(fast) == words(slow)
+    assert [(block.kind, block.text) for block in fast.blocks] == [(block.kind, block.text) for block in slow.blocks]
+    assert fast == slow
+
+
+def pages_of(folder: Path) -> list[tuple[str, bytes]]:
+    pages = []
+    for file in sorted(folder.glob("*.zip")):
+        with zipfile.ZipFile(file) as archive:
+            pages += [(name, archive.read(name)) for name in archive.namelist() if name.endswith(".html")]
+    return pages
+
+
+@pytest.mark.slow
+def test_they_agree_on_every_real_paper(shared_data: Path) -> None:
+    pages = pages_of(shared_data / "dump")
+    assert len(pages) == 21
+    for _, content in pages:
+        assert_same(content)
+
+
+def test_they_agree_on_the_sample_corpus() -> None:
+    pages = pages_of(SAMPLE_DUMP)
+    if not pages:
+        pytest.skip("the sample corpus is not here")
+    for _, content in pages:
+        assert_same(content)
+
+
+PAGES = {
+    "text": para(f"Let {math('x')} be, as {cite('bib.bib1', 'bib.bib2')} says{note('Or not.')}."),
+    "sections": section(para("Top.") + section(para("Deep.", "S1.SS1.p1"), "Data", "1.1", "S1.SS1", "subsection")),
+    "bibliography": para("Words.")
+    + bibliography(bibitem("bib.bib1", "Ann Lee.", "On words.", "<em>J. W.</em>, 2001.")),
+    "list": (
+        '<div id="S1.p1" class="ltx_para"><p class="ltx_p">Before</p><ul id="S1.I1" class="ltx_itemize">'
+        f'<li class="ltx_item"><span class="ltx_tag ltx_tag_item">•</span>{para("one", "S1.I1.i1.p1")}</li></ul>'
+        '<p id="S1.p1.2" class="ltx_p">after.</p></div>'
+    ),
+    "table": (
+        '<figure id="T1" class="ltx_table"><figcaption class="ltx_caption">Table 1: Two</figcaption><table '
+        'class="ltx_tabular"><tr class="ltx_tr"><td colspan="2">a</td></tr><tr class="ltx_tr"><td>b</td><td>c</td></tr>'
+        "</table></figure>"
+    ),
+    "swallowed section": (
+        '<figure id="T1" class="ltx_table"><figcaption class="ltx_caption">Table 1</figcaption>'
+        f"{section(para('Two.', 'S2.p1'), 'Results', '2', 'S2')}</figure>"
+    ),
+    "errors": para(
+        'Words<span class="ltx_ERROR undefined">\\foo</span> <span class="ltx_missing_label">LABEL:x</span>stay.'
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_they_agree_on(name: str) -> None:
+    assert_same(page(PAGES[name]))
+
+
+@pytest.mark.parametrize("content", [b"", b"%PDF", page(""), b"<html><body>plain</body></html>"])
+def test_they_agree_on_what_is_no_page(content: bytes) -> None:
+    reasons = []
+    for parse in (html.parse, reference.parse):
+        with pytest.raises(PageError) as caught:
+            parse(content)
+        reasons.append(caught.value.reason)
+    assert reasons[0] == reasons[1]
+
+
+COMPUTER_SCIENCE = [
+    "1706.03762", "1911.02782", "2004.14974", "2305.03393", "2306.17806", "2310.06825", "2401.01967", "2402.01865",
+    "2403.18886", "2404.01650", "2410.07839",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arxiv_id", COMPUTER_SCIENCE)
+def test_every_real_paper_has_title_abstract_and_text_in_each_section(shared_data: Path, arxiv_id: str) -> None:
+    (content,) = [content for name, content in pages_of(shared_data / "dump") if arxiv_id in name]
+    paper = html.parse(content)
+    assert paper.title
+    assert paper.abstract
+    assert paper.authors
+    held = {block.section_path[:depth] for block in paper.blocks for depth in range(len(block.section_path) + 1)}
+    assert [one.title for one in paper.sections if one.path not in held] == []
+    cited = {key for block in paper.blocks for key in block.cited_keys}
+    assert cited <= {item.key for item in paper.bibliography}
+    assert paper.chars_kept > 0.97 * paper.chars_seen
