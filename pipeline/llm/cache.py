@@ -1,0 +1,118 @@
+"""Every answer of a language model, kept in SQLite as JSON, so that no call is paid twice.
+
+The key of a call is made of model, messages and parameters, never of the endpoint; beside it stands the number of
+the sample. Answers of one response go in together, in one transaction, so a killed run resumes at the response that
+it was waiting for. Not here: when a call is made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import PermanentFailure
+
+# A claim of another machine's process cannot be checked by its id; after an hour its owner is taken for dead.
+CLAIM_SECONDS = 3600.0
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS requests (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answers (
+    key TEXT NOT NULL, sample INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (key, sample)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claims (
+    key TEXT NOT NULL, sample INTEGER NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL, since REAL NOT NULL,
+    PRIMARY KEY (key, sample)) WITHOUT ROWID;
+"""
+
+Answer = Mapping[str, Any]
+
+
+def call_key(request: Mapping[str, Any]) -> str:
+    """SHA-256 of a request without its sample number: model, messages and parameters."""
+    return hashlib.sha256(_canonical(request).encode()).hexdigest()
+
+
+def _canonical(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+class CallCache:
+    """The calls of one data root. One object belongs to one thread; several processes may have the file open."""
+
+    def __init__(self, file: Path) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self._host, self._pid = socket.gethostname(), os.getpid()
+        try:
+            self._sql = sqlite3.connect(file, timeout=60, isolation_level=None)
+            self._sql.execute("PRAGMA journal_mode=WAL")
+            # A process that is killed loses nothing with NORMAL; only a power cut may lose the last answers.
+            self._sql.execute("PRAGMA synchronous=NORMAL")
+            self._sql.executescript(_TABLES)
+        except sqlite3.DatabaseError as error:
+            raise PermanentFailure(
+                f"{file} cannot be used as the cache of LLM calls ({error}): move it away and run again"
+            ) from error
+
+    def close(self) -> None:
+        self._sql.close()
+
+    def read(self, key: str, samples: Iterable[int]) -> dict[int, Answer]:
+        """The answers that are there, by sample number."""
+        wanted = set(samples)
+        rows = self._sql.execute("SELECT sample, body FROM answers WHERE key = ?", (key,))
+        return {sample: json.loads(body) for sample, body in rows if sample in wanted}
+
+    def write(self, key: str, request: Mapping[str, Any], answers: Mapping[int, Answer]) -> None:
+        """Keep the answers of one response, all or none; an answer that is there already stays."""
+        rows = [(key, sample, _canonical(answer)) for sample, answer in sorted(answers.items())]
+        self._sql.execute("BEGIN IMMEDIATE")
+        try:
+            self._sql.execute("INSERT OR IGNORE INTO requests VALUES (?, ?)", (key, _canonical(request)))
+            self._sql.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", rows)
+        except sqlite3.Error:
+            self._sql.execute("ROLLBACK")
+            raise
+        self._sql.execute("COMMIT")
+
+    def claim(self, key: str, sample: int) -> bool:
+        """Whether this process may now pay for the call; False while another living process is at it."""
+        owner = (key, sample, self._host, self._pid, time.time())
+        if self._sql.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?, ?)", owner).rowcount:
+            return True
+        held = self._sql.execute(
+            "SELECT host, pid, since FROM claims WHERE key = ? AND sample = ?", (key, sample)
+        ).fetchone()
+        if held is None or self._alive(*held):
+            return False
+        taken = self._sql.execute(
+            "UPDATE claims SET host = ?, pid = ?, since = ? WHERE key = ? AND sample = ? AND since = ?",
+            (self._host, self._pid, time.time(), key, sample, held[2]),
+        )
+        return taken.rowcount == 1
+
+    def release(self, key: str, sample: int) -> None:
+        """Give up a claim of this process."""
+        self._sql.execute(
+            "DELETE FROM claims WHERE key = ? AND sample = ? AND host = ? AND pid = ?",
+            (key, sample, self._host, self._pid),
+        )
+
+    def _alive(self, host: str, pid: int, since: float) -> bool:
+        if time.time() - since > CLAIM_SECONDS:
+            return False
+        if host != self._host:
+            return True
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True

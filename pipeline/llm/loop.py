@@ -1,0 +1,95 @@
+"""Running coroutines from plain code, and many of them side by side. Not here: what they do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end in a loop of its own, also where the calling thread has a loop running already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    with ThreadPoolExecutor(1, thread_name_prefix="citeloom-loop") as thread:
+        return thread.submit(asyncio.run, coroutine).result()
+
+
+async def side_by_side(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Results in the order given. The first failure ends the others, and is raised as it is, not in a group."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(coroutine) for coroutine in coroutines]
+    except BaseExceptionGroup as failures:
+        raise _first(failures) from None
+    return [task.result() for task in tasks]
+
+
+def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    error: BaseException = failures
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+class Slots:
+    """A limit on completions in flight. A request takes as many slots as it asks samples, first come, first served."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self._free = total
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    def taking(self, count: int) -> _Taken:
+        """A context in which `count` slots are held; more than there are means all of them."""
+        return _Taken(self, min(count, self.total))
+
+    async def take(self, count: int) -> None:
+        if not self._waiting and count <= self._free:
+            self._free -= count
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((count, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            self._withdraw(count, turn)
+            raise
+
+    def give(self, count: int) -> None:
+        self._free += count
+        self._admit()
+
+    def _withdraw(self, count: int, turn: asyncio.Future[None]) -> None:
+        if turn.done() and not turn.cancelled():
+            self._free += count  # admitted and cancelled in the same turn of the loop
+        elif (count, turn) in self._waiting:
+            self._waiting.remove((count, turn))
+        self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting and self._waiting[0][0] <= self._free:
+            count, turn = self._waiting.popleft()
+            if not turn.cancelled():
+                self._free -= count
+                turn.set_result(None)
+
+
+class _Taken:
+    def __init__(self, slots: Slots, count: int) -> None:
+        self._slots, self._count = slots, count
+
+    async def __aenter__(self) -> None:
+        await self._slots.take(self._count)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._slots.give(self._count)

@@ -1,0 +1,87 @@
+"""Prompts as files: Jinja2 templates beside the domain that uses them, rendered to messages.
+
+A template is divided by lines `=== system ===` and `=== user ===`, each beginning a message. It is divided before
+anything is put in, so no text from a paper can begin a message of its own. Text from papers goes through the filter
+`fenced`, which marks it as data. Not here: what any prompt says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import cast, get_args
+
+import jinja2
+
+from pipeline.llm.messages import Message, Role
+
+_HEAD = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
+# Marks that a text from a paper may not bear: tags, since `fenced` makes its fences of them, and whatever chat
+# templates divide messages by, since a server that reads it inside a text would let a paper speak as the user or the
+# system: ChatML and Llama 3 (<|…|>), Llama 2 and Mistral ([INST], <<SYS>>, <s>), Gemma (<start_of_turn>).
+_MARKS = re.compile(r"<(?=\||/?[A-Za-z_][\w-]*\s*>)|\|(?=>)|\[(?=/?INST\])", re.IGNORECASE)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def fenced(text: str, name: str) -> str:
+    """The text between `<name>` and `</name>`, neither of which it can hold itself.
+
+    Tags, because SmolLM2 took `<<<` for something to write itself, in 5 of 6 sections.
+    """
+    return f"<{name}>\n{as_data(str(text)).strip()}\n</{name}>"
+
+
+def as_data(text: str) -> str:
+    """The text without control characters, and with a space inside every tag and chat mark.
+
+    A space breaks a mark for good; taking marks out could join what stood around them to new ones.
+    """
+    return _MARKS.sub(r"\g<0> ", _CONTROLS.sub("", text))
+
+
+class PromptFolder:
+    """The prompt files (`*.j2`) of one domain; files whose name begins with `_` are included by others."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(folder),
+            autoescape=False,  # noqa: S701 - a prompt is no HTML; `fenced` is what keeps data apart here
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters["fenced"] = fenced
+        self._parts = lru_cache(maxsize=None)(self._read)
+
+    def messages(self, name: str, **values: object) -> list[Message]:
+        """The messages of the prompt `name`. Raises jinja2.UndefinedError for a value that is missing."""
+        return [Message(role, template.render(**values).strip()) for role, template in self._parts(name)]
+
+    def digest(self, *names: str) -> str:
+        """SHA-256 over these prompts and every file that prompts include."""
+        files = [self._file(name) for name in sorted(names)] + sorted(self._folder.glob("_*.j2"))
+        return _digest(files)
+
+    def _file(self, name: str) -> Path:
+        return self._folder / f"{name}.j2"
+
+    def _read(self, name: str) -> list[tuple[Role, jinja2.Template]]:
+        pieces = _HEAD.split(self._file(name).read_text(encoding="utf-8"))
+        roles, sources = pieces[1::2], pieces[2::2]
+        if pieces[0].strip() or not roles or not set(roles) <= set(get_args(Role)):
+            raise ValueError(f"{self._file(name)} must consist of parts headed === system ===, === user ===")
+        return [
+            (cast(Role, role), self._environment.from_string(source))
+            for role, source in zip(roles, sources, strict=True)
+        ]
+
+
+def _digest(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()

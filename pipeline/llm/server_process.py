@@ -1,0 +1,71 @@
+"""The process that serves the embedded model: `python -m pipeline.llm.server_process`, started by `embedded`.
+
+It binds loopback only, prints one line of JSON with its address once the model is loaded, and ends with its parent:
+by the parent-death signal where the system has one, and by the end of its standard input everywhere. Not here:
+starting and stopping it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+
+
+def main() -> None:
+    options = _parse()
+    _die_with(options.parent)
+    server = _serve(options)
+    print(json.dumps({"url": f"{server.listening_address}/v1"}), flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.stdin.buffer.read()
+    os._exit(0)  # the server's own threads need no farewell, and tearing them down has hung for seconds
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Serve a GGUF model on loopback.")
+    parser.add_argument("--model", required=True, help="path of the GGUF file")
+    parser.add_argument("--alias", required=True, help="name under which it is served")
+    parser.add_argument("--slots", type=int, required=True, help="completions side by side")
+    parser.add_argument("--context", type=int, required=True, help="tokens per slot")
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--parent", type=int, required=True, help="process whose end ends this one")
+    return parser.parse_args()
+
+
+def _die_with(parent: int) -> None:
+    """Ask the kernel to kill this process with its parent; leave at once if the parent is gone already."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit("the process that started this server is gone")
+
+
+def _serve(options: argparse.Namespace) -> Any:
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = options.model
+    params.model_alias = {options.alias}
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.n_parallel = options.slots
+    params.n_ctx = options.context * options.slots
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
+    params.cache_prompt = True
+    # llama.cpp's default keeps up to 8 GB of old prompts; ours share prefixes within a slot, and a laptop has 8 GB.
+    params.cache_ram_mib = 512
+    params.ui = params.endpoint_slots = False
+    params.verbosity = 1
+    return xllamacpp.Server(params)
+
+
+if __name__ == "__main__":
+    main()

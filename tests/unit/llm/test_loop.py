@@ -1,0 +1,49 @@
+"""Loops and slots."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from pipeline.llm.loop import Slots, run, side_by_side
+
+
+async def double(number: int) -> int:
+    await asyncio.sleep(0)
+    return 2 * number
+
+
+def test_results_come_in_the_order_given() -> None:
+    assert run(side_by_side(double(i) for i in range(5))) == [0, 2, 4, 6, 8]
+
+
+def test_the_first_failure_is_raised_as_itself() -> None:
+    async def fail() -> int:
+        raise KeyError("this")
+
+    with pytest.raises(KeyError, match="this"):
+        run(side_by_side([double(1), fail()]))
+
+
+def test_slots_are_never_overdrawn_and_all_come_back() -> None:
+    slots = Slots(3)
+    held: list[int] = []
+    most = []
+
+    async def work(count: int) -> None:
+        async with slots.taking(count):
+            held.append(min(count, 3))
+            most.append(sum(held))
+            await asyncio.sleep(0.001)
+            held.remove(min(count, 3))
+
+    async def scenario() -> None:
+        tasks = [asyncio.create_task(work(count)) for count in (1, 2, 3, 5, 1, 1, 2)]
+        await asyncio.sleep(0)
+        tasks[2].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.wait_for(slots.take(3), 1)
+
+    run(scenario())
+    assert max(most) == 3

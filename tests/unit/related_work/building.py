@@ -1,0 +1,80 @@
+"""Tasks, papers and months for the tests of related work. Not here: anything that asks a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline import tables
+from pipeline.related_work.key_elements import KeyElements
+from pipeline.related_work.prompting import Reference, Task
+from pipeline.settings import load_settings
+from pipeline.stages import Stage, Workspace, run_stage
+from pipeline.tables import Row, Table
+from tests.scripted_llm import ScriptedLlm
+
+MONTH, EARLIER = "2405", "2403"
+
+
+def workspace(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
+    given = {"llm_url": llm.url, "llm_model": llm.model, "data": folder, "_env_file": None} | settings
+    return Workspace(load_settings(**given))
+
+
+def make_task(references: int) -> Task:
+    numbers = range(1, references + 1)
+    return Task(
+        "2405.00001#S2",
+        "A target",
+        "# A target\n\n## Introduction\n\nIt compares.",
+        tuple(Reference(i, f"2403.{i:05}", f"Reference title {i}") for i in numbers),
+        tuple(f"# Reference title {i}\n\n## Method\n\nIt does {i} things." for i in numbers),
+    )
+
+
+def make_elements(count: int) -> list[KeyElements]:
+    return [KeyElements(methodology=f"method {i}", contributions=f"contribution {i}") for i in range(count)]
+
+
+def paper_row(arxiv_id: str, text: str = "It does things.") -> dict[str, Any]:
+    row: dict[str, Any] = dict.fromkeys(tables.PAPERS.schema.names)
+    block = {"kind": "paragraph", "anchor": "S1.p1", "section_path": ["Method"], "text": text, "cited_keys": []}
+    author = {"name": "Ada Lövelace", "affiliations": [], "emails": []}
+    return row | {
+        "arxiv_id": arxiv_id,
+        "title": f"The {{Paper}} & {arxiv_id}",
+        "abstract": f"About {arxiv_id}.",
+        "authors": [author],
+        "year": 2024,
+        "primary_category": "cs.IR",
+        "blocks": [block],
+    }
+
+
+def task_row(number: int, reference_ids: Iterable[str]) -> dict[str, Any]:
+    references = [
+        {"number": i, "arxiv_id": arxiv_id, "key": f"bib{i}", "title": f"Title of {arxiv_id}", "year": 2024}
+        for i, arxiv_id in enumerate(reference_ids, 1)
+    ]
+    return {
+        "task_id": f"2405.{number:05}#S2",
+        "arxiv_id": f"2405.{number:05}",
+        "title": f"Target {number}",
+        "description": f"# Target {number}\n\n## Introduction\n\nIt compares {number} things.",
+        "section_title": "Related work",
+        "references": references,
+        "outside": 0,
+        "gold": "Gold.",
+    }
+
+
+def write_month(place: Workspace, table: Table, month: str, rows: Iterable[Row]) -> None:
+    kept = list(rows)
+    run_stage(Stage(table=table, build=lambda job: kept, version=len(kept)), place, month, force=True)
+
+
+def write_corpus(place: Workspace, tasks: Mapping[int, Iterable[str]]) -> None:
+    """Papers 2403.00001 to 2403.00006, and the tasks of 2024-05: number of a target → its references."""
+    write_month(place, tables.PAPERS, "2024-03", [paper_row(f"2403.{i:05}") for i in range(1, 7)])
+    write_month(place, tables.RELATED_WORK_TASKS, "2024-05", [task_row(*item) for item in tasks.items()])

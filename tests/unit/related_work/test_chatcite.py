@@ -1,0 +1,170 @@
+"""Algorithm 1: how many calls, which drafts go on, what the trace keeps."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.errors import SettingError
+from pipeline.llm.client import open_client
+from pipeline.llm.loop import run
+from pipeline.related_work.chatcite import Search, best_choices, chatcite, planned_calls, read_vote
+from pipeline.related_work.summary import Summary
+from tests.scripted_llm import Asked, Rule, ScriptedLlm
+from tests.unit.related_work.building import make_elements, make_task, workspace
+
+SEARCH = Search(samples=3, votes=5, kept=2, temperature=0.7, draft_tokens=64, vote_tokens=32, context=8192)
+
+
+def search_with(folder: Path, references: int, search: Search, *rules: Rule) -> tuple[Summary, ScriptedLlm]:
+    async def write() -> Summary:
+        async with open_client(workspace(llm, folder)) as client:
+            return await chatcite(client, make_task(references), make_elements(references + 1), search)
+
+    with ScriptedLlm(*rules) as llm:
+        return run(write()), llm
+
+
+def rounds(summary: Summary) -> list[dict[str, Any]]:
+    return list(summary.trace["rounds"])
+
+
+def is_vote(asked: Asked) -> bool:
+    return "The best choice is" in asked.prompt
+
+
+def vote_for(*choices: int) -> Rule:
+    """Votes in turn, by sample number."""
+    return lambda asked: f"So.\nThe best choice is {choices[asked.seed % len(choices)]}" if is_vote(asked) else None
+
+
+@pytest.mark.parametrize("references", range(1, 7))
+@pytest.mark.parametrize(("samples", "votes", "kept"), [(1, 1, 1), (2, 3, 1), (3, 5, 2), (3, 2, 3)])
+def test_calls_are_those_of_the_formula(tmp_path: Path, references: int, samples: int, votes: int, kept: int) -> None:
+    search = replace(SEARCH, samples=samples, votes=votes, kept=kept)
+    summary, llm = search_with(tmp_path, references, search)
+    formula = references * (kept * samples + votes) - (kept - 1) * samples
+    assert summary.spent.calls == llm.generations == planned_calls(references, search) == formula
+
+
+def test_fewer_drafts_than_are_kept_are_all_continued(tmp_path: Path) -> None:
+    search = replace(SEARCH, samples=1, votes=2, kept=3)
+    summary, _ = search_with(tmp_path, 4, search)
+    assert [len(done["drafts"]) for done in rounds(summary)] == [1, 1, 1, 1]
+    search = replace(SEARCH, samples=2, votes=1, kept=5)
+    summary, _ = search_with(tmp_path, 4, search)
+    assert [len(done["drafts"]) for done in rounds(summary)] == [2, 4, 8, 10]
+    assert summary.spent.calls == planned_calls(4, search) == 24 + 4
+
+
+def test_the_first_step_continues_one_empty_draft(tmp_path: Path) -> None:
+    summary, llm = search_with(tmp_path, 2, SEARCH)
+    first, second = rounds(summary)
+    assert [draft["parent"] for draft in first["drafts"]] == [0, 0, 0]
+    assert [draft["parent"] for draft in second["drafts"]] == [1, 1, 1, 2, 2, 2]
+    drafting = [body for body in llm.requests if "Begin the related-work section" in str(body["messages"])]
+    assert len(drafting) == 1
+
+
+def test_the_drafts_with_most_votes_go_on(tmp_path: Path) -> None:
+    summary, llm = search_with(tmp_path, 2, SEARCH, vote_for(3, 3, 2, 3, 2))
+    first, second = rounds(summary)
+    assert first["votes"] == [3, 3, 2, 3, 2]
+    assert first["tallies"] == [0, 2, 3]
+    assert first["kept"] == [3, 2]
+    survivors = [first["drafts"][choice - 1]["text"] for choice in first["kept"]]
+    continued = {
+        re.search(r"<related_work>\n(.*?)\n</related_work>", body["messages"][1]["content"], re.DOTALL)
+        for body in llm.requests
+        if "Key elements of [Reference 2]" in body["messages"][1]["content"]
+    }
+    assert {match.group(1) for match in continued if match} == set(survivors)
+    assert summary.text == second["drafts"][second["kept"][0] - 1]["text"]
+
+
+def test_of_equals_the_one_written_first_is_kept() -> None:
+    assert best_choices([1, 2, 2, 0], 2) == (2, 3)
+    assert best_choices([0, 0, 0], 2) == (1, 2)
+    assert best_choices([1, 0, 1], 5) == (1, 3, 2)
+
+
+def test_a_vote_that_cannot_be_read_is_an_abstention_and_counted(tmp_path: Path) -> None:
+    def rule(asked: Asked) -> str | None:
+        if not is_vote(asked):
+            return None
+        return ["The best choice is 2", "I cannot say.", "The best choice is 9", "The best choice is {s}"][
+            asked.seed % 4
+        ]
+
+    summary, _ = search_with(tmp_path, 1, replace(SEARCH, votes=4), rule)
+    (only,) = rounds(summary)
+    assert only["votes"] == [2, None, None, None]
+    assert only["abstentions"] == 3
+    assert only["kept"][0] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        ("Choice 1 is good.\nThe best choice is 2", 2),
+        ('… "The best choice is 3".', 3),
+        ("The best choice is **Choice 1**.", 1),
+        ("the best choice is: #2\n\n", 2),
+        ("The best choice is {3}", 3),
+        ("The best choice is 1, I thought. No:\nThe best choice is 2.", 2),
+        ("Analysis.\n2", 2),
+        ("Choice 2.", 2),
+        ("The best choice is 4", None),
+        ("The best choice is 0", None),
+        ("The best choice is 3.310 %", None),
+        ("Draft 2 has 3 faults.", None),
+        ("", None),
+    ],
+)
+def test_votes_are_read_with_tolerance(text: str, choice: int | None) -> None:
+    assert read_vote(text, 3) == choice
+
+
+def test_drafts_with_the_same_text_are_not_continued_alike(tmp_path: Path) -> None:
+    def rule(asked: Asked) -> str | None:
+        if "Begin the related-work section" in asked.prompt:
+            return "Twice the same."
+        return None
+
+    summary, llm = search_with(tmp_path, 2, SEARCH, rule)
+    second = rounds(summary)[1]
+    assert len({draft["text"] for draft in second["drafts"]}) == 6
+    assert llm.generations == planned_calls(2, SEARCH)
+
+
+def test_a_small_context_cuts_and_says_so(tmp_path: Path) -> None:
+    def long_drafts(asked: Asked) -> str | None:
+        return None if is_vote(asked) else "A long draft on [Reference 1]. " * 60
+
+    summary, _ = search_with(tmp_path, 2, replace(SEARCH, context=900), long_drafts)
+    assert [done["cut"] for done in rounds(summary)] == [True, True]
+    summary, _ = search_with(tmp_path, 2, SEARCH)
+    assert [done["cut"] for done in rounds(summary)] == [False, False]
+
+
+def test_a_context_that_holds_no_prompt_is_a_wrong_setting(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="CITELOOM_LLM_CONTEXT is 300"):
+        search_with(tmp_path, 1, replace(SEARCH, context=300))
+
+
+def test_samples_of_a_draft_share_one_prompt_and_votes_another(tmp_path: Path) -> None:
+    _, llm = search_with(tmp_path, 1, replace(SEARCH, votes=4))
+    assert sorted(body.get("n", 1) for body in llm.requests) == [3, 4]
+
+
+def test_the_target_comes_before_what_changes_in_every_prompt(tmp_path: Path) -> None:
+    _, llm = search_with(tmp_path, 3, SEARCH)
+    for kind in ("Key elements of the target paper:", "Target paper summary:"):
+        prompts = [b["messages"][1]["content"] for b in llm.requests if kind in b["messages"][1]["content"]]
+        shared = "".join(a for a, *rest in itertools.takewhile(lambda c: len(set(c)) == 1, zip(*prompts, strict=False)))
+        assert "method 0" in shared

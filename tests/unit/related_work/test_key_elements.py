@@ -1,0 +1,82 @@
+"""The seven questions in one call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.llm.client import open_client
+from pipeline.llm.loop import run
+from pipeline.related_work.key_elements import ELEMENT_NAMES, Extraction, KeyElements, extract
+from pipeline.related_work.prompting import PROMPTS
+from tests.scripted_llm import Rule, ScriptedLlm
+from tests.unit.related_work.building import workspace
+
+QUESTIONS = [
+    "What research questions does the paper attempt to address?",
+    "What method does the paper employ to address this issue?",
+    "What were the obtained experimental results in the paper",
+    "What conclusions were drawn from the experiments?",
+    "What contributions does this paper make?",
+    "What are the innovations introduced in the paper?",
+    "What limitations are identified in the paper?",
+]
+
+
+def extract_from(folder: Path, *rules: Rule, content: str = "# T\n\nText.", context: int = 8192) -> Extraction:
+    async def ask() -> Extraction:
+        async with open_client(workspace(llm, folder)) as client:
+            return await extract(client, content, context=context, element_tokens=40)
+
+    with ScriptedLlm(*rules) as llm:
+        return run(ask())
+
+
+def answers(**given: object) -> str:
+    return json.dumps(dict.fromkeys(ELEMENT_NAMES, "x") | given)
+
+
+def test_the_prompt_asks_what_the_paper_prints() -> None:
+    prompt = PROMPTS.messages("elements", content="C", fields=ELEMENT_NAMES, characters=100)[1].content
+    assert prompt.startswith("Please extract the following key elements from the content:")
+    assert all(question in prompt for question in QUESTIONS)
+    assert "Content : <content>\nC" in prompt
+
+
+def test_seven_answers_come_from_one_call(tmp_path: Path) -> None:
+    found = extract_from(tmp_path)
+    assert found.spent.calls == 1
+    assert all(answer.startswith("scripted answer") for _, answer in found.elements.named())
+    assert found.failure is None
+
+
+def test_lists_nulls_and_long_answers_become_bounded_text(tmp_path: Path) -> None:
+    given = answers(results=["a", "b"], limitations=None, methodology="word " * 100)
+    found = extract_from(tmp_path, lambda asked: given).elements
+    assert (found.results, found.limitations) == ("a b", "")
+    assert len(found.methodology) <= 140
+    assert found.methodology.endswith("word")
+
+
+def test_an_answer_that_cannot_be_repaired_leaves_empty_fields_and_a_reason(tmp_path: Path) -> None:
+    found = extract_from(tmp_path, lambda asked: "I would rather not.")
+    assert found.elements == KeyElements()
+    assert found.failure is not None
+    assert "no JSON object" in found.failure
+    assert found.spent.calls == 2
+
+
+def test_a_repair_is_counted_as_a_call(tmp_path: Path) -> None:
+    found = extract_from(
+        tmp_path, lambda asked: answers() if "cannot be used" in asked.prompt else answers(methodology={"a": 1})
+    )
+    assert found.elements.methodology == "x"
+    assert found.spent.calls == 2
+
+
+@pytest.mark.parametrize(("context", "cut"), [(8192, False), (2000, True)])
+def test_a_paper_over_the_context_is_cut_and_says_so(tmp_path: Path, context: int, cut: bool) -> None:
+    content = "# T\n\n" + "\n\n".join(f"## S{i}\n\n" + "Plain words again. " * 60 for i in range(6))
+    assert extract_from(tmp_path, content=content, context=context).content_cut is cut

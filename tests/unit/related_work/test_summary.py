@@ -1,0 +1,59 @@
+"""Sentences and citations of a section."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.llm.client import Spent
+from pipeline.related_work.summary import make_summary, normalise, split_sentences
+
+
+@pytest.mark.parametrize(
+    ("written", "exact"),
+    [
+        ("[Reference 3]", "[Reference 3]"),
+        ("(reference 3)", "[Reference 3]"),
+        ("[Ref. 12]", "[Reference 12]"),
+        ("[References 1, 2 and 3]", "[Reference 1] [Reference 2] [Reference 3]"),
+        ("[Reference 1; Reference 2]", "[Reference 1] [Reference 2]"),
+        ("[reference  07]", "[Reference 7]"),
+        ("[3]", "[3]"),
+        ("Reference 3 says", "Reference 3 says"),
+    ],
+)
+def test_other_spellings_of_a_citation_become_the_exact_one(written: str, exact: str) -> None:
+    assert normalise(written) == (exact, int(written != exact))
+
+
+def test_sentences_know_the_references_that_they_cite() -> None:
+    text = "Lanternfish [Reference 2] gains 8.1 points, cf. Tab. 2. Others [Reference 1] [Reference 2] do not. It ends."
+    summary = make_summary(text, {1, 2}, {}, Spent())
+    assert [(each.text, each.references) for each in summary.sentences] == [
+        ("Lanternfish [Reference 2] gains 8.1 points, cf. Tab. 2.", (2,)),
+        ("Others [Reference 1] [Reference 2] do not.", (1, 2)),
+        ("It ends.", ()),
+    ]
+
+
+def test_a_citation_after_the_full_stop_belongs_to_its_sentence() -> None:
+    assert split_sentences("It is fast. [Reference 1] It is small.") == ["It is fast. [Reference 1]", "It is small."]
+
+
+def test_paragraphs_and_line_breaks_divide_and_fold() -> None:
+    assert split_sentences("One\nline\n\nAnother e.g. Smith et al. wrote it!  Really?") == [
+        "One line",
+        "Another e.g. Smith et al. wrote it!",
+        "Really?",
+    ]
+
+
+def test_the_trace_records_citations_out_of_range_and_references_left_out() -> None:
+    summary = make_summary("A (ref 9). B [Reference 1].", {1, 2}, {"rounds": []}, Spent())
+    assert summary.trace["citations"] == {"respelt": 1, "out_of_range": [9], "uncited": [2]}
+    assert summary.sentences[0].references == ()
+    assert "[Reference 9]" in summary.text
+
+
+def test_an_empty_text_has_no_sentences() -> None:
+    summary = make_summary("  \n", {1}, {}, Spent())
+    assert (summary.text, summary.sentences) == ("", ())
