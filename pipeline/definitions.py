@@ -22,7 +22,7 @@ from assets import (
     scores,
     summaries,
 )
-from pipeline.jobs import refresh_corpus
+from pipeline.jobs import execute, refresh_corpus
 from pipeline.stages import Stage
 from resources.workspace import WorkspaceResource
 from sensors.dump import dump_folder
@@ -53,21 +53,8 @@ def run_in_process(stages: Sequence[Stage], month: str, home: Path, *, force: bo
     Returns whether all of it succeeded. Services that the run started stay up for the next month: the caller ends
     them with `pipeline.services.release_services`.
     """
-    names = [stage.name for stage in stages]
     job = build_defs(workspace=WorkspaceResource(keep_services=True)).resolve_job_def(refresh_corpus.name)
-    config = {"force": force, "retries": 0}
-    with dg.DagsterInstance.from_config(str(home)) as instance:
-        result = job.execute_in_process(
-            run_config={
-                "ops": {name: {"config": config} for name in names},
-                "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
-            },
-            instance=instance,
-            partition_key=month,
-            raise_on_error=False,
-            asset_selection=[dg.AssetKey(name) for name in names],
-        )
-    return result.success
+    return execute(job, [stage.name for stage in stages], month, home, force=force)
 
 
 defs = build_defs()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import progress
+from pipeline.index import close_indexes
 from pipeline.months import select_months
 from pipeline.registry import STAGES
 from pipeline.settings import PROJECT
@@ -61,6 +62,7 @@ def run_months(
             for stage in stages:
                 if stage not in due:
                     _tell_kept(workspace, stage, month)
+            close_indexes()  # asking how the month stands has opened it; it belongs to one process at a time
             if due:
                 _run_month(workspace, due, month, report, force=force)
     return report

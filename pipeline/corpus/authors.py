@@ -25,6 +25,8 @@ _AFFILIATION = re.compile(
     r"switzerland|singapore|israel|italy|\d{4,}|\bai\b|sciences\b",
     re.IGNORECASE,
 )
+# LaTeXML runs the \thanks of several authors together: "Work performed at X.Work performed at Y."
+_NEXT_REMARK = re.compile(r"(?<=[a-z]{2}\.)(?=[A-Z][a-z])")
 _MATH_MARK = re.compile(r"\$\{?\}?\^\{?((?:[^${}]|\{[^{}]*\})*)\}?\$")
 _SYMBOLS = "*∗†‡§¶∥‖♯♭♠♣♥♦★☆✉"
 _SYMBOL_RUN = re.compile(f"[{_SYMBOLS}]+")
@@ -94,7 +96,7 @@ def _read_byline(byline: Byline) -> tuple[list[Author], list[str], int]:
     affiliations = [_without_emails(text) for role, text in byline.contacts if role in ("affiliation", "address")]
     emails = [email for _, text in byline.contacts for email in find_emails(text)]
     remarks = [text for role, text in byline.contacts if role == "thanks"]
-    remarks += [text for text in byline.remarks if text]
+    remarks += [part for text in byline.remarks for part in _NEXT_REMARK.split(text) if part]
     emails += [email for text in remarks for email in find_emails(text)]
     other = sum(
         visible(text) for role, text in byline.contacts if role not in ("affiliation", "address", "thanks", "email")

@@ -10,13 +10,20 @@ LINE = "\0"
 # Around the TeX inside a display equation, and around superscripts among author names.
 TEX, MARK = "\1", "\2"
 _KEY = "\3"
+# Where a footnote, or a citation of nothing, was taken out of a sentence: the space before it may go with it.
+GONE = "\6"
 
 _OWN_MARKS = tuple(bytes([code]) for code in range(8))
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\f\r")
 _CONTROL_REFERENCE = re.compile(rb"&#(?:0*(?:[0-8]|1[4-9]|2\d|3[01])|[xX]0*(?:[0-8]|0?[eE]|1[0-9a-fA-F]));")
 _SELF_CLOSED = re.compile(rb'<([A-Za-z][\w:-]*)((?:\s+[\w:-]+\s*=\s*"[^"]*")*)\s*/>')
+_OPTION = re.compile(
+    rb"""(class="ltx_ERROR[^>]*>\\[A-Za-z@]+)</span>(\s*(?:<(?:span|p)\b[^>]*>)?)"""
+    rb"""(\[\d*\.?\d+(?:pt|em|ex|cm|mm|in)(?:/\d*\.?\d+(?:pt|em|ex|cm|mm|in))*\])"""
+)
 _VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr".split())
 
+_GAP = re.compile(rf"(?:\s*{GONE})+(?=[.,;:!?)\]])|{GONE}")
 _COMMENTED_BREAK = re.compile(r"%\s*\n\s*")
 _STYLE = re.compile(r"\s*\\(?:displaystyle|textstyle|scriptstyle|scriptscriptstyle)(?![A-Za-z])\s*")
 _BRACKETED = re.compile(rf"[\[(][^\[\]()]*{_KEY}[^\[\]()]*[\])]")
@@ -30,11 +37,16 @@ _FATAL = (b"Fatal error and exited abruptly", b"may be truncated or damaged")
 
 
 def clean_bytes(html: bytes) -> bytes:
-    """The page without control characters, and XHTML's `<x/>` written as HTML reads it, `<x></x>`."""
+    """The page without control characters, and XHTML's `<x/>` written as HTML reads it, `<x></x>`.
+
+    The length that a macro unknown to LaTeXML left behind as text, `\\hdashline[0.4pt/2pt]`, goes with its macro.
+    """
     if any(mark in html for mark in _OWN_MARKS):
         html = html.translate(None, _CONTROLS)
     if b"&#" in html:
         html = _CONTROL_REFERENCE.sub(b"", html)
+    if b'class="ltx_ERROR' in html:
+        html = _OPTION.sub(rb"\1\3</span>\2", html)
     return _SELF_CLOSED.sub(_open_and_close, html) if b"<?xml" in html[:200] else html
 
 
@@ -60,10 +72,20 @@ def count_errors(html: bytes) -> int:
 
 
 def fold(text: str) -> str:
-    """The text with every run of white space as one space, and LINE as a line break; empty lines vanish."""
+    """The text with every run of white space as one space, and LINE as a line break; empty lines vanish.
+
+    No space stays before a full stop or the like where what stood between the two is GONE.
+    """
+    if GONE in text:
+        text = _GAP.sub("", text)
     if LINE not in text:
         return " ".join(text.split())
     return "\n".join(filter(None, (" ".join(line.split()) for line in text.split(LINE))))
+
+
+def bare(raw: str) -> str:
+    """The raw text of a sink without the marks that citeloom set in it, for counting its characters."""
+    return raw.replace(LINE, "").replace(MARK, "").replace(GONE, "")
 
 
 def finish(pieces: Iterable[str]) -> str:
@@ -118,11 +140,12 @@ def citation(pieces: Sequence[str | tuple[str, str]]) -> str:
     """The text of a `cite` element; a piece is words, or the (key, label) of a link to a bibliography item.
 
     What stands in brackets with a link becomes one marker `[@key1; @key2]`, notes such as "see" or "p. 22" go with
-    it. Names outside brackets stay: "Smith et al. (2018)" becomes "Smith et al. [@key]".
+    it. Names outside brackets stay: "Smith et al. (2018)" becomes "Smith et al. [@key]". Brackets around nothing, left
+    by a missing citation, are GONE.
     """
     text = "".join(_cited(pieces))
     if _KEY not in text:
-        return text if any(letter.isalnum() for letter in text) else ""
+        return text if any(letter.isalnum() for letter in text) else GONE
     return _BARE.sub(_marker, _BRACKETED.sub(_marker, text))
 
 

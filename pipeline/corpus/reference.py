@@ -22,7 +22,7 @@ from pipeline.corpus.bibliography import ItemParts, read_item
 from pipeline.corpus.front_matter import find_abstract, without_empty
 from pipeline.corpus.kinds import is_algorithm, kind_of, section_rank
 from pipeline.corpus.paper import Author, BibliographyItem, Block, PageError, Paper, Section
-from pipeline.corpus.policies import LINE, MARK, TEX
+from pipeline.corpus.policies import GONE, LINE, MARK, TEX
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
@@ -190,7 +190,7 @@ class _Reading:
             node.decompose()
 
     def count_loss(self, name: str, text: str) -> None:
-        self.losses[name] += policies.visible(re.sub(f"[{LINE}{MARK}{TEX}]|{_ASIDE}\\d+{_ASIDE}|\\$", "", text))
+        self.losses[name] += policies.visible(re.sub(f"[{LINE}{MARK}{TEX}{GONE}]|{_ASIDE}\\d+{_ASIDE}|\\$", "", text))
 
     def citation_of(self, node: Tag) -> str:
         return policies.citation(list(self.citation_pieces(node)))
@@ -239,8 +239,16 @@ class _Reading:
         for inner in list(_outermost(node, frozenset({"list"}))):
             inner.replace_with(self.list_text(inner))
         text = _plain(node)
-        after = [block for place in _ASIDES.findall(text) for block in self.read_one(self.aside[int(place)])]
-        return _ANCHORS.sub("", _ASIDES.sub("", text)), after
+        return self.without_asides(text), self.read_asides(text)
+
+    def read_asides(self, text: str) -> list[Block]:
+        """The blocks that were set aside in a text."""
+        return [block for place in _ASIDES.findall(text) for block in self.read_one(self.aside[int(place)])]
+
+    def without_asides(self, text: str) -> str:
+        """The text itself; where a footnote stood the space before it may go."""
+        kinds = (_kind(self.aside[int(place)]) for place in _ASIDES.findall(text))
+        return _ANCHORS.sub("", _ASIDES.sub(lambda _: GONE if next(kinds) == "note" else "", text))
 
     def set_aside(self, node: Tag, kinds: frozenset[str]) -> None:
         for inner in list(_outermost(node, kinds)):
@@ -310,7 +318,7 @@ class _Reading:
 
     def run(self, text: str, home: str) -> list[Block]:
         anchors = _ANCHORS.findall(text)
-        return self.block("paragraph", home or next(iter(anchors), ""), _ANCHORS.sub("", _ASIDES.sub("", text)))
+        return self.block("paragraph", home or next(iter(anchors), ""), self.without_asides(text))
 
     def read_section(self, node: Tag, kind: str) -> list[Block]:
         rank = section_rank(_classes(node)) if kind == "section" else 9
@@ -354,8 +362,8 @@ class _Reading:
     def read_list(self, node: Tag) -> list[Block]:
         self.set_aside(node, _BLOCKS)
         raw = self.list_text(node)
-        after = [block for place in _ASIDES.findall(raw) for block in self.read_one(self.aside[int(place)])]
-        return [*self.block("list", _id(node), _ANCHORS.sub("", _ASIDES.sub("", raw))), *after]
+        after = self.read_asides(raw)
+        return [*self.block("list", _id(node), self.without_asides(raw)), *after]
 
     def read_theorem(self, node: Tag) -> list[Block]:
         raw, after = self.text_of(node)
@@ -369,7 +377,7 @@ class _Reading:
         raw, after = self.text_of(node)
         classes = _classes(node)
         if "ltx_role_institutetext" in classes or "ltx_role_email" in classes:
-            self.institutes.append(raw)
+            self.institutes.append(raw.replace(GONE, ""))
             return after
         return [*self.block("footnote", _id(node), "" if "footnotemark" in classes else raw), *after]
 
@@ -423,8 +431,7 @@ class _Reading:
         for inner in list(_outermost(cell, frozenset({"list"}))):
             inner.replace_with(self.list_text(inner))
         text = _plain(cell)
-        after = [block for place in _ASIDES.findall(text) for block in self.read_one(self.aside[int(place)])]
-        return _ANCHORS.sub("", _ASIDES.sub("", text)), after
+        return self.without_asides(text), self.read_asides(text)
 
     def hold(self, cells: list[str], held: dict[int, int]) -> None:
         while held.get(len(cells), 0) > 0:

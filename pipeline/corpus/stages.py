@@ -152,4 +152,5 @@ PAPERS = Stage(
     build=_parse_papers,
     upstream=(MEMBERS_TABLE, METADATA_TABLE),
     settings=("categories", "category_match", "parser"),
+    version=2,
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pipeline import tables
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.index.load import Audit, audit_month, digest_of, load_month
-from pipeline.index.opening import open_index
+from pipeline.index.opening import close_indexes, open_index
 from pipeline.index.passage_index import Layout
 from pipeline.index.points import points_of
 from pipeline.stages import Job, Stage, Workspace
@@ -29,12 +29,15 @@ def build_index_receipts(job: Job) -> Iterator[Row]:
     that goes to `job.measured`, and `stale` counts what is still there after the load and should not be: 0.
     Raises TransientFailure where the audit fails, PermanentFailure where the collection has another layout.
     """
-    index = open_index(job.workspace)
     model, layout = _vectors_of(job)
-    index.ensure_collection(layout)
-    load = load_month(index, job.month, points_of(job))
-    job.measured.update(sent=load.sent, removed=load.removed)
-    audit = audit_month(index, job.month, load.expected)
+    try:
+        index = open_index(job.workspace)
+        index.ensure_collection(layout)
+        load = load_month(index, job.month, points_of(job))
+        job.measured.update(sent=load.sent, removed=load.removed)
+        audit = audit_month(index, job.month, load.expected)
+    finally:
+        close_indexes()  # the stages below this one may take hours, and other processes want Edge meanwhile
     _insist(audit, job)
     job.notes["points"] = len(load.expected)
     yield {

@@ -77,7 +77,7 @@ def make_task(paper: Mapping[str, Any], section: Mapping[str, Any], citations: C
 
 
 def _references(numbers: Mapping[str, int], cited: Mapping[str, CorpusPaper]) -> list[dict[str, Any]]:
-    first_keys = {number: key for key, number in reversed(numbers.items())}
+    first_keys = {number: key for key, number in reversed(list(numbers.items()))}
     return [
         {"number": number, "key": key, "arxiv_id": paper.arxiv_id, "title": paper.title, "year": paper.year}
         for number, key, paper in ((number, key, cited[key]) for number, key in sorted(first_keys.items()))
@@ -118,8 +118,8 @@ def _citations(job: Job) -> Citations:
 
 def _cited_months(workspace: Workspace, month: str, wanted: set[str]) -> list[str]:
     """Months up to this one that hold cited papers and are in the corpus."""
-    present = workspace.root.months(tables.PAPERS)
-    return sorted({month_of(identifier) for identifier in wanted} & {other for other in present if other <= month})
+    cited = {month_of(identifier) for identifier in wanted}
+    return [other for other in workspace.root.months(tables.PAPERS) if other <= month and other in cited]
 
 
 def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:

@@ -1,0 +1,135 @@
+"""Paragraphs, display equations, lists, theorems and listings. Not here: floats and grids (`floats.py`)."""
+
+from __future__ import annotations
+
+from selectolax.lexbor import LexborNode
+
+from pipeline.corpus import policies
+from pipeline.corpus.paper import Block
+from pipeline.corpus.policies import LINE
+from pipeline.corpus.walk.nodes import id_of, rows_of
+from pipeline.corpus.walk.state import GATHER, PARAGRAPH, TOP, Sink, Walk
+
+
+def box(walk: Walk, node: LexborNode) -> None:
+    """An element that ends a word, or a line where lines matter."""
+    walk.flow(node)
+    walk.sink.parts.append(walk.sink.breaks)
+
+
+def para(walk: Walk, node: LexborNode) -> None:
+    """Running text. Within a theorem, list, note or cell it is part of that."""
+    if walk.sink.mode != TOP:
+        return box(walk, node)
+    walk.anchor = id_of(node) or walk.anchor
+    outer, walk.sink = walk.sink, Sink(PARAGRAPH, anchor=id_of(node))
+    walk.flow(node)
+    walk.close_paragraph()
+    walk.sink = outer
+    return None
+
+
+def p(walk: Walk, node: LexborNode) -> None:
+    """A `ltx_p`: a paragraph by itself where no `ltx_para` is around it."""
+    if walk.sink.mode == TOP:
+        return para(walk, node)
+    if walk.sink.mode == PARAGRAPH and not walk.sink.anchor:
+        walk.sink.anchor = id_of(node)
+    return box(walk, node)
+
+
+def equation(walk: Walk, node: LexborNode) -> None:
+    """A display equation: part of the paragraph around it, row by row."""
+    if walk.sink.mode == TOP:
+        outer, walk.sink = walk.sink, Sink(PARAGRAPH, anchor=id_of(node))
+        equation(walk, node)
+        walk.close_paragraph()
+        walk.sink = outer
+        return None
+    if walk.sink.display:
+        return walk.flow(node)
+    if walk.sink.mode == PARAGRAPH and not walk.sink.anchor:
+        walk.sink.anchor = id_of(node)
+    for row in rows_of(node):
+        tags: list[str] = []
+        sink = walk.gather(row, Sink(GATHER, display=True, tags=tags, lost=walk.sink.lost))
+        walk.sink.after.extend(sink.after)
+        walk.sink.parts.append(f" {policies.display_math(sink.raw, ' '.join(tags))} ")
+    return None
+
+
+def list_block(walk: Walk, node: LexborNode) -> None:
+    """A list with its nested lists: one block, or lines of the theorem, note or list around it."""
+    if walk.sink.mode == GATHER:
+        return _items(walk, node)
+    if walk.sink.mode == PARAGRAPH:
+        walk.close_paragraph()
+    anchor = id_of(node) or walk.anchor
+    outer, walk.sink = walk.sink, Sink(GATHER, anchor=anchor)
+    _items(walk, node)
+    sink, walk.sink = walk.sink, outer
+    block = Block("list", anchor, walk.path, sink.text, policies.cited_keys(sink.text))
+    return _append(walk, block, sink)
+
+
+def _items(walk: Walk, node: LexborNode) -> None:
+    child = node.first_child
+    while child is not None:
+        if child.tag in ("li", "dt", "dd"):
+            _item(walk, child)
+        elif child.tag == "-text":
+            walk.sink.parts.append(child.text_content or "")
+        child = child.next
+    walk.sink.parts.append(LINE if not walk.sink.cell else " ")
+
+
+def _item(walk: Walk, node: LexborNode) -> None:
+    outer = walk.sink
+    tags: list[str] = []
+    sink = walk.gather(node, Sink(GATHER, anchor=outer.anchor, tags=tags, cell=outer.cell, lost=outer.lost))
+    outer.after.extend(sink.after)
+    begin = " " if node.tag == "dd" else f"{' ' if outer.cell else LINE}{policies.list_mark(' '.join(tags))} "
+    outer.parts.append(begin + sink.raw)
+
+
+def theorem(walk: Walk, node: LexborNode) -> None:
+    """A theorem or a proof, title and all: one block."""
+    if walk.sink.mode == GATHER:
+        return box(walk, node)
+    if walk.sink.mode == PARAGRAPH:
+        walk.close_paragraph()
+    sink = walk.gather(node, Sink(GATHER, anchor=id_of(node)))
+    return _append(walk, walk.block("theorem", node, sink.text), sink)
+
+
+def listing(walk: Walk, node: LexborNode) -> None:
+    """Lines of an algorithm or of code."""
+    if walk.sink.float is not None:
+        walk.sink.float.listing = True
+    if walk.sink.mode == GATHER:
+        return _lines(walk, node)
+    if walk.sink.mode == PARAGRAPH:
+        walk.close_paragraph()
+    outer, walk.sink = walk.sink, Sink(GATHER, breaks=LINE)
+    _lines(walk, node)
+    sink, walk.sink = walk.sink, outer
+    return _append(walk, walk.block("algorithm", node, sink.text), sink)
+
+
+def _append(walk: Walk, block: Block, sink: Sink) -> None:
+    """A block of its own between paragraphs, and after it what stood in it."""
+    walk.blocks.extend([block, *sink.after] if block.text else sink.after)
+
+
+def _lines(walk: Walk, node: LexborNode) -> None:
+    start = len(walk.sink.parts)
+    box(walk, node)
+    if node.tag == "pre":
+        parts = walk.sink.parts
+        parts[start:] = [part.replace("\n", walk.sink.breaks) for part in parts[start:]]
+
+
+def line(walk: Walk, node: LexborNode) -> None:
+    """One line of a listing."""
+    walk.flow(node)
+    walk.sink.parts.append(" " if walk.sink.cell else LINE)

@@ -1,0 +1,43 @@
+"""The bibliography's items as the page lays them out. Not here: telling their parts apart (`bibliography.py`)."""
+
+from __future__ import annotations
+
+from selectolax.lexbor import LexborNode
+
+from pipeline.corpus import policies
+from pipeline.corpus.bibliography import ItemParts, read_item
+from pipeline.corpus.walk.blocks import box
+from pipeline.corpus.walk.nodes import id_of
+from pipeline.corpus.walk.state import GATHER, TOP, Sink, Walk
+
+
+def bibliography(walk: Walk, node: LexborNode) -> None:
+    """The list of items; words outside of them are lost."""
+    if walk.sink.mode != TOP:
+        return box(walk, node)
+    sink = walk.gather(node, Sink(TOP))
+    return walk.count_loss("bibliography", sink)
+
+
+def bibitem(walk: Walk, node: LexborNode) -> None:
+    """One item."""
+    item = ItemParts(key=id_of(node) or f"bib.item{len(walk.items) + 1}")
+    sink = walk.gather(node, Sink(GATHER, item=item))
+    item.raw = sink.text
+    walk.items.append(read_item(item))
+
+
+def bibblock(walk: Walk, node: LexborNode) -> None:
+    """A part of an item: authors, title, the rest."""
+    start = len(walk.sink.parts)
+    box(walk, node)
+    if walk.sink.item is not None:
+        walk.sink.item.blocks.append(policies.fold("".join(walk.sink.parts[start:])))
+
+
+def bibliography_field(walk: Walk, node: LexborNode, name: str) -> None:
+    """A part of an item that LaTeXML named, such as `ltx_bib_title`."""
+    start = len(walk.sink.parts)
+    walk.flow(node)
+    if walk.sink.item is not None:
+        walk.sink.item.fields.append((name, policies.fold("".join(walk.sink.parts[start:]))))
