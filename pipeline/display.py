@@ -69,6 +69,10 @@ class RunProgress:
         self._bar.advance(self._task)
         print_error(f"{stage} of {month}: {message}")
 
+    def noted(self, message: str) -> None:
+        """Tell what the run waits for."""
+        err.print(escape(message), soft_wrap=True)
+
 
 def _reasons(left_out: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in left_out.items())

@@ -10,6 +10,8 @@ from pathlib import Path
 import dagster as dg
 from filelock import FileLock, Timeout
 
+from pipeline import progress
+
 # A job may not bear the name of an asset, hence the verb. It is what the schedule and the sensor start, and what
 # `citeloom run` executes in process: 0.6 s of overhead a run, against 10 s for one process per step.
 refresh_corpus = dg.define_asset_job(
@@ -30,6 +32,7 @@ def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path
     """
     with dg.DagsterInstance.from_config(str(home)) as instance, _alive(home) as lock:
         end_dead_runs(instance, home)
+        _tell_who_is_waited_for(instance)
         result = job.execute_in_process(
             run_config={
                 "ops": {name: {"config": {"force": force, "retries": 0}} for name in assets},
@@ -63,6 +66,16 @@ def end_dead_runs(instance: dg.DagsterInstance, home: Path) -> list[str]:
         instance.report_run_failed(run, "the process that ran it is gone; what it had finished stays")
         instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
     return [run.run_id for run in dead]
+
+
+def _tell_who_is_waited_for(instance: dg.DagsterInstance) -> None:
+    for pool in sorted(instance.event_log_storage.get_concurrency_keys()):
+        holders = instance.event_log_storage.get_concurrency_info(pool).active_run_ids
+        if holders:
+            progress.noted(
+                f"the pool {pool} is held by run {', '.join(sorted(holders))}, which this one will wait for; "
+                "if nothing runs there any more, terminate it on its page in citeloom ui"
+            )
 
 
 def _is_free(file: Path) -> bool:

@@ -22,6 +22,9 @@ class Listener(Protocol):
     def failed(self, stage: str, month: str, message: str) -> None:
         """The month ended with an error."""
 
+    def noted(self, message: str) -> None:
+        """Something that a user should know while they wait."""
+
 
 _listeners: list[Listener] = []
 
@@ -58,3 +61,9 @@ def failed(stage: str, month: str, message: str) -> None:
     """Tell that a month ended with an error."""
     for listener in _listeners:
         listener.failed(stage, month, message)
+
+
+def noted(message: str) -> None:
+    """Tell something that a user should know while they wait."""
+    for listener in _listeners:
+        listener.noted(message)

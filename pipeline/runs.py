@@ -40,6 +40,9 @@ class RunReport:
         """Note what failed, and why."""
         self.failures.append((stage, month, message))
 
+    def noted(self, message: str) -> None:
+        """Nothing to note."""
+
 
 def pending(stages: Sequence[Stage], workspace: Workspace, month: str, *, force: bool = False) -> list[Stage]:
     """The stages that a month still needs: missing, out of date, or below one that is."""

@@ -27,8 +27,9 @@ EMBEDDED_LLM = {
     "chatcite_samples": 2,
     "chatcite_votes": 3,
     "chatcite_kept": 1,
-    "draft_tokens": 160,
-    "vote_tokens": 64,
+    "draft_tokens": 128,
+    "vote_tokens": 48,
+    "element_tokens": 48,
     "max_tasks": 2,
 }
 

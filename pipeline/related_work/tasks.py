@@ -93,6 +93,9 @@ def _build(job: Job) -> Iterator[Row]:
             job.leave_out(paper["arxiv_id"], "no_related_work_section")
             continue
         task = make_task(paper, section, citations, job.settings.max_references)
+        if len(task["references"]) == job.settings.max_references:
+            detail = f"CITELOOM_MAX_REFERENCES is {job.settings.max_references}; {task['outside']} items are not used"
+            job.leave_out(paper["arxiv_id"], "at_max_references", detail)
         if len(task["references"]) < job.settings.min_references:
             detail = f"{len(task['references'])} of its cited items are papers of the corpus, {task['outside']} are not"
             job.leave_out(paper["arxiv_id"], "too_few_references", detail)

@@ -151,6 +151,9 @@ def test_listeners_hear_what_happens(workspace: Workspace) -> None:
         def failed(self, stage: str, month: str, message: str) -> None:
             heard.append(f"failed {message}")
 
+        def noted(self, message: str) -> None:
+            heard.append("noted")
+
     with progress.listening(Listener()):
         run_stage(make(Counting(*[member(str(n)) for n in range(100)])), workspace, MONTH)
         with pytest.raises(PermanentFailure):

@@ -57,6 +57,11 @@ def test_a_left_over_column_sign_parts_authors() -> None:
     )
 
 
+def test_thanks_that_run_together_are_two_remarks() -> None:
+    byline = Byline("Ada Lovelace", remarks=["Work performed at X Research.Work performed at OpenAI."])
+    assert read_bylines([byline], [])[1] == ["Work performed at X Research.", "Work performed at OpenAI."]
+
+
 def test_names_below_an_affiliation_open_another_group() -> None:
     names = f"Ann Lee, Bob Roe{LINE}University of X{LINE}Cid Moe, Dan Poe{LINE}Institute of Y"
     assert [one.affiliations for one in authors_of(names)] == [("University of X",)] * 2 + [("Institute of Y",)] * 2

@@ -214,6 +214,23 @@ def test_a_footnote_leaves_its_sentence() -> None:
     ]
 
 
+def test_no_space_is_left_where_a_footnote_was() -> None:
+    paper = parse(page(para(f"Small gradients {note('Or so.')}. They vanish {note('Soon.')} here , too.")))
+    assert paper.blocks[0].text == "Small gradients. They vanish here , too."
+
+
+def test_no_space_is_left_where_a_missing_citation_was() -> None:
+    missing = '<cite class="ltx_cite">[<span class="ltx_missing_citation">lee</span>]</cite>'
+    assert text_of(para(f"As shown {missing}{missing}, words.")) == "As shown, words."
+
+
+def test_the_length_after_an_unknown_macro_goes_with_it() -> None:
+    macro = '<span id="x" class="ltx_ERROR undefined">\\hdashline</span>\n<span class="ltx_p">[0.4pt/2pt]Words</span>'
+    paper = parse(page(f'<table class="ltx_tabular"><tr><td>{macro}</td><td>[2]</td></tr></table>'))
+    assert only_block(paper).text == "| Words | [2] |\n| --- | --- |"
+    assert paper.losses["ltx_error"] == len("\\hdashline[0.4pt/2pt]")
+
+
 def test_a_list_is_one_block_and_parts_the_paragraph() -> None:
     inner = listed(para("deep", "S1.I1.i1.I1.p1"), kind="enumerate", tag="1.")
     whole = listed(para("one") + inner, para("two"))

@@ -67,6 +67,11 @@ PAGES = {
         '<figure id="T1" class="ltx_table"><figcaption class="ltx_caption">Table 1</figcaption>'
         f"{section(para('Two.', 'S2.p1'), 'Results', '2', 'S2')}</figure>"
     ),
+    "gaps": para(
+        f'As shown {note("Or not.")}. See <cite class="ltx_cite">[<span class="ltx_missing_citation">lee</span>]'
+        '</cite>, and <span class="ltx_ERROR undefined">\\hdashline</span>[0.4pt/2pt] words.'
+    ),
+    "footnote in a cell": '<table class="ltx_tabular"><tr><td>one ' + note("Two.") + ", three</td></tr></table>",
     "errors": para(
         'Words<span class="ltx_ERROR undefined">\\foo</span> <span class="ltx_missing_label">LABEL:x</span>stay.'
     ),
