@@ -140,8 +140,9 @@ def _show_run(workspace: Workspace, report: Any, *, as_json: bool) -> None:
         print_json({"outcomes": outcomes, "failures": failures, "report": str(page) if page.exists() else None})
         return
     out.print(run_table(report.outcomes))
-    for failure in failures:
-        print_error(f"{failure['stage']} of {failure['month']}: {failure['message']}")
+    if failures:
+        named = ", ".join(f"{failure['stage']} of {failure['month']}" for failure in failures)
+        print_error(f"{len(failures)} failed, as told above: {named}; the same command goes on from there")
     if page.exists():
         out.print(f"Report: {page}", soft_wrap=True)
 

@@ -44,6 +44,10 @@ def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path
             asset_selection=[dg.AssetKey(name) for name in assets],
             tags={_LOCK_TAG: lock},
         )
+    for check in result.get_asset_check_evaluations():
+        if not check.passed:
+            facts = ", ".join(f"{name} {fact.value}" for name, fact in check.metadata.items())
+            progress.failed(f"check {check.check_name}", month, f"it does not hold: {facts}")
     return result.success
 
 

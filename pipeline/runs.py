@@ -76,8 +76,7 @@ def _run_month(workspace: Workspace, due: list[Stage], month: str, report: RunRe
 
     failures = len(report.failures)
     if not run_in_process(due, month, dagster_home(workspace), force=force) and len(report.failures) == failures:
-        # No stage failed, so a blocking check did; the run's page in the UI tells which.
-        report.failures.append(("checks", month, f"an asset check of {month} failed: citeloom ui shows which"))
+        progress.failed("run", month, "Dagster ended it, for a reason that its page in citeloom ui shows")
 
 
 def _tell_kept(workspace: Workspace, stage: Stage, month: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -141,7 +142,8 @@ def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
     basis = {
         "stage": stage.name,
         "month": month,
-        "schema": stage.table.version,
+        # The columns as well as their version: a column that changed without it must not pass for up to date.
+        "schema": [stage.table.version, stage.table.schema.to_string(show_field_metadata=False)],
         "version": stage.version,
         "settings": settings,
         "inputs": inputs,
@@ -199,8 +201,7 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
             written = None if force else _if_done(stage, workspace, month)
             provenance = written or _compute(job)
         except Exception as error:
-            record_failure(workspace, stage.name, month, error)
-            progress.failed(stage.name, month, str(error))
+            progress.failed(stage.name, month, record_failure(workspace, stage.name, month, error))
             raise
         _failure_file(workspace, stage.name, month).unlink(missing_ok=True)
         outcome = _outcome(job, provenance, kept=written is not None, started=started)
@@ -271,10 +272,18 @@ class _exclusive:  # noqa: N801 - reads as a statement: with _exclusive(...)
         self._lock.release()
 
 
-def record_failure(workspace: Workspace, stage: str, month: str, error: Exception) -> None:
-    """Keep the message of a failed month, for `citeloom status`, until the month succeeds."""
-    content = {"stage": stage, "month": month, "error": type(error).__name__, "message": str(error)}
-    write_whole(_failure_file(workspace, stage, month), json.dumps(content).encode())
+def record_failure(workspace: Workspace, stage: str, month: str, error: Exception) -> str:
+    """Keep what is known of a failed month until it succeeds; the message for the user.
+
+    An error that nobody foresaw is named as such, with the file that holds its traceback.
+    """
+    file = _failure_file(workspace, stage, month)
+    message = str(error)
+    if not isinstance(error, CiteloomError):
+        message = f"unforeseen {type(error).__name__}: {error}; its traceback is in {file}"
+    trace = "".join(traceback.format_exception(error))
+    write_whole(file, json.dumps({"stage": stage, "month": month, "message": message, "traceback": trace}).encode())
+    return message
 
 
 def read_failure(workspace: Workspace, stage: str, month: str) -> str | None:
