@@ -88,7 +88,7 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 @command("run")
 def run(
     months: MonthsOption = "all",
-    until: Annotated[str | None, typer.Option(help="Run this stage and what it needs, and stop there.")] = None,
+    until: Annotated[str | None, typer.Option(help="Run every stage up to this one, and stop there.")] = None,
     select: Annotated[str | None, typer.Option(help="Run these stages alone, with commas between.")] = None,
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False,
     as_json: AsJson = False,

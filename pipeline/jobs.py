@@ -44,11 +44,18 @@ def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path
             asset_selection=[dg.AssetKey(name) for name in assets],
             tags={_LOCK_TAG: lock},
         )
+    if any(_is_interruption(event) for event in result.all_events):
+        raise KeyboardInterrupt  # Dagster takes a signal for the end of one run; whoever sent it meant the command
     for check in result.get_asset_check_evaluations():
         if not check.passed:
             facts = ", ".join(f"{name} {fact.value}" for name, fact in check.metadata.items())
             progress.failed(f"check {check.check_name}", month, f"it does not hold: {facts}")
     return result.success
+
+
+def _is_interruption(event: dg.DagsterEvent) -> bool:
+    error = event.step_failure_data.error if event.is_step_failure else None
+    return error is not None and error.cls_name == "DagsterExecutionInterruptedError"
 
 
 @contextmanager

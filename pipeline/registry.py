@@ -39,21 +39,9 @@ def stage_named(name: str) -> Stage:
     raise SettingError(f"there is no stage {name!r}; the stages are {', '.join(stage.name for stage in STAGES)}")
 
 
-def upstream_of(names: Iterable[str]) -> list[Stage]:
-    """The stages of these names and all that they need, in running order."""
-    wanted: set[str] = set()
-    open_names = list(names)
-    while open_names:
-        stage = stage_named(open_names.pop())
-        if stage.name not in wanted:
-            wanted.add(stage.name)
-            open_names.extend(table.name for table in stage.upstream)
-    return [stage for stage in STAGES if stage.name in wanted]
-
-
 def choose_stages(until: str | None = None, select: Iterable[str] = ()) -> list[Stage]:
-    """The stages of `select` alone, or `until` and what it needs, or all. Raises SettingError for an unknown name."""
+    """The stages of `select` alone, or every stage up to `until`, or all. Raises SettingError for an unknown name."""
     chosen = {stage_named(name).name for name in select}
     if chosen:
         return [stage for stage in STAGES if stage.name in chosen]
-    return upstream_of([until]) if until else list(STAGES)
+    return list(STAGES[: STAGES.index(stage_named(until)) + 1] if until else STAGES)

@@ -372,13 +372,11 @@ def read_provenance(file: Path) -> Provenance | None:
     if not file.exists():
         return None
     try:
-        raw = (pq.read_metadata(file).metadata or {})[_METADATA_KEY]
-        return Provenance(**json.loads(raw))
+        return Provenance(**json.loads((pq.read_metadata(file).metadata or {})[_METADATA_KEY]))
     except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
         raise PermanentFailure(
             f"{file} is not a table that citeloom wrote ({error}): move it away and run again"
         ) from error
-    return Provenance(**json.loads(raw))
 
 
 class MonthWriter:

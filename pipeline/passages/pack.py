@@ -6,6 +6,7 @@ theorems and algorithms stand alone unless they are too short to be found by the
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from pipeline.passages.split import split_table, split_text
+from pipeline.passages.split import split_lines, split_table, split_text
 from pipeline.passages.text import count_words
 
 FEWEST_WORDS, MOST_WORDS = 20, 300
@@ -22,6 +23,7 @@ TARGET_WORDS = 200
 NAMESPACE = uuid.UUID("6f1d3f3e-6f0b-5c0e-9a53-2f7c5d1c8a41")
 
 _STANDALONE = {"table", "caption", "list", "theorem", "algorithm"}
+_SPLITTERS = {"table": split_table, "list": split_lines, "theorem": split_lines, "algorithm": split_lines}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +106,12 @@ def _pack_section(blocks: Iterable[Passage]) -> list[Passage]:
 def _split(block: Passage) -> list[Passage]:
     if block.words <= MOST_WORDS:
         return [block]
-    split = split_table if block.kind == "table" else split_text
+    split = _SPLITTERS.get(block.kind, split_text)
     return [replace(block, text=part, cited_keys=_cited(part, block)) for part in split(block.text, MOST_WORDS)]
 
 
 def _cited(part: str, block: Passage) -> tuple[str, ...]:
-    return tuple(key for key in block.cited_keys if key in part)
+    return tuple(key for key in block.cited_keys if re.search(rf"@{re.escape(key)}[;\]]", part))
 
 
 def _belong_together(left: Passage, right: Passage) -> bool:

@@ -44,6 +44,14 @@ def split_text(text: str, most_words: int) -> list[str]:
     return list(_fill(pieces, most_words, " "))
 
 
+def split_lines(text: str, most_words: int) -> list[str]:
+    """Parts of a text whose lines matter (a list, an algorithm), cut between lines where they are near enough."""
+    if count_words(text) <= most_words:
+        return [text]
+    pieces = [part for line in text.splitlines() for part in split_text(line, most_words)]
+    return list(_fill(pieces, most_words, "\n"))
+
+
 def split_table(markdown: str, most_words: int) -> list[str]:
     """Parts of a Markdown table with its caption, the caption and the head repeated over each part."""
     if count_words(markdown) <= most_words:

@@ -50,4 +50,4 @@ def _columns(passage: Passage, title: str) -> dict[str, Any]:
     }
 
 
-PASSAGES = Stage(table=tables.PASSAGES, build=_build, upstream=(tables.PAPERS,))
+PASSAGES = Stage(table=tables.PASSAGES, build=_build, upstream=(tables.PAPERS,), version=2)

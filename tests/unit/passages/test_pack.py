@@ -90,6 +90,17 @@ def test_a_split_block_keeps_only_the_keys_of_each_part() -> None:
     assert [passage.cited_keys for passage in body(block(text, keys=("b1", "b2")))] == [("b1",), ("b2",)]
 
 
+def test_a_key_is_not_found_within_a_longer_one() -> None:
+    text = f"{words(290).capitalize()} [@b12]. {words(200).capitalize()} [@b1]."
+    assert [passage.cited_keys for passage in body(block(text, keys=("b12", "b1")))] == [("b12",), ("b1",)]
+
+
+def test_a_long_list_is_split_between_its_lines() -> None:
+    text = "\n".join(f"- {words(90)}" for _ in range(5))
+    found = body(block(text, kind="list"))
+    assert [passage.text.count("\n- ") + 1 for passage in found] == [3, 2]
+
+
 def test_parts_of_one_anchor_have_different_ids_that_never_change() -> None:
     passages = body(block(words(700)))
     ids = [identifier for identifier, _ in with_ids("2403.90001", passages)]
