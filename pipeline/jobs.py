@@ -30,7 +30,7 @@ def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path
 
     Runs whose process was killed are ended first: they would show as running for ever, and hold their pools' slots.
     """
-    with dg.DagsterInstance.from_config(str(home)) as instance, _alive(home) as lock:
+    with _open_instance(home) as instance, _alive(home) as lock:
         end_dead_runs(instance, home)
         _tell_who_is_waited_for(instance)
         result = job.execute_in_process(
@@ -51,6 +51,15 @@ def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path
             facts = ", ".join(f"{name} {fact.value}" for name, fact in check.metadata.items())
             progress.failed(f"check {check.check_name}", month, f"it does not hold: {facts}")
     return result.success
+
+
+def _open_instance(home: Path) -> dg.DagsterInstance:
+    """The instance at `home`. Two processes that both find its databases absent would each stamp them, and fail."""
+    with FileLock(home / "opening.lock"):
+        instance = dg.DagsterInstance.from_config(str(home))
+        instance.get_runs(limit=1)
+        instance.event_log_storage.get_concurrency_keys()
+        return instance
 
 
 def _is_interruption(event: dg.DagsterEvent) -> bool:

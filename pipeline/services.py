@@ -1,4 +1,7 @@
-"""What a process may have started and must end: the embedded model's server and the embedded index."""
+"""What a process may have started and must end: the embedded model's server and the embedded index.
+
+Not here: starting them, which whoever needs one does.
+"""
 
 from __future__ import annotations
 
