@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import dagster as dg
+import pyarrow as pa
 
 from pipeline.errors import CiteloomError, TransientFailure
+from pipeline.index import close_indexes
 from pipeline.partitions import MONTHS
 from pipeline.stages import Outcome, Stage, Workspace, run_stage
 from pipeline.tables import Table
@@ -89,6 +91,8 @@ def _run(
         raise dg.RetryRequested(config.retries, SECONDS_BETWEEN_RETRIES) from error
     except CiteloomError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
+    finally:
+        close_indexes()  # asking whether the month is up to date has opened Edge, which other processes may want
     verb = "kept, up to date" if outcome.kept else f"made in {outcome.seconds:.1f} s"
     context.log.info(f"{stage.name} {month}: {outcome.rows} rows, {verb}")
     return outcome
@@ -113,20 +117,28 @@ def _account(outcomes: list[Outcome]) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 3)
     return dg.MetadataValue.json(value) if isinstance(value, Mapping | list) else value
 
 
 def _preview(stage: Stage, workspace: Workspace, month: str) -> dict[str, Any]:
     """The first rows as a Markdown table; text from papers is data, so whatever could be markup is escaped."""
-    table = workspace.root.read(stage.table, month).slice(0, PREVIEW_ROWS)
-    lines = [table.column_names, ["---"] * table.num_columns]
-    lines += [[_cell(value) for value in row.values()] for row in table.to_pylist()]
+    columns = [column.name for column in stage.table.schema if _is_readable(column)]
+    rows = workspace.root.read(stage.table, month, columns).slice(0, PREVIEW_ROWS).to_pylist()
+    lines = [columns, ["---"] * len(columns), *([_cell(value) for value in row.values()] for row in rows)]
     return {"preview": dg.MetadataValue.md("\n".join(f"| {' | '.join(line)} |" for line in lines))}
 
 
+def _is_readable(column: pa.Field) -> bool:
+    """Whether a column says something in a narrow cell: no digests, no nested rows, no vectors."""
+    texts = pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type)
+    return (texts or not pa.types.is_nested(column.type)) and not column.name.endswith("_sha256")
+
+
 def _cell(value: Any) -> str:
-    text = " ".join(str(value).split())
+    text = " ".join((", ".join(value) if isinstance(value, list) else str(value)).split())
     if len(text) > PREVIEW_CHARS:
         text = f"{text[:PREVIEW_CHARS]}…"
-    escaped = html.escape(text)
+    escaped = html.escape(text, quote=False)
     return "".join(f"\\{sign}" if sign in "|[]()*_`!$<>#~" else sign for sign in escaped)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, ParamSpec
 import typer
 
 from pipeline import __version__
-from pipeline.errors import CiteloomError, SettingError
+from pipeline.errors import CiteloomError, SettingError, exit_code_of
 from pipeline.settings import PROJECT, SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
 from pipeline.stages import Workspace
 
@@ -62,7 +62,7 @@ def _guarded(function: Callable[P, int | None], *arguments: P.args, **options: P
         if options.get("as_json"):
             print_json({"error": type(error).__name__, "message": str(error)})
         print_error(str(error))
-        return 2 if isinstance(error, SettingError) else 1
+        return exit_code_of(error)
     except KeyboardInterrupt:
         print_error("interrupted; what was done stays, run the same command to go on")
         return 130
@@ -120,7 +120,7 @@ def _run(settings: Settings, months: str, until: str | None, select: list[str], 
     with shown, progress.listening(shown):
         report = run_months(workspace, chosen, stages, force=force)
     _show_run(workspace, report, as_json=as_json)
-    return 1 if report.failures else 0
+    return int(report.exit_code)
 
 
 def _share(settings: Settings) -> None:

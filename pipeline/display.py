@@ -64,7 +64,7 @@ class RunProgress:
         left_out = f", left out: {_reasons(outcome.left_out)}" if outcome.left_out else ""
         err.print(f"{outcome.month} {outcome.stage}: {outcome.rows:,} rows, {done}{left_out}", soft_wrap=True)
 
-    def failed(self, stage: str, month: str, message: str) -> None:
+    def failed(self, stage: str, month: str, message: str, exit_code: int = 1) -> None:
         """Tell what went wrong."""
         self._bar.advance(self._task)
         print_error(f"{stage} of {month}: {message}")

@@ -14,6 +14,11 @@ class SettingError(CiteloomError):
     """A setting or an argument is wrong. The command ends with exit code 2."""
 
 
+def exit_code_of(error: BaseException) -> int:
+    """What a command ends with: 2 for a wrong setting or argument, else 1."""
+    return 2 if isinstance(error, SettingError) else 1
+
+
 class PermanentFailure(CiteloomError):
     """A failure that running again cannot clear: a file is broken, a table is of another version."""
 

@@ -19,8 +19,8 @@ class Listener(Protocol):
     def finished(self, outcome: Any) -> None:
         """The month is done or was kept."""
 
-    def failed(self, stage: str, month: str, message: str) -> None:
-        """The month ended with an error."""
+    def failed(self, stage: str, month: str, message: str, exit_code: int = 1) -> None:
+        """The month ended with an error; `exit_code` is what the command is to end with."""
 
     def noted(self, message: str) -> None:
         """Something that a user should know while they wait."""
@@ -57,10 +57,10 @@ def finished(outcome: Any) -> None:
         listener.finished(outcome)
 
 
-def failed(stage: str, month: str, message: str) -> None:
-    """Tell that a month ended with an error."""
+def failed(stage: str, month: str, message: str, exit_code: int = 1) -> None:
+    """Tell that a month ended with an error, and what the command is to end with."""
     for listener in _listeners:
-        listener.failed(stage, month, message)
+        listener.failed(stage, month, message, exit_code)
 
 
 def noted(message: str) -> None:

@@ -25,6 +25,7 @@ class RunReport:
     outcomes: list[Outcome] = field(default_factory=list)
     failures: list[tuple[str, str, str]] = field(default_factory=list)
     """(stage, month, message)"""
+    exit_code: int = 0
 
     def started(self, stage: str, month: str) -> None:
         """Nothing to note."""
@@ -36,9 +37,10 @@ class RunReport:
         """Note what came of a stage."""
         self.outcomes.append(outcome)
 
-    def failed(self, stage: str, month: str, message: str) -> None:
+    def failed(self, stage: str, month: str, message: str, exit_code: int = 1) -> None:
         """Note what failed, and why."""
         self.failures.append((stage, month, message))
+        self.exit_code = max(self.exit_code, exit_code)
 
     def noted(self, message: str) -> None:
         """Nothing to note."""

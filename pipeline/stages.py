@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 from pydantic import SecretStr
 
 from pipeline import __version__, progress
-from pipeline.errors import CiteloomError, MissingInput, TransientFailure
+from pipeline.errors import CiteloomError, MissingInput, TransientFailure, exit_code_of
 from pipeline.settings import Settings
 from pipeline.tables import LEDGER, DataRoot, MonthWriter, Provenance, Row, Table, read_provenance, write_whole
 
@@ -201,7 +201,8 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
             written = None if force else _if_done(stage, workspace, month)
             provenance = written or _compute(job)
         except Exception as error:
-            progress.failed(stage.name, month, record_failure(workspace, stage.name, month, error))
+            message = record_failure(workspace, stage.name, month, error)
+            progress.failed(stage.name, month, message, exit_code_of(error))
             raise
         _failure_file(workspace, stage.name, month).unlink(missing_ok=True)
         outcome = _outcome(job, provenance, kept=written is not None, started=started)

@@ -32,5 +32,8 @@ def dump_folder(
         return dg.SkipReason(str(error))
     if not changed:
         return dg.SkipReason(f"all {len(seen)} months of the dump are as they were")
-    requests = [dg.RunRequest(run_key=f"{month}-{mark[:12]}", partition_key=month) for month, mark in changed.items()]
+    requests = [
+        dg.RunRequest(run_key=f"{month}-{seen.get(month, '')[:12]}-{mark[:12]}", partition_key=month)
+        for month, mark in changed.items()
+    ]
     return dg.SensorResult(run_requests=requests, cursor=json.dumps({**seen, **changed}, sort_keys=True))

@@ -148,7 +148,7 @@ def test_listeners_hear_what_happens(workspace: Workspace) -> None:
         def finished(self, outcome: Outcome) -> None:
             heard.append(f"finished {outcome.rows}")
 
-        def failed(self, stage: str, month: str, message: str) -> None:
+        def failed(self, stage: str, month: str, message: str, exit_code: int = 1) -> None:
             heard.append(f"failed {message}")
 
         def noted(self, message: str) -> None:

@@ -1,0 +1,157 @@
+"""A data root on which every stage has run over the sample corpus, shared by the tests of this folder.
+
+Not here: what is expected of it; and no model is asked: the LLM is the scripted one of `tests/scripted_llm.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from pipeline.runs import RunReport, run_months
+from pipeline.services import release_services
+from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
+from pipeline.stages import Workspace
+from tests.scripted_llm import ScriptedLlm
+
+MONTHS = ("2024-03", "2024-04", "2024-05")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A data root and the settings that lead to it, as environment variables."""
+
+    root: Path
+    variables: Mapping[str, str]
+
+    def with_settings(self, **changes: object) -> Place:
+        """The same place under other settings, named as the fields of Settings."""
+        changed = {f"CITELOOM_{name.upper()}": str(value) for name, value in changes.items()}
+        return replace(self, variables={**self.variables, **changed})
+
+    def copy_to(self, folder: Path) -> Place:
+        """A copy that a test may change."""
+        shutil.copytree(self.root, folder)
+        return replace(self, root=folder).with_settings(data=folder)
+
+    def workspace(self, **overrides: object) -> Workspace:
+        """A workspace on this data root; overrides as for `load_settings`."""
+        with self.entered():
+            return Workspace(load_settings(**overrides))
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """This process under the settings of this place and no others; the embedded index is let go at the end."""
+        with pytest.MonkeyPatch.context() as patch:
+            for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
+                patch.delenv(name)
+            for name, value in self.variables.items():
+                patch.setenv(name, value)
+            patch.setenv("DAGSTER_HOME", str(self.root / "dagster"))
+            # A folder without a .env: a developer's own settings are none of the tests' business.
+            patch.chdir(self.root)
+            try:
+                yield
+            finally:
+                release_services()
+
+    def citeloom(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the command as a user does, in a process of its own."""
+        others = {name: value for name, value in os.environ.items() if not name.startswith("CITELOOM_")}
+        return subprocess.run(
+            [str(Path(sys.executable).with_name("citeloom")), *arguments],
+            env={**others, "COLUMNS": "200", "NO_COLOR": "1", **self.variables},
+            cwd=self.root, capture_output=True, text=True, timeout=240,
+        )  # fmt: skip
+
+    def invoke(self, *arguments: str) -> Result:
+        """Run the command within this process, where what is loaded need not be loaded again."""
+        from pipeline.cli import app
+
+        with self.entered():
+            return CliRunner().invoke(app, list(arguments))
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The shared data root, and what its run reported. Tests read it and leave it as it is."""
+
+    place: Place
+    report: RunReport
+
+
+@pytest.fixture(scope="session")
+def llm() -> Iterator[ScriptedLlm]:
+    """A scripted LLM on loopback."""
+    with ScriptedLlm() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Finished:
+    """Every stage of the three months of the sample corpus."""
+    from pipeline.registry import STAGES
+
+    place = make_place(tmp_path_factory.mktemp("finished") / "data", llm_url=llm.url, llm_model="scripted")
+    with place.entered():
+        report = run_months(Workspace(load_settings()), MONTHS, STAGES)
+    return Finished(place, report)
+
+
+@pytest.fixture
+def place(finished: Finished) -> Place:
+    """The shared data root, to be read."""
+    return finished.place
+
+
+@pytest.fixture
+def own(finished: Finished, tmp_path: Path) -> Place:
+    """A copy of the shared data root, to be changed."""
+    return finished.place.copy_to(tmp_path / "data")
+
+
+@pytest.fixture
+def empty(tmp_path: Path, llm: ScriptedLlm) -> Place:
+    """A data root with nothing in it."""
+    return make_place(tmp_path / "data", llm_url=llm.url, llm_model="scripted")
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    """A copy of the sample zips, to be changed."""
+    return Path(shutil.copytree(SAMPLE_DUMP, tmp_path / "dump"))
+
+
+def make_place(root: Path, **settings: object) -> Place:
+    """A new place on the sample corpus, which asks no server but the scripted LLM."""
+    root.mkdir(parents=True)
+    base = {"dump_dir": SAMPLE_DUMP, "metadata_snapshot": SAMPLE_SNAPSHOT, "data": root, "arxiv_api": "false"}
+    # The least that still samples, votes and chooses: 479 calls of the default settings are 150 here.
+    small = {"chatcite_samples": 2, "chatcite_votes": 2, "chatcite_kept": 1}
+    return Place(root, {"OMP_NUM_THREADS": "1"}).with_settings(**base, **small, **settings)
+
+
+def rewrite_zip(file: Path, changes: Mapping[str, bytes]) -> None:
+    """Give members of a zip other bytes, or add them."""
+    with zipfile.ZipFile(file) as old:
+        content = {name: old.read(name) for name in old.namelist()}
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
+        for name, page in {**content, **changes}.items():
+            new.writestr(name, page)
+
+
+def digests(root: Path) -> dict[str, bytes]:
+    """Every table and every page of the report below a data root, by its path."""
+    files = [*root.glob("*/*.parquet"), *root.glob("ledger/*/*.parquet"), *root.glob("reports/**/*")]
+    return {str(file.relative_to(root)): file.read_bytes() for file in sorted(files) if file.is_file()}

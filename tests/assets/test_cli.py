@@ -1,0 +1,217 @@
+"""The command as a user meets it: what it prints, how it ends, and one clear message for each thing that is wrong.
+
+Not here: what the stages compute.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import zipfile
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from pipeline.registry import STAGES
+from tests.assets.conftest import MONTHS, Finished, Place, digests
+from tests.scripted_llm import ScriptedLlm
+
+
+def one_message(done: CompletedProcess[str]) -> str:
+    """The message with which a command ended, being all that it wrote on standard error."""
+    assert "Traceback" not in done.stderr + done.stdout
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+def errors_about(thing: str, done: CompletedProcess[str]) -> list[str]:
+    """The error messages of a run that name a thing."""
+    return [line for line in done.stderr.splitlines() if line.startswith("error: ") and thing in line]
+
+
+def test_run_until_a_stage_runs_what_it_needs_and_no_more(empty: Place) -> None:
+    done = empty.citeloom("run", "--months", "2024-03", "--until", "passages")
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    assert sorted(folder.parent.name for folder in empty.root.glob("*/*.parquet")) == [
+        "dump_members", "metadata", "papers", "passages",
+    ]  # fmt: skip
+    assert "2 not computer science" in done.stdout
+    assert "Warning" not in done.stderr
+    assert [line.split(":")[0] for line in done.stderr.splitlines()] == [
+        f"2024-03 {name}" for name in ("dump_members", "metadata", "papers", "passages")
+    ]
+
+
+def test_run_with_json_prints_one_document(finished: Finished, own: Place) -> None:
+    done = own.invoke("run", "--months", "2024-04..2024-05", "--json")
+    assert done.exit_code == 0
+    told = json.loads(done.stdout)
+    assert len(told["outcomes"]) == 2 * len(STAGES)
+    assert all(outcome["kept"] for outcome in told["outcomes"])
+    assert told["failures"] == []
+    assert Path(told["report"]).is_file()
+
+
+def test_run_select_runs_these_stages_alone(own: Place) -> None:
+    done = own.invoke("run", "--months", "2024-03", "--select", "papers,passages", "--force", "--json")
+    assert done.exit_code == 0
+    told = json.loads(done.stdout)["outcomes"]
+    assert [(outcome["stage"], outcome["kept"]) for outcome in told] == [("papers", False), ("passages", False)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--months", "2024-13"], "2024-13"),
+        (["--months", "2031-01"], "2031-01"),
+        (["--months", "2024-05..2024-03"], "2024-05..2024-03"),
+        (["--until", "passagez"], "passagez"),
+        (["--select", "papers,passagez"], "passagez"),
+    ],
+    ids=["no month", "month not in the dump", "backwards", "no stage", "no stage among some"],
+)
+def test_a_wrong_argument_ends_with_2_and_names_it(empty: Place, arguments: list[str], named: str) -> None:
+    done = empty.citeloom("run", *arguments)
+    assert done.returncode == 2
+    assert named in one_message(done)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("subsets", "no_problem,warnings"), ("chatcite_votes", "0"), ("temperature", "warm"), ("parser", "slow"),
+        ("dump_dir", "/nowhere/at/all"),
+    ],
+)  # fmt: skip
+def test_a_wrong_setting_ends_with_2_and_names_it(empty: Place, name: str, value: str) -> None:
+    done = empty.with_settings(**{name: value}).citeloom("run", "--months", "2024-03")
+    assert done.returncode == 2
+    assert f"CITELOOM_{name.upper()}" in one_message(done)
+
+
+def test_a_folder_without_zips_ends_with_2_and_names_it(empty: Place, tmp_path: Path) -> None:
+    (tmp_path / "hollow").mkdir()
+    done = empty.with_settings(dump_dir=tmp_path / "hollow").citeloom("run", "--months", "all")
+    assert done.returncode == 2
+    assert "hollow" in one_message(done)
+
+
+@pytest.mark.parametrize("content", [b"", b"this is no zip", b"PK\5\6" + bytes(18)], ids=["empty", "text", "no member"])
+def test_a_bad_zip_beside_good_ones_is_named_and_nothing_done_is_lost(own: Place, dump: Path, content: bytes) -> None:
+    (dump / "ar5iv-04-2024-broken.zip").write_bytes(content)
+    before = digests(own.root)
+    done = own.with_settings(dump_dir=dump).citeloom("run", "--months", "all")
+    assert done.returncode == 1
+    assert "ar5iv-04-2024-broken.zip" in one_message(done)
+    assert digests(own.root) == before
+
+
+def test_a_zip_that_is_cut_off_is_named(empty: Place, dump: Path) -> None:
+    file = dump / "ar5iv-04-2024-warnings.zip"
+    file.write_bytes(file.read_bytes()[:40_000])
+    done = empty.with_settings(dump_dir=dump).citeloom("run", "--months", "all", "--json")
+    assert done.returncode == 1
+    assert file.name in one_message(done)
+    assert json.loads(done.stdout)["error"] == "MissingInput"
+
+
+def test_a_zip_with_nothing_of_arxiv_is_no_month(empty: Place, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    with zipfile.ZipFile(tmp_path / "other" / "errors.zip", "w") as other:
+        other.writestr("readme.txt", "nothing here")
+    done = empty.with_settings(dump_dir=tmp_path / "other").citeloom("run", "--months", "2024-03")
+    assert done.returncode == 2
+    assert "2024-03" in one_message(done)
+
+
+def test_a_snapshot_that_is_not_there_fails_the_stage_that_reads_it(empty: Place, tmp_path: Path) -> None:
+    done = empty.with_settings(metadata_snapshot=tmp_path / "no.jsonl").citeloom("run", "--months", "2024-03")
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert len(errors_about("no.jsonl", done)) == 1, done.stderr
+
+
+@pytest.mark.slow
+def test_an_llm_that_does_not_answer_is_named_and_what_was_done_stays(own: Place) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        before = digests(own.root)
+        done = own.with_settings(llm_url=url, llm_model="another").citeloom("run", "--months", "2024-04")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert len(errors_about(url, done)) == 1, done.stderr
+    assert digests(own.root) == before
+    told = json.loads(own.invoke("status", "--json").stdout)
+    assert [row["stage"] for row in told if row["state"] == "failed"] == ["key_elements"]
+
+
+def test_a_key_that_is_refused_is_named_by_its_setting_and_written_nowhere(own: Place) -> None:
+    key = "sk-0f5a-never-to-be-seen"
+    shutil.rmtree(own.root / "cache" / "llm")
+    with ScriptedLlm(key="another") as llm:
+        there = own.with_settings(llm_url=llm.url, llm_api_key=key)
+        done = there.invoke("run", "--months", "2024-03", "--select", "key_elements", "--force")
+    assert done.exit_code != 0
+    assert "CITELOOM_LLM_API_KEY" in done.output
+    assert key not in done.output
+    holding = [file for file in own.root.rglob("*") if file.is_file() and key.encode() in file.read_bytes()]
+    assert holding == []
+
+
+def test_status_tells_every_stage_of_every_month(place: Place) -> None:
+    done = place.invoke("status", "--json")
+    assert done.exit_code == 0
+    told = json.loads(done.stdout)
+    assert {(row["month"], row["stage"]) for row in told} == {(m, stage.name) for m in MONTHS for stage in STAGES}
+    assert {row["state"] for row in told} == {"done"}
+    papers = next(row for row in told if (row["month"], row["stage"]) == ("2024-04", "papers"))
+    assert (papers["rows"], papers["left_out"]) == (8, {"not_computer_science": 1, "withdrawn": 1})
+
+
+def test_status_of_a_new_data_root_says_that_all_is_missing(empty: Place) -> None:
+    done = empty.citeloom("status", "--json")
+    assert done.returncode == 0
+    assert {row["state"] for row in json.loads(done.stdout)} == {"missing"}
+
+
+def search(place: Place, *arguments: str) -> list[dict[str, object]]:
+    """The hits of a search."""
+    done = place.invoke("search", *arguments, "--json")
+    assert done.exit_code == 0, done.output
+    hits: list[dict[str, object]] = json.loads(done.stdout)
+    return hits
+
+
+def test_search_finds_the_paper_that_says_it(place: Place) -> None:
+    hits = search(place, "reciprocal rank fusion of dense and sparse retrieval", "--limit", "5")
+    assert len(hits) == 5
+    assert "2404.90001" in {hit["arxiv_id"] for hit in hits}
+    assert {"score", "arxiv_id", "title", "section_path", "anchor", "kind", "text"} <= hits[0].keys()
+
+
+def test_search_keeps_to_months_and_category(place: Place) -> None:
+    hits = search(place, "passages of scientific papers", "--from", "2024-04", "--to", "2024-04", "--limit", "50")
+    assert {str(hit["arxiv_id"])[:4] for hit in hits} == {"2404"}
+    databases = search(place, "passages of scientific papers", "--category", "cs.DB", "--limit", "50")
+    assert {hit["arxiv_id"] for hit in databases} == {"2403.90009", "2404.90005", "2405.90002"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "named"),
+    [
+        (["words", "--from", "2024-4"], 2, "2024-4"),
+        (["words", "--from", "2024-05", "--to", "2024-03"], 2, "2024-05"),
+        (["  "], 2, "query"),
+        (["words"], 1, "citeloom run"),
+    ],
+    ids=["no month", "backwards", "no words", "nothing indexed"],
+)
+def test_a_search_that_cannot_be_made_says_why(empty: Place, arguments: list[str], code: int, named: str) -> None:
+    done = empty.citeloom("search", *arguments)
+    assert done.returncode == code
+    assert named in one_message(done)

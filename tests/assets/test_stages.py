@@ -1,0 +1,216 @@
+"""Every stage over the sample corpus: what comes out, is kept, or becomes stale. Not here: Dagster's view of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from pipeline import tables
+from pipeline.definitions import run_in_process
+from pipeline.registry import STAGES, choose_stages
+from pipeline.runs import dagster_home, pending, run_months, status
+from pipeline.settings import SAMPLE_SNAPSHOT
+from pipeline.tables import read_provenance
+from tests.assets.conftest import MONTHS, Finished, Place, digests, rewrite_zip
+
+PAGES = {"2024-03": 10, "2024-04": 10, "2024-05": 8}
+LEFT_OUT = {
+    "2403.90006": "not_computer_science",
+    "2403.90008": "not_computer_science",
+    "2404.90007": "withdrawn",
+    "2404.90008": "not_computer_science",
+    "2405.90008": "not_computer_science",
+}
+ERRORS, NO_PROBLEM = "ar5iv-04-2024-errors.zip", "ar5iv-04-2024-no-problem.zip"
+
+
+def count(place: Place, table: tables.Table, month: str) -> int:
+    """Rows of a month as the file itself holds them."""
+    return len(place.workspace().root.rows(table, month))
+
+
+def ledger(place: Place, stage: str, month: str) -> dict[str, str]:
+    """What a stage left out of a month: subject to reason."""
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(place.workspace().root.ledger_file(stage, month)).to_pylist()
+    return {row["subject"]: row["reason"] for row in rows}
+
+
+def test_every_stage_of_three_months_succeeds(finished: Finished) -> None:
+    assert finished.report.failures == []
+    made = {(outcome.stage, outcome.month) for outcome in finished.report.outcomes if not outcome.kept}
+    assert made == {(stage.name, month) for stage in STAGES for month in MONTHS}
+    with finished.place.entered():
+        states = {row["state"] for row in status(finished.place.workspace(), MONTHS)}
+    assert states == {"done"}
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_no_stage_is_empty_over_the_corpus(place: Place, stage: tables.Table) -> None:
+    assert sum(count(place, tables.TABLES[stage.name], month) for month in MONTHS) > 0
+
+
+@pytest.mark.parametrize("month", MONTHS)
+def test_a_file_tells_how_many_rows_it_holds(place: Place, month: str) -> None:
+    for stage in STAGES:
+        written = read_provenance(place.workspace().root.file(stage.table, month))
+        assert written is not None
+        assert written.rows == count(place, stage.table, month), stage.name
+
+
+@pytest.mark.parametrize("month", MONTHS)
+def test_pages_are_papers_or_in_the_ledger(place: Place, month: str) -> None:
+    assert count(place, tables.DUMP_MEMBERS, month) == count(place, tables.METADATA, month) == PAGES[month]
+    assert count(place, tables.PAPERS, month) == PAGES[month] - len(ledger(place, "papers", month))
+
+
+def test_the_ledger_names_what_is_withdrawn_and_what_is_not_computer_science(place: Place) -> None:
+    found: dict[str, str] = {}
+    for month in MONTHS:
+        found |= ledger(place, "papers", month)
+    assert found == LEFT_OUT
+
+
+@pytest.mark.parametrize("month", MONTHS)
+def test_passages_embeddings_and_points_agree(place: Place, month: str) -> None:
+    root = place.workspace().root
+    receipt = root.rows(tables.INDEX_RECEIPTS, month)[0]
+    passages = root.rows(tables.PASSAGES, month, ["passage_id"])
+    assert root.rows(tables.EMBEDDINGS, month, ["passage_id"]) == passages
+    assert (receipt["expected"], receipt["present"], receipt["missing"]) == (len(passages), len(passages), 0)
+
+
+@pytest.mark.parametrize("month", MONTHS)
+def test_bibliographies_become_references_item_by_item(place: Place, month: str) -> None:
+    papers = place.workspace().root.rows(tables.PAPERS, month, ["bibliography"])
+    assert count(place, tables.REFERENCES, month) == sum(len(paper["bibliography"] or ()) for paper in papers)
+
+
+@pytest.mark.parametrize("month", MONTHS)
+def test_each_task_has_its_elements_summaries_and_scores(place: Place, month: str) -> None:
+    root = place.workspace().root
+    tasks = root.rows(tables.RELATED_WORK_TASKS, month, ["task_id", "references"])
+    pairs = {(task["task_id"], system) for task in tasks for system in place.workspace().settings.systems}
+    assert count(place, tables.KEY_ELEMENTS, month) == sum(1 + len(task["references"]) for task in tasks)
+    assert {tuple(row.values()) for row in root.rows(tables.SUMMARIES, month, ["task_id", "system"])} == pairs
+    assert {tuple(row.values()) for row in root.rows(tables.SCORES, month, ["task_id", "system"])} == pairs
+
+
+def test_the_report_lies_where_its_table_says(place: Place) -> None:
+    rows = [row for month in MONTHS for row in place.workspace().root.rows(tables.REPORT, month)]
+    assert all((place.root / row["path"]).stat().st_size == row["bytes"] for row in rows)
+    assert (place.root / "reports" / "index.html").is_file()
+
+
+def test_a_second_run_keeps_everything(own: Place) -> None:
+    before = digests(own.root)
+    with own.entered():
+        report = run_months(own.workspace(), MONTHS, STAGES)
+    assert report.failures == []
+    assert len(report.outcomes) == len(STAGES) * len(MONTHS)
+    assert all(outcome.kept for outcome in report.outcomes)
+    assert digests(own.root) == before
+
+
+def test_force_repeats_a_month_with_equal_bytes(own: Place) -> None:
+    before = digests(own.root)
+    with own.entered():
+        report = run_months(own.workspace(), MONTHS[1:2], STAGES, force=True)
+    assert report.failures == []
+    assert [outcome.kept for outcome in report.outcomes] == [False] * len(STAGES)
+    assert digests(own.root) == before
+
+
+def test_a_changed_setting_makes_stale_what_is_below_it_and_nothing_else(own: Place) -> None:
+    changed = own.with_settings(min_references=3)
+    with changed.entered():
+        due = [stage.name for stage in pending(STAGES, changed.workspace(), "2024-05")]
+    assert due == ["related_work_tasks", "key_elements", "summaries", "scores", "report"]
+
+
+def test_what_is_below_a_change_is_kept_where_the_rows_came_out_the_same(own: Place) -> None:
+    """No paper of 2024-03 has a single reference in the corpus, so one is as good as two."""
+    changed = own.with_settings(max_references=99)
+    with changed.entered():
+        report = run_months(changed.workspace(), ["2024-04"], STAGES)
+    made = [outcome.stage for outcome in report.outcomes if not outcome.kept]
+    assert made == ["related_work_tasks"]
+
+
+@pytest.mark.parametrize("force", [True, False], ids=["loaded", "kept"])
+def test_a_month_in_the_embedded_index_lets_go_of_it(own: Place, force: bool) -> None:
+    """Another run, or a search, can open it while this process is busy with the month's LLM stages."""
+    look = (
+        "import sys; from pathlib import Path; from pipeline.index.edge import EdgeIndex\n"
+        "print(EdgeIndex(Path(sys.argv[1]), patience=0.1).count('2024-03'))"
+    )
+    workspace, stages = own.workspace(), choose_stages(select=["index_receipts"])
+    folder = str(own.root / "qdrant-edge" / workspace.settings.qdrant_collection)
+    with own.entered():
+        assert run_in_process(stages, "2024-03", dagster_home(workspace), force=force)
+        done = subprocess.run([sys.executable, "-c", look, folder], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == str(count(own, tables.PASSAGES, "2024-03")), done.stderr
+
+
+def test_a_member_that_is_no_html_goes_to_the_ledger_and_the_month_goes_on(empty: Place, dump: Path) -> None:
+    rewrite_zip(dump / ERRORS, {"error/2403/2403.90010.html": b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8})
+    here = empty.with_settings(dump_dir=dump)
+    with here.entered():
+        report = run_months(here.workspace(), ["2024-03"], choose_stages("passages"))
+    assert report.failures == []
+    assert ledger(here, "papers", "2024-03").keys() == {"2403.90006", "2403.90008", "2403.90010"}
+    assert ledger(here, "papers", "2024-03")["2403.90010"] not in set(LEFT_OUT.values())
+    assert count(here, tables.PAPERS, "2024-03") == 7
+
+
+def test_a_member_with_broken_bytes_goes_to_the_ledger_and_the_month_goes_on(empty: Place, dump: Path) -> None:
+    content = bytearray((dump / ERRORS).read_bytes())
+    start = content.index(b"error/2403/2403.90010.html")
+    content[start + 600 : start + 700] = bytes(100)
+    (dump / ERRORS).write_bytes(content)
+    here = empty.with_settings(dump_dir=dump)
+    with here.entered():
+        report = run_months(here.workspace(), ["2024-03"], choose_stages("passages"))
+    assert report.failures == []
+    assert ledger(here, "papers", "2024-03")["2403.90010"] == "corrupt_member"
+    assert count(here, tables.PAPERS, "2024-03") == 7
+
+
+def test_a_name_that_is_no_page_goes_to_the_ledger(empty: Place, dump: Path) -> None:
+    rewrite_zip(dump / ERRORS, {"error/2403/notes.txt": b"not a page"})
+    here = empty.with_settings(dump_dir=dump)
+    with here.entered():
+        report = run_months(here.workspace(), ["2024-03"], choose_stages("dump_members"))
+    assert report.failures == []
+    assert ledger(here, "dump_members", "2024-03") == {f"{ERRORS}:error/2403/notes.txt": "not_an_arxiv_page"}
+
+
+def test_a_paper_that_no_source_knows_goes_to_the_ledger(empty: Place, dump: Path) -> None:
+    lines = SAMPLE_SNAPSHOT.read_text(encoding="utf-8").splitlines(keepends=True)
+    snapshot = dump / "snapshot.jsonl"
+    snapshot.write_text("".join(line for line in lines if json.loads(line)["id"] != "2403.90001"), encoding="utf-8")
+    here = empty.with_settings(dump_dir=dump, metadata_snapshot=snapshot)
+    with here.entered():
+        report = run_months(here.workspace(), ["2024-03"], choose_stages("papers"))
+    assert report.failures == []
+    assert ledger(here, "papers", "2024-03")["2403.90001"] == "no_metadata"
+
+
+def test_a_page_that_changed_is_read_again_and_only_its_month(own: Place, dump: Path) -> None:
+    name = "no-problem/2404/2404.90001.html"
+    with zipfile.ZipFile(dump / NO_PROBLEM) as pages:
+        page = pages.read(name)
+    rewrite_zip(dump / NO_PROBLEM, {name: page.replace(b"Reciprocal", b"Rec1procal")})
+    here = own.with_settings(dump_dir=dump)
+    with here.entered():
+        # The rewritten zip holds every page at another place, hence all months are listed anew, but not read anew.
+        report = run_months(here.workspace(), MONTHS, choose_stages("passages"))
+    read = {outcome.month for outcome in report.outcomes if outcome.stage == "passages" and not outcome.kept}
+    assert report.failures == []
+    assert read == {"2024-04"}

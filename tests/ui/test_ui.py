@@ -1,0 +1,334 @@
+"""The Dagster UI as a user meets it: `citeloom ui` and headless Chromium on the sample corpus and the scripted LLM.
+
+Not here: what Dagster records (`tests/assets`). Screenshots stay in pytest's temporary folder, under `shots`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+from pipeline.registry import STAGES
+from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
+from pipeline.tables import TABLES, read_provenance
+from tests.scripted_llm import ScriptedLlm
+
+if TYPE_CHECKING:
+    from selenium.webdriver.remote.webelement import WebElement
+
+pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(600)]
+
+T = TypeVar("T")
+MONTH = "2024-03"
+GROUPS = {
+    "corpus": ["dump_members", "metadata", "papers", "passages", "references"],
+    "search": ["embeddings", "index_receipts"],
+    "related_work": ["related_work_tasks", "key_elements", "summaries"],
+    "evaluation": ["scores", "report"],
+}
+# Chromium as root in a container, with nothing that calls home.
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1600,1200",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A `citeloom ui` at work: its address, its data root, and its process, which leads a group of its own."""
+
+    url: str
+    root: Path
+    process: subprocess.Popen[bytes]
+
+    def stop(self) -> None:
+        """End every process that it started: by Ctrl-C, as a user would, then by force."""
+        self.interrupt()
+        try:
+            wait_until(lambda: not self.alive(), "the end of citeloom ui", seconds=30)
+        except TimeoutError:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(10)
+
+    def interrupt(self) -> None:
+        """What a terminal does on Ctrl-C: the signal goes to the whole group."""
+        if self.alive():
+            os.killpg(self.process.pid, signal.SIGINT)
+
+    def alive(self) -> bool:
+        """Whether any process of the group is left."""
+        self.process.poll()
+        try:
+            os.killpg(self.process.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def answers(self) -> bool:
+        """Whether the webserver is up; raises where the command has ended."""
+        if self.process.poll() is not None:
+            raise RuntimeError(
+                f"citeloom ui ended with {self.process.returncode}: {(self.root / 'ui.log').read_text()}"
+            )
+        try:
+            with urllib.request.urlopen(f"{self.url}/server_info", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, TimeoutError, ConnectionError):
+            return False
+
+
+class Page:
+    """A browser on the UI: goes to places, waits for what should be there, clicks by what is written on things."""
+
+    def __init__(self, driver: object, url: str, shots: Path) -> None:
+        self.driver, self._url, self._shots = driver, url, shots
+
+    def open(self, path: str) -> None:
+        """Go to a path of the UI."""
+        self.driver.get(f"{self._url}{path}")  # type: ignore[attr-defined]
+
+    def keep(self, name: str) -> None:
+        """Save what the browser shows, once dialogs have faded in."""
+        time.sleep(0.5)
+        self.driver.save_screenshot(str(self._shots / f"{name}.png"))  # type: ignore[attr-defined]
+
+    @property
+    def text(self) -> str:
+        """All that is written on the page."""
+        return str(self.driver.execute_script("return document.body.innerText"))  # type: ignore[attr-defined]
+
+    def find(self, xpath: str, seconds: float = 60) -> WebElement:
+        """The first displayed element of an XPath, as soon as there is one."""
+        from selenium.common.exceptions import StaleElementReferenceException
+
+        def displayed() -> WebElement | None:
+            try:
+                found = self.driver.find_elements("xpath", xpath)  # type: ignore[attr-defined]
+                return next((element for element in found if element.is_displayed()), None)
+            except StaleElementReferenceException:
+                return None
+
+        return wait_until(displayed, xpath, seconds)
+
+    def click(self, xpath: str) -> None:
+        """Click the first displayed element of an XPath, once it takes clicks."""
+        from selenium.common.exceptions import ElementClickInterceptedException, StaleElementReferenceException
+
+        refusal: list[str] = []
+
+        def clicked() -> bool:
+            try:
+                self.find(xpath).click()
+            except (ElementClickInterceptedException, StaleElementReferenceException) as error:
+                refusal[:] = [str(error.msg)]
+                return False
+            return True
+
+        try:
+            wait_until(clicked, f"click on {xpath}")
+        except TimeoutError as error:
+            self.keep("missed")
+            raise AssertionError(f"{error}: {refusal}; the page says:\n{self.text}") from None
+
+    def says(self, *words: str, seconds: float = 60) -> None:
+        """Wait until all of these are written on the page."""
+        try:
+            wait_until(lambda: all(word in self.text for word in words), ", ".join(words), seconds)
+        except TimeoutError as error:
+            self.keep("missed")
+            raise AssertionError(f"{error}; the page says:\n{self.text}") from None
+
+
+def wait_until(happens: Callable[[], T | None], what: str, seconds: float = 60) -> T:
+    """The first true value of a function that is asked again and again; raises TimeoutError."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = happens()
+        if value:
+            return value
+        time.sleep(0.2)
+    raise TimeoutError(f"no {what} within {seconds:.0f} s")
+
+
+def tool(*names: str) -> str:
+    """The path of the first of some programs; without any the test skips, or fails where tools are required."""
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None and os.environ.get("CITELOOM_REQUIRE_TOOLS") == "1":
+        pytest.fail(f"{names[0]} is not here, and CITELOOM_REQUIRE_TOOLS is 1")
+    if found is None:
+        pytest.skip(f"{names[0]} is not here: install Debian's chromium and chromium-driver")
+    return found
+
+
+def with_default_signals() -> None:
+    """Undo what the starter ignores: a shell in the background hands ignored SIGINT on to its children."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def start(folder: Path, llm: ScriptedLlm) -> Running:
+    """Start `citeloom ui` on an empty data root and wait until it answers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    settings = {
+        "DATA": folder, "DUMP_DIR": SAMPLE_DUMP, "METADATA_SNAPSHOT": SAMPLE_SNAPSHOT, "ARXIV_API": "false",
+        "LLM_URL": llm.url, "LLM_MODEL": llm.model, "CHATCITE_SAMPLES": 2, "CHATCITE_VOTES": 2, "CHATCITE_KEPT": 1,
+    }  # fmt: skip
+    others = {name: value for name, value in os.environ.items() if not name.startswith(("CITELOOM_", "DAGSTER_"))}
+    with (folder / "ui.log").open("wb") as log:
+        process = subprocess.Popen(
+            [str(Path(sys.executable).with_name("citeloom")), "ui", "--port", str(port)],
+            env={**others, **{f"CITELOOM_{name}": str(value) for name, value in settings.items()}},
+            cwd=folder, stdout=log, stderr=log, start_new_session=True, preexec_fn=with_default_signals,
+        )  # fmt: skip
+    running = Running(f"http://127.0.0.1:{port}", folder, process)
+    try:
+        wait_until(running.answers, "answer of citeloom ui", seconds=120)
+    except BaseException:
+        running.stop()
+        raise
+    return running
+
+
+@pytest.fixture(scope="module")
+def llm() -> Iterator[ScriptedLlm]:
+    """A scripted LLM on loopback."""
+    with ScriptedLlm() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Iterator[Running]:
+    """A `citeloom ui` for all tests here."""
+    tool("chromedriver")
+    server = start(tmp_path_factory.mktemp("ui"), llm)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def page(running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A browser on it."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = tool("chromium", "chromium-browser", "google-chrome")
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
+        options.add_argument(flag)
+    driver = webdriver.Chrome(options=options, service=Service(tool("chromedriver")))
+    try:
+        yield Page(driver, running.url, tmp_path_factory.mktemp("shots"))
+    finally:
+        driver.quit()
+
+
+def test_the_graph_shows_the_groups_and_their_assets(page: Page) -> None:
+    page.open("/asset-groups")
+    page.says(*GROUPS)
+    page.keep("graph")
+    for group, assets in GROUPS.items():
+        page.open(f"/locations/citeloom/asset-groups/{group}/lineage")
+        page.says(*assets)
+    page.keep("graph_of_a_group")
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(stage.name for stage in STAGES)
+
+
+def test_nothing_stands_between_a_new_user_and_the_graph(running: Running) -> None:
+    """Dagster's own invitation covers the page some seconds after it opened, unless dagster.yaml turns it off."""
+    question = urllib.request.Request(
+        f"{running.url}/graphql", b'{"query": "{ shouldShowNux }"}', {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(question, timeout=30) as answer:
+        assert json.load(answer) == {"data": {"shouldShowNux": False}}
+
+
+def test_the_page_of_an_asset_tells_what_it_is(page: Page) -> None:
+    page.open("/assets/dump_members")
+    page.says("Pages of the ar5iv zips", "A row is one HTML member of a zip")
+    page.says(*(name for name, _, _ in TABLES["dump_members"].describe_columns()))
+    page.says("corpus", "refresh_corpus", "dump_folder")
+    page.keep("asset")
+
+
+def test_jobs_sensor_and_schedule_are_there(page: Page) -> None:
+    page.open("/automation")
+    page.says("dump_folder", "newest_month")
+    page.keep("automation")
+    page.open("/locations/citeloom/jobs/refresh_corpus")
+    page.says("Every stage of one month")
+
+
+def test_a_month_materialized_from_the_page_succeeds_and_tells_its_rows(page: Page, running: Running) -> None:
+    page.open("/locations/citeloom/jobs/refresh_corpus")
+    page.click("//button[starts-with(normalize-space(.), 'Materialize all')]")
+    page.click("//input[contains(@placeholder, '1991-07')]")
+    # The field takes what is typed once it is left, hence the tab.
+    page.find("//input[contains(@placeholder, '1991-07')]").send_keys(MONTH, "\ue004")
+    page.says("1 partition")
+    page.keep("choice_of_a_month")
+    page.click("//button[normalize-space(.)='Launch 1 run']")
+    page.click("//*[self::a or self::button][normalize-space(.)='View']")
+    _wait_for_success(page)
+    page.keep("run")
+    for stage in STAGES:
+        assert (running.root / stage.name / f"{MONTH}.parquet").is_file(), stage.name
+    _passages_tell_their_rows_and_lengths(page, running)
+
+
+def _wait_for_success(page: Page) -> None:
+    wait_until(lambda: "Success" in page.text or "Failure" in page.text, "end of the run", seconds=300)
+    assert "Failure" not in page.text, page.text
+
+
+def _passages_tell_their_rows_and_lengths(page: Page, running: Running) -> None:
+    written = read_provenance(running.root / "passages" / f"{MONTH}.parquet")
+    assert written is not None
+    page.open(f"/assets/passages?view=partitions&partition={MONTH}")
+    page.says("Materialized", "dagster/row_count", str(written.rows))
+    page.keep("passages")
+    page.click("(//tr[td[contains(., 'lengths')]]//*[text()='[Show Markdown]'])[1]")
+    picture = page.find("//img[starts-with(@src, 'data:image/png;base64,')]")
+    assert page.driver.execute_script("return arguments[0].naturalWidth", picture) >= 600  # type: ignore[attr-defined]
+    page.keep("lengths")
+    page.click("//button[normalize-space(.)='Close']")
+    page.click("(//tr[td[contains(., 'preview')]]//*[text()='[Show Markdown]'])[1]")
+    page.says("section_path", "front_matter")
+    page.keep("preview")
+    assert "&#" not in page.text, "the preview shows HTML entities as they stand"
+
+
+def test_every_asset_shows_what_became_of_its_month(page: Page, running: Running) -> None:
+    """After the month was materialized: a picture of each asset's page, and its row count on it."""
+    if not (running.root / "report" / f"{MONTH}.parquet").is_file():
+        pytest.skip("the month was not materialized")
+    for stage in STAGES:
+        written = read_provenance(running.root / stage.name / f"{MONTH}.parquet")
+        assert written is not None
+        page.open(f"/assets/{stage.name}?view=partitions&partition={MONTH}")
+        page.says("Materialized", "dagster/row_count", str(written.rows))
+        page.keep(f"month_of_{stage.name}")
+
+
+def test_ctrl_c_ends_everything_that_the_ui_started(tmp_path: Path, llm: ScriptedLlm) -> None:
+    server = start(tmp_path, llm)
+    try:
+        server.interrupt()
+        wait_until(lambda: not server.alive(), "end of citeloom ui", seconds=60)
+    finally:
+        server.stop()
