@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Two workers: most of the time goes into waiting and into one thread's work. Torch gets one thread in each.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test test-fast lint ui bench install install-dev qdrant sample
@@ -13,10 +15,10 @@ ui: install
 	$(BIN)/citeloom ui
 
 test: install-dev qdrant
-	$(BIN)/python -m pytest tests
+	$(PYTEST) tests
 
 test-fast: install-dev
-	$(BIN)/python -m pytest tests -m "not slow and not server and not ui"
+	$(PYTEST) tests -m "not slow and not server and not ui"
 
 lint: install-dev
 	$(BIN)/ruff check .

@@ -124,13 +124,13 @@ def _shown(value: Any) -> Any:
 
 def _preview(stage: Stage, workspace: Workspace, month: str) -> dict[str, Any]:
     """The first rows as a Markdown table; text from papers is data, so whatever could be markup is escaped."""
-    columns = [column.name for column in stage.table.schema if _is_readable(column)]
+    columns = [column.name for column in stage.table.schema if is_readable(column)]
     rows = workspace.root.read(stage.table, month, columns).slice(0, PREVIEW_ROWS).to_pylist()
     lines = [columns, ["---"] * len(columns), *([_cell(value) for value in row.values()] for row in rows)]
     return {"preview": dg.MetadataValue.md("\n".join(f"| {' | '.join(line)} |" for line in lines))}
 
 
-def _is_readable(column: pa.Field) -> bool:
+def is_readable(column: pa.Field) -> bool:
     """Whether a column says something in a narrow cell: no digests, no nested rows, no vectors."""
     texts = pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type)
     return (texts or not pa.types.is_nested(column.type)) and not column.name.endswith("_sha256")

@@ -16,3 +16,13 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("the real papers (../shared/data) are not on this machine")
     return SHARED_DATA
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share a costly fixture go to one worker; a test that takes minutes is a group of its own."""
+    for item in items:
+        tier = item.path.relative_to(PROJECT / "tests").parts[0]
+        if item.path.stem == "test_kill":
+            item.add_marker(pytest.mark.xdist_group(item.name))
+        elif tier in ("assets", "server", "ui"):
+            item.add_marker(pytest.mark.xdist_group(tier))

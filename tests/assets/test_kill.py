@@ -20,7 +20,7 @@ from tests.assets.conftest import Place, make_place
 from tests.scripted_llm import ScriptedLlm
 
 KILLS = 10
-# Three months of twelve stages: a kill after about every third stage that a run finishes, at a random moment of the next.
+# Three months of twelve stages: a kill after about every third stage of a run, at a random moment of the next.
 STAGES_BETWEEN_KILLS = 3
 
 
