@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -195,10 +196,8 @@ def _download(name: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    try:
+    with suppress(LocalEntryNotFoundError):
         return Path(snapshot_download(name, ignore_patterns=_UNUSED, local_files_only=True))
-    except LocalEntryNotFoundError:
-        pass
     try:
         return Path(snapshot_download(name, ignore_patterns=_UNUSED))
     except (OSError, ValueError, httpx.HTTPError) as error:

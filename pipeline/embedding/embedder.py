@@ -1,20 +1,17 @@
-"""The protocol of an embedding model, what it returns, and how the settings choose one.
+"""The protocol of an embedding model, what it returns, and what engines share: batches, devices, padding.
 
-Not here: any model. Each engine lies in a module of its own, and loads its weights on first use.
+Not here: any model, and choosing one (`choice`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from pipeline.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,44 +63,6 @@ class Embedder(Protocol):
     def encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of questions, in the texts' order."""
         ...
-
-
-def make_embedder(settings: Settings) -> Embedder:
-    """The embedder that the settings name; one per process, so that weights are loaded once.
-
-    Raises SettingError where its model is not there.
-    """
-    if settings.embedder == "minilm":
-        return _minilm(settings.embedder_device)
-    return _bge_m3(settings.embedder_path, settings.embedder_device, settings.embedder_colbert)
-
-
-@lru_cache(maxsize=4)
-def _minilm(device: str) -> Embedder:
-    from pipeline.embedding.minilm import MiniLM
-
-    return MiniLM(device)
-
-
-@lru_cache(maxsize=4)
-def _bge_m3(path: str, device: str, colbert: bool) -> Embedder:
-    from pipeline.embedding.bge_m3 import BgeM3
-
-    return BgeM3(path, device, colbert=colbert)
-
-
-def model_name(settings: Settings) -> str:
-    """The name that `make_embedder(settings).name` has, found without loading a model or asking a network.
-
-    Raises SettingError where the model is a folder that is not there.
-    """
-    if settings.embedder == "minilm":
-        from pipeline.embedding.minilm import NAME
-
-        return NAME
-    from pipeline.embedding.bge_m3 import name_of
-
-    return name_of(settings.embedder_path)
 
 
 def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:

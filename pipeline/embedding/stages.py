@@ -10,7 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
-from pipeline.embedding.embedder import Embedder, Vectors, make_embedder, model_name
+from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.embedding.embedder import Embedder, Vectors
 from pipeline.embedding.reuse import PreviousVectors
 from pipeline.passages.text import embedded_text
 from pipeline.stages import Job, Stage, Workspace

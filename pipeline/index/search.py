@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline import tables
-from pipeline.embedding.embedder import make_embedder
+from pipeline.embedding.choice import make_embedder
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.opening import open_index
 from pipeline.index.passage_index import Found, Layout, PassageIndex, Restriction, collection_differs

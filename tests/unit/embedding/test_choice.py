@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.embedding.embedder import make_embedder, model_name
+from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.errors import SettingError
 from pipeline.settings import Settings, load_settings
@@ -29,7 +29,7 @@ def test_a_folder_that_is_not_there_is_named(path: str) -> None:
 def test_a_hub_that_cannot_be_reached_is_named(tmp_path: Path) -> None:
     # In a process of its own, since huggingface_hub reads its environment when it is imported.
     code = (
-        "from pipeline.embedding.embedder import make_embedder\n"
+        "from pipeline.embedding.choice import make_embedder\n"
         "from pipeline.settings import load_settings\n"
         "make_embedder(load_settings(_env_file=None, embedder='bge-m3', embedder_path='nobody/bge-m3'))"
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.embedding.embedder import batches, make_embedder, model_name
+from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.embedding.embedder import batches
 from pipeline.embedding.minilm import MiniLM
 from pipeline.errors import SettingError
 from pipeline.settings import Settings, load_settings

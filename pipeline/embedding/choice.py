@@ -1,0 +1,43 @@
+"""Which embedder the settings name. Not here: any model; each loads its weights on first use."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pipeline.embedding.bge_m3 import BgeM3, name_of
+from pipeline.embedding.minilm import NAME, MiniLM
+
+if TYPE_CHECKING:
+    from pipeline.embedding.embedder import Embedder
+    from pipeline.settings import Settings
+
+
+def make_embedder(settings: Settings) -> Embedder:
+    """The embedder that the settings name; one per process, so that weights are loaded once.
+
+    Raises SettingError where its model is not there.
+    """
+    if settings.embedder == "minilm":
+        return _minilm(settings.embedder_device)
+    return _bge_m3(settings.embedder_path, settings.embedder_device, settings.embedder_colbert)
+
+
+@lru_cache(maxsize=4)
+def _minilm(device: str) -> Embedder:
+    return MiniLM(device)
+
+
+@lru_cache(maxsize=4)
+def _bge_m3(path: str, device: str, colbert: bool) -> Embedder:
+    return BgeM3(path, device, colbert=colbert)
+
+
+def model_name(settings: Settings) -> str:
+    """The name that `make_embedder(settings).name` has, found without loading a model or asking a network.
+
+    Raises SettingError where the model is a folder that is not there.
+    """
+    if settings.embedder == "minilm":
+        return NAME
+    return name_of(settings.embedder_path)
