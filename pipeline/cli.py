@@ -7,6 +7,7 @@ Not here: the work itself; heavy imports stay inside the commands that need them
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -35,8 +36,20 @@ MonthsOption = Annotated[str, typer.Option(help="A month (2024-03), a range (202
 
 
 def main() -> None:
-    """Entry point of the command."""
-    app()
+    """Entry point of the command. A usage error under `--json` is a JSON document too."""
+    import click
+
+    from pipeline.display import print_json
+
+    try:
+        sys.exit(app(standalone_mode=False))
+    except click.ClickException as error:
+        if "--json" in sys.argv:
+            print_json({"error": "UsageError", "message": error.format_message()})
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(130)
 
 
 def command(name: str) -> Callable[[Callable[P, int | None]], Callable[P, None]]:
@@ -66,8 +79,24 @@ def _guarded(function: Callable[P, int | None], *arguments: P.args, **options: P
     except KeyboardInterrupt:
         print_error("interrupted; what was done stays, run the same command to go on")
         return 130
+    except Exception as error:
+        message = _unforeseen(error)
+        if options.get("as_json"):
+            print_json({"error": type(error).__name__, "message": message})
+        print_error(message)
+        return 1
     finally:
         _release()
+
+
+def _unforeseen(error: Exception) -> str:
+    """Put the traceback of an error that nobody foresaw into a file of its own; the message for the user."""
+    import tempfile
+    import traceback
+
+    with tempfile.NamedTemporaryFile("w", prefix="citeloom-", suffix=".log", delete=False) as file:
+        file.write("".join(traceback.format_exception(error)))
+    return f"unforeseen {type(error).__name__}: {' '.join(str(error).split())}; its traceback is in {file.name}"
 
 
 def _release() -> None:
@@ -94,7 +123,11 @@ def run(
     as_json: AsJson = False,
 ) -> int:
     """Run what is missing or out of date, from the zips to the report."""
+    if until is not None and select is not None:
+        raise SettingError("--until and --select exclude each other: give one of them")
     chosen = [name.strip() for name in (select or "").split(",") if name.strip()]
+    if select is not None and not chosen:
+        raise SettingError("--select names no stage: give one or more, with commas between")
     return _run(load_settings(), months, until, chosen, force=force, as_json=as_json)
 
 
@@ -102,20 +135,25 @@ def run(
 def demo(
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False, as_json: AsJson = False
 ) -> int:
-    """Run the sample corpus through every stage to the report."""
-    settings = load_settings(dump_dir=SAMPLE_DUMP, metadata_snapshot=SAMPLE_SNAPSHOT)
+    """Run the sample corpus through every stage to the report, into the embedded index."""
+    from pipeline.preflight import mark_demo
+
+    settings = load_settings(dump_dir=SAMPLE_DUMP, metadata_snapshot=SAMPLE_SNAPSHOT, qdrant_url=None)
+    mark_demo(Workspace(settings))
     return _run(settings, "all", None, [], force=force, as_json=as_json)
 
 
 def _run(settings: Settings, months: str, until: str | None, select: list[str], *, force: bool, as_json: bool) -> int:
     from pipeline import progress
     from pipeline.display import RunProgress
+    from pipeline.preflight import check
     from pipeline.registry import choose_stages
     from pipeline.runs import known_months, run_months
 
-    _share(settings)
     workspace, stages = Workspace(settings), choose_stages(until, select)
     chosen = known_months(workspace, months)
+    check(workspace, stages)
+    _share(settings)
     shown = RunProgress(steps=len(chosen) * len(stages))
     with shown, progress.listening(shown):
         report = run_months(workspace, chosen, stages, force=force)
@@ -128,6 +166,9 @@ def _share(settings: Settings) -> None:
     os.environ["CITELOOM_DUMP_DIR"] = str(settings.dump_dir)
     os.environ["CITELOOM_METADATA_SNAPSHOT"] = str(settings.metadata_snapshot or "")
     os.environ["CITELOOM_DATA"] = str(settings.data_root)
+    os.environ["CITELOOM_QDRANT_URL"] = settings.qdrant_url or ""
+    # Matplotlib wants a folder that it may write; a home may be none.
+    os.environ.setdefault("MPLCONFIGDIR", str(settings.data_root / "cache" / "matplotlib"))
 
 
 def _show_run(workspace: Workspace, report: Any, *, as_json: bool) -> None:
@@ -142,7 +183,7 @@ def _show_run(workspace: Workspace, report: Any, *, as_json: bool) -> None:
     out.print(run_table(report.outcomes))
     if failures:
         named = ", ".join(f"{failure['stage']} of {failure['month']}" for failure in failures)
-        print_error(f"{len(failures)} failed, as told above: {named}; the same command goes on from there")
+        print_error(f"{len(failures)} failed, as told above: {named}; once mended, the same command goes on from there")
     if page.exists():
         out.print(f"Report: {page}", soft_wrap=True)
 
@@ -151,11 +192,14 @@ def _show_run(workspace: Workspace, report: Any, *, as_json: bool) -> None:
 def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
     """Show months by stages: rows, age, what is out of date or failed, what was left out."""
     from pipeline.display import out, print_error, print_json, status_tables
-    from pipeline.runs import known_months
+    from pipeline.runs import months_of_status
     from pipeline.runs import status as status_of
 
     workspace = Workspace(load_settings())
-    rows = status_of(workspace, known_months(workspace, months))
+    chosen, trouble = months_of_status(workspace, months)
+    rows = status_of(workspace, chosen)
+    if trouble:
+        print_error(trouble)
     if as_json:
         print_json(rows)
         return 0
@@ -232,9 +276,12 @@ def ui(
 ) -> int:
     """Open the Dagster UI on loopback, on the data of the settings."""
     from pipeline.display import err, print_json
+    from pipeline.preflight import check_data_root
     from pipeline.runs import dagster_home
 
     workspace = Workspace(load_settings())
+    check_data_root(workspace)
+    _refuse_taken(port)
     _share(workspace.settings)
     home = dagster_home(workspace)
     url = f"http://127.0.0.1:{port}"
@@ -242,5 +289,17 @@ def ui(
         print_json({"url": url, "dagster_home": str(home)})
     err.print(f"Dagster UI: {url} (data in {workspace.root.path}); Ctrl-C ends it", soft_wrap=True)
     sys.stdout.flush()
+    os.dup2(2, 1)  # what Dagster logs is no part of the command's answer
+    # Dagster recommends another of its commands at every start.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")
     program = [sys.executable, "-m", "dagster", "dev", "-w", str(PROJECT / "workspace.yaml")]
     os.execv(sys.executable, [*program, "-h", "127.0.0.1", "-p", str(port)])  # noqa: S606
+
+
+def _refuse_taken(port: int) -> None:
+    """Raise SettingError where another program listens on the port: Dagster would start and show nothing."""
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise SettingError(f"--port {port} cannot be had ({error.strerror}): give another one") from error

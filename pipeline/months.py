@@ -9,6 +9,8 @@ from pipeline.errors import SettingError
 
 _MONTH = re.compile(r"(?:199[1-9]|20\d\d)-(?:0[1-9]|1[0-2])")
 
+_PART = re.compile(r"all|\d{4}-\d\d(?:\.\.\d{4}-\d\d)?")
+
 # arXiv's first identifiers are of July 1991 (https://info.arxiv.org/help/arxiv_identifier.html).
 FIRST_MONTH = "1991-07"
 
@@ -34,6 +36,11 @@ def select_months(selection: str, available: Iterable[str]) -> list[str]:
     known = sorted(set(available))
     chosen: set[str] = set()
     for part in selection.split(","):
+        if not _PART.fullmatch(part.strip()):
+            raise SettingError(
+                f"{selection!r} does not name months: write 2024-03, 2024-03..2024-05, all, or some of these with "
+                "commas between"
+            )
         chosen.update(_select_part(part.strip(), known))
     return sorted(chosen)
 

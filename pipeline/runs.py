@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import progress
+from pipeline.corpus.zips import months_in_dump
+from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code_of
 from pipeline.index import close_indexes
 from pipeline.months import select_months
 from pipeline.registry import STAGES
 from pipeline.settings import PROJECT
-from pipeline.stages import Outcome, Stage, State, Workspace, read_failure, state
-from pipeline.tables import read_provenance
+from pipeline.stages import Outcome, Stage, State, Workspace, forget_failure, read_failure, state
+from pipeline.tables import DUMP_MEMBERS, read_provenance
 
 
 @dataclass(slots=True)
@@ -63,27 +65,34 @@ def run_months(
     report = RunReport()
     with progress.listening(report):
         for month in months:
-            due = pending(stages, workspace, month, force=force)
-            for stage in stages:
-                if stage not in due:
-                    _tell_kept(workspace, stage, month)
-            close_indexes()  # asking how the month stands has opened it; it belongs to one process at a time
-            if due:
-                _run_month(workspace, due, month, report, force=force)
+            try:
+                _run_month(workspace, stages, month, report, force=force)
+            except CiteloomError as error:
+                progress.failed("run", month, str(error), exit_code_of(error))
     return report
 
 
-def _run_month(workspace: Workspace, due: list[Stage], month: str, report: RunReport, *, force: bool) -> None:
+def _run_month(workspace: Workspace, stages: Sequence[Stage], month: str, report: RunReport, *, force: bool) -> None:
     from pipeline.definitions import run_in_process
 
+    due = pending(stages, workspace, month, force=force)
+    close_indexes()  # asking how the month stands has opened it; it belongs to one process at a time
+    for stage in stages:
+        if stage not in due:
+            _tell_kept(workspace, stage, month)
     failures = len(report.failures)
-    if not run_in_process(due, month, dagster_home(workspace), force=force) and len(report.failures) == failures:
+    if (
+        due
+        and not run_in_process(due, month, dagster_home(workspace), force=force)
+        and failures == len(report.failures)
+    ):
         progress.failed("run", month, "Dagster ended it, for a reason that its page in citeloom ui shows")
 
 
 def _tell_kept(workspace: Workspace, stage: Stage, month: str) -> None:
     file = workspace.root.file(stage.table, month)
     written = read_provenance(file)
+    forget_failure(workspace, stage.name, month)
     if written is not None:
         size = file.stat().st_size
         progress.finished(
@@ -103,18 +112,27 @@ def dagster_home(workspace: Workspace) -> Path:
 
 
 def status(workspace: Workspace, months: Sequence[str]) -> list[dict[str, Any]]:
-    """How every stage of every month stands: state, rows, seconds since it was written, ledger counts, failure."""
-    return [_status(workspace, stage, month) for month in months for stage in STAGES]
+    """How every stage of every month stands: state, rows, when it was written, ledger counts, failure."""
+    return [row for month in months for row in _month_status(workspace, month)]
 
 
-def _status(workspace: Workspace, stage: Stage, month: str) -> dict[str, Any]:
+def _month_status(workspace: Workspace, month: str) -> list[dict[str, Any]]:
+    due = {stage.name for stage in pending(STAGES, workspace, month)}
+    return [_stage_status(workspace, stage, month, due=stage.name in due) for stage in STAGES]
+
+
+def _stage_status(workspace: Workspace, stage: Stage, month: str, *, due: bool) -> dict[str, Any]:
     file = workspace.root.file(stage.table, month)
-    written = read_provenance(file)
-    failure = read_failure(workspace, stage.name, month)
+    failure = read_failure(workspace, stage.name, month) if due else None
+    try:
+        written = read_provenance(file)
+    except CiteloomError as error:
+        written, failure = None, str(error)
+    stale = State.STALE if file.exists() else State.MISSING
     return {
         "month": month,
         "stage": stage.name,
-        "state": "failed" if failure else state(stage, workspace, month).value,
+        "state": "failed" if failure else (stale if due else State.DONE).value,
         "rows": written.rows if written else None,
         "written_at": file.stat().st_mtime if written else None,
         "left_out": dict(written.left_out) if written else {},
@@ -124,6 +142,15 @@ def _status(workspace: Workspace, stage: Stage, month: str) -> dict[str, Any]:
 
 def known_months(workspace: Workspace, selection: str) -> list[str]:
     """The months of the dump that a selection names; raises SettingError where it names none of them."""
-    from pipeline.corpus.zips import months_in_dump
-
     return select_months(selection, months_in_dump(workspace.settings))
+
+
+def months_of_status(workspace: Workspace, selection: str) -> tuple[list[str], str | None]:
+    """The months of the dump and of the data root that a selection names, and what is wrong with the dump, if it is."""
+    held = set(workspace.root.months(DUMP_MEMBERS))
+    try:
+        return select_months(selection, held.union(months_in_dump(workspace.settings))), None
+    except (MissingInput, SettingError) as error:
+        if not held:
+            raise
+        return select_months(selection, held), str(error)

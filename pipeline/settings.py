@@ -30,7 +30,7 @@ EMBEDDED_LLM = {
     "draft_tokens": 128,
     "vote_tokens": 48,
     "element_tokens": 48,
-    "max_tasks": 2,
+    "max_tasks": 1,
 }
 
 CommaSeparated = Annotated[tuple[str, ...], NoDecode]
@@ -113,6 +113,13 @@ class Settings(BaseSettings):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
+    @field_validator("categories", "systems")
+    @classmethod
+    def _some(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            raise ValueError("must name at least one")
+        return value
+
     @field_validator("subsets")
     @classmethod
     def _known_subsets(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -150,11 +157,14 @@ def load_settings(**overrides: object) -> Settings:
     """
     try:
         return Settings(**overrides)  # type: ignore[arg-type]
+    except UnicodeDecodeError as error:
+        raise SettingError(f".env is not UTF-8 text ({error}): write it anew") from error
     except ValidationError as error:
-        lines = [_explain(detail["loc"], detail["msg"]) for detail in error.errors(include_input=False)]
+        lines = [_explain(detail["loc"], detail["msg"], detail["input"]) for detail in error.errors()]
         raise SettingError("\n".join(lines)) from None
 
 
-def _explain(location: tuple[int | str, ...], message: str) -> str:
+def _explain(location: tuple[int | str, ...], message: str, value: object) -> str:
     name = f"CITELOOM_{str(location[0]).upper()}" if location else "CITELOOM_*"
-    return f"{name}: {message.removeprefix('Value error, ')}"
+    shown = "" if name.endswith("_KEY") else f" (it is {str(value)!r})"
+    return f"{name}: {message.removeprefix('Value error, ')}{shown}"

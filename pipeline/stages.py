@@ -174,17 +174,18 @@ def _plain(value: object) -> Any:
 
 
 def state(stage: Stage, workspace: Workspace, month: str) -> State:
-    """How a month of a stage stands, with its inputs as they are now."""
-    written = read_provenance(workspace.root.file(stage.table, month))
-    if written is None:
-        return State.MISSING
+    """How a month of a stage stands, with its inputs as they are now.
+
+    A file that is damaged, or whose inputs are, is stale: running it makes it again, or says what is wrong.
+    """
     try:
-        expected = fingerprint(stage, workspace, month)
+        written = read_provenance(workspace.root.file(stage.table, month))
+        if written is None:
+            return State.MISSING
+        same = written.fingerprint == fingerprint(stage, workspace, month).fingerprint
+        return State.DONE if same and stage.still_holds(workspace, month, written) else State.STALE
     except CiteloomError:
         return State.STALE
-    if written.fingerprint != expected.fingerprint or not stage.still_holds(workspace, month, written):
-        return State.STALE
-    return State.DONE
 
 
 def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = False) -> Outcome:
@@ -204,7 +205,7 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
             message = record_failure(workspace, stage.name, month, error)
             progress.failed(stage.name, month, message, exit_code_of(error))
             raise
-        _failure_file(workspace, stage.name, month).unlink(missing_ok=True)
+        forget_failure(workspace, stage.name, month)
         outcome = _outcome(job, provenance, kept=written is not None, started=started)
         progress.finished(outcome)
         return outcome
@@ -281,7 +282,7 @@ def record_failure(workspace: Workspace, stage: str, month: str, error: Exceptio
     file = _failure_file(workspace, stage, month)
     message = str(error)
     if not isinstance(error, CiteloomError):
-        message = f"unforeseen {type(error).__name__}: {error}; its traceback is in {file}"
+        message = f"unforeseen {type(error).__name__}: {' '.join(str(error).split())}; its traceback is in {file}"
     trace = "".join(traceback.format_exception(error))
     write_whole(file, json.dumps({"stage": stage, "month": month, "message": message, "traceback": trace}).encode())
     return message
@@ -290,7 +291,17 @@ def record_failure(workspace: Workspace, stage: str, month: str, error: Exceptio
 def read_failure(workspace: Workspace, stage: str, month: str) -> str | None:
     """The message of the last failure of a month, or None."""
     file = _failure_file(workspace, stage, month)
-    return json.loads(file.read_text())["message"] if file.exists() else None
+    try:
+        return str(json.loads(file.read_text())["message"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError):
+        return f"it failed, and {file}, which should say why, is damaged"
+
+
+def forget_failure(workspace: Workspace, stage: str, month: str) -> None:
+    """Drop what is known of a failure: the month is done now."""
+    _failure_file(workspace, stage, month).unlink(missing_ok=True)
 
 
 def _failure_file(workspace: Workspace, stage: str, month: str) -> Path:

@@ -38,7 +38,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("pipeline.jobs",),
     ("sensors",),
     ("pipeline.definitions",),
-    ("pipeline.runs", "pipeline.display"),
+    ("pipeline.preflight", "pipeline.runs", "pipeline.display"),
     ("pipeline.cli",),
 )  # fmt: skip
 DOMAINS = LAYERS[3]

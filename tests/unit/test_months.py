@@ -28,10 +28,12 @@ def test_a_selection_names_months_oldest_first(selection: str, expected: list[st
     ("selection", "said"),
     [
         ("2024-13", "not a month"),
-        ("march", "not a month"),
+        ("march", "does not name months"),
         ("2024-05..2024-03", "runs backwards"),
         ("2020-01", "2024-03, 2024-04, 2024-05"),
-        ("", "not a month"),
+        ("", "does not name months"),
+        ("2024-03..", "does not name months"),
+        ("2024-03,", "does not name months"),
     ],
 )
 def test_a_wrong_selection_is_refused_in_words(selection: str, said: str) -> None:

@@ -1,0 +1,61 @@
+"""What can be known to be wrong before a run begins, so that nobody learns of it hours later.
+
+Not here: what only the work itself can find out, such as a server that is down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pipeline.embedding.choice import model_name
+from pipeline.errors import SettingError
+from pipeline.llm.embedded import check_embedded
+from pipeline.related_work.systems import chosen_systems
+from pipeline.settings import SAMPLE_DUMP
+from pipeline.stages import Stage, Workspace
+from pipeline.tables import write_whole
+
+# Lies in a data root that `citeloom demo` has filled; another dump may not be run into it, nor the demo into another.
+_DEMO_MARK = "holds-the-demo"
+
+
+def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
+    """Raise SettingError for a setting that cannot do for these stages, or a data root that cannot be written."""
+    settings, names = workspace.settings, {stage.name for stage in stages}
+    check_data_root(workspace)
+    if "metadata" in names and settings.metadata_snapshot and not settings.metadata_snapshot.is_file():
+        raise SettingError(f"CITELOOM_METADATA_SNAPSHOT: {settings.metadata_snapshot} is not a file")
+    if "embeddings" in names:
+        model_name(settings)
+    if "summaries" in names:
+        chosen_systems(settings.systems)
+    if names & {"key_elements", "summaries", "scores"} and settings.llm_url is None:
+        check_embedded(settings)
+
+
+def check_data_root(workspace: Workspace) -> None:
+    """Raise SettingError where the data root cannot be written, or is the demo's and the dump is not."""
+    root = workspace.root.path
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        write_whole(root / ".writable", b"")
+    except OSError as error:
+        raise SettingError(f"CITELOOM_DATA: {root} cannot be written ({error}); name a folder that can") from error
+    if (root / _DEMO_MARK).exists() and workspace.settings.dump_dir.resolve() != SAMPLE_DUMP:
+        raise SettingError(
+            f"CITELOOM_DATA: {root} holds the demo, and CITELOOM_DUMP_DIR is {workspace.settings.dump_dir}: "
+            "give your own corpus a data root of its own"
+        )
+
+
+def mark_demo(workspace: Workspace) -> None:
+    """Mark a data root as the demo's. Raises SettingError where it holds a corpus already."""
+    check_data_root(workspace)
+    root = workspace.root.path
+    if not (root / _DEMO_MARK).exists():
+        if (root / "dump_members").exists() and any((root / "dump_members").iterdir()):
+            raise SettingError(
+                f"CITELOOM_DATA: {root} holds a corpus already, which the demo's papers would mix with: "
+                "unset it for the demo, or name another folder"
+            )
+        write_whole(root / _DEMO_MARK, b"")
