@@ -39,12 +39,12 @@ def main() -> None:
     """Entry point of the command. A usage error under `--json` is a JSON document too."""
     import click
 
-    from pipeline.display import print_json
-
     try:
         sys.exit(app(standalone_mode=False))
     except click.ClickException as error:
         if "--json" in sys.argv:
+            from pipeline.display import print_json
+
             print_json({"error": "UsageError", "message": error.format_message()})
         error.show()
         sys.exit(error.exit_code)

@@ -18,7 +18,5 @@ def newest_month(
         months = months_in_dump(workspace.settings)
     except CiteloomError as error:
         return dg.SkipReason(str(error))
-    if not months:
-        return dg.SkipReason("the dump holds no month")
     day = context.scheduled_execution_time.strftime("%Y-%m-%d")
     return dg.RunRequest(run_key=f"{months[-1]}-{day}", partition_key=months[-1])

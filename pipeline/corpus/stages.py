@@ -29,7 +29,7 @@ def _members_of(found: list[Directory], month: str) -> list[Member]:
 
 
 def _strays_of(found: list[Directory], month: str) -> list[Stray]:
-    """Names that are no pages: under the month they claim, or under the dump's first."""
+    """Entries that are no readable pages: under the month they claim, or under the dump's first."""
     months = sorted({month for directory in found for month in directory.places})
     first = next(iter(months), None)
     strays = [stray for directory in found for stray in directory.strays]
@@ -39,7 +39,7 @@ def _strays_of(found: list[Directory], month: str) -> list[Stray]:
 def _list_members(job: Job) -> Iterator[Row]:
     found = directories(job.settings)
     for stray in _strays_of(found, job.month):
-        job.leave_out(f"{stray.zip}:{stray.name}", "not_an_arxiv_page", stray.reason)
+        job.leave_out(f"{stray.zip}:{stray.name}", stray.reason, stray.detail)
     kept: Member | None = None
     for member in _members_of(found, job.month):
         if kept is not None and kept.arxiv_id == member.arxiv_id:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import struct
 import zlib
 from array import array
@@ -25,6 +26,9 @@ from pipeline.settings import SUBSETS, Settings
 
 # The largest page of the 04.2024 set is below 100 MB; what claims more would only fill memory.
 LARGEST_PAGE = 200 * 1024 * 1024
+# No zip is that long; what says so lies, and would not fit a table's int64 or a file position once the base is added.
+_BEYOND_ANY_ZIP = 1 << 62
+_IN_ZIP64_FIELD = 0xFFFFFFFF
 
 _END = struct.Struct("<4s4H2LH")
 _END_LOCATOR_64 = struct.Struct("<4sLQL")
@@ -64,11 +68,15 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """A name in a zip that is no page, the reason, and the month that its folder claims."""
+    """An entry of a zip that is no readable page, and the month that it claims.
+
+    `reason` is the ledger's: not_an_arxiv_page, or corrupt_member where the directory's entry of a page lies.
+    """
 
     zip: str
     name: str
     reason: str
+    detail: str
     month: str | None
 
 
@@ -102,10 +110,21 @@ class Directory:
 
 
 def list_zips(folder: Path) -> list[Path]:
-    """The zips of the dump folder, by name. Raises SettingError where there is no such folder, or none in it."""
-    if not folder.is_dir():
-        raise SettingError(f"CITELOOM_DUMP_DIR: there is no folder {folder}: set it to the folder of the ar5iv zips")
-    found = sorted(file for file in folder.iterdir() if file.suffix.lower() == ".zip" and not file.name.startswith("."))
+    """The zips of the dump folder, by name; hidden files (a download under way) and folders are none.
+
+    Raises SettingError where there is no such folder, it cannot be listed, or no zip is in it.
+    """
+    try:
+        if not folder.is_dir():
+            raise SettingError(
+                f"CITELOOM_DUMP_DIR: there is no folder {folder}: set it to the folder of the ar5iv zips"
+            )
+        named = [file for file in folder.iterdir() if file.suffix.lower() == ".zip" and not file.name.startswith(".")]
+        found = sorted(file for file in named if not file.is_dir())
+    except OSError as error:
+        raise SettingError(
+            f"CITELOOM_DUMP_DIR: {folder} cannot be listed ({error.strerror}): let it be read, or set another folder"
+        ) from error
     if not found:
         raise SettingError(f"CITELOOM_DUMP_DIR: no .zip file is in {folder}: set it to the folder of the ar5iv zips")
     return found
@@ -114,9 +133,26 @@ def list_zips(folder: Path) -> list[Path]:
 def months_in_dump(settings: Settings) -> list[str]:
     """Months `YYYY-MM` that have pages in the chosen subsets, oldest first.
 
-    Raises SettingError as `list_zips` does, MissingInput for a file that is no zip or an empty one.
+    Raises SettingError as `list_zips` does and where there is not one page, MissingInput for a file that is no zip, an
+    empty one, or one that cannot be read.
     """
-    return sorted({month for directory in directories(settings) for month in directory.places})
+    found = directories(settings)
+    months = sorted({month for directory in found for month in directory.places})
+    if not months:
+        raise SettingError(_describe_no_page(settings, [stray for directory in found for stray in directory.strays]))
+    return months
+
+
+def _describe_no_page(settings: Settings, strays: list[Stray]) -> str:
+    every = (read_directory(file) for file in list_zips(settings.dump_dir))
+    others = sum(len(places) for directory in every for places in directory.places.values())
+    example = next((f", for example {one.zip}:{one.name} ({one.detail})" for one in strays), "")
+    return (
+        f"CITELOOM_DUMP_DIR: no arXiv page is in the zips of {settings.dump_dir}: they hold {others:,} pages of "
+        f"subsets that are not chosen, and {len(strays):,} names that are no page{example}; a page is "
+        "<subset>/<yymm>/<id>.html, or <yymm>/<id>.html in a zip named after its subset; "
+        f"CITELOOM_SUBSETS is {','.join(settings.subsets)}"
+    )
 
 
 def directories(settings: Settings) -> list[Directory]:
@@ -132,13 +168,21 @@ _chosen: dict[tuple[Path, frozenset[str]], tuple[Directory, Directory]] = {}
 def read_directory(file: Path) -> Directory:
     """A zip's central directory; from memory while the file's size and time are the same.
 
-    Raises MissingInput where the file is no zip, is cut off, or holds nothing.
+    Raises MissingInput where the file cannot be read, is no zip, is cut off, or holds nothing.
     """
-    status = file.stat()
-    stamp = (status.st_size, status.st_mtime_ns)
-    known = _cache.get(file)
-    if known is None or known[0] != stamp:
-        known = _cache[file] = (stamp, _read(file))
+    try:
+        status = file.stat()
+        if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
+            raise MissingInput(f"{file} is no regular file: put a zip there, or move it out of CITELOOM_DUMP_DIR")
+        stamp = (status.st_size, status.st_mtime_ns)
+        known = _cache.get(file)
+        if known is None or known[0] != stamp:
+            known = _cache[file] = (stamp, _read(file))
+    except OSError as error:
+        raise MissingInput(
+            f"{file} cannot be read ({error.strerror}): put it in place and let it be read, or move it out of "
+            "CITELOOM_DUMP_DIR"
+        ) from error
     return known[1]
 
 
@@ -187,7 +231,8 @@ def _find_end(file: Path, descriptor: int, tail: bytes, size: int) -> tuple[int,
     if locator < 0 or tail[locator : locator + 4] != b"PK\6\7":
         return count, length, start, end
     at = _END_LOCATOR_64.unpack_from(tail, locator)[2]
-    record = os.pread(descriptor, _END_64.size, at)
+    # One past the file's end may be past what a file position can be, which pread refuses with an OverflowError.
+    record = os.pread(descriptor, _END_64.size, at) if at < size else b""
     if len(record) < _END_64.size or record[:4] != b"PK\6\6":
         raise MissingInput(f"{file} is broken: its zip64 record is not where it says; fetch it again")
     _, _, _, _, _, _, _, count, length, start = _END_64.unpack(record)
@@ -208,14 +253,25 @@ def _sort(file: Path, content: bytes, count: int) -> tuple[dict[str, array[int]]
         if not name.endswith("/"):
             said = read_member_name(name)
             if isinstance(said, NotAPage):
-                strays.append(Stray(file.name, name, said.reason, said.month))
-            elif not (_subset(said.folder or "") or of_zip):
-                reason = "neither its folder nor its zip is named after a subset (no_problem, warning, error)"
-                strays.append(Stray(file.name, name, reason, said.month))
+                strays.append(Stray(file.name, name, "not_an_arxiv_page", said.reason, said.month))
+            elif fault := _fault(_subset(said.folder or "") or of_zip, content, place, fields):
+                strays.append(Stray(file.name, name, *fault, said.month))
             else:
                 places.setdefault(said.month, array("Q")).append(place)
         place += _ENTRY.size + fields[10] + fields[11] + fields[12]
     return places, strays
+
+
+def _fault(subset: str | None, content: bytes, place: int, fields: tuple[int, ...]) -> tuple[str, str] | None:
+    """Why a page's entry cannot be used, as the ledger's reason and detail; None where it can."""
+    if subset is None:
+        detail = "neither its folder nor its zip is named after a subset (no_problem, warning, error)"
+        return "not_an_arxiv_page", detail
+    try:
+        _sizes(content, place, fields)
+    except MemberError as error:
+        return error.reason, error.detail
+    return None
 
 
 @lru_cache(maxsize=1024)
@@ -230,20 +286,34 @@ def _name(content: bytes, place: int, fields: tuple[int, ...]) -> str:
 
 
 def _sizes(content: bytes, place: int, fields: tuple[int, ...]) -> tuple[int, int, int]:
-    """(compressed, uncompressed, offset), from the zip64 field where the plain ones are full."""
-    values = {"size": fields[9], "compressed": fields[8], "offset": fields[16]}
-    if 0xFFFFFFFF not in values.values():
-        return values["compressed"], values["size"], values["offset"]
-    at = place + _ENTRY.size + fields[10]
-    end = at + fields[11]
+    """(compressed, uncompressed, offset), from the zip64 field where the plain ones are full.
+
+    Raises MemberError where that field is not there, is cut off, or names what no zip can hold.
+    """
+    plain = (fields[9], fields[8], fields[16])  # the order of the zip64 field
+    if _IN_ZIP64_FIELD not in plain:
+        return fields[8], fields[9], fields[16]
+    needed = plain.count(_IN_ZIP64_FIELD)
+    wide = _zip64_values(content, place + _ENTRY.size + fields[10], fields[11])[:needed]
+    if len(wide) < needed:
+        raise MemberError("corrupt_member", "its zip64 field is missing or cut off")
+    if max(wide) >= _BEYOND_ANY_ZIP:
+        raise MemberError("corrupt_member", f"its zip64 field says {max(wide):,}, more than a zip can hold")
+    rest = iter(wide)
+    size, compressed, offset = (next(rest) if value == _IN_ZIP64_FIELD else value for value in plain)
+    return compressed, size, offset
+
+
+def _zip64_values(content: bytes, at: int, extra_length: int) -> tuple[int, ...]:
+    """The numbers of an entry's zip64 field; none where it has no such field, or one longer than its room."""
+    end = min(at + extra_length, len(content))
     while at + 4 <= end:
         kind, length = struct.unpack_from("<2H", content, at)
+        at += 4
         if kind == 1:
-            wide = iter(struct.unpack_from(f"<{length // 8}Q", content, at + 4))
-            values = {name: next(wide, value) if value == 0xFFFFFFFF else value for name, value in values.items()}
-            break
-        at += 4 + length
-    return values["compressed"], values["size"], values["offset"]
+            return struct.unpack_from(f"<{length // 8}Q", content, at) if at + length <= end else ()
+        at += length
+    return ()
 
 
 class MemberReader:

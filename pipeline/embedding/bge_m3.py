@@ -39,7 +39,8 @@ _UNUSED = ["onnx/*", "imgs/*", "*.onnx", "*.onnx_data"]
 class BgeM3:
     """The embedder. The model's folder is found at once, its weights are loaded on first use.
 
-    Raises SettingError where the folder is not there or lacks a part, or where the hub cannot be reached.
+    Raises SettingError where the folder is not there, lacks a part or has a config.json that is none, or where the hub
+    cannot be reached.
     """
 
     sparse_idf = False
@@ -48,10 +49,7 @@ class BgeM3:
         self.name = name_of(path)
         self._folder = _find(path)
         self._wanted, self._colbert = device, colbert
-        config = json.loads((self._folder / "config.json").read_text())
-        self.dimensions = int(config["hidden_size"])
-        # XLM-RoBERTa counts positions from pad_token_id + 1.
-        positions = int(config["max_position_embeddings"]) - int(config.get("pad_token_id", 1)) - 1
+        self.dimensions, positions = _read_config(self._folder / "config.json")
         self.max_tokens = min(_MAX_TOKENS, positions)
 
     def encode(self, texts: Sequence[str]) -> list[Vectors]:
@@ -189,6 +187,20 @@ def _find(path: str) -> Path:
         # FlagEmbedding would go on with random heads where sparse_linear.pt or colbert_linear.pt is absent.
         raise SettingError(f"CITELOOM_EMBEDDER_PATH: {folder} lacks {', '.join(lacking)}: give BGE-M3's whole folder")
     return folder
+
+
+def _read_config(file: Path) -> tuple[int, int]:
+    """Length of the dense vector, and tokens that the model has positions for."""
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+        # XLM-RoBERTa counts positions from pad_token_id + 1.
+        positions = int(config["max_position_embeddings"]) - int(config.get("pad_token_id", 1)) - 1
+        return int(config["hidden_size"]), positions
+    except KeyError as error:
+        fault = f"has no {error}"
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        fault = f"cannot be read ({error})"
+    raise SettingError(f"CITELOOM_EMBEDDER_PATH: {file} {fault}: copy BGE-M3's folder again")
 
 
 def _download(name: str) -> Path:

@@ -20,6 +20,9 @@ RRF_K = 60
 # the 32 MB that a server takes.
 BATCH = 256
 
+# Values of a field that are listed at most; arXiv has some 180 categories.
+MOST_VALUES = 1_000
+
 # Every field that a search or an audit restricts. Archives are those of the categories (cs for cs.CL);
 # month_number is YYYYMM, since keywords have no order to ask a range of.
 KEYWORDS = ("arxiv_id", "month", "categories", "archives", "kind", "model")
@@ -145,6 +148,10 @@ class PassageIndex(Protocol):
 
     def models(self) -> list[str]:
         """Models whose vectors the collection holds, by name."""
+        ...
+
+    def values(self, field: str) -> list[str]:
+        """Values that a field of KEYWORDS has, in order, at most MOST_VALUES; none where there is no collection."""
         ...
 
     def search(

@@ -6,6 +6,7 @@ Not here: how the index ranks (`edge`, `server`).
 from __future__ import annotations
 
 import logging
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,10 +20,14 @@ from pipeline.index.passage_index import Found, Layout, PassageIndex, Restrictio
 from pipeline.months import parse_month
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.embedding.embedder import Embedder
     from pipeline.stages import Workspace
 
 _log = logging.getLogger(__name__)
+
+_CATEGORY = re.compile(r"([a-z-]+)(?:\.([a-z-]+))?", re.IGNORECASE)
 
 # A search reads whole row groups of passages for its texts; nobody reads further than this.
 MOST = 1_000
@@ -56,11 +61,13 @@ def search(
 ) -> list[Hit]:
     """The passages that answer a query best, best first.
 
-    category: one category (cs.CL) or archive (cs). Months as YYYY-MM, both included. Raises SettingError for an
-    argument that is wrong, MissingInput where nothing is indexed, PermanentFailure where the index was made by another
-    model, TransientFailure where it does not answer or another process holds it. Never makes a collection.
+    category: one category (cs.CL) or archive (cs), in capitals or not. Months as YYYY-MM, both included. Raises
+    SettingError for an argument that is wrong or a category that no passage has, MissingInput where nothing is
+    indexed, PermanentFailure where the index was made by another model or a table is broken, TransientFailure where
+    the index does not answer or another process holds it. Never makes a collection.
     """
     _check(query, limit, first_month, last_month)
+    category = None if category is None else _spelt(category)
     index, embedder = open_index(workspace), make_embedder(workspace.settings)
     _check_index(index, embedder, workspace)
     restriction = Restriction(embedder.name, category, first_month, last_month, tuple(kinds))
@@ -72,17 +79,49 @@ def search(
         limit=limit,
         restriction=restriction,
     )
+    if category is not None and not found:
+        _insist_on_category(index, category)
     return _hits(workspace, found)
 
 
 def _check(query: str, limit: int, first_month: str | None, last_month: str | None) -> None:
     if not query.strip():
         raise SettingError("the query is empty: give some words to search for")
+    if not _is_unicode(query):
+        raise SettingError("the query is not valid UTF-8: type it again, or see that the terminal's locale is UTF-8")
     if not 1 <= limit <= MOST:
         raise SettingError(f"the limit {limit} is not between 1 and {MOST}")
     months = [parse_month(month) for month in (first_month, last_month) if month is not None]
     if months != sorted(months):
         raise SettingError(f"the months run backwards, from {first_month} to {last_month}")
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be encoded: bytes of an argument that are no UTF-8 come as lone surrogates (PEP 383)."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
+def _spelt(category: str) -> str:
+    """A category as arXiv spells it: archives in small letters, subjects of two letters in capitals (cs.CL), longer
+    ones in small letters (physics.optics). Raises SettingError for what is none."""
+    match = _CATEGORY.fullmatch(category.strip())
+    if match is None:
+        raise SettingError(f"{category!r} is not a category: write one such as cs.CL, or an archive such as cs")
+    archive, subject = match[1].lower(), match[2]
+    if subject is None:
+        return archive
+    return f"{archive}.{subject.upper() if len(subject) == 2 else subject.lower()}"
+
+
+def _insist_on_category(index: PassageIndex, category: str) -> None:
+    """Raise SettingError where no passage has the category; asked only of a search that found nothing."""
+    archive, dot, _ = category.partition(".")
+    archives = index.values("archives")
+    if archive not in archives:
+        raise SettingError(f"no passage is of the archive {archive}; the index holds {', '.join(archives)}")
+    of_archive = [each for each in index.values("categories") if each.partition(".")[0] == archive]
+    if dot and category not in of_archive:
+        raise SettingError(f"no passage is of the category {category}; of {archive}, there are {', '.join(of_archive)}")
 
 
 def _check_index(index: PassageIndex, embedder: Embedder, workspace: Workspace) -> None:
@@ -134,17 +173,27 @@ def _hit(point: Found, text: str) -> Hit:
 
 def _texts(workspace: Workspace, found: list[Found]) -> dict[str, str]:
     """Passage id to text. Passages lie in order of papers, so row groups without these papers are not read."""
-    import pyarrow.parquet as pq
-
     by_month: dict[str, list[Found]] = defaultdict(list)
     for point in found:
         by_month[point.payload["month"]].append(point)
     texts: dict[str, str] = {}
     for month, points in by_month.items():
         workspace.root.read(tables.PASSAGES, month, columns=[])
-        file = workspace.root.file(tables.PASSAGES, month)
-        papers = sorted({point.payload["arxiv_id"] for point in points})
-        wanted = [("arxiv_id", "in", papers), ("passage_id", "in", [point.passage_id for point in points])]
-        rows = pq.read_table(file, columns=["passage_id", "text"], filters=wanted).to_pylist()
-        texts.update((row["passage_id"], row["text"]) for row in rows)
+        texts.update(_texts_of(workspace.root.file(tables.PASSAGES, month), month, points))
     return texts
+
+
+def _texts_of(file: Path, month: str, points: Sequence[Found]) -> dict[str, str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    papers = sorted({point.payload["arxiv_id"] for point in points})
+    wanted = [("arxiv_id", "in", papers), ("passage_id", "in", [point.passage_id for point in points])]
+    try:
+        rows = pq.read_table(file, columns=["passage_id", "text"], filters=wanted).to_pylist()
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise PermanentFailure(
+            f"{file} cannot be read ({' '.join(str(error).split())}): make it again by "
+            f"citeloom run --months {month} --select {tables.PASSAGES.name} --force"
+        ) from error
+    return {row["passage_id"]: row["text"] for row in rows}

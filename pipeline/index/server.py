@@ -7,20 +7,20 @@ Not here: which collection and URL (settings), and when a connection is opened a
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import socket
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
 
+from pipeline.addresses import is_loopback, refuse_key_in_the_clear, split_url
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.index.passage_index import (
     DENSE,
     INTEGERS,
     KEYWORDS,
+    MOST_VALUES,
     RRF_K,
     SPARSE,
     Condition,
@@ -65,31 +65,14 @@ def parse_address(url: str, *, has_key: bool, grpc_port: int | None = None) -> A
     listens beside it. Raises SettingError for a URL that is none, that holds a password, or that would send a key in
     the clear to another host.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SettingError(f"CITELOOM_QDRANT_URL: {url!r} is no address: write it as http://localhost:6333")
+    parts = split_url("CITELOOM_QDRANT_URL", url, "http://localhost:6333")
     if parts.username or parts.password:
         raise SettingError("CITELOOM_QDRANT_URL holds a name or password: put the key into CITELOOM_QDRANT_API_KEY")
-    try:
-        port = parts.port or _HTTP_PORT
-    except ValueError as error:
-        raise SettingError(f"CITELOOM_QDRANT_URL: {url!r}: {error}") from error
-    loopback = _is_loopback(parts.hostname)
-    if has_key and parts.scheme == "http" and not loopback:
-        raise SettingError(
-            f"CITELOOM_QDRANT_URL: {url} would carry CITELOOM_QDRANT_API_KEY unencrypted to another host: use https"
-        )
+    port, host = parts.port or _HTTP_PORT, parts.hostname or ""
+    if has_key:
+        refuse_key_in_the_clear("CITELOOM_QDRANT_URL", parts, "CITELOOM_QDRANT_API_KEY")
     beside = _GRPC_PORT if port == _HTTP_PORT else None
-    return Address(url.rstrip("/"), parts.hostname, port, grpc_port or beside, loopback)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return Address(url.rstrip("/"), host, port, grpc_port or beside, is_loopback(host))
 
 
 class ServerIndex:
@@ -140,10 +123,13 @@ class ServerIndex:
             return self._client.count(self._name, count_filter=_filter(of_month(month)), exact=True).count
 
     def models(self) -> list[str]:
+        return self.values("model")
+
+    def values(self, field: str) -> list[str]:
         with self._explained():
             if not self._client.collection_exists(self._name):
                 return []
-            return sorted(str(hit.value) for hit in self._client.facet(self._name, key="model", limit=20).hits)
+            return sorted(str(hit.value) for hit in self._client.facet(self._name, key=field, limit=MOST_VALUES).hits)
 
     def search(
         self,
@@ -273,12 +259,18 @@ class ServerIndex:
         except ResourceExhaustedResponse as error:
             raise self._refusal(429, str(error)) from error
         except ResponseHandlingException as error:
+            if isinstance(error.source, ValueError):  # pydantic's, over JSON of another shape
+                raise self._no_qdrant(error.source) from error
             raise self._refusal(0, str(error.source)) from error
-        except ValueError as error:  # of JSON, or of pydantic over JSON of another shape
-            raise PermanentFailure(
-                f"{self._address.url} gives no answer of a Qdrant server ({str(error)[:200]}): correct "
-                f"CITELOOM_QDRANT_URL"
-            ) from error
+        except (ValueError, AssertionError) as error:  # of JSON; qdrant-client asserts that there is a result
+            raise self._no_qdrant(error) from error
+
+    def _no_qdrant(self, error: Exception) -> SettingError:
+        said = " ".join(str(error).split())[:200]
+        return SettingError(
+            f"what answers at {self._address.url} is no Qdrant server ({said}): correct CITELOOM_QDRANT_URL "
+            f"(empty for Qdrant Edge)"
+        )
 
     def _refusal(self, status: int, detail: str) -> Exception:
         url, detail = self._address.url, detail.strip()[:300]

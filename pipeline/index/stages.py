@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pipeline import tables
-from pipeline.errors import PermanentFailure, TransientFailure
+from pipeline.errors import CiteloomError, PermanentFailure, TransientFailure
 from pipeline.index.load import Audit, audit_month, digest_of, load_month
 from pipeline.index.opening import close_indexes, open_index
 from pipeline.index.passage_index import Layout
@@ -80,15 +80,14 @@ def _still_indexed(workspace: Workspace, month: str, receipt: Provenance) -> boo
 
     A count, since it is asked for every month by `citeloom status`; `citeloom audit` is for ids. A server that does
     not answer holds nothing that one could rely on. An Edge folder that another process holds is being used, hence
-    there: its receipt is believed.
+    there: its receipt is believed. Raises nothing: of a wrong key or a broken folder, the next run says what to do.
     """
-    index = open_index(workspace)
     try:
-        return index.count(month, wait=False) == int(receipt.notes["points"])
+        return open_index(workspace).count(month, wait=False) == receipt.notes.get("points")
     except TransientFailure:
-        return index.engine == "edge"
-    except PermanentFailure:
-        return False  # a broken folder: the next run says what to do
+        return workspace.settings.qdrant_url is None
+    except CiteloomError:
+        return False
 
 
 INDEX_RECEIPTS = Stage(

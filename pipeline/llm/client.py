@@ -21,7 +21,7 @@ from pipeline.llm.cache import CallCache, call_key
 from pipeline.llm.embedded import check_embedded, embedded_endpoint
 from pipeline.llm.loop import Slots, side_by_side
 from pipeline.llm.messages import Completion, LlmAnswerError, Message, Spent, Usage, spent
-from pipeline.llm.transport import Endpoint, Transport
+from pipeline.llm.transport import Endpoint, Transport, check_url
 from pipeline.settings import Settings
 from pipeline.stages import Workspace
 
@@ -296,16 +296,23 @@ def _short(error: ValueError) -> str:
     return re.sub(r"\s+", " ", str(error))[:200]
 
 
+def check_llm(settings: Settings) -> None:
+    """Raise SettingError where the settings ask of the embedded model what it cannot do, or where CITELOOM_LLM_URL
+    is no address or would carry the key in the clear. Asks no network."""
+    if settings.llm_url is None:
+        check_embedded(settings)
+    else:
+        check_url(settings.llm_url, has_key=settings.llm_api_key is not None)
+
+
 @contextlib.asynccontextmanager
 async def open_client(workspace: Workspace) -> AsyncIterator[LlmClient]:
     """The client that the settings describe, with the cache of the data root.
 
-    Raises SettingError where the settings ask of the embedded model what it cannot do; an endpoint's faults show
-    with the first call.
+    Raises SettingError as `check_llm` does; an endpoint's faults show with the first call.
     """
     settings = workspace.settings
-    if settings.llm_url is None:
-        check_embedded(settings)
+    check_llm(settings)
 
     async def connect() -> Transport:
         return Transport(await asyncio.to_thread(_endpoint, settings))

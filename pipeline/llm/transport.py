@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic import SecretStr
 
+from pipeline.addresses import refuse_key_in_the_clear, split_url
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 
 if TYPE_CHECKING:
@@ -92,6 +93,13 @@ class Endpoint:
         return re.sub(r"//[^/@]*@", "//", self.url).partition("?")[0]
 
 
+def check_url(url: str, *, has_key: bool) -> None:
+    """Raise SettingError where CITELOOM_LLM_URL is no address, or would carry the key in the clear."""
+    parts = split_url("CITELOOM_LLM_URL", url, "http://localhost:8000/v1")
+    if has_key:
+        refuse_key_in_the_clear("CITELOOM_LLM_URL", parts, "CITELOOM_LLM_API_KEY")
+
+
 class Transport:
     """Sends requests to one endpoint. Belongs to one event loop; closed by `aclose`."""
 
@@ -158,7 +166,7 @@ class Transport:
         if error.status_code in {401, 403}:
             raise SettingError(
                 f"the LLM endpoint {where} refuses the key ({error.status_code}): set CITELOOM_LLM_API_KEY to a "
-                "key that it accepts"
+                "key that it accepts, or correct CITELOOM_LLM_URL if that is another service's"
             ) from None
         if error.status_code == 404:
             raise SettingError(self._not_found(said)) from None

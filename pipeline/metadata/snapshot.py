@@ -12,22 +12,30 @@ import hashlib
 import json
 import re
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 from filelock import FileLock
 
+from pipeline import progress
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.metadata.record import Record, fold, split_version, with_status
 from pipeline.tables import move_into_place
 
 # The id is the first key of every line that arXiv writes. Parsing just it reads 5 GB in seconds, not minutes.
 _LEADING_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]+)"')
-_INDEX_VERSION = "1"
+# Loose, as it only tells arXiv's snapshot from other JSON lines; `pipeline.corpus` knows the true form.
+_LIKE_ARXIV = re.compile(r"(?:\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?")
+_INDEX_VERSION = "2"
 _IDS_PER_QUERY = 500
+_TO_DO = (
+    "set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot (JSON lines, plain or .gz), or to nothing to ask the API alone"
+)
+
+Answer = TypeVar("Answer")
 
 # Without a journal: a build that is killed leaves a .tmp that the next one removes, and nothing to roll back into it.
 _SCHEMA = """
@@ -53,7 +61,8 @@ class _Line:
 
 
 class Snapshot:
-    """A snapshot file and its index, which lies in `cache` and is made anew when the file's size or time changes.
+    """A snapshot file and its index, which lies in `cache` and is made anew when the file's size or time changes, or
+    when it is damaged.
 
     A `.gz` has no way to jump: each `find` unpacks it from its start to the last line wanted. For many months,
     unpack the file once. An identifier with several lines is what its last line says.
@@ -66,10 +75,10 @@ class Snapshot:
     def find(self, wanted: Collection[str]) -> Found:
         """The records of those identifiers that the snapshot holds.
 
-        Raises MissingInput where the file is not there, PermanentFailure where it cannot be read.
+        Raises MissingInput where the file is not there, PermanentFailure where it cannot be read or no line of it is
+        arXiv's.
         """
-        with self._open_index() as index:
-            lines = sorted(_locate(index, wanted), key=lambda line: line.position)
+        lines = self._ask(lambda index: sorted(_locate(index, wanted), key=lambda line: line.position))
         records: dict[str, Record] = {}
         broken: list[str] = []
         with self._open() as stream:
@@ -83,27 +92,17 @@ class Snapshot:
 
     def digest(self, wanted: Collection[str]) -> str:
         """SHA-256 over the lines of those identifiers: equal while the snapshot says the same of them."""
-        total = hashlib.sha256()
-        with self._open_index() as index:
-            for chunk in _chunks(sorted(wanted)):
-                query = f"select arxiv_id, digest from lines where arxiv_id in ({_marks(chunk)}) order by arxiv_id"  # noqa: S608
-                for arxiv_id, digest in index.execute(query, chunk):
-                    total.update(arxiv_id.encode() + b"\0" + digest)
-        return total.hexdigest()
+        return self._ask(lambda index: _digest(index, wanted))
 
     def facts(self) -> dict[str, int]:
         """`lines` and `broken_lines` of the file, and `first_broken`, the number of the first broken line, or 0."""
-        with self._open_index() as index:
-            rows = index.execute("select name, value from facts where name in (?, ?, ?)", _FACTS)
-            return {name: int(value) for name, value in rows}
+        query = "select name, value from facts where name in (?, ?, ?)"
+        return self._ask(lambda index: {name: int(value) for name, value in index.execute(query, _FACTS)})
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[BinaryIO]:
         if not self._file.is_file():
-            raise MissingInput(
-                f"the metadata snapshot {self._file} is not there: set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot "
-                "(JSON lines, plain or .gz), or to nothing to ask the API alone"
-            )
+            raise MissingInput(f"the metadata snapshot {self._file} is not there: {_TO_DO}")
         try:
             with gzip.open(self._file) if self._file.suffix == ".gz" else self._file.open("rb") as stream:
                 yield cast(BinaryIO, stream)
@@ -113,13 +112,23 @@ class Snapshot:
                 "CITELOOM_METADATA_SNAPSHOT to another file"
             ) from error
 
-    @contextlib.contextmanager
-    def _open_index(self) -> Iterator[sqlite3.Connection]:
-        with FileLock(self._index.with_suffix(".lock")):
-            if not self._is_current():
-                self._build()
+    def _ask(self, question: Callable[[sqlite3.Connection], Answer]) -> Answer:
+        """What the index answers. Damage may show in any page of it, hence at any question, and is mended once."""
+        self._prepare()
+        try:
+            return self._answer(question)
+        except sqlite3.DatabaseError:
+            self._prepare(anew=True)
+        return self._answer(question)
+
+    def _answer(self, question: Callable[[sqlite3.Connection], Answer]) -> Answer:
         with contextlib.closing(sqlite3.connect(self._index)) as index:
-            yield index
+            return question(index)
+
+    def _prepare(self, *, anew: bool = False) -> None:
+        with FileLock(self._index.with_suffix(".lock")):
+            if anew or not self._is_current():
+                self._build()
 
     def _state(self) -> str:
         with self._open():
@@ -130,8 +139,11 @@ class Snapshot:
         state = self._state()
         if not self._index.exists():
             return False
-        with contextlib.closing(sqlite3.connect(self._index)) as index:
-            return bool(index.execute("select value from facts where name = 'state'").fetchone() == (state,))
+        query = "select value from facts where name = 'state'"
+        try:
+            return self._answer(lambda index: bool(index.execute(query).fetchone() == (state,)))
+        except sqlite3.DatabaseError:
+            return False
 
     def _build(self) -> None:
         staged, state = self._index.with_suffix(".tmp"), self._state()
@@ -142,33 +154,51 @@ class Snapshot:
             index.executemany("insert or replace into lines values (?, ?, ?, ?)", scan.rows(stream))
             index.executemany("insert into facts values (?, ?)", [("state", state), *scan.facts().items()])
             index.commit()
+        self._judge(scan)
         move_into_place(staged, self._index)
+
+    def _judge(self, scan: _Scan) -> None:
+        """Tell of broken lines. Raises PermanentFailure where no line is arXiv's."""
+        first = f", the first is line {scan.first_broken:,}" if scan.broken else ""
+        if not scan.is_arxivs:
+            raise PermanentFailure(
+                f"the metadata snapshot {self._file} holds no line of arXiv's metadata ({scan.lines:,} lines, "
+                f"{scan.broken:,} of them broken{first}): {_TO_DO}"
+            )
+        if scan.broken:
+            progress.noted(
+                f"the metadata snapshot {self._file}: of its {scan.lines:,} lines {scan.broken:,} are broken{first}; "
+                "the papers of broken lines pass for missing from it"
+            )
 
 
 _FACTS = ("lines", "broken_lines", "first_broken")
 
 
 class _Scan:
-    """One pass over a snapshot: where each line lies, and how many are broken."""
+    """One pass over a snapshot: where each line lies, how many are broken, and whether any is of an arXiv paper."""
 
     def __init__(self) -> None:
-        self._lines = self._broken = self._first = 0
+        self.lines = self.broken = self.first_broken = 0
+        self.is_arxivs = False
 
     def rows(self, stream: Iterable[bytes]) -> Iterator[tuple[str, int, int, bytes]]:
         position = 0
         for number, line in enumerate(stream, start=1):
             if line.strip():
-                self._lines += 1
+                self.lines += 1
                 arxiv_id = _identify(line)
                 if arxiv_id is None:
-                    self._broken += 1
-                    self._first = self._first or number
+                    self.broken += 1
+                    self.first_broken = self.first_broken or number
                 else:
+                    # Asked until the first yes alone: a pass over 3 M lines takes seconds.
+                    self.is_arxivs = self.is_arxivs or _LIKE_ARXIV.fullmatch(arxiv_id) is not None
                     yield arxiv_id, position, len(line), hashlib.blake2b(line.strip(), digest_size=16).digest()
             position += len(line)
 
     def facts(self) -> dict[str, str]:
-        return dict(zip(_FACTS, map(str, (self._lines, self._broken, self._first)), strict=True))
+        return dict(zip(_FACTS, map(str, (self.lines, self.broken, self.first_broken)), strict=True))
 
 
 def _identify(line: bytes) -> str | None:
@@ -196,6 +226,15 @@ def _locate(index: sqlite3.Connection, wanted: Collection[str]) -> Iterator[_Lin
         query = f"select arxiv_id, position, length from lines where arxiv_id in ({_marks(chunk)})"  # noqa: S608
         for row in index.execute(query, chunk):
             yield _Line(*row)
+
+
+def _digest(index: sqlite3.Connection, wanted: Collection[str]) -> str:
+    total = hashlib.sha256()
+    for chunk in _chunks(sorted(wanted)):
+        query = f"select arxiv_id, digest from lines where arxiv_id in ({_marks(chunk)}) order by arxiv_id"  # noqa: S608
+        for arxiv_id, digest in index.execute(query, chunk):
+            total.update(arxiv_id.encode() + b"\0" + digest)
+    return total.hexdigest()
 
 
 def _chunks(ids: list[str]) -> Iterator[list[str]]:

@@ -20,9 +20,9 @@ from pipeline.related_work.prompting import PROMPTS, Reference, Task, room
 from pipeline.related_work.summary import Summary, make_summary
 
 _VERDICT = re.compile(
-    r"best\s+(?:choice|draft)\s*(?:is|:)\W*(?:(?:choice|draft|number|no\.?)\W*)?(\d+)(?!\.?\d)", re.IGNORECASE
+    r"best\s+(?:choice|draft)\s*(?:is|:)\W*(?:(?:choice|draft|number|no\.?)\W*)?([0-9]{1,4})(?!\.?[0-9])", re.IGNORECASE
 )
-_BARE_NUMBER = re.compile(r"\W*(?:choice\W*)?(\d+)\W*", re.IGNORECASE)
+_BARE_NUMBER = re.compile(r"\W*(?:choice\W*)?([0-9]{1,4})\W*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ from pipeline.llm.client import LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.months import describe_months
 from pipeline.related_work.content import paper_text
-from pipeline.related_work.key_elements import KeyElements, extract
+from pipeline.related_work.key_elements import Extraction, extract
 from pipeline.related_work.prompting import Reference, Task
 from pipeline.related_work.reading import read_papers
 from pipeline.related_work.summary import Summary
-from pipeline.related_work.systems import System, chosen_systems
+from pipeline.related_work.systems import System, named_system
 from pipeline.settings import Settings
 from pipeline.stages import Workspace
 
@@ -32,6 +32,16 @@ _TEX_SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
 }  # fmt: skip
+
+
+# An id may come as an address: https://arxiv.org/abs/2403.02574v2, …/pdf/2403.02574.pdf#page=3.
+_ADDRESS = re.compile(
+    r"(?:https?://)?(?:[a-z0-9-]+\.)*(?:arxiv|ar5iv)\.org/(?:abs|pdf|html)/([^?#]+?)(?:\.pdf)?/?(?:[?#].*)?",
+    re.IGNORECASE,
+)
+# The command reads a draft as UTF-8 and puts U+FFFD for what is none. French in Latin-1 has 4 in 100 characters of
+# these, and can still be read; a picture or an archive has most.
+_UNREADABLE_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +58,8 @@ class Related:
     """Number of a reference → its BibTeX key."""
     spent: Spent
     """Calls and tokens in all, key elements counted; cached calls too."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know of how it came about, such as that the draft was cut."""
 
 
 def relate(
@@ -55,35 +67,60 @@ def relate(
 ) -> Related:
     """A related-work section for a draft, over papers of the data root, in the order given.
 
-    Raises SettingError for an empty draft, no references, ids that are malformed or not in the corpus, an unknown
-    system; and what a language model's client raises.
+    A reference is an arXiv id or an address of arXiv's, with a version or without. Raises SettingError for a draft
+    that is empty or no text, no references, ids that are malformed or not in the corpus, an unknown system; and what
+    a language model's client raises.
     """
-    (chosen,) = chosen_systems([system])
-    if not draft_markdown.strip():
-        raise SettingError("the draft is empty: give a file with the text of your paper")
-    papers = _known_papers(workspace, list(dict.fromkeys(normalise(each) or each for each in reference_ids)))
+    chosen = named_system(system)
+    _check_draft(draft_markdown)
+    papers = _known_papers(workspace, list(dict.fromkeys(_arxiv_id(each) or each for each in reference_ids)))
     task = _task(draft_markdown, papers)
-    summary, cost = run(_write(workspace, task, chosen))
+    summary, cost, cut = run(_write(workspace, task, chosen))
     keys = bibtex_keys(papers)
     bibtex = "\n\n".join(bibtex_entry(key, paper) for key, paper in zip(keys, papers, strict=True)) + "\n"
     numbered = dict(enumerate(keys, 1))
-    return Related(_markdown(summary, numbered, papers), bibtex, summary, numbered, cost)
+    notes = (_cut_note(workspace.settings),) if cut else ()
+    return Related(_markdown(summary, numbered, papers), bibtex, summary, numbered, cost, notes)
+
+
+def _check_draft(draft: str) -> None:
+    if not draft.strip():
+        raise SettingError("the draft is empty: give a file with the text of your paper")
+    if "\0" in draft or draft.count("\ufffd") > _UNREADABLE_SHARE * len(draft):
+        raise SettingError("the draft is no text in UTF-8: give your paper as Markdown or plain text, saved as UTF-8")
+
+
+def _cut_note(settings: Settings) -> str:
+    return (
+        f"the draft is longer than the model reads at once (CITELOOM_LLM_CONTEXT is {settings.llm_context}), so only "
+        "its beginning was used"
+    )
+
+
+def _arxiv_id(text: str) -> str | None:
+    """The arXiv id, without version, that an argument names; None where it names none."""
+    address = _ADDRESS.fullmatch(text.strip())
+    bare = address[1] if address else text.strip()
+    return normalise(re.sub(r"^arxiv:\s*", "", bare, flags=re.IGNORECASE))
 
 
 def _known_papers(workspace: Workspace, reference_ids: Sequence[str]) -> list[dict[str, Any]]:
     if not reference_ids:
         raise SettingError("no reference is named: give the arXiv ids of papers of the corpus")
     malformed = [reference for reference in reference_ids if month_of(reference) is None]
-    if malformed:
-        raise SettingError(f"{', '.join(malformed)}: not an arXiv id; write it as 2403.02574 or cs/0112017")
     found = read_papers(workspace, reference_ids, _COLUMNS)
-    unknown = [reference for reference in reference_ids if reference not in found]
+    unknown = [reference for reference in reference_ids if reference not in found and reference not in malformed]
+    faults = []
+    if malformed:
+        faults.append(f"{', '.join(malformed)}: not an arXiv id; write it as 2403.02574 or cs/0112017")
     if unknown:
         months = describe_months(workspace.root.months(tables.PAPERS))
-        raise SettingError(
+        faults.append(
             f"{', '.join(unknown)}: no such paper in the corpus at {workspace.root.path}, whose papers are of "
             f"{months}: correct the id, or run citeloom run --months … --until papers for its month"
         )
+    if faults:
+        raise SettingError("\n".join(faults))
     return [found[reference] for reference in reference_ids]
 
 
@@ -94,20 +131,22 @@ def _task(draft: str, papers: Sequence[Mapping[str, Any]]) -> Task:
     return Task("draft", title, draft.strip(), references, tuple(paper_text(paper) for paper in papers))
 
 
-async def _write(workspace: Workspace, task: Task, system: System) -> tuple[Summary, Spent]:
+async def _write(workspace: Workspace, task: Task, system: System) -> tuple[Summary, Spent, bool]:
+    """The section, what it cost in all, and whether the draft was cut to fit."""
     settings = workspace.settings
     async with open_client(workspace) as client:
-        elements, cost = await _elements(client, task, settings) if system.reads_elements else ([], Spent())
-        summary = await system.write(client, task, elements, settings)
-    return summary, cost + summary.spent
+        made = await _elements(client, task, settings) if system.reads_elements else []
+        summary = await system.write(client, task, [each.elements for each in made], settings)
+    # A system that is given the draft itself says in its trace which texts it cut; the draft's number is 0.
+    cut = made[0].content_cut if made else 0 in summary.trace.get("contents_cut", ())
+    return summary, sum((each.spent for each in made), summary.spent), cut
 
 
-async def _elements(client: LlmClient, task: Task, settings: Settings) -> tuple[list[KeyElements], Spent]:
-    found = await side_by_side(
+async def _elements(client: LlmClient, task: Task, settings: Settings) -> list[Extraction]:
+    return await side_by_side(
         extract(client, text, context=settings.llm_context, element_tokens=settings.element_tokens)
         for text in (task.description, *task.contents)
     )
-    return [each.elements for each in found], sum((each.spent for each in found), Spent())
 
 
 def _markdown(summary: Summary, keys: Mapping[int, str], papers: Sequence[Mapping[str, Any]]) -> str:
@@ -116,7 +155,7 @@ def _markdown(summary: Summary, keys: Mapping[int, str], papers: Sequence[Mappin
         known = [f"@{keys[number]}" for number in dict.fromkeys(numbers) if number in keys]
         return f"[{'; '.join(known)}]" if known else match.group(0)
 
-    body = re.sub(r"\[Reference \d+\](?:[,;]? ?\[Reference \d+\])*", cite, summary.text)
+    body = re.sub(r"\[Reference \d{1,4}\](?:[,;]? ?\[Reference \d{1,4}\])*", cite, summary.text)
     listed = [
         f"{number}. [@{keys[number]}] {_author_line(paper)} ({paper['year']}). {paper['title']}. "
         f"<https://arxiv.org/abs/{paper['arxiv_id']}>"

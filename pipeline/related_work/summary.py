@@ -13,15 +13,18 @@ from typing import Any
 
 from pipeline.llm.client import Spent
 
-_EXACT = re.compile(r"\[Reference (\d+)\]")
+# Numbers of up to four digits, as no task has 10,000 references, and int() refuses what a model may write: Python
+# reads no number of more than 4,300 digits.
+_NUMBER = "[0-9]{1,4}"
+_EXACT = re.compile(rf"\[Reference ({_NUMBER})\]")
 # What models write in place of [Reference 3]: (reference 3), [Ref. 3], [References 1, 2 and 3].
 _WORD = r"(?:references?|refs?\.?)"
 _VARIANT = re.compile(
-    rf"[\[(]\s*{_WORD}\s*#?\s*(\d+(?:\s*(?:,|;|&|and)\s*(?:{_WORD}\s*#?\s*)?\d+)*)\s*[\])]", re.IGNORECASE
+    rf"[\[(]\s*{_WORD}\s*#?\s*({_NUMBER}(?:\s*(?:,|;|&|and)\s*(?:{_WORD}\s*#?\s*)?{_NUMBER})*)\s*[\])]", re.IGNORECASE
 )
 # A full stop after these, or after a single capital, ends no sentence.
 _ABBREVIATION = re.compile(r"(?:\b(?:al|e\.g|i\.e|cf|vs|etc|Fig|Figs|Eq|Sec|Tab|No|resp|approx)|\b[A-Z])\.$")
-_BREAK = re.compile(r"(?<=[.!?])[\"')\]]*(?:\s*\[Reference \d+\])*\s+(?=[\"'(\[]?[A-Z0-9\[])")
+_BREAK = re.compile(rf"(?<=[.!?])[\"')\]]*(?:\s*\[Reference {_NUMBER}\])*\s+(?=[\"'(\[]?[A-Z0-9\[])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ def normalise(text: str) -> tuple[str, int]:
 
     def respell(match: re.Match[str]) -> str:
         nonlocal respelt
-        exact = " ".join(f"[Reference {int(number)}]" for number in re.findall(r"\d+", match.group(1)))
+        exact = " ".join(f"[Reference {int(number)}]" for number in re.findall(_NUMBER, match.group(1)))
         respelt += exact != match.group(0)
         return exact
 

@@ -67,10 +67,18 @@ SYSTEMS: Mapping[str, System] = {
 
 
 def chosen_systems(names: Sequence[str]) -> list[System]:
-    """The systems of these names, by name. Raises SettingError for a name that there is not, and for none at all."""
+    """The systems that CITELOOM_SYSTEMS names, by name. Raises SettingError for a name that there is not, and for
+    none at all."""
     unknown = sorted(set(names) - set(SYSTEMS))
     if unknown or not names:
         raise SettingError(
             f"CITELOOM_SYSTEMS names {', '.join(unknown) or 'nothing'}: write some of {', '.join(sorted(SYSTEMS))}"
         )
     return [SYSTEMS[name] for name in sorted(set(names))]
+
+
+def named_system(name: str) -> System:
+    """The system of an argument. Raises SettingError for a name that there is not."""
+    if name not in SYSTEMS:
+        raise SettingError(f"--system {name}: there is no such system; write one of {', '.join(sorted(SYSTEMS))}")
+    return SYSTEMS[name]

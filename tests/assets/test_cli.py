@@ -125,7 +125,7 @@ def test_a_zip_with_nothing_of_arxiv_is_no_month(empty: Place, tmp_path: Path) -
         other.writestr("readme.txt", "nothing here")
     done = empty.with_settings(dump_dir=tmp_path / "other").citeloom("run", "--months", "2024-03")
     assert done.returncode == 2
-    assert "2024-03" in one_message(done)
+    assert "readme.txt" in one_message(done)
 
 
 def test_a_snapshot_that_is_not_there_fails_the_stage_that_reads_it(empty: Place, tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def test_months_and_models_are_the_same(edge: EdgeIndex, server: ServerIndex) ->
         index.delete([make_point(4).passage_id, make_point(77).passage_id])
     assert server.layout() == edge.layout() == LAYOUT
     assert server.models() == edge.models() == [MODEL]
+    assert server.values("categories") == edge.values("categories") == ["cs.CL", "cs.IR", "stat.ML"]
     for month in ("2024-03", "2024-04", "2024-05", "2024-06"):
         assert server.ids_of_month(month) == edge.ids_of_month(month)
         assert server.count(month) == edge.count(month) == len(edge.ids_of_month(month))

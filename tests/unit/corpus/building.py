@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -78,6 +79,19 @@ def write_zip(file: Path, members: Mapping[str, bytes], method: int = zipfile.ZI
         for name, content in members.items():
             archive.writestr(name, content)
     return file
+
+
+def overwrite_zip64_field(file: Path, name: str, extra: bytes) -> None:
+    """Make the directory say of one member that its offset lies in `extra`, whatever that holds."""
+    content = file.read_bytes()
+    named, end = content.rindex(name.encode()), content.rindex(b"PK\5\6")
+    entry = bytearray(content[named - 46 : named])
+    struct.pack_into("<H", entry, 30, len(extra))
+    struct.pack_into("<L", entry, 42, 0xFFFFFFFF)
+    closing = bytearray(content[end:])
+    struct.pack_into("<L", closing, 12, struct.unpack_from("<L", closing, 12)[0] + len(extra))
+    after = named + len(name)
+    file.write_bytes(content[: named - 46] + entry + content[named:after] + extra + content[after:end] + closing)
 
 
 def floating(content: str, caption: str, anchor: str, classes: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.settings import load_settings
 from pipeline.stages import State, Workspace, run_stage, state
 from pipeline.tables import MonthWriter, Provenance
-from tests.unit.corpus.building import page, para, section, write_zip
+from tests.unit.corpus.building import overwrite_zip64_field, page, para, section, write_zip
 
 MONTH = "2024-03"
 
@@ -81,6 +82,15 @@ def test_names_that_are_no_pages_are_told_once(workspace: Workspace) -> None:
         run_stage(DUMP_MEMBERS, workspace, month)
     assert ledger(workspace, "dump_members", "2024-03") == [("ar5iv-error.zip:error/notes.txt", "not_an_arxiv_page")]
     assert ledger(workspace, "dump_members", "2024-04") == [("ar5iv-error.zip:error/2404/x.html", "not_an_arxiv_page")]
+
+
+def test_an_entry_that_lies_goes_to_the_ledger_and_the_month_goes_on(workspace: Workspace) -> None:
+    zips(workspace, ["error/2403/2403.00001.html", "error/2403/2403.00002.html"])
+    lying = struct.pack("<2HQ", 1, 8, 2**64 - 1)
+    overwrite_zip64_field(workspace.settings.dump_dir / "ar5iv-error.zip", "error/2403/2403.00001.html", lying)
+    run_stage(DUMP_MEMBERS, workspace, MONTH)
+    assert [row["arxiv_id"] for row in workspace.root.rows(tables.DUMP_MEMBERS, MONTH)] == ["2403.00002"]
+    assert ledger(workspace, "dump_members") == [("ar5iv-error.zip:error/2403/2403.00001.html", "corrupt_member")]
 
 
 def test_only_the_chosen_subsets_are_listed(tmp_path: Path) -> None:

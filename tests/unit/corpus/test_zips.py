@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import zipfile
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 from pipeline.corpus.zips import LARGEST_PAGE, Member, MemberError, MemberReader, directories, months_in_dump
 from pipeline.errors import MissingInput, SettingError
 from pipeline.settings import Settings, load_settings
-from tests.unit.corpus.building import write_zip
+from tests.unit.corpus.building import overwrite_zip64_field, write_zip
 
 PAGES = {f"error/2403/2403.0000{number}.html": f"<html>{number}</html>".encode() * 500 for number in range(1, 6)}
 
@@ -69,9 +70,15 @@ def test_zip64_fields_are_read(tmp_path: Path) -> None:
 
 
 def test_a_directory_in_zip64_form_is_read(tmp_path: Path) -> None:
-    """As a zip above 4 GB writes it: every plain field full, the true ones in zip64 records."""
-    file = write_zip(tmp_path / "errors.zip", {"error/2403/2403.00001.html": b"<html>1</html>"})
-    content = file.read_bytes()
+    write_zip64(tmp_path / "errors.zip")
+    (only,) = members_of(tmp_path, "2024-03")
+    with MemberReader(tmp_path) as reader:
+        assert reader.read(only) == b"<html>1</html>"
+
+
+def write_zip64(file: Path, record_at: int | None = None) -> None:
+    """As a zip above 4 GB is written: every plain field full, the true ones in zip64 records."""
+    content = write_zip(file, {"error/2403/2403.00001.html": b"<html>1</html>"}).read_bytes()
     end = content.rindex(b"PK\5\6")
     _, start = struct.unpack_from("<2L", content, end + 12)
     entry = bytearray(content[start:end])
@@ -83,12 +90,37 @@ def test_a_directory_in_zip64_form_is_read(tmp_path: Path) -> None:
     struct.pack_into("<L", entry, 42, 0xFFFFFFFF)
     directory = bytes(entry) + extra
     record = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 1, 1, len(directory), start)
-    locator = struct.pack("<4sLQL", b"PK\6\7", 0, start + len(directory), 1)
+    at = start + len(directory) if record_at is None else record_at
+    locator = struct.pack("<4sLQL", b"PK\6\7", 0, at, 1)
     closing = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
     file.write_bytes(content[:start] + directory + record + locator + closing)
-    (only,) = members_of(tmp_path, "2024-03")
-    with MemberReader(tmp_path) as reader:
-        assert reader.read(only) == b"<html>1</html>"
+
+
+@pytest.mark.parametrize("at", [10**6, 2**63, 2**64 - 1])
+def test_a_zip64_record_outside_of_the_file_is_named(tmp_path: Path, at: int) -> None:
+    write_zip64(tmp_path / "errors.zip", record_at=at)
+    with pytest.raises(MissingInput, match=r"errors\.zip is broken: its zip64 record is not where it says"):
+        months_in_dump(settings_for(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        struct.pack("<2HQ", 1, 8, 2**64 - 1),
+        struct.pack("<2HQ", 1, 0xFFF0, 0),
+        struct.pack("<2HL", 1, 4, 0),
+        struct.pack("<2HQ", 9, 8, 0),
+        b"",
+    ],
+    ids=["past any file", "longer than its room", "too short", "another field", "none"],
+)
+def test_an_entry_whose_zip64_field_lies_is_a_stray_and_the_others_stay(tmp_path: Path, extra: bytes) -> None:
+    overwrite_zip64_field(write_zip(tmp_path / "errors.zip", PAGES), "error/2403/2403.00003.html", extra)
+    (directory,) = directories(settings_for(tmp_path))
+    assert [member.arxiv_id[-1] for member in directory.members("2024-03")] == ["1", "2", "4", "5"]
+    assert [(stray.name, stray.reason, stray.month) for stray in directory.strays] == [
+        ("error/2403/2403.00003.html", "corrupt_member", "2024-03")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -120,6 +152,22 @@ def test_months_are_those_of_the_chosen_subsets(tmp_path: Path) -> None:
     assert months_in_dump(settings_for(tmp_path, "warning")) == ["2024-04"]
 
 
+@pytest.mark.parametrize(
+    ("zip_name", "member", "why"),
+    [
+        ("errors.zip", "readme.txt", r"for example errors\.zip:readme\.txt \(it is not"),
+        ("part1.zip", "2403/2403.00001.html", "neither its folder nor its zip is named after a subset"),
+        ("errors.zip", "error/2403.00001.html", "a page is <subset>/<yymm>/<id>"),
+        ("warnings.zip", "warning/", "0 names that are no page"),
+        ("warnings.zip", "2403/2403.00001.html", "1 pages of subsets that are not chosen"),
+    ],
+)
+def test_a_dump_without_a_page_is_a_wrong_setting(tmp_path: Path, zip_name: str, member: str, why: str) -> None:
+    write_zip(tmp_path / zip_name, {member: b"x"})
+    with pytest.raises(SettingError, match=rf"no arXiv page is in the zips of .*{why}.*CITELOOM_SUBSETS is error"):
+        months_in_dump(settings_for(tmp_path, "error"))
+
+
 def test_a_zip_that_changed_is_read_again(tmp_path: Path) -> None:
     file = write_zip(tmp_path / "errors.zip", {"error/2403/2403.00001.html": b""})
     assert months_in_dump(settings_for(tmp_path)) == ["2024-03"]
@@ -135,6 +183,38 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 def test_a_folder_without_zips_is_named(tmp_path: Path) -> None:
     (tmp_path / "2403.html").write_text("x")
     with pytest.raises(SettingError, match=r"no \.zip file is in"):
+        months_in_dump(settings_for(tmp_path))
+
+
+def test_a_folder_named_like_a_zip_is_no_zip(tmp_path: Path) -> None:
+    (tmp_path / "warnings.zip").mkdir()
+    write_zip(tmp_path / "errors.zip", PAGES)
+    assert months_in_dump(settings_for(tmp_path)) == ["2024-03"]
+
+
+def test_a_link_to_a_zip_that_is_gone_is_named(tmp_path: Path) -> None:
+    (tmp_path / "errors.zip").symlink_to(tmp_path / "gone.zip")
+    with pytest.raises(MissingInput, match=r"errors\.zip cannot be read \(No such file.*move it out of"):
+        months_in_dump(settings_for(tmp_path))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_a_zip_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    write_zip(tmp_path / "errors.zip", PAGES).chmod(0)
+    with pytest.raises(MissingInput, match=r"errors\.zip cannot be read \(Permission denied\)"):
+        months_in_dump(settings_for(tmp_path))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list every folder")
+def test_a_folder_that_may_not_be_listed_is_named(tmp_path: Path) -> None:
+    (tmp_path / "dump").mkdir(mode=0)
+    with pytest.raises(SettingError, match=r"dump cannot be listed \(Permission denied\)"):
+        months_in_dump(settings_for(tmp_path / "dump"))
+
+
+def test_a_pipe_named_like_a_zip_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "errors.zip")
+    with pytest.raises(MissingInput, match=r"errors\.zip is no regular file"):
         months_in_dump(settings_for(tmp_path))
 
 

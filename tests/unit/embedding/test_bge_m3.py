@@ -95,6 +95,15 @@ def test_a_folder_without_one_of_its_parts_is_refused(folder: Path, tmp_path: Pa
         BgeM3(str(broken))
 
 
+@pytest.mark.parametrize("config", ["junk", "[]", "{}", '{"hidden_size": 8, "max_position_embeddings": null}'])
+def test_a_configuration_that_is_none_is_named(folder: Path, tmp_path: Path, config: str) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(folder, broken)
+    (broken / "config.json").write_text(config)
+    with pytest.raises(SettingError, match=r"CITELOOM_EMBEDDER_PATH: .*config\.json (has no|cannot be read)"):
+        BgeM3(str(broken))
+
+
 def test_weights_that_are_none_are_refused(folder: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     shutil.copytree(folder, broken)

@@ -75,7 +75,8 @@ def test_another_model_takes_nothing_over(workspace: Workspace, tmp_path: Path) 
     row = workspace.root.rows(tables.EMBEDDINGS, MONTH)[0]
     assert len(row["dense"]) == DIMENSIONS
     assert {len(vector) for vector in row["colbert"]} == {DIMENSIONS}
-    written = _file(workspace)
-    again = run_stage(EMBEDDINGS, with_colbert, MONTH, force=True)
-    assert again.measured == {"reused": len(TEXTS)}
-    assert _file(workspace) == written
+    write_month(workspace, texts=[*TEXTS, "And one more."])
+    assert run_stage(EMBEDDINGS, with_colbert, MONTH).measured == {"reused": len(TEXTS)}
+    taken_over = _file(workspace)
+    assert run_stage(EMBEDDINGS, with_colbert, MONTH, force=True).measured == {"reused": 0}
+    assert _file(workspace) == taken_over

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import PermanentFailure, TransientFailure
-from pipeline.index.edge import EdgeIndex
+from pipeline.index.edge import EdgeIndex, _cannot_be_used
 from pipeline.index.passage_index import Layout, Restriction
 from tests.unit.index.building import LAYOUT, MODEL, make_point, three_months
 
@@ -103,8 +103,72 @@ def test_a_broken_folder_is_named(edge: EdgeIndex) -> None:
         file.write_text("{")
     shutil.rmtree(edge.folder / "wal")
     (edge.folder / "wal").write_text("no folder")
-    with pytest.raises(PermanentFailure, match="cannot be opened"):
+    with pytest.raises(PermanentFailure, match=r"cannot be used.*delete the folder"):
         edge.count("2024-03")
+
+
+@pytest.mark.parametrize("config", ["junk", "[]", '{"vectors": {"dense": 3}}'])
+def test_a_configuration_that_is_none_is_named(edge: EdgeIndex, config: str) -> None:
+    edge.folder.mkdir(parents=True)
+    (edge.folder / "edge_config.json").write_text(config)
+    with pytest.raises(PermanentFailure, match=r"edge_config\.json.*move it away"):
+        edge.count("2024-03")
+
+
+@pytest.mark.parametrize(
+    ("reason", "way_out"),
+    [
+        ("failed to load segment: Permission denied (os error 13)", "CITELOOM_DATA"),
+        ('Can\'t init WAL: Os { code: 28, kind: StorageFull, message: "No space left on device" }', "make room"),
+        ("IO Error: Too many open files (os error 24)", "ulimit -n"),
+    ],
+)
+def test_a_failure_of_the_system_has_its_reason_and_not_the_advice_to_delete(reason: str, way_out: str) -> None:
+    message = _cannot_be_used(Path("/data/edge"), Exception(f"Service runtime error: {reason}"))
+    assert reason in message
+    assert way_out in message
+    assert "delete" not in message
+
+
+_CRAMPED = textwrap.dedent(
+    """
+    import os, resource, sys
+    from pathlib import Path
+    import qdrant_edge
+    from pipeline.errors import PermanentFailure
+    from pipeline.index.edge import EdgeIndex
+    index = EdgeIndex(Path(sys.argv[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+    held = []
+    try:
+        while True:
+            held.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        os.close(held.pop())
+    try:
+        index.count("2024-03")
+    except PermanentFailure as error:
+        print(error)
+    """
+)
+
+
+def test_a_process_without_open_files_to_spare_is_told_so(edge: EdgeIndex) -> None:
+    edge.ensure_collection(LAYOUT)
+    edge.close()
+    done = subprocess.run(
+        [sys.executable, "-c", _CRAMPED, str(edge.folder)], capture_output=True, text=True, check=True
+    )
+    assert "Too many open files" in done.stdout
+    assert "ulimit -n" in done.stdout
+
+
+def test_the_values_of_a_field_are_listed(edge: EdgeIndex) -> None:
+    assert edge.values("categories") == []
+    edge.ensure_collection(LAYOUT)
+    edge.upsert([make_point(1), make_point(2)])
+    assert edge.values("categories") == ["cs.CL", "cs.IR", "stat.ML"]
+    assert edge.values("archives") == ["cs", "stat"]
 
 
 _HOLDER = textwrap.dedent(

@@ -45,6 +45,9 @@ def test_a_rare_word_is_found_by_its_letters(loaded: Workspace) -> None:
         ({"category": "cs.CL"}, {"2024-03"}),
         ({"category": "stat"}, {"2024-05"}),
         ({"category": "cs"}, {"2024-03", "2024-05"}),
+        ({"category": "CS.cl"}, {"2024-03"}),
+        ({"category": " Stat "}, {"2024-05"}),
+        ({"category": "cs.CL", "first_month": "2024-04"}, set()),
         ({"first_month": "2024-04"}, {"2024-05"}),
         ({"last_month": "2024-03"}, {"2024-03"}),
         ({"first_month": "2024-06"}, set()),
@@ -61,12 +64,40 @@ def test_a_search_is_restricted(loaded: Workspace, restriction: dict[str, str], 
         ("  ", {}, "query is empty"),
         ("x", {"limit": 0}, "limit 0"),
         ("x", {"first_month": "March"}, "not a month"),
+        ("caf\udce9", {}, "not valid UTF-8"),
+        ("x", {"category": " "}, "is not a category"),
+        ("x", {"category": "cs."}, "is not a category"),
+        ("x", {"category": "cs,stat"}, "is not a category"),
         ("x", {"first_month": "2024-05", "last_month": "2024-03"}, "backwards"),
     ],
 )
 def test_a_wrong_argument_is_named(workspace: Workspace, query: str, arguments: dict[str, str], message: str) -> None:
     with pytest.raises(SettingError, match=message):
         search(workspace, query, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("category", "message"),
+    [
+        ("math", "no passage is of the archive math; the index holds cs, stat"),
+        ("cs.xx", "of cs, there are cs.CL, cs.I"),
+    ],
+)
+def test_a_category_that_no_passage_has_is_named(loaded: Workspace, category: str, message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        search(loaded, "decoding words", category=category)
+
+
+def test_a_passages_table_with_broken_pages_is_named(loaded: Workspace) -> None:
+    file = loaded.root.file(tables.PASSAGES, "2024-03")
+    content = bytearray(file.read_bytes())
+    footer = 8 + int.from_bytes(content[-8:-4], "little")
+    content[4:-footer] = bytes(len(content) - footer - 4)
+    file.write_bytes(content)
+    with pytest.raises(
+        PermanentFailure, match=r"2024-03\.parquet cannot .* --months 2024-03 --select passages --force"
+    ):
+        search(loaded, TEXTS[0])
 
 
 def test_searching_before_anything_is_indexed_makes_no_collection(workspace: Workspace) -> None:

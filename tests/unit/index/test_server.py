@@ -15,6 +15,7 @@ from pipeline.index.search import search
 from pipeline.index.server import ServerIndex, parse_address
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.stages import State, run_stage, state
+from pipeline.tables import Provenance
 from tests.unit.index.building import LAYOUT, embed, make_workspace, write_month
 
 
@@ -33,7 +34,9 @@ def test_grpc_is_tried_beside_the_usual_port_alone(url: str, port: int, grpc_por
     assert parse_address(url, has_key=False, grpc_port=1234).grpc_port == 1234
 
 
-@pytest.mark.parametrize("url", ["localhost:6333", "ftp://localhost", "http://", "http://host:port", "qdrant"])
+@pytest.mark.parametrize(
+    "url", ["localhost:6333", "ftp://localhost", "http://", "http://host:port", "qdrant", "http://[::1"]
+)
 def test_a_url_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_URL"):
         parse_address(url, has_key=False)
@@ -97,7 +100,26 @@ def test_what_is_no_qdrant_server_is_named(httpserver: HTTPServer, status: int, 
         ServerIndex(httpserver.url_for(""), "c").layout()
 
 
-def test_an_answer_that_is_not_json_is_named(httpserver: HTTPServer) -> None:
-    httpserver.expect_request("/collections/c/exists").respond_with_data("<html>hello</html>")
-    with pytest.raises((PermanentFailure, TransientFailure), match=httpserver.url_for("")[:-1]):
+@pytest.mark.parametrize("answer", ["<html>hello</html>", "{}", "[]", '{"result": null}', '{"result": 3}', ""])
+def test_an_answer_that_is_none_of_qdrants_is_named(httpserver: HTTPServer, answer: str) -> None:
+    httpserver.expect_request("/collections/c/exists").respond_with_data(answer)
+    with pytest.raises(SettingError, match=f"{httpserver.url_for('')[:-1]}.* is no Qdrant server"):
         ServerIndex(httpserver.url_for(""), "c").layout()
+
+
+def test_searching_another_json_server_names_it(httpserver: HTTPServer, tmp_path: Path) -> None:
+    httpserver.expect_request("/collections/citeloom/exists").respond_with_json({"message": "hello"})
+    with pytest.raises(SettingError, match=r"is no Qdrant server .*CITELOOM_QDRANT_URL"):
+        search(make_workspace(tmp_path, qdrant_url=httpserver.url_for("")), "anything")
+    close_indexes()
+
+
+def test_a_receipt_does_not_hold_where_the_server_refuses_the_key(httpserver: HTTPServer, tmp_path: Path) -> None:
+    httpserver.expect_request("/collections/citeloom/exists").respond_with_data("go away", status=401)
+    receipt = Provenance("index_receipts", "2024-03", 1, 1, "0", "", {}, {}, notes={"points": 0})
+    assert not INDEX_RECEIPTS.still_holds(
+        make_workspace(tmp_path, qdrant_url=httpserver.url_for("")), "2024-03", receipt
+    )
+    assert not INDEX_RECEIPTS.still_holds(make_workspace(tmp_path, qdrant_url="nowhere"), "2024-03", receipt)
+    assert not INDEX_RECEIPTS.still_holds(make_workspace(tmp_path, qdrant_collection="a/b"), "2024-03", receipt)
+    close_indexes()

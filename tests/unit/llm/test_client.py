@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
-from pipeline.llm.client import Answer, LlmAnswerError, LlmClient, Message, open_client
+from pipeline.llm.client import Answer, LlmAnswerError, LlmClient, Message, check_llm, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
@@ -232,7 +232,10 @@ def test_an_unreachable_endpoint_is_named_with_what_to_do(tmp_path: Path) -> Non
 
 def test_a_wrong_key_names_the_setting_and_never_the_key(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    with ScriptedLlm(key="right") as llm, pytest.raises(SettingError, match="CITELOOM_LLM_API_KEY") as raised:
+    with (
+        ScriptedLlm(key="right") as llm,
+        pytest.raises(SettingError, match=r"CITELOOM_LLM_API_KEY.*CITELOOM_LLM_URL") as raised,
+    ):
         ask(workspace(llm, tmp_path, llm_api_key=SECRET), texts)
     assert SECRET not in str(raised.value)
     assert SECRET not in caplog.text
@@ -261,6 +264,32 @@ def test_a_model_that_is_not_there_names_the_setting(tmp_path: Path) -> None:
 def test_a_wrong_path_names_the_url(tmp_path: Path) -> None:
     with ScriptedLlm() as llm, pytest.raises(SettingError, match=r"CITELOOM_LLM_URL .* ends in /v1"):
         ask(workspace(llm, tmp_path, llm_url=llm.url.removesuffix("/v1")), texts)
+
+
+@pytest.mark.parametrize("url", ["localhost:8000/v1", "llm", "ftp://localhost/v1", "http://host:port/v1", "http:///v1"])
+def test_a_url_that_is_none_is_refused_at_once(tmp_path: Path, url: str) -> None:
+    with pytest.raises(SettingError, match=r"CITELOOM_LLM_URL: .* is no address"):
+        check_llm(load_settings(llm_url=url, data=tmp_path, _env_file=None))
+    with ScriptedLlm() as llm, pytest.raises(SettingError, match="CITELOOM_LLM_URL"):
+        ask(workspace(llm, tmp_path, llm_url=url), texts)
+
+
+def test_a_key_over_plain_http_to_another_host_is_refused() -> None:
+    def check(url: str, key: str | None = SECRET) -> None:
+        check_llm(load_settings(llm_url=url, llm_api_key=key, _env_file=None))
+
+    with pytest.raises(SettingError, match=r"CITELOOM_LLM_URL: .*unencrypted.*use https") as raised:
+        check("http://llm.example.org/v1")
+    assert SECRET not in str(raised.value)
+    check("https://llm.example.org/v1")
+    check("http://127.0.0.1:8000/v1")
+    check("http://llm.example.org/v1", key=None)
+
+
+def test_a_password_in_a_malformed_url_is_not_shown() -> None:
+    with pytest.raises(SettingError) as raised:
+        check_llm(load_settings(llm_url=f"me:{SECRET}@llm.example.org", _env_file=None))
+    assert SECRET not in str(raised.value)
 
 
 def test_a_prompt_over_the_context_names_the_setting(tmp_path: Path) -> None:

@@ -6,9 +6,11 @@ import gzip
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pipeline import progress
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.metadata.record import is_withdrawn, split_version
 from pipeline.metadata.snapshot import Snapshot, parse_record, split_authors
@@ -137,6 +139,61 @@ def test_what_a_killed_build_left_is_replaced(snapshot_file: Path, cache: Path) 
     index.rename(index.with_suffix(".tmp"))
     index.with_suffix(".tmp").write_bytes(b"half of an index")
     assert set(Snapshot(snapshot_file, cache).find(["2403.00001"]).records) == {"2403.00001"}
+
+
+def test_a_damaged_index_is_made_anew(snapshot_file: Path, cache: Path) -> None:
+    snapshot_file.write_text("\n".join(line(f"2403.{number:05}") for number in range(1, 2000)))
+    whole = Snapshot(snapshot_file, cache).digest(["2403.00001", "2403.01999"])
+    (index,) = cache.glob("*.sqlite")
+    content = index.read_bytes()
+    # The last keeps the pages that say what the index is of, so that the damage shows only once lines are looked up.
+    for damaged in (b"", b"no database" * 1000, content[:100], content[:8192] + bytes(len(content) - 8192)):
+        index.write_bytes(damaged)
+        assert Snapshot(snapshot_file, cache).digest(["2403.00001", "2403.01999"]) == whole
+        index.write_bytes(damaged)
+        assert set(Snapshot(snapshot_file, cache).find(["2403.01999"]).records) == {"2403.01999"}
+
+
+@pytest.mark.parametrize(
+    ("content", "counts"),
+    [
+        ("", "(0 lines, 0 of them broken)"),
+        ("\nno json\n\x00\n", "(2 lines, 2 of them broken, the first is line 2)"),
+        ('{"id": "row-1", "text": "of another data set"}', "(1 lines, 0 of them broken)"),
+    ],
+)
+def test_a_file_without_a_line_of_arxivs_is_refused(
+    snapshot_file: Path, cache: Path, content: str, counts: str
+) -> None:
+    snapshot_file.write_text(content)
+    for _ in range(2):
+        with pytest.raises(PermanentFailure, match=r"no line of arXiv's metadata.*CITELOOM_METADATA_SNAPSHOT") as error:
+            Snapshot(snapshot_file, cache).digest(["2403.00001"])
+        assert counts in str(error.value)
+
+
+def test_broken_lines_are_told_once(snapshot_file: Path, cache: Path) -> None:
+    snapshot_file.write_text(line("2403.00001") + "\n{broken\n")
+    listener = Notes()
+    with progress.listening(listener):
+        for _ in range(2):
+            Snapshot(snapshot_file, cache).find(["2403.00001"])
+    (note,) = listener.notes
+    assert "snapshot.jsonl: of its 2 lines 1 are broken, the first is line 2" in note
+
+
+class Notes:
+    """Keeps what a user is told."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def started(self, stage: str, month: str) -> None: ...
+    def advanced(self, stage: str, month: str, rows: int) -> None: ...
+    def finished(self, outcome: Any) -> None: ...
+    def failed(self, stage: str, month: str, message: str, exit_code: int = 1) -> None: ...
+    def noted(self, message: str) -> None:
+        self.notes.append(message)
 
 
 def test_a_missing_snapshot_is_named(tmp_path: Path, cache: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.errors import SettingError
 from pipeline.related_work.chatcite import planned_calls
-from pipeline.related_work.relate import bibtex_entry, bibtex_keys, relate
+from pipeline.related_work.relate import _arxiv_id, bibtex_entry, bibtex_keys, relate
 from pipeline.related_work.systems import search_of
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.related_work.building import paper_row, workspace, write_corpus
@@ -47,9 +47,12 @@ def test_several_citations_in_a_row_become_one_group(tmp_path: Path) -> None:
     [
         (DRAFT, ["2403.00001", "2403.99999", "2401.00001"], "chatcite", "2403.99999, 2401.00001: no such paper"),
         (DRAFT, ["paper one"], "chatcite", "paper one: not an arXiv id"),
+        (DRAFT, ["2403.99999", "one"], "chatcite", r"(?s)one: not an arXiv id.*2403.99999: no such paper"),
+        ("\x89PNG\0\1", ["2403.00001"], "chatcite", "the draft is no text in UTF-8"),
+        ("\ufffd\ufffda\ufffd", ["2403.00001"], "chatcite", "the draft is no text in UTF-8"),
         (DRAFT, [], "chatcite", "no reference is named"),
         ("  \n", ["2403.00001"], "chatcite", "the draft is empty"),
-        (DRAFT, ["2403.00001"], "oracle", "oracle: write some of chatcite, zero_shot"),
+        (DRAFT, ["2403.00001"], "oracle", "--system oracle: .* write one of chatcite, zero_shot"),
     ],
 )
 def test_wrong_arguments_are_named(
@@ -61,6 +64,36 @@ def test_wrong_arguments_are_named(
         with pytest.raises(SettingError, match=message):
             relate(place, draft, references, system)
     assert llm.requests == []
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "https://arxiv.org/abs/2403.00002",
+        "http://www.arxiv.org/pdf/2403.00002v3.pdf#page=2",
+        "arxiv.org/abs/2403.00002v1?context=cs",
+        "https://ar5iv.labs.arxiv.org/html/2403.00002/",
+        " arXiv: 2403.00002v2 ",
+    ],
+)
+def test_a_reference_may_be_an_address(written: str) -> None:
+    assert _arxiv_id(written) == "2403.00002"
+
+
+@pytest.mark.parametrize("written", ["https://example.org/abs/2403.00002", "https://arxiv.org/list/cs/2403", "2403.2"])
+def test_another_address_is_no_reference(written: str) -> None:
+    assert _arxiv_id(written) is None
+
+
+@pytest.mark.parametrize("system", ["chatcite", "zero_shot"])
+def test_a_draft_that_was_cut_is_noted(tmp_path: Path, system: str) -> None:
+    long = DRAFT + "\n\n".join(f"## Part {n}\n\n{'We search papers again. ' * 40}" for n in range(40))
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path, llm_context=4096)
+        write_corpus(place, {})
+        whole, cut = (relate(place, draft, ["2403.00001"], system) for draft in (DRAFT, long))
+    assert whole.notes == ()
+    assert "CITELOOM_LLM_CONTEXT is 4096" in cut.notes[0]
 
 
 def test_bibtex_escapes_what_tex_would_read() -> None:

@@ -18,6 +18,8 @@ from pipeline.related_work.summary import make_summary, normalise, split_sentenc
         ("[Reference 1; Reference 2]", "[Reference 1] [Reference 2]"),
         ("[reference  07]", "[Reference 7]"),
         ("[3]", "[3]"),
+        ("[Reference 12345]", "[Reference 12345]"),
+        (f"(ref {'9' * 5000})", f"(ref {'9' * 5000})"),
         ("Reference 3 says", "Reference 3 says"),
     ],
 )
