@@ -246,13 +246,17 @@ def relate(
     as_json: AsJson = False,
 ) -> int:
     """Write a related-work section for your own draft and references."""
-    from pipeline.display import print_json
+    from pipeline.display import print_json, print_note
     from pipeline.related_work.relate import relate as write
 
+    if output is not None and output.exists() and not output.is_dir():
+        raise SettingError(f"--output {output} is a file: name a folder")
     if not target.is_file():
         raise SettingError(f"--target {target} is not a file: give the path of your draft")
     draft = target.read_text(encoding="utf-8", errors="replace")
     related = write(Workspace(load_settings()), draft, reference, system=system)
+    for note in related.notes:
+        print_note(note)
     if output is not None:
         _write_related(related, output)
     if as_json:

@@ -32,6 +32,11 @@ def print_error(message: str) -> None:
     err.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
 
 
+def print_note(message: str) -> None:
+    """Something that the user should know, on standard error."""
+    err.print(escape(message), soft_wrap=True)
+
+
 class RunProgress:
     """A listener that shows a run: a bar on a terminal, else a line for every finished stage."""
 
@@ -71,7 +76,7 @@ class RunProgress:
 
     def noted(self, message: str) -> None:
         """Tell what the run waits for."""
-        err.print(escape(message), soft_wrap=True)
+        print_note(message)
 
 
 def _reasons(left_out: Mapping[str, int]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from pipeline.embedding.choice import model_name
 from pipeline.errors import SettingError
-from pipeline.llm.embedded import check_embedded
+from pipeline.llm.client import check_llm
 from pipeline.related_work.systems import chosen_systems
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import Stage, Workspace
@@ -29,8 +29,8 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
         model_name(settings)
     if "summaries" in names:
         chosen_systems(settings.systems)
-    if names & {"key_elements", "summaries", "scores"} and settings.llm_url is None:
-        check_embedded(settings)
+    if names & {"key_elements", "summaries", "scores"}:
+        check_llm(settings)
 
 
 def check_data_root(workspace: Workspace) -> None:

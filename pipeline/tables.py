@@ -353,7 +353,8 @@ class DataRoot:
                 f"{file} has schema version {provenance.schema_version}, this citeloom writes {table.version}: "
                 f"run citeloom run --months {month} --select {table.name} --force"
             )
-        return pq.read_table(file, columns=columns)
+        with _damage_named(file, table, month):
+            return pq.read_table(file, columns=columns)
 
     def rows(self, table: Table, month: str, columns: list[str] | None = None) -> list[dict[str, Any]]:
         """A month of a table as dictionaries. Raises as `read` does."""
@@ -362,9 +363,22 @@ class DataRoot:
     def iterate(self, table: Table, month: str, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
         """The rows of a month one by one, holding one row group at a time. Raises as `read` does."""
         self.read(table, month, columns=[])
-        with pq.ParquetFile(self.file(table, month)) as parquet:
+        file = self.file(table, month)
+        with _damage_named(file, table, month), pq.ParquetFile(file) as parquet:
             for batch in parquet.iter_batches(batch_size=ROWS_PER_GROUP, columns=columns):
                 yield from batch.to_pylist(maps_as_pydicts="strict")
+
+
+@contextlib.contextmanager
+def _damage_named(file: Path, table: Table, month: str) -> Iterator[None]:
+    """Name the file whose pages cannot be read; its footer may well be whole."""
+    try:
+        yield
+    except (OSError, pa.ArrowInvalid) as error:
+        reason = " ".join(str(error).split())
+        raise PermanentFailure(
+            f"{file} is damaged ({reason}): run citeloom run --months {month} --select {table.name} --force"
+        ) from error
 
 
 def read_provenance(file: Path) -> Provenance | None:

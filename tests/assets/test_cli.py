@@ -141,13 +141,16 @@ def test_an_llm_that_does_not_answer_is_named_and_what_was_done_stays(own: Place
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
         before = digests(own.root)
-        done = own.with_settings(llm_url=url, llm_model="another").citeloom("run", "--months", "2024-04")
+        elsewhere = own.with_settings(llm_url=url, llm_model="another")
+        done = elsewhere.citeloom("run", "--months", "2024-04")
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert len(errors_about(url, done)) == 1, done.stderr
     assert digests(own.root) == before
-    told = json.loads(own.invoke("status", "--json").stdout)
+    told = json.loads(elsewhere.invoke("status", "--json").stdout)
     assert [row["stage"] for row in told if row["state"] == "failed"] == ["key_elements"]
+    told = json.loads(own.invoke("status", "--json").stdout)
+    assert {row["state"] for row in told} == {"done"}, "under the settings that it was made with, the month is done"
 
 
 def test_a_key_that_is_refused_is_named_by_its_setting_and_written_nowhere(own: Place) -> None:

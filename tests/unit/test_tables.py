@@ -101,3 +101,15 @@ def test_a_column_that_the_table_lacks_is_refused(tmp_path: Path) -> None:
 
 def test_every_column_of_every_table_is_described() -> None:
     assert all(text for table in TABLES.values() for _, _, text in table.describe_columns())
+
+
+@pytest.mark.parametrize("way", ["read", "iterate"])
+def test_damaged_pages_under_a_whole_footer_are_named(tmp_path: Path, way: str) -> None:
+    root = DataRoot(tmp_path)
+    write(root, 50)
+    file = root.file(LEDGER, "2024-03")
+    content = bytearray(file.read_bytes())
+    content[4:200] = b"\xff" * 196
+    file.write_bytes(content)
+    with pytest.raises(PermanentFailure, match=r"2024-03\.parquet is damaged.*--select ledger --force"):
+        list(root.iterate(LEDGER, "2024-03") if way == "iterate" else root.rows(LEDGER, "2024-03"))
