@@ -222,14 +222,15 @@ def search(
     as_json: AsJson = False,
 ) -> int:
     """Find passages: dense and sparse vectors, fused."""
-    from pipeline.display import out, print_json, search_table
+    from pipeline.display import out, print_json, search_table, waiting
     from pipeline.index.search import search as find
     from pipeline.months import parse_month
 
     for month in filter(None, (first, last)):
         parse_month(month)
     workspace = Workspace(load_settings())
-    hits = find(workspace, words, limit=limit, category=category, first_month=first, last_month=last)
+    with waiting("loading the model, searching"):
+        hits = find(workspace, words, limit=limit, category=category, first_month=first, last_month=last)
     if as_json:
         print_json([asdict(hit) for hit in hits])
     else:
@@ -246,7 +247,7 @@ def relate(
     as_json: AsJson = False,
 ) -> int:
     """Write a related-work section for your own draft and references."""
-    from pipeline.display import print_json, print_note
+    from pipeline.display import print_json, print_note, waiting
     from pipeline.related_work.relate import relate as write
 
     if output is not None and output.exists() and not output.is_dir():
@@ -254,7 +255,8 @@ def relate(
     if not target.is_file():
         raise SettingError(f"--target {target} is not a file: give the path of your draft")
     draft = target.read_text(encoding="utf-8", errors="replace")
-    related = write(Workspace(load_settings()), draft, reference, system=system)
+    with waiting(f"{system} reads the draft and {len(reference)} references, and writes"):
+        related = write(Workspace(load_settings()), draft, reference, system=system)
     for note in related.notes:
         print_note(note)
     if output is not None:

@@ -6,7 +6,8 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -35,6 +36,17 @@ def print_error(message: str) -> None:
 def print_note(message: str) -> None:
     """Something that the user should know, on standard error."""
     err.print(escape(message), soft_wrap=True)
+
+
+@contextmanager
+def waiting(message: str) -> Iterator[None]:
+    """Show that something takes its time: a spinner on a terminal, else a line."""
+    if err.is_terminal:
+        with err.status(escape(message)):
+            yield
+    else:
+        print_note(message)
+        yield
 
 
 class RunProgress:
@@ -157,9 +169,11 @@ def _age(seconds: float) -> str:
     return f"{int(seconds)} s"
 
 
-def search_table(hits: Sequence[Any]) -> Table:
+def search_table(hits: Sequence[Any]) -> Table | str:
     """Passages found: score, paper, section and anchor, text. A hit is a `pipeline.index.search.Hit`."""
-    table = Table(title=f"{len(hits)} passages", title_justify="left", show_lines=True)
+    if not hits:
+        return "No passage was found."
+    table = Table(title=f"{len(hits)} passage{'s' * (len(hits) > 1)}", title_justify="left", show_lines=True)
     table.add_column("score", justify="right")
     table.add_column("paper", ratio=1)
     table.add_column("passage", ratio=2)
