@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from pipeline.passages.text import without_markers
 from pipeline.registry import STAGES
 from pipeline.stages import Outcome
 
@@ -180,7 +181,7 @@ def search_table(hits: Sequence[Any]) -> Table | str:
     for hit in hits:
         path = " › ".join(hit.section_path) or hit.kind.replace("_", " ")
         place = f"{escape(hit.title)}\n[dim]{hit.arxiv_id} · {escape(path)} · #{escape(hit.anchor)}[/]"
-        table.add_row(f"{hit.score:.3f}", place, escape(_clip(hit.text)))
+        table.add_row(f"{hit.score:.3f}", place, escape(_clip(without_markers(hit.text))))
     return table
 
 

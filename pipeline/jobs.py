@@ -6,8 +6,10 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
+from dagster._core.instance.ref import InstanceRef
 from filelock import FileLock, Timeout
 
 from pipeline import progress
@@ -23,6 +25,12 @@ refresh_corpus = dg.define_asset_job(
 
 # The lock file that the process of a run holds: the system lets go of it when the process ends, however it ends.
 _LOCK_TAG = "citeloom/lock"
+_NO_CAPTURE: Any = {
+    "compute_logs": {
+        "module": "dagster._core.storage.noop_compute_log_manager",
+        "class": "NoOpComputeLogManager",
+    }
+}
 
 
 def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path, *, force: bool) -> bool:
@@ -54,9 +62,14 @@ def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path
 
 
 def _open_instance(home: Path) -> dg.DagsterInstance:
-    """The instance at `home`. Two processes that both find its databases absent would each stamp them, and fail."""
+    """The instance at `home`, without its capture of what a process prints.
+
+    That costs two processes for every run, which print tracebacks of their own when the user presses Ctrl-C, and what
+    stages have to say goes to the event log. Two processes that both find the instance's databases absent would each
+    stamp them, and fail: hence the lock.
+    """
     with FileLock(home / "opening.lock"):
-        instance = dg.DagsterInstance.from_config(str(home))
+        instance = dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_NO_CAPTURE))
         instance.get_runs(limit=1)
         instance.event_log_storage.get_concurrency_keys()
         return instance

@@ -20,9 +20,9 @@ from tests.scripted_llm import ScriptedLlm
 
 
 def one_message(done: CompletedProcess[str]) -> str:
-    """The message with which a command ended, being all that it wrote on standard error."""
+    """The message with which a command ended, being all that it wrote on standard error but what it was at."""
     assert "Traceback" not in done.stderr + done.stdout
-    lines = done.stderr.strip().splitlines()
+    lines = [line for line in done.stderr.strip().splitlines() if line != "loading the model, searching"]
     assert len(lines) == 1, done.stderr
     assert lines[0].startswith("error: ")
     return lines[0]
