@@ -57,7 +57,7 @@ def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path
     for check in result.get_asset_check_evaluations():
         if not check.passed:
             facts = ", ".join(f"{name} {fact.value}" for name, fact in check.metadata.items())
-            progress.failed(f"check {check.check_name}", month, f"it does not hold: {facts}")
+            progress.failed(check.asset_key.path[-1], month, f"its check {check.check_name} does not hold: {facts}")
     return result.success
 
 

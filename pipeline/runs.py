@@ -11,13 +11,16 @@ from typing import Any
 
 from pipeline import progress
 from pipeline.corpus.zips import months_in_dump
-from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code_of
+from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, exit_code_of
 from pipeline.index import close_indexes
 from pipeline.months import select_months
 from pipeline.registry import STAGES
 from pipeline.settings import PROJECT
-from pipeline.stages import Outcome, Stage, State, Workspace, forget_failure, read_failure, state
+from pipeline.stages import Outcome, Stage, State, Workspace, forget_failure, read_failure, record_failure, state
 from pipeline.tables import DUMP_MEMBERS, read_provenance
+
+Failure = tuple[str, str, str]
+"""Stage, month, message."""
 
 
 @dataclass(slots=True)
@@ -25,8 +28,7 @@ class RunReport:
     """What came of a run: an outcome per stage and month, and the messages of what failed."""
 
     outcomes: list[Outcome] = field(default_factory=list)
-    failures: list[tuple[str, str, str]] = field(default_factory=list)
-    """(stage, month, message)"""
+    failures: list[Failure] = field(default_factory=list)
     exit_code: int = 0
 
     def started(self, stage: str, month: str) -> None:
@@ -49,11 +51,12 @@ class RunReport:
 
 
 def pending(stages: Sequence[Stage], workspace: Workspace, month: str, *, force: bool = False) -> list[Stage]:
-    """The stages that a month still needs: missing, out of date, or below one that is."""
+    """The stages that a month still needs: missing, out of date, below one that is, or whose check did not hold."""
     due: list[Stage] = []
     for stage in stages:
         above = {table.name for table in stage.upstream} & {other.name for other in due}
-        if force or above or state(stage, workspace, month) is not State.DONE:
+        unchecked = read_failure(workspace, _check_of(stage), month) is not None
+        if force or above or unchecked or state(stage, workspace, month) is not State.DONE:
             due.append(stage)
     return due
 
@@ -80,13 +83,27 @@ def _run_month(workspace: Workspace, stages: Sequence[Stage], month: str, report
     for stage in stages:
         if stage not in due:
             _tell_kept(workspace, stage, month)
-    failures = len(report.failures)
-    if (
-        due
-        and not run_in_process(due, month, dagster_home(workspace), force=force)
-        and failures == len(report.failures)
-    ):
+    if not due:
+        return
+    before = len(report.failures)
+    succeeded = run_in_process(due, month, dagster_home(workspace), force=force)
+    _remember_checks(workspace, due, month, report.failures[before:])
+    if not succeeded and len(report.failures) == before:
         progress.failed("run", month, "Dagster ended it, for a reason that its page in citeloom ui shows")
+
+
+def _check_of(stage: Stage) -> str:
+    """The name under which it is kept that a check of a stage did not hold."""
+    return f"check-{stage.name}"
+
+
+def _remember_checks(workspace: Workspace, ran: Sequence[Stage], month: str, failures: Sequence[Failure]) -> None:
+    """Keep which stages are done but did not pass their checks: the next run must not go on below them."""
+    told = {name: message for name, _, message in failures}
+    for stage in ran:
+        forget_failure(workspace, _check_of(stage), month)
+        if stage.name in told and read_failure(workspace, stage.name, month) is None:
+            record_failure(workspace, _check_of(stage), month, PermanentFailure(told[stage.name]))
 
 
 def _tell_kept(workspace: Workspace, stage: Stage, month: str) -> None:
@@ -123,7 +140,8 @@ def _month_status(workspace: Workspace, month: str) -> list[dict[str, Any]]:
 
 def _stage_status(workspace: Workspace, stage: Stage, month: str, *, due: bool) -> dict[str, Any]:
     file = workspace.root.file(stage.table, month)
-    failure = read_failure(workspace, stage.name, month) if due else None
+    names = (stage.name, _check_of(stage)) if due else ()
+    failure = next(filter(None, (read_failure(workspace, name, month) for name in names)), None)
     try:
         written = read_provenance(file)
     except CiteloomError as error:

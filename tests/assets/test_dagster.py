@@ -19,9 +19,10 @@ import pytest
 from assets.stage_asset import is_readable
 from pipeline import tables
 from pipeline.definitions import build_defs, defs, run_in_process
+from pipeline.errors import PermanentFailure
 from pipeline.registry import STAGES, choose_stages
-from pipeline.runs import dagster_home
-from pipeline.stages import State, state
+from pipeline.runs import dagster_home, pending, run_months, status
+from pipeline.stages import State, record_failure, state
 from sensors.dump import dump_folder
 from sensors.refresh import newest_month
 from tests.assets.conftest import MONTHS, Place
@@ -118,6 +119,22 @@ def test_a_failed_check_stops_what_is_below_it(own: Place) -> None:
         before = (own.root / "index_receipts" / "2024-03.parquet").stat().st_mtime_ns
         assert not run_in_process(stages, "2024-03", dagster_home(workspace))
         assert (own.root / "index_receipts" / "2024-03.parquet").stat().st_mtime_ns == before
+
+
+def test_a_check_that_did_not_hold_is_asked_again_before_anything_below_runs(own: Place) -> None:
+    """Else a second run would find the stage done, and go on below it as if the check had never spoken."""
+    with own.entered():
+        workspace = own.workspace()
+        record_failure(workspace, "check-embeddings", "2024-03", PermanentFailure("its check does not hold"))
+        due = [stage.name for stage in pending(STAGES, workspace, "2024-03")]
+        assert due[0] == "embeddings"
+        assert "index_receipts" in due
+        told = {row["stage"]: row for row in status(workspace, ["2024-03"])}
+        assert (told["embeddings"]["state"], told["embeddings"]["failure"]) == ("failed", "its check does not hold")
+        report = run_months(workspace, ["2024-03"], STAGES)
+        assert not report.failures
+        assert all(outcome.kept for outcome in report.outcomes)
+        assert {row["state"] for row in status(workspace, ["2024-03"])} == {"done"}
 
 
 def test_a_month_that_is_kept_says_so(own: Place) -> None:
