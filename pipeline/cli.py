@@ -18,7 +18,7 @@ from typing import Annotated, Any, ParamSpec
 import typer
 
 from pipeline import __version__
-from pipeline.errors import CiteloomError, SettingError, exit_code_of
+from pipeline.errors import CiteloomError, SettingError, exit_code_of, unforeseen
 from pipeline.settings import PROJECT, SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
 from pipeline.stages import Workspace
 
@@ -96,7 +96,7 @@ def _unforeseen(error: Exception) -> str:
 
     with tempfile.NamedTemporaryFile("w", prefix="citeloom-", suffix=".log", delete=False) as file:
         file.write("".join(traceback.format_exception(error)))
-    return f"unforeseen {type(error).__name__}: {' '.join(str(error).split())}; its traceback is in {file.name}"
+    return unforeseen(error, file.name)
 
 
 def _release() -> None:

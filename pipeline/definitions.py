@@ -22,7 +22,7 @@ from assets import (
     scores,
     summaries,
 )
-from pipeline.jobs import execute, refresh_corpus
+from pipeline.jobs import RunResult, execute, refresh_corpus
 from pipeline.stages import Stage
 from resources.workspace import WorkspaceResource
 from sensors.dump import dump_folder
@@ -47,10 +47,10 @@ def build_defs(**overrides: object) -> dg.Definitions:
     )
 
 
-def run_in_process(stages: Sequence[Stage], month: str, home: Path, *, force: bool = False) -> bool:
+def run_in_process(stages: Sequence[Stage], month: str, home: Path, *, force: bool = False) -> RunResult:
     """Run some stages on a month as one Dagster run in this process, recorded in the instance at `home`.
 
-    Returns whether all of it succeeded. Services that the run started stay up for the next month: the caller ends
+    Services that the run started stay up for the next month: the caller ends
     them with `pipeline.services.release_services`.
     """
     job = build_defs(workspace=WorkspaceResource(keep_services=True)).resolve_job_def(refresh_corpus.name)

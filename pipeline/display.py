@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from pipeline.passages.text import without_markers
+from pipeline.progress import Listener
 from pipeline.registry import STAGES
 from pipeline.stages import Outcome
 
@@ -50,7 +51,7 @@ def waiting(message: str) -> Iterator[None]:
         yield
 
 
-class RunProgress:
+class RunProgress(Listener):
     """A listener that shows a run: a bar on a terminal, else a line for every finished stage."""
 
     def __init__(self, steps: int) -> None:

@@ -19,6 +19,11 @@ def exit_code_of(error: BaseException) -> int:
     return 2 if isinstance(error, SettingError) else 1
 
 
+def unforeseen(error: Exception, file: object) -> str:
+    """The message for an error that nobody foresaw, whose traceback is in `file`; one line."""
+    return f"unforeseen {type(error).__name__}: {' '.join(str(error).split())}; its traceback is in {file}"
+
+
 class PermanentFailure(CiteloomError):
     """A failure that running again cannot clear: a file is broken, a table is of another version."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,16 @@ _NO_CAPTURE: Any = {
 }
 
 
-def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path, *, force: bool) -> bool:
-    """Run some assets of a job on a month in this process, recorded in the instance at `home`; whether all succeeded.
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What came of one run: whether all succeeded, and which assets a blocking check stopped, with what it said."""
+
+    succeeded: bool
+    blocked: Mapping[str, str]
+
+
+def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path, *, force: bool) -> RunResult:
+    """Run some assets of a job on a month in this process, recorded in the instance at `home`.
 
     Runs whose process was killed are ended first: they would show as running for ever, and hold their pools' slots.
     """
@@ -54,11 +63,21 @@ def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path
         )
     if any(_is_interruption(event) for event in result.all_events):
         raise KeyboardInterrupt  # Dagster takes a signal for the end of one run; whoever sent it meant the command
+    return RunResult(result.success, _tell_checks(result, month))
+
+
+def _tell_checks(result: dg.ExecuteInProcessResult, month: str) -> dict[str, str]:
+    """Tell which checks did not hold; what is said of the blocking ones, by asset."""
+    blocked = {}
     for check in result.get_asset_check_evaluations():
         if not check.passed:
+            asset = check.asset_key.path[-1]
             facts = ", ".join(f"{name} {fact.value}" for name, fact in check.metadata.items())
-            progress.failed(check.asset_key.path[-1], month, f"its check {check.check_name} does not hold: {facts}")
-    return result.success
+            message = f"its check {check.check_name} does not hold: {facts}"
+            progress.failed(asset, month, message)
+            if check.blocking:
+                blocked[asset] = message
+    return blocked
 
 
 def _open_instance(home: Path) -> dg.DagsterInstance:
@@ -98,6 +117,7 @@ def end_dead_runs(instance: dg.DagsterInstance, home: Path) -> list[str]:
     for run in dead:
         instance.report_run_failed(run, "the process that ran it is gone; what it had finished stays")
         instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+        (home / run.tags[_LOCK_TAG]).unlink(missing_ok=True)
     return [run.run_id for run in dead]
 
 

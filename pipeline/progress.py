@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 
-class Listener(Protocol):
-    """What hears of a run. `outcome` is a `pipeline.stages.Outcome`."""
+class Listener:
+    """What hears of a run, and does nothing about it: a listener overrides what it cares for.
+
+    `outcome` is a `pipeline.stages.Outcome`.
+    """
 
     def started(self, stage: str, month: str) -> None:
         """A stage begins on a month."""

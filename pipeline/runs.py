@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,26 +16,28 @@ from pipeline.index import close_indexes
 from pipeline.months import select_months
 from pipeline.registry import STAGES
 from pipeline.settings import PROJECT
-from pipeline.stages import Outcome, Stage, State, Workspace, forget_failure, read_failure, record_failure, state
+from pipeline.stages import (
+    Outcome,
+    Stage,
+    State,
+    Workspace,
+    forget_failure,
+    outcome_of,
+    read_failure,
+    record_failure,
+    state,
+)
 from pipeline.tables import DUMP_MEMBERS, read_provenance
-
-Failure = tuple[str, str, str]
-"""Stage, month, message."""
 
 
 @dataclass(slots=True)
-class RunReport:
+class RunReport(progress.Listener):
     """What came of a run: an outcome per stage and month, and the messages of what failed."""
 
     outcomes: list[Outcome] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[tuple[str, str, str]] = field(default_factory=list)
+    """(stage, month, message)"""
     exit_code: int = 0
-
-    def started(self, stage: str, month: str) -> None:
-        """Nothing to note."""
-
-    def advanced(self, stage: str, month: str, rows: int) -> None:
-        """Nothing to note."""
 
     def finished(self, outcome: Outcome) -> None:
         """Note what came of a stage."""
@@ -45,9 +47,6 @@ class RunReport:
         """Note what failed, and why."""
         self.failures.append((stage, month, message))
         self.exit_code = max(self.exit_code, exit_code)
-
-    def noted(self, message: str) -> None:
-        """Nothing to note."""
 
 
 def pending(stages: Sequence[Stage], workspace: Workspace, month: str, *, force: bool = False) -> list[Stage]:
@@ -86,9 +85,9 @@ def _run_month(workspace: Workspace, stages: Sequence[Stage], month: str, report
     if not due:
         return
     before = len(report.failures)
-    succeeded = run_in_process(due, month, dagster_home(workspace), force=force)
-    _remember_checks(workspace, due, month, report.failures[before:])
-    if not succeeded and len(report.failures) == before:
+    result = run_in_process(due, month, dagster_home(workspace), force=force)
+    _remember_checks(workspace, due, month, result.blocked)
+    if not result.succeeded and len(report.failures) == before:
         progress.failed("run", month, "Dagster ended it, for a reason that its page in citeloom ui shows")
 
 
@@ -97,24 +96,20 @@ def _check_of(stage: Stage) -> str:
     return f"check-{stage.name}"
 
 
-def _remember_checks(workspace: Workspace, ran: Sequence[Stage], month: str, failures: Sequence[Failure]) -> None:
-    """Keep which stages are done but did not pass their checks: the next run must not go on below them."""
-    told = {name: message for name, _, message in failures}
+def _remember_checks(workspace: Workspace, ran: Sequence[Stage], month: str, blocked: Mapping[str, str]) -> None:
+    """Keep which stages are done and did not pass a blocking check: the next run must not go on below them."""
     for stage in ran:
-        forget_failure(workspace, _check_of(stage), month)
-        if stage.name in told and read_failure(workspace, stage.name, month) is None:
-            record_failure(workspace, _check_of(stage), month, PermanentFailure(told[stage.name]))
+        if stage.name in blocked:
+            record_failure(workspace, _check_of(stage), month, PermanentFailure(blocked[stage.name]))
+        else:
+            forget_failure(workspace, _check_of(stage), month)
 
 
 def _tell_kept(workspace: Workspace, stage: Stage, month: str) -> None:
-    file = workspace.root.file(stage.table, month)
-    written = read_provenance(file)
     forget_failure(workspace, stage.name, month)
+    written = read_provenance(workspace.root.file(stage.table, month))
     if written is not None:
-        size = file.stat().st_size
-        progress.finished(
-            Outcome(stage.name, month, written.rows, True, 0.0, size, written.left_out, written.notes, {})
-        )
+        progress.finished(outcome_of(workspace, written, kept=True, seconds=0.0, measured={}))
 
 
 def dagster_home(workspace: Workspace) -> Path:

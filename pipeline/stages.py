@@ -23,9 +23,9 @@ from filelock import FileLock, Timeout
 from pydantic import SecretStr
 
 from pipeline import __version__, progress
-from pipeline.errors import CiteloomError, MissingInput, TransientFailure, exit_code_of
+from pipeline.errors import CiteloomError, MissingInput, TransientFailure, exit_code_of, unforeseen
 from pipeline.settings import Settings
-from pipeline.tables import LEDGER, DataRoot, MonthWriter, Provenance, Row, Table, read_provenance, write_whole
+from pipeline.tables import LEDGER, TABLES, DataRoot, MonthWriter, Provenance, Row, Table, read_provenance, write_whole
 
 
 class State(StrEnum):
@@ -206,7 +206,8 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
             progress.failed(stage.name, month, message, exit_code_of(error))
             raise
         forget_failure(workspace, stage.name, month)
-        outcome = _outcome(job, provenance, kept=written is not None, started=started)
+        seconds = time.perf_counter() - started
+        outcome = outcome_of(workspace, provenance, kept=written is not None, seconds=seconds, measured=job.measured)
         progress.finished(outcome)
         return outcome
 
@@ -242,17 +243,20 @@ def _complete(provenance: Provenance, job: Job) -> Provenance:
     return replace(provenance, left_out=dict(sorted(left_out.items())), notes=job.notes)
 
 
-def _outcome(job: Job, written: Provenance, *, kept: bool, started: float) -> Outcome:
+def outcome_of(
+    workspace: Workspace, written: Provenance, *, kept: bool, seconds: float, measured: Mapping[str, Any]
+) -> Outcome:
+    """What is told of a month that stands, given what its file says of itself."""
     return Outcome(
         stage=written.table,
         month=written.month,
         rows=written.rows,
         kept=kept,
-        seconds=time.perf_counter() - started,
-        bytes=job.workspace.root.file(job.stage.table, written.month).stat().st_size,
+        seconds=seconds,
+        bytes=workspace.root.file(TABLES[written.table], written.month).stat().st_size,
         left_out=written.left_out,
         notes=written.notes,
-        measured=dict(job.measured),
+        measured=dict(measured),
     )
 
 
@@ -280,9 +284,7 @@ def record_failure(workspace: Workspace, stage: str, month: str, error: Exceptio
     An error that nobody foresaw is named as such, with the file that holds its traceback.
     """
     file = _failure_file(workspace, stage, month)
-    message = str(error)
-    if not isinstance(error, CiteloomError):
-        message = f"unforeseen {type(error).__name__}: {' '.join(str(error).split())}; its traceback is in {file}"
+    message = str(error) if isinstance(error, CiteloomError) else unforeseen(error, file)
     trace = "".join(traceback.format_exception(error))
     write_whole(file, json.dumps({"stage": stage, "month": month, "message": message, "traceback": trace}).encode())
     return message

@@ -117,7 +117,9 @@ def test_a_failed_check_stops_what_is_below_it(own: Place) -> None:
             writer.commit(written)
         stages = [stage for stage in STAGES if stage.name in {"embeddings", "index_receipts"}]
         before = (own.root / "index_receipts" / "2024-03.parquet").stat().st_mtime_ns
-        assert not run_in_process(stages, "2024-03", dagster_home(workspace))
+        result = run_in_process(stages, "2024-03", dagster_home(workspace))
+        assert not result.succeeded
+        assert list(result.blocked) == ["embeddings"]
         assert (own.root / "index_receipts" / "2024-03.parquet").stat().st_mtime_ns == before
 
 
@@ -140,7 +142,7 @@ def test_a_check_that_did_not_hold_is_asked_again_before_anything_below_runs(own
 def test_a_month_that_is_kept_says_so(own: Place) -> None:
     with own.entered():
         home = dagster_home(own.workspace())
-        assert run_in_process(choose_stages("passages"), "2024-03", home)
+        assert run_in_process(choose_stages("passages"), "2024-03", home).succeeded
         with dg.DagsterInstance.from_config(str(home)) as instance:
             assert metadata_of(instance, "passages", "2024-03")["kept"] is True
             assert metadata_of(instance, "passages", "2024-04")["kept"] is False
@@ -162,7 +164,7 @@ def test_a_month_that_the_dump_lacks_holds_nothing(empty: Place) -> None:
     """The newest partition is the present month, which a dump never has: its run ends well, and with no row."""
     with empty.entered():
         workspace = empty.workspace()
-        assert run_in_process(choose_stages("passages"), "2024-06", dagster_home(workspace))
+        assert run_in_process(choose_stages("passages"), "2024-06", dagster_home(workspace)).succeeded
         assert workspace.root.read(tables.PASSAGES, "2024-06").num_rows == 0
 
 

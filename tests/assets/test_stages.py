@@ -153,7 +153,7 @@ def test_a_month_in_the_embedded_index_lets_go_of_it(own: Place, force: bool) ->
     workspace, stages = own.workspace(), choose_stages(select=["index_receipts"])
     folder = str(own.root / "qdrant-edge" / workspace.settings.qdrant_collection)
     with own.entered():
-        assert run_in_process(stages, "2024-03", dagster_home(workspace), force=force)
+        assert run_in_process(stages, "2024-03", dagster_home(workspace), force=force).succeeded
         done = subprocess.run([sys.executable, "-c", look, folder], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == str(count(own, tables.PASSAGES, "2024-03")), done.stderr
 

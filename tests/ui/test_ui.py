@@ -330,5 +330,6 @@ def test_ctrl_c_ends_everything_that_the_ui_started(tmp_path: Path, llm: Scripte
     try:
         server.interrupt()
         wait_until(lambda: not server.alive(), "end of citeloom ui", seconds=60)
+        assert not server.alive()
     finally:
         server.stop()

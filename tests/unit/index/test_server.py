@@ -58,7 +58,7 @@ def test_a_key_over_plain_http_to_another_host_is_refused(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1.2.3", "[::1]"])
 def test_a_key_over_plain_http_to_this_machine_is_let_pass(host: str) -> None:
-    ServerIndex(f"http://{host}:6333", "c", SecretStr("key"))
+    assert ServerIndex(f"http://{host}:6333", "c", SecretStr("key")).engine == "server"
 
 
 @pytest.fixture
