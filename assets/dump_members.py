@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assets.stage_asset import stage_asset
-from pipeline.corpus.stages import DUMP_MEMBERS
+from pipeline.corpus.members import DUMP_MEMBERS
 
 dump_members = stage_asset(
     DUMP_MEMBERS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assets.stage_asset import stage_asset
-from pipeline.metadata.stages import REFERENCES
+from pipeline.metadata.references import REFERENCES
 
 references = stage_asset(
     REFERENCES,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
+from pipeline.corpus.members import DUMP_MEMBERS
+from pipeline.corpus.stages import PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.errors import SettingError
 from pipeline.evaluation.stages import REPORT, SCORES
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.metadata.stages import METADATA, REFERENCES
+from pipeline.metadata.references import REFERENCES
+from pipeline.metadata.stages import METADATA
 from pipeline.passages.stages import PASSAGES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.related_work.tasks import RELATED_WORK_TASKS

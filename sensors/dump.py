@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import dagster as dg
 
-from pipeline.corpus.stages import DUMP_MEMBERS
+from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.zips import months_in_dump
 from pipeline.errors import CiteloomError
 from pipeline.jobs import refresh_corpus

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
-from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
+from pipeline.corpus.members import DUMP_MEMBERS
+from pipeline.corpus.stages import PAPERS
 from pipeline.settings import load_settings
 from pipeline.stages import State, Workspace, run_stage, state
 from pipeline.tables import MonthWriter, Provenance

@@ -12,7 +12,8 @@ from pytest_httpserver import HTTPServer
 from pipeline import tables
 from pipeline.errors import MissingInput, SettingError, TransientFailure
 from pipeline.metadata.pace import Pace, Patience
-from pipeline.metadata.stages import METADATA, REFERENCES, MetadataBuilder
+from pipeline.metadata.references import REFERENCES
+from pipeline.metadata.stages import METADATA, MetadataBuilder
 from pipeline.settings import load_settings
 from pipeline.stages import Outcome, Stage, State, Workspace, run_stage, state
 
