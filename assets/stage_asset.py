@@ -10,6 +10,7 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
+from pipeline import progress
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.index import close_indexes
 from pipeline.partitions import MONTHS
@@ -83,7 +84,8 @@ def _run(
     context: dg.AssetExecutionContext, stage: Stage, workspace: Workspace, month: str, config: StageConfig
 ) -> Outcome:
     try:
-        outcome = run_stage(stage, workspace, month, force=config.force)
+        with progress.listening(_LogProgress(context.log)):
+            outcome = run_stage(stage, workspace, month, force=config.force)
     except TransientFailure as error:
         if context.retry_number >= config.retries:
             raise dg.Failure(description=str(error), allow_retries=False) from error
@@ -96,6 +98,22 @@ def _run(
     verb = "kept, up to date" if outcome.kept else f"made in {outcome.seconds:.1f} s"
     context.log.info(f"{stage.name} {month}: {outcome.rows} rows, {verb}")
     return outcome
+
+
+class _LogProgress(progress.Listener):
+    """Tells in the run's log, every half minute, how far a stage is."""
+
+    def __init__(self, log: dg.DagsterLogManager) -> None:
+        self._log, self._clock = log, progress.StageClock()
+
+    def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
+        """Tell how far it is, where it was not told just now."""
+        if self._clock.is_due():
+            self._log.info(f"{stage} {month}: {self._clock.tell(done, total)}")
+
+    def noted(self, message: str) -> None:
+        """Tell what a user should know."""
+        self._log.info(message)
 
 
 def _account(outcomes: list[Outcome]) -> dict[str, Any]:

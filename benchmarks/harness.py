@@ -14,15 +14,16 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A number that is to be at least `target`."""
+    """A number that is to be at least `target`, or at most."""
 
     claim: str
     value: float
     target: float
+    at_most: bool = False
 
     @property
     def holds(self) -> bool:
-        return self.value >= self.target
+        return self.value <= self.target if self.at_most else self.value >= self.target
 
 
 def interleaved(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
@@ -51,9 +52,8 @@ def report(benchmark: str, figures: Mapping[str, object], claims: Sequence[Claim
     for name, value in figures.items():
         sys.stdout.write(f"{name:<44} {value}\n")
     for claim in claims:
-        sys.stdout.write(
-            f"{'holds' if claim.holds else 'FAILS':<6} {claim.claim}: {claim.value} (target {claim.target})\n"
-        )
+        verdict, bound = "holds" if claim.holds else "FAILS", "at most" if claim.at_most else "at least"
+        sys.stdout.write(f"{verdict:<6} {claim.claim}: {claim.value} ({bound} {claim.target})\n")
     stated = [{**asdict(claim), "holds": claim.holds} for claim in claims]
     result = {"benchmark": benchmark, "machine": machine(), "figures": dict(figures), "claims": stated}
     sys.stdout.write(json.dumps(result) + "\n")

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from pipeline.passages.text import without_markers
-from pipeline.progress import Listener
+from pipeline.progress import Listener, StageClock, duration
 from pipeline.registry import STAGES
 from pipeline.stages import Outcome
 
@@ -58,6 +58,7 @@ class RunProgress(Listener):
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self._bar = Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
         self._task: TaskID = self._bar.add_task("starting", total=steps)
+        self._clock = StageClock()
 
     def __enter__(self) -> RunProgress:
         self._bar.start()
@@ -70,11 +71,15 @@ class RunProgress(Listener):
 
     def started(self, stage: str, month: str) -> None:
         """Name what is being worked on."""
+        self._clock = StageClock()
         self._bar.update(self._task, description=f"{month} {stage}")
 
-    def advanced(self, stage: str, month: str, rows: int) -> None:
-        """Show how far it is."""
-        self._bar.update(self._task, description=f"{month} {stage}: {rows:,} rows")
+    def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
+        """Show how far it is, and how long it will take; where there is no terminal, at times in a line of its own."""
+        told = f"{month} {stage}: {self._clock.tell(done, total)}"
+        self._bar.update(self._task, description=told)
+        if not err.is_terminal and self._clock.is_due():
+            print_note(told)
 
     def finished(self, outcome: Outcome) -> None:
         """Tell what came of a stage."""
@@ -158,17 +163,10 @@ _COLOURS = {"done": "green", "stale": "yellow", "failed": "red", "missing": "dim
 def _status_cell(row: Mapping[str, Any]) -> str:
     facts = [row["state"]] if row["state"] != "done" else []
     if row["rows"] is not None:
-        facts += [f"{row['rows']:,}", _age(time.time() - row["written_at"])]
+        facts += [f"{row['rows']:,}", duration(time.time() - row["written_at"])]
     if row["left_out"]:
         facts.append(f"{sum(row['left_out'].values())} left out")
     return f"[{_COLOURS[row['state']]}]{' · '.join(facts)}[/]"
-
-
-def _age(seconds: float) -> str:
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit}"
-    return f"{int(seconds)} s"
 
 
 def search_table(hits: Sequence[Any]) -> Table | str:

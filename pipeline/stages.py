@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from filelock import FileLock, Timeout
 from pydantic import SecretStr
 
@@ -53,6 +54,7 @@ class Workspace:
         return folder
 
 
+Build = Callable[["Job"], Iterable[Row | pa.RecordBatch]]
 Inputs = Callable[[Workspace, str], Mapping[str, str]]
 Check = Callable[[Workspace, str, Provenance], bool]
 
@@ -75,7 +77,7 @@ class Stage:
     """
 
     table: Table
-    build: Callable[[Job], Iterable[Row]]
+    build: Build
     upstream: tuple[Table, ...] = ()
     settings: tuple[str, ...] = ()
     version: int = 1
@@ -101,6 +103,8 @@ class Job:
     """Facts of the month that depend on its inputs alone; kept in the file's metadata."""
     measured: dict[str, Any] = field(default_factory=dict)
     """Facts of this run alone (cache hits, bytes read); shown, never kept in the file."""
+    expected: int | None = None
+    """How many rows, or other things that `advance` counts, the month has; None where nobody can say."""
 
     @property
     def settings(self) -> Settings:
@@ -113,6 +117,18 @@ class Job:
     def iterate(self, table: Table, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
         """The rows of an upstream table's month, one by one in bounded memory."""
         return self.workspace.root.iterate(table, self.month, columns)
+
+    def batches(self, table: Table, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows of an upstream table's month as Arrow batches, a row group or less at a time."""
+        return self.workspace.root.batches(table, self.month, columns)
+
+    def expect(self, total: int) -> None:
+        """Say how much there is to do, so that whoever waits is told how long it takes."""
+        self.expected = total
+
+    def advance(self, done: int) -> None:
+        """Tell how much is done, in what `expect` counts."""
+        progress.advanced(self.stage.name, self.month, done, self.expected)
 
     def leave_out(self, subject: str, reason: str, detail: str = "") -> None:
         """Record one thing that does not go on, with its reason."""
@@ -222,13 +238,20 @@ def _compute(job: Job) -> Provenance:
     stage, root = job.stage, job.workspace.root
     expected = fingerprint(stage, job.workspace, job.month)
     with MonthWriter(stage.table, root.file(stage.table, job.month)) as writer:
-        for row in stage.build(job):
-            writer.add(row)
-            if writer.added % 100 == 0:
-                progress.advanced(stage.name, job.month, writer.added)
+        for made in stage.build(job):
+            _write(writer, made)
+            if writer.added % 100 == 0 or isinstance(made, pa.RecordBatch):
+                job.advance(writer.added)
         # The ledger goes first: the table's file is what says that the month is done.
         _write_ledger(job, expected)
         return writer.commit(_complete(expected, job))
+
+
+def _write(writer: MonthWriter, made: Row | pa.RecordBatch) -> None:
+    if isinstance(made, pa.RecordBatch):
+        writer.add_batch(made)
+    else:
+        writer.add(made)
 
 
 def _write_ledger(job: Job, provenance: Provenance) -> None:

@@ -31,12 +31,16 @@ _METADATA_KEY = b"citeloom"
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table's name, what one row of it is, its columns, and the version of that contract."""
+    """A table's name, what one row of it is, its columns, and the version of that contract.
+
+    rows_per_group: how many rows are held and written at once.
+    """
 
     name: str
     row: str
     schema: pa.Schema
     version: int = 1
+    rows_per_group: int = ROWS_PER_GROUP
 
     def describe_columns(self) -> list[tuple[str, str, str]]:
         """(column, Arrow type, description) of every column, in order."""
@@ -153,14 +157,21 @@ PAPERS = Table(
         ("figures", COUNT, "figures"),
         ("formulas", COUNT, "formulas, inline and display"),
         ("chars_seen", COUNT, "characters of visible text on the page, a formula counted as its TeX"),
-        ("chars_kept", COUNT, "characters kept in blocks, front matter and bibliography"),
+        ("chars_kept", COUNT, "characters kept in front matter, headings, blocks and bibliography"),
+        ("kept", pa.map_(TEXT, COUNT), "characters kept, by kind of element"),
         ("losses", pa.map_(TEXT, COUNT), "characters seen and not kept, by kind of element"),
         ("ltx_errors", COUNT, "LaTeXML error marks on the page"),
         ("missing_citations", COUNT, "citations whose item LaTeXML did not find"),
+        ("unconverted_macros", COUNT, "TeX macros left as words in the text, outside of formulas"),
+        ("math_without_tex", COUNT, "formulas whose TeX the page does not hold"),
         ("truncated", FLAG, "whether the page breaks off before its end"),
+        ("grade", TEXT, "quality of the page's text: A (clean) to D (broken)"),
+        ("grade_reasons", TEXTS, "what the grade was lowered for"),
         ("html_bytes", COUNT, "size of the page, in bytes"),
         ("html_sha256", TEXT, "SHA-256 of the page"),
     ),
+    version=2,
+    rows_per_group=100,  # a paper is some 100 KB of blocks: 2,000 of them would be held at once
 )
 PASSAGES = Table(
     "passages",
@@ -177,7 +188,9 @@ PASSAGES = Table(
         ("words", pa.int32(), "words of the text"),
         ("cited_keys", TEXTS, "keys of the bibliography items it cites"),
         ("text_sha256", TEXT, "SHA-256 of the text that is embedded"),
+        ("grade", TEXT, "quality of the paper's page: A (clean) to D (broken)"),
     ),
+    version=2,
 )
 REFERENCES = Table(
     "references",
@@ -362,11 +375,15 @@ class DataRoot:
 
     def iterate(self, table: Table, month: str, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
         """The rows of a month one by one, holding one row group at a time. Raises as `read` does."""
+        for batch in self.batches(table, month, columns):
+            yield from batch.to_pylist(maps_as_pydicts="strict")
+
+    def batches(self, table: Table, month: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows of a month as Arrow batches, one row group or less at a time. Raises as `read` does."""
         self.read(table, month, columns=[])
         file = self.file(table, month)
         with _damage_named(file, table, month), pq.ParquetFile(file) as parquet:
-            for batch in parquet.iter_batches(batch_size=ROWS_PER_GROUP, columns=columns):
-                yield from batch.to_pylist(maps_as_pydicts="strict")
+            yield from parquet.iter_batches(batch_size=table.rows_per_group, columns=columns)
 
 
 @contextlib.contextmanager
@@ -396,14 +413,15 @@ def read_provenance(file: Path) -> Provenance | None:
 class MonthWriter:
     """Writes one month of one table, whole or not at all.
 
-    A context manager: rows go in by `add`; `commit` moves the file into place; leaving without it removes what was
-    begun. Holds at most ROWS_PER_GROUP rows.
+    A context manager: rows go in by `add` or `add_batch`; `commit` moves the file into place; leaving without it
+    removes what was begun. Holds less than a row group and one batch.
     """
 
     def __init__(self, table: Table, file: Path) -> None:
         self._table, self._file = table, file
         self._staged = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-        self._pending: list[Row] = []
+        self._rows: list[Row] = []
+        self._held = table.schema.empty_table()
         self._digest = hashlib.sha256()
         self.added = 0
 
@@ -426,28 +444,52 @@ class MonthWriter:
         unknown = row.keys() - set(self._table.schema.names)
         if unknown:
             raise KeyError(f"{self._table.name} has no column {', '.join(sorted(unknown))}")
-        self._pending.append(row)
+        self._rows.append(row)
         self.added += 1
-        if len(self._pending) >= ROWS_PER_GROUP:
-            self._flush()
+        if len(self._rows) >= self._table.rows_per_group:
+            self._take_rows()
+
+    def add_batch(self, batch: pa.RecordBatch) -> None:
+        """Take rows that are Arrow's already; raises ValueError where their columns are not the table's."""
+        if not batch.schema.equals(self._table.schema):
+            raise ValueError(f"a batch for {self._table.name} has other columns: {batch.schema}")
+        self._take_rows()
+        self.added += batch.num_rows
+        self._hold(batch)
 
     def commit(self, provenance: Provenance) -> Provenance:
         """Put the month in place with its provenance, rows and their digest filled in."""
-        self._flush()
+        self._take_rows()
+        self._write(self._held)
         complete = replace(provenance, rows=self.added, rows_sha256=self._digest.hexdigest())
         self._parquet.add_key_value_metadata({_METADATA_KEY: json.dumps(asdict(complete), sort_keys=True).encode()})
         self._parquet.close()
         move_into_place(self._staged, self._file)
         return complete
 
-    def _flush(self) -> None:
-        if not self._pending:
-            return
-        batch = pa.RecordBatch.from_pylist(self._pending, schema=self._table.schema)
-        # The digest is over the rows alone, so that what is downstream stays valid where only a setting changed.
-        self._digest.update(batch.serialize())
-        self._parquet.write_batch(batch)
-        self._pending = []
+    def _take_rows(self) -> None:
+        rows, self._rows = self._rows, []
+        if rows:
+            self._hold(pa.RecordBatch.from_pylist(rows, schema=self._table.schema))
+
+    def _hold(self, batch: pa.RecordBatch) -> None:
+        held = pa.concat_tables([self._held, pa.Table.from_batches([batch], self._table.schema)])
+        size = self._table.rows_per_group
+        whole = held.num_rows - held.num_rows % size
+        for start in range(0, whole, size):
+            self._write(held.slice(start, size))
+        self._held = held.slice(whole)
+
+    def _write(self, rows: pa.Table) -> None:
+        """One row group. Groups depend on the rows alone, not on how they came, and so does their digest.
+
+        The digest is over the rows and nothing else, so that what is downstream stays valid where only a setting
+        changed.
+        """
+        # `take` lays the rows out afresh: slices of other batches would serialise with their neighbours' bits.
+        for batch in rows.take(pa.array(range(rows.num_rows), pa.int32())).combine_chunks().to_batches():
+            self._digest.update(batch.serialize())
+            self._parquet.write_batch(batch)
 
 
 def write_whole(file: Path, content: bytes) -> None:

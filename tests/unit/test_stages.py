@@ -5,17 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from pipeline import progress
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.settings import Settings, load_settings
-from pipeline.stages import Job, Outcome, Stage, State, Workspace, read_failure, run_stage, state
-from pipeline.tables import DUMP_MEMBERS, LEDGER, REPORT, Row, Table
+from pipeline.stages import Build, Job, Outcome, Stage, State, Workspace, read_failure, run_stage, state
+from pipeline.tables import DUMP_MEMBERS, LEDGER, REPORT, Row, Table, read_provenance
 
 MONTH = "2024-03"
 
@@ -39,7 +40,9 @@ def member(identifier: str) -> Row:
     return {"arxiv_id": identifier, "subset": "error"}
 
 
-def make(build: Counting, table: Table = DUMP_MEMBERS, **changes: object) -> Stage:
+def make(
+    build: Callable[[Job], Iterable[Row | pa.RecordBatch]], table: Table = DUMP_MEMBERS, **changes: object
+) -> Stage:
     return replace(Stage(table=table, build=build), **changes)
 
 
@@ -142,8 +145,8 @@ def test_listeners_hear_what_happens(workspace: Workspace) -> None:
         def started(self, stage: str, month: str) -> None:
             heard.append("started")
 
-        def advanced(self, stage: str, month: str, rows: int) -> None:
-            heard.append("advanced")
+        def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
+            heard.append(f"advanced {done} of {total}")
 
         def finished(self, outcome: Outcome) -> None:
             heard.append(f"finished {outcome.rows}")
@@ -159,7 +162,23 @@ def test_listeners_hear_what_happens(workspace: Workspace) -> None:
         with pytest.raises(PermanentFailure):
             run_stage(make(Counting(error=PermanentFailure("no")), version=2), workspace, MONTH)
     run_stage(make(Counting()), workspace, MONTH)
-    assert heard == ["started", "advanced", "finished 100", "started", "failed no"]
+    assert heard == ["started", "advanced 100 of None", "finished 100", "started", "failed no"]
+
+
+def test_a_stage_may_yield_rows_and_batches(workspace: Workspace) -> None:
+    def build(job: Job) -> Iterator[Row | pa.RecordBatch]:
+        job.expect(3)
+        yield member("1")
+        yield pa.RecordBatch.from_pylist([member("2"), member("3")], schema=DUMP_MEMBERS.schema)
+
+    by_rows = run_stage(make(Counting(*[member(str(n)) for n in (1, 2, 3)])), workspace, MONTH)
+    provenance = read_provenance(workspace.root.file(DUMP_MEMBERS, MONTH))
+    mixed = run_stage(make(build, version=2), workspace, MONTH)
+    again = read_provenance(workspace.root.file(DUMP_MEMBERS, MONTH))
+    assert by_rows.rows == mixed.rows == 3
+    assert provenance is not None
+    assert again is not None
+    assert provenance.rows_sha256 == again.rows_sha256
 
 
 def test_two_runs_of_one_month_at_once_compute_it_once(workspace: Workspace) -> None:

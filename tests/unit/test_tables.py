@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from pipeline.errors import MissingInput, PermanentFailure
-from pipeline.tables import LEDGER, ROWS_PER_GROUP, TABLES, DataRoot, MonthWriter, Provenance, Table, read_provenance
+from pipeline.tables import (
+    LEDGER,
+    ROWS_PER_GROUP,
+    TABLES,
+    DataRoot,
+    MonthWriter,
+    Provenance,
+    Row,
+    Table,
+    read_provenance,
+)
 
 PROVENANCE = Provenance("ledger", "2024-03", 1, 1, "0", "f", {"a": 1}, {"b": "c"})
 
@@ -40,6 +52,69 @@ def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
         write(DataRoot(tmp_path / name), 3000)
     one, two = (DataRoot(tmp_path / name).file(LEDGER, "2024-03").read_bytes() for name in ("one", "two"))
     assert one == two
+
+
+PART = pa.struct([("name", pa.string()), ("number", pa.int32()), ("all", pa.list_(pa.int64()))])
+NESTED = Table(
+    "nested",
+    "one row of every kind of column",
+    pa.schema(
+        [
+            ("word", pa.string()),
+            ("words", pa.list_(pa.string())),
+            (
+                "parts",
+                pa.list_(pa.struct([("name", pa.string()), ("number", pa.int32()), ("all", pa.list_(pa.int64()))])),
+            ),
+            ("counts", pa.map_(pa.string(), pa.int64())),
+            ("half", pa.float16()),
+            ("flag", pa.bool_()),
+        ]
+    ),
+    rows_per_group=10,
+)
+
+
+def nested_row(number: int) -> Row:
+    some = number % 3
+    return {
+        "word": None if some == 1 else f"w{number}",
+        "words": None if some == 2 else ["a"] * (number % 5),
+        "parts": [{"name": None, "number": number, "all": [1, None]}] * some,
+        "counts": [("seen", number)] * some,
+        "half": None if some else np.float16(number / 7),
+        "flag": None if number % 4 == 0 else number % 2 == 0,
+    }
+
+
+@pytest.mark.parametrize("sizes", [[57], [1] * 57, [10] * 5 + [7], [3, 20, 0, 33, 1]])
+@pytest.mark.parametrize("as_rows", [False, True])
+def test_rows_give_the_same_bytes_in_whatever_batches_they_come(
+    tmp_path: Path, sizes: list[int], as_rows: bool
+) -> None:
+    expected, file = tmp_path / "expected.parquet", tmp_path / "batched.parquet"
+    with MonthWriter(NESTED, expected) as writer:
+        for number in range(57):
+            writer.add(nested_row(number))
+        writer.commit(PROVENANCE)
+    rows = iter([nested_row(number) for number in range(57)])
+    with MonthWriter(NESTED, file) as writer:
+        for turn, size in enumerate(sizes):
+            part = list(itertools.islice(rows, size))
+            if as_rows and turn % 2:
+                for row in part:
+                    writer.add(row)
+            else:
+                writer.add_batch(pa.RecordBatch.from_pylist(part, schema=NESTED.schema))
+        written = writer.commit(PROVENANCE)
+    assert written.rows == 57
+    assert file.read_bytes() == expected.read_bytes()
+    assert pq.read_metadata(file).num_row_groups == 6
+
+
+def test_a_batch_of_other_columns_is_refused(tmp_path: Path) -> None:
+    with MonthWriter(LEDGER, tmp_path / "x.parquet") as writer, pytest.raises(ValueError, match="other columns"):
+        writer.add_batch(pa.RecordBatch.from_pydict({"colour": ["blue"]}))
 
 
 def test_the_digest_is_of_the_rows_alone(tmp_path: Path) -> None:

@@ -1,0 +1,47 @@
+"""What is told of the time that a stage takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.progress import StageClock, duration
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_time_left_follows_from_the_pace_so_far() -> None:
+    clock = Clock()
+    stage = StageClock(clock)
+    clock.now += 60
+    assert stage.tell(1200, 7200) == "1,200 of 7,200, about 5 min left"
+    assert stage.tell(7200, 7200) == "7,200 of 7,200"
+    assert stage.tell(0, 7200) == "0 of 7,200"
+
+
+def test_without_a_total_rows_are_told_alone() -> None:
+    assert StageClock().tell(1200, None) == "1,200 rows"
+
+
+def test_a_log_is_told_every_half_minute() -> None:
+    clock = Clock()
+    stage = StageClock(clock)
+    due = []
+    for _ in range(7):
+        clock.now += 10
+        due.append(stage.is_due())
+    assert due == [False, False, True, False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0, "0 s"), (59, "59 s"), (150, "2 min"), (7300, "2 h"), (17 * 86_400, "17 d")]
+)
+def test_durations_have_one_unit(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
