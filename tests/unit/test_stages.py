@@ -40,9 +40,7 @@ def member(identifier: str) -> Row:
     return {"arxiv_id": identifier, "subset": "error"}
 
 
-def make(
-    build: Callable[[Job], Iterable[Row | pa.RecordBatch]], table: Table = DUMP_MEMBERS, **changes: object
-) -> Stage:
+def make(build: Build, table: Table = DUMP_MEMBERS, **changes: object) -> Stage:
     return replace(Stage(table=table, build=build), **changes)
 
 
