@@ -219,6 +219,7 @@ def search(
     category: Annotated[str | None, typer.Option(help="Only papers of this category, such as cs.CL.")] = None,
     first: Annotated[str | None, typer.Option("--from", help="Only papers of this month or later.")] = None,
     last: Annotated[str | None, typer.Option("--to", help="Only papers of this month or earlier.")] = None,
+    grade: Annotated[str | None, typer.Option(help="Only pages of this grade (A, B, C or D) or better.")] = None,
     as_json: AsJson = False,
 ) -> int:
     """Find passages: dense and sparse vectors, fused."""
@@ -230,7 +231,9 @@ def search(
         parse_month(month)
     workspace = Workspace(load_settings())
     with waiting("loading the model, searching"):
-        hits = find(workspace, words, limit=limit, category=category, first_month=first, last_month=last)
+        hits = find(
+            workspace, words, limit=limit, category=category, first_month=first, last_month=last, worst_grade=grade
+        )
     if as_json:
         print_json([asdict(hit) for hit in hits])
     else:

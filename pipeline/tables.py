@@ -27,6 +27,8 @@ Row = Mapping[str, Any]
 # 2,000 passages of 1.5 KB are 3 MB: small enough to hold, large enough that Parquet's per-group cost vanishes.
 ROWS_PER_GROUP = 2_000
 _METADATA_KEY = b"citeloom"
+# Of a page's text, best first: what `papers.grade` may hold.
+GRADES = ("A", "B", "C", "D")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +190,7 @@ PASSAGES = Table(
         ("words", pa.int32(), "words of the text"),
         ("cited_keys", TEXTS, "keys of the bibliography items it cites"),
         ("text_sha256", TEXT, "SHA-256 of the text that is embedded"),
-        ("grade", TEXT, "quality of the paper's page: A (clean) to D (broken)"),
     ),
-    version=2,
 )
 REFERENCES = Table(
     "references",

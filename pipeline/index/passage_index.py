@@ -25,7 +25,7 @@ MOST_VALUES = 1_000
 
 # Every field that a search or an audit restricts. Archives are those of the categories (cs for cs.CL);
 # month_number is YYYYMM, since keywords have no order to ask a range of.
-KEYWORDS = ("arxiv_id", "month", "categories", "archives", "kind", "model")
+KEYWORDS = ("arxiv_id", "month", "categories", "archives", "kind", "model", "grade")
 INTEGERS = ("month_number",)
 
 
@@ -76,6 +76,7 @@ class Restriction:
     first_month: str | None = None
     last_month: str | None = None
     kinds: tuple[str, ...] = ()
+    grades: tuple[str, ...] = ()
 
     def conditions(self) -> list[Condition]:
         """The restriction as conditions that must all hold."""
@@ -88,6 +89,8 @@ class Restriction:
             found.append(Condition("month_number", low=_number(self.first_month), high=_number(self.last_month)))
         if self.kinds:
             found.append(Condition("kind", self.kinds))
+        if self.grades:
+            found.append(Condition("grade", self.grades))
         return found
 
 

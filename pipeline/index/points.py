@@ -17,7 +17,7 @@ from pipeline.stages import Job
 
 _PASSAGE_COLUMNS = ["passage_id", "anchor", "kind", "title", "section_path"]
 _EMBEDDING_COLUMNS = ["passage_id", "arxiv_id", "text_sha256", "model", "dense", "sparse_ids", "sparse_weights"]
-_PAPER_COLUMNS = ["arxiv_id", "subset", "categories", "primary_category", "year"]
+_PAPER_COLUMNS = ["arxiv_id", "subset", "categories", "primary_category", "year", "grade"]
 
 
 def points_of(job: Job) -> Iterator[Point]:
@@ -68,6 +68,7 @@ def _payload(
         "primary_category": paper["primary_category"],
         "subset": paper["subset"],
         "year": paper["year"],
+        "grade": paper["grade"],
         "kind": passage["kind"],
         "title": passage["title"],
         "section_path": passage["section_path"],

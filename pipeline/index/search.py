@@ -58,19 +58,22 @@ def search(
     first_month: str | None = None,
     last_month: str | None = None,
     kinds: Sequence[str] = (),
+    worst_grade: str | None = None,
 ) -> list[Hit]:
     """The passages that answer a query best, best first.
 
-    category: one category (cs.CL) or archive (cs), in capitals or not. Months as YYYY-MM, both included. Raises
+    category: one category (cs.CL) or archive (cs), in capitals or not. Months as YYYY-MM, both included.
+    worst_grade: only passages of papers whose page is of this grade or a better one. Raises
     SettingError for an argument that is wrong or a category that no passage has, MissingInput where nothing is
     indexed, PermanentFailure where the index was made by another model or a table is broken, TransientFailure where
     the index does not answer or another process holds it. Never makes a collection.
     """
     _check(query, limit, first_month, last_month)
     category = None if category is None else _spelt(category)
+    grades = _grades(worst_grade)
     index, embedder = open_index(workspace), make_embedder(workspace.settings)
     _check_index(index, embedder, workspace)
-    restriction = Restriction(embedder.name, category, first_month, last_month, tuple(kinds))
+    restriction = Restriction(embedder.name, category, first_month, last_month, tuple(kinds), grades)
     vectors = embedder.encode_queries([query])[0]
     found = index.search(
         vectors.dense.tolist(),
@@ -94,6 +97,15 @@ def _check(query: str, limit: int, first_month: str | None, last_month: str | No
     months = [parse_month(month) for month in (first_month, last_month) if month is not None]
     if months != sorted(months):
         raise SettingError(f"the months run backwards, from {first_month} to {last_month}")
+
+
+def _grades(worst: str | None) -> tuple[str, ...]:
+    """The grades down to the worst that is asked for; none where nothing is asked."""
+    if worst is None:
+        return ()
+    if worst.upper() not in tables.GRADES:
+        raise SettingError(f"there is no grade {worst}: give one of {', '.join(tables.GRADES)}")
+    return tables.GRADES[: tables.GRADES.index(worst.upper()) + 1]
 
 
 def _is_unicode(text: str) -> bool:

@@ -53,6 +53,7 @@ def make_point(number: int, *, month: str = "2024-03", content: str = "first", *
         "kind": "abstract" if number % 4 == 0 else "paragraph",
         "section_path": ["Method", f"Part {number}"],
         "model": MODEL,
+        "grade": "AB"[number % 2],
     }
     digest = hashlib.sha256(f"{number} {content}".encode()).hexdigest()
     return Point(
@@ -74,6 +75,7 @@ def answers(index: PassageIndex) -> list[list[tuple[str, float, dict[str, Any]]]
         Restriction(last_month="2024-03"),
         Restriction(first_month="2024-04", last_month="2024-04", kinds=("abstract",)),
         Restriction(model="another model"),
+        Restriction(grades=("A",)),
         Restriction(model=MODEL, category="cs.IR", kinds=("paragraph", "abstract")),
     )
     return [
@@ -129,6 +131,7 @@ def _paper(arxiv_id: str, month: str, categories: Sequence[str]) -> Row:
         "categories": list(categories),
         "primary_category": categories[0],
         "year": int(month[:4]),
+        "grade": "C",
     }
 
 

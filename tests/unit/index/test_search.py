@@ -52,6 +52,8 @@ def test_a_rare_word_is_found_by_its_letters(loaded: Workspace) -> None:
         ({"last_month": "2024-03"}, {"2024-03"}),
         ({"first_month": "2024-06"}, set()),
         ({"kinds": ["table"]}, set()),
+        ({"worst_grade": "B"}, set()),
+        ({"worst_grade": "c"}, {"2024-03", "2024-05"}),
     ],
 )
 def test_a_search_is_restricted(loaded: Workspace, restriction: dict[str, str], months: set[str]) -> None:
@@ -65,6 +67,7 @@ def test_a_search_is_restricted(loaded: Workspace, restriction: dict[str, str], 
         ("x", {"limit": 0}, "limit 0"),
         ("x", {"first_month": "March"}, "not a month"),
         ("caf\udce9", {}, "not valid UTF-8"),
+        ("x", {"worst_grade": "E"}, "there is no grade E: give one of A, B, C, D"),
         ("x", {"category": " "}, "is not a category"),
         ("x", {"category": "cs."}, "is not a category"),
         ("x", {"category": "cs,stat"}, "is not a category"),
