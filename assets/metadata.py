@@ -1,4 +1,4 @@
-"""The asset `metadata`. Not here: the snapshot, the API and its pace (`pipeline.metadata`)."""
+"""The asset `metadata`. Not here: the snapshot, the harvest, the API and its pace (`pipeline.metadata`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from pipeline.metadata.stages import METADATA
 metadata = stage_asset(
     METADATA,
     group="corpus",
-    description="What arXiv says of each page's paper: from the snapshot, then from the rate-limited API for the rest.",
+    description=(
+        "What arXiv says of each page's paper: from the snapshot or the newer harvest, then from the rate-limited API "
+        "for the rest."
+    ),
     kinds=("parquet", "arxiv"),
     pool="arxiv_api",
 )

@@ -3,13 +3,15 @@
 Not here: any asset; each has a module of its own.
 """
 
-import html
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import dagster as dg
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from assets.shown import markdown_table
 from pipeline import progress
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.index import close_indexes
@@ -21,7 +23,7 @@ Extras = Callable[[Workspace, str], Mapping[str, Any]]
 
 # A minute between tries: a server that restarts or a rate limit is over after a few of them.
 SECONDS_BETWEEN_RETRIES = 60
-PREVIEW_ROWS, PREVIEW_CHARS = 5, 80
+PREVIEW_ROWS = 5
 
 
 class StageConfig(dg.Config):
@@ -67,7 +69,11 @@ def stage_asset(
     ) -> dg.MaterializeResult[None]:
         outcomes = [_run(context, stage, workspace, month, config) for month in context.partition_keys]
         last = outcomes[-1]
-        shown = {**_preview(stage, workspace, last.month), **extras(workspace, last.month)}
+        shown = {
+            **_preview(stage, workspace, last.month),
+            **_ledger(stage, workspace, last.month),
+            **extras(workspace, last.month),
+        }
         return dg.MaterializeResult(metadata={**_account(outcomes), **shown})
 
     return _asset
@@ -144,19 +150,27 @@ def _preview(stage: Stage, workspace: Workspace, month: str) -> dict[str, Any]:
     """The first rows as a Markdown table; text from papers is data, so whatever could be markup is escaped."""
     columns = [column.name for column in stage.table.schema if is_readable(column)]
     rows = workspace.root.read(stage.table, month, columns).slice(0, PREVIEW_ROWS).to_pylist()
-    lines = [columns, ["---"] * len(columns), *([_cell(value) for value in row.values()] for row in rows)]
-    return {"preview": dg.MetadataValue.md("\n".join(f"| {' | '.join(line)} |" for line in lines))}
+    return {"preview": dg.MetadataValue.md(markdown_table(columns, (list(row.values()) for row in rows)))}
+
+
+def _ledger(stage: Stage, workspace: Workspace, month: str) -> dict[str, Any]:
+    """Why things were left out of the month, how often, and one of each; nothing where nothing was left out."""
+    counts: Counter[str] = Counter()
+    examples: dict[str, list[str]] = {}
+    with pq.ParquetFile(workspace.root.ledger_file(stage.name, month)) as ledger:
+        for batch in ledger.iter_batches(columns=["reason", "subject", "detail"]):
+            reasons = batch["reason"].to_pylist()
+            counts.update(reasons)
+            for reason in set(reasons) - examples.keys():
+                place = reasons.index(reason)
+                examples[reason] = [batch["subject"][place].as_py(), batch["detail"][place].as_py()]
+    if not counts:
+        return {}
+    rows = [(reason, f"{count:,}", *examples[reason]) for reason, count in counts.most_common()]
+    return {"ledger": dg.MetadataValue.md(markdown_table(("reason", "left out", "first", "its detail"), rows))}
 
 
 def is_readable(column: pa.Field) -> bool:
     """Whether a column says something in a narrow cell: no digests, no nested rows, no vectors."""
     texts = pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type)
     return (texts or not pa.types.is_nested(column.type)) and not column.name.endswith("_sha256")
-
-
-def _cell(value: Any) -> str:
-    text = " ".join((", ".join(value) if isinstance(value, list) else str(value)).split())
-    if len(text) > PREVIEW_CHARS:
-        text = f"{text[:PREVIEW_CHARS]}…"
-    escaped = html.escape(text, quote=False)
-    return "".join(f"\\{sign}" if sign in "|[]()*_`!$<>#~" else sign for sign in escaped)

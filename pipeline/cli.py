@@ -212,6 +212,29 @@ def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
     return 0
 
 
+@command("harvest")
+def harvest(
+    first: Annotated[
+        str | None, typer.Option("--from", help="First day (2026-11-01); else where the last harvest ended.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Ask arXiv over OAI-PMH for the metadata that changed since the last harvest."""
+    from pipeline import progress
+    from pipeline.display import RunProgress, out, print_json
+    from pipeline.metadata.harvest import harvest as ask
+
+    workspace = Workspace(load_settings())
+    shown = RunProgress(steps=1)
+    with shown, progress.listening(shown):
+        report = ask(workspace.settings, workspace, since=first)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        out.print(str(report), soft_wrap=True)
+    return 0
+
+
 @command("search")
 def search(
     words: Annotated[str, typer.Argument(help="What to look for, in words.")],

@@ -1,4 +1,4 @@
-"""The one partition dimension: arXiv months. Not here: which months the dump holds (`pipeline.corpus.zips`)."""
+"""The one partition dimension: arXiv months. Not here: which months the dump holds (`pipeline.corpus.dump`)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import progress
-from pipeline.corpus.zips import months_in_dump
+from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, exit_code_of
 from pipeline.index import close_indexes
 from pipeline.months import select_months
@@ -66,12 +66,20 @@ def run_months(
     """Run what the months need, oldest first; a month that fails leaves the others to go on."""
     report = RunReport()
     with progress.listening(report):
+        if any(stage.table is DUMP_MEMBERS for stage in stages):
+            _tell_of_broken_zips(workspace)
         for month in months:
             try:
                 _run_month(workspace, stages, month, report, force=force)
             except CiteloomError as error:
                 progress.failed("run", month, str(error), exit_code_of(error))
     return report
+
+
+def _tell_of_broken_zips(workspace: Workspace) -> None:
+    """Tell of each zip that cannot be used; its pages are missing, whatever becomes of those in the other zips."""
+    for message in broken_zips(workspace.settings):
+        progress.failed("dump", "all months", message)
 
 
 def _run_month(workspace: Workspace, stages: Sequence[Stage], month: str, report: RunReport, *, force: bool) -> None:
@@ -162,7 +170,8 @@ def months_of_status(workspace: Workspace, selection: str) -> tuple[list[str], s
     """The months of the dump and of the data root that a selection names, and what is wrong with the dump, if it is."""
     held = set(workspace.root.months(DUMP_MEMBERS))
     try:
-        return select_months(selection, held.union(months_in_dump(workspace.settings))), None
+        months = select_months(selection, held.union(months_in_dump(workspace.settings)))
+        return months, "\n".join(broken_zips(workspace.settings)) or None
     except (MissingInput, SettingError) as error:
         if not held:
             raise

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from upath import UPath
 
 from pipeline.errors import SettingError
 
@@ -19,7 +20,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 SAMPLE_DUMP = PROJECT / "examples" / "dump"
 SAMPLE_SNAPSHOT = PROJECT / "examples" / "metadata.jsonl"
 
-SUBSETS = ("no_problem", "warning", "error")
+SUBSETS = ("no_problem", "warning", "error", "unrated")
 # What a model of 135 M weights on two cores does in minutes: about 600 tokens read and 150 written in a second. They
 # stand in for the defaults below where no endpoint is set.
 EMBEDDED_LLM = {
@@ -41,9 +42,11 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="CITELOOM_", env_file=".env", extra="ignore", frozen=True)
 
-    dump_dir: Path = Field(SAMPLE_DUMP, description="Folder of the ar5iv zips.")
+    dump_dir: Path | UPath = Field(
+        SAMPLE_DUMP, description="Folder of the ar5iv zips and loose pages, or its address (s3://…)."
+    )
     subsets: CommaSeparated = Field(
-        SUBSETS, description="Severities of the dump to read, with commas between: no_problem, warning, error."
+        SUBSETS, description="Severities of the dump to read, of no_problem, warning, error, unrated; commas between."
     )
     metadata_snapshot: Path | None = Field(
         SAMPLE_SNAPSHOT, description="arXiv metadata snapshot, JSON lines, plain or .gz; empty for none."
@@ -61,12 +64,20 @@ class Settings(BaseSettings):
     arxiv_api_url: str = Field(
         "https://export.arxiv.org/api/query", description="Base URL of the arXiv API; another one only in tests."
     )
+    oai_url: str = Field(
+        "https://oaipmh.arxiv.org/oai", description="Base URL of arXiv's OAI-PMH interface; another one only in tests."
+    )
     arxiv_user_agent: str = Field(
         "citeloom (set CITELOOM_ARXIV_USER_AGENT to your contact)", description="User-Agent sent to arXiv."
     )
     parser: Literal["fast", "reference"] = Field(
         "fast", description="HTML parser: fast, or the arXivBot report's way (BeautifulSoup, mwparserfromhtml)."
     )
+    page_errors: Literal["keep", "drop_paragraphs", "drop_page"] = Field(
+        "keep", description="Text that LaTeXML marked as broken: keep it, drop such paragraphs, or drop the page."
+    )
+    page_seconds: float = Field(10.0, gt=0, description="Processor time that one page may take to parse.")
+    workers: int = Field(0, ge=0, description="Processes that parse pages; 0 for one on each core.")
     embedder: Literal["minilm", "bge-m3"] = Field("minilm", description="Embedding model.")
     embedder_path: str = Field(
         "BAAI/bge-m3", description="BGE-M3's folder or hub name; read where CITELOOM_EMBEDDER is bge-m3."
@@ -105,6 +116,16 @@ class Settings(BaseSettings):
     @classmethod
     def _suit_the_embedded_model(cls, given: Mapping[str, object]) -> Mapping[str, object]:
         return given if given.get("llm_url") else {**EMBEDDED_LLM, **given}
+
+    @field_validator("dump_dir", mode="before")
+    @classmethod
+    def _path_or_address(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        if "://" not in value:
+            return Path(value)
+        address = UPath(value)
+        return Path(address.path) if address.protocol in ("file", "local") else address
 
     @field_validator("subsets", "categories", "systems", mode="before")
     @classmethod

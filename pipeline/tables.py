@@ -107,13 +107,13 @@ DUMP_MEMBERS = Table(
     "one HTML member of a zip",
     _schema(
         ("arxiv_id", TEXT, "identifier without version, old ids with their slash"),
-        ("subset", TEXT, "severity: no_problem, warning or error"),
-        ("zip", TEXT, "file name of the zip in the dump folder"),
-        ("member", TEXT, "name of the member in the zip"),
-        ("offset", COUNT, "position of the member's local header in the zip, in bytes"),
+        ("subset", TEXT, "severity: no_problem, warning or error; unrated where nothing tells it"),
+        ("zip", TEXT, "file name of the zip in the dump folder; empty for a page that lies loose"),
+        ("member", TEXT, "name of the member in the zip, or the loose page's path below the dump folder"),
+        ("offset", COUNT, "position of the member's local header in the zip, in bytes; 0 for a loose page"),
         ("bytes", COUNT, "size of the page, in bytes"),
         ("compressed_bytes", COUNT, "size in the zip, in bytes"),
-        ("crc32", pa.uint32(), "checksum of the page as the zip states it"),
+        ("crc32", pa.uint32(), "checksum (CRC-32) of the page; in a zip, as its directory states it"),
     ),
 )
 METADATA = Table(
@@ -132,8 +132,8 @@ METADATA = Table(
         ("doi", TEXT, "DOI of the published paper"),
         ("journal_ref", TEXT, "journal reference"),
         ("comment", TEXT, "the authors' comment"),
-        ("source", TEXT, "snapshot or api"),
-        ("fetched_at", TEXT, "when the API answered, ISO 8601 UTC; null for a snapshot"),
+        ("source", TEXT, "snapshot, oai or api"),
+        ("fetched_at", TEXT, "when the API or OAI-PMH answered, ISO 8601 UTC; null for a snapshot"),
         ("status", TEXT, "present, withdrawn, or absent (nobody knows the id)"),
     ),
 )

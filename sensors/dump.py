@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import dagster as dg
 
+from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.corpus.members import DUMP_MEMBERS
-from pipeline.corpus.zips import months_in_dump
 from pipeline.errors import CiteloomError
 from pipeline.jobs import refresh_corpus
 from pipeline.stages import Workspace, fingerprint

@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from pipeline.corpus.zips import months_in_dump
+from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.errors import CiteloomError
 from pipeline.jobs import refresh_corpus
 from pipeline.stages import Workspace

@@ -5,9 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED_DATA = PROJECT.parent / "shared" / "data"
+
+# The same cases in every run, so that a change alone can turn a test red; to look for new ones, give
+# `--hypothesis-profile=search`.
+settings.register_profile("steady", derandomize=True, database=None)
+settings.register_profile("search", derandomize=False, print_blob=True)
+settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session")

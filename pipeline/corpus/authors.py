@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from pipeline.corpus.paper import Author
-from pipeline.corpus.policies import LINE, MARK, fold, visible
+from pipeline.corpus.policies import LINE, MARK, fold
 
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _EMAIL_GROUP = re.compile(r"[{(\[]([^{}()\[\]]*)[})\]]\s*@\s*([\w-]+(?:\.[\w-]+)+)")
@@ -33,6 +33,7 @@ _SYMBOL_RUN = re.compile(f"[{_SYMBOLS}]+")
 _SPLIT_NAMES = re.compile(r"\s*(?:[,;·•]|\band\b|&|\\quad|\\qquad|\\And\b|\\AND\b)\s*")
 _WIDE_GAP = re.compile(r"[\s\xa0]{2,}")
 _SUFFIX = re.compile(r"(?:Jr|Sr|II|III|IV|Ph\.?\s?D|M\.?\s?D)\.?")
+_NO_LETTER = re.compile(r"[^a-z]+")
 _NAME = re.compile(r"[^\W\d_][\w'’.\-‐ ]*")
 _LONGEST_NAME = 6
 
@@ -62,62 +63,53 @@ class _Group:
     emails: list[str] = field(default_factory=list)
 
 
-def read_bylines(bylines: Sequence[Byline], institutes: Sequence[str]) -> tuple[tuple[Author, ...], list[str], int]:
-    """(authors in order, remarks that are no affiliation, characters that went nowhere).
+def read_bylines(bylines: Sequence[Byline], institutes: Sequence[str]) -> tuple[tuple[Author, ...], list[str]]:
+    """(authors in order, remarks that are no affiliation).
 
     `institutes` are affiliations and e-mails given for all authors at once (LNCS's `\\institute`).
     """
     authors: dict[str, Author] = {}
     remarks: list[str] = []
-    lost = 0
     for byline in bylines:
-        found, more, chars = _read_byline(byline)
+        found, more = _read_byline(byline)
         remarks += [remark for remark in more if remark not in remarks]
-        lost += chars
         for author in found:
             authors.setdefault(author.name, author)
-    shared, chars = _share(list(authors.values()), institutes)
-    return tuple(shared), remarks, lost + chars
+    return tuple(_share(list(authors.values()), institutes)), remarks
 
 
-def _share(authors: list[Author], institutes: Sequence[str]) -> tuple[list[Author], int]:
+def _share(authors: list[Author], institutes: Sequence[str]) -> list[Author]:
     if not institutes or not authors:
-        return authors, sum(map(visible, institutes))
+        return authors
     emails = [email for text in institutes for email in find_emails(text)]
     places = [place for place in (fold(_without_emails(text)) for text in institutes) if place]
-    authors, unused = _give_emails(authors, emails)
+    authors = _give_emails(authors, emails)
     if len(places) == 1:
-        return [replace(author, affiliations=author.affiliations or (places[0],)) for author in authors], unused
-    return authors, unused + sum(map(visible, places))
+        return [replace(author, affiliations=author.affiliations or (places[0],)) for author in authors]
+    return authors
 
 
-def _read_byline(byline: Byline) -> tuple[list[Author], list[str], int]:
-    authors, lost = _read_names(byline.names, byline.notes)
+def _read_byline(byline: Byline) -> tuple[list[Author], list[str]]:
+    authors = _read_names(byline.names, byline.notes)
     affiliations = [_without_emails(text) for role, text in byline.contacts if role in ("affiliation", "address")]
     emails = [email for _, text in byline.contacts for email in find_emails(text)]
     remarks = [text for role, text in byline.contacts if role == "thanks"]
     remarks += [part for text in byline.remarks for part in _NEXT_REMARK.split(text) if part]
     emails += [email for text in remarks for email in find_emails(text)]
-    other = sum(
-        visible(text) for role, text in byline.contacts if role not in ("affiliation", "address", "thanks", "email")
-    )
     remarks += [fold(text) for _, text in byline.notes if not _AFFILIATION.search(text)]
     authors = [replace(author, affiliations=(*author.affiliations, *filter(None, affiliations))) for author in authors]
-    authors, unused = _give_emails(authors, emails)
-    return authors, remarks, lost + other + unused
+    return _give_emails(authors, emails), remarks
 
 
-def _read_names(names: str, notes: Sequence[tuple[str, str]]) -> tuple[list[Author], int]:
+def _read_names(names: str, notes: Sequence[tuple[str, str]]) -> list[Author]:
     groups = [group for part in _author_parts(names) for group in _read_groups(part)]
     for group in groups:
         group.affiliations += [(frozenset({mark}), fold(text)) for mark, text in notes if _AFFILIATION.search(text)]
-    authors: list[Author] = []
-    lost = 0
-    for group in groups:
-        found, unused = _give_emails([_author(name, marks, group) for name, marks in group.names], group.emails)
-        authors += found
-        lost += unused
-    return authors, lost
+    return [
+        author
+        for group in groups
+        for author in _give_emails([_author(name, marks, group) for name, marks in group.names], group.emails)
+    ]
 
 
 def _author_parts(names: str) -> list[str]:
@@ -229,11 +221,13 @@ def _without_emails(text: str) -> str:
     return _EMAIL.sub(" ", _EMAIL_GROUP.sub(" ", text)).strip(" ,;")
 
 
-def _give_emails(authors: Iterable[Author], emails: Sequence[str]) -> tuple[list[Author], int]:
-    """The authors with the e-mails that are theirs, and the characters of those that are nobody's."""
+def _give_emails(authors: Iterable[Author], emails: Sequence[str]) -> list[Author]:
+    """The authors with the e-mails that are theirs."""
     people, left = list(authors), []
+    names = [_small_words(author.name) for author in people]
     for email in dict.fromkeys(emails):
-        owners = [place for place, author in enumerate(people) if _belongs(email, author.name)]
+        local = _NO_LETTER.sub("", email.partition("@")[0].lower())
+        owners = [place for place, words in enumerate(names) if _belongs(local, words)]
         if len(owners) == 1 or len(people) == 1:
             place = owners[0] if owners else 0
             people[place] = replace(people[place], emails=tuple(dict.fromkeys([*people[place].emails, email])))
@@ -243,15 +237,14 @@ def _give_emails(authors: Iterable[Author], emails: Sequence[str]) -> tuple[list
     if left and len(left) == len(free):
         for place, email in zip(free, left, strict=True):
             people[place] = replace(people[place], emails=(email,))
-        left = []
-    return people, sum(map(visible, left))
+    return people
 
 
-def _belongs(email: str, name: str) -> bool:
-    local = re.sub(r"[^a-z]", "", email.partition("@")[0].lower())
-    words = [re.sub(r"[^a-z]", "", word.lower()) for word in name.split()]
-    words = [word for word in words if word]
-    if not local or not words:
-        return False
-    initials = "".join(word[0] for word in words)
-    return any(len(word) > 2 and word in local for word in words) or local in (initials, *words)
+def _small_words(name: str) -> list[str]:
+    """The words of a name as addresses write them, then its initials."""
+    words = [word for part in name.split() if (word := _NO_LETTER.sub("", part.lower()))]
+    return [*words, "".join(word[0] for word in words)]
+
+
+def _belongs(local: str, words: Sequence[str]) -> bool:
+    return bool(local) and (local in words or any(len(word) > 2 and word in local for word in words[:-1]))

@@ -1,44 +1,45 @@
 """A bibliography item to its parts: title, authors, year, venue, DOI, arXiv id, as far as its style lets them be told.
 
 Not here: finding items in HTML, and which paper of the corpus an item is.
+
+A page holds some 45 items and is parsed in three milliseconds, so an item may cost a dozen microseconds: a pattern is
+tried only where a plain search has found a letter of it.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
+from urllib.parse import unquote
 
-from pipeline.corpus.identifiers import find_arxiv_id
+from pipeline.corpus.cited_names import NAMES_WITH_INITIALS, Names, names_and_year, split_authors
+from pipeline.corpus.cited_tidying import arxiv_note, is_arxiv, tidy_title, tidy_venue
+from pipeline.corpus.identifiers import find_arxiv_id, normalise
 from pipeline.corpus.paper import BibliographyItem
 
-_DOI = re.compile(r"\b10\.\d{4,9}/[^\s\"<>]+")
-_URL = re.compile(r"https?:\S+")
-_YEAR = re.compile(r"(?<![\d.:/–-])((?:19|20)\d\d)[a-z]?(?![\d/–-]|\.\d)")
-_BRACKETED_YEAR = re.compile(r"\(((?:19|20)\d\d)[a-z]?\)")
-_QUOTED = re.compile(r"[“\"](.+?)[,.]?[”\"]")
-_ARXIV_WORDS = re.compile(r"(?:corr|arxiv(?: preprint)?|preprint)?[,:\s]*(?:abs/|arxiv:)\S*", re.IGNORECASE)
-_COLON_STYLE = re.compile(r"^(.{3,}?(?:\.|et al\.?)):\s+(.+?[.?!])(?:\s|$)(.*)$")
-_INITIALS = re.compile(r"(?:[^\W\d_]\.[\s~-]*)+")
-_ET_AL = re.compile(r",?\s*\bet\.?\s+al\b\.?", re.IGNORECASE)
-_TRAILING_YEAR = re.compile(r"[\s,.(]*((?:19|20)\d\d)[a-z]?[).,\s]*$")
-_ARXIV_NOTE = re.compile(r"[\s,.]+arxiv (?:preprint|\d{4}).*$", re.IGNORECASE)
-_IN = re.compile(r"^\s*In:?\s+")
-_EDITORS = re.compile(r"^.*?(?:\(eds?\.\)|,\s*(?:editors?|eds?\.)),?\s*")
-_AFTER_VENUE = re.compile(r"\bdoi:.*$|\bURL\b.*$|\bISSN\b.*$", re.IGNORECASE)
-_LOCATOR = re.compile(
-    r",\s*(?:pp?\b|pages?\b|vol\b|volume\b|no\b|number\b|article\b)|[,.]?\s+pp\.|[,:]?\s+\d+\s*[(:,]|,\s*\d+\b"
+_LEADING_YEAR = re.compile(r"[\s,.:;]*\(?((?:19|20)\d\d)[a-z]?\)?(?=[\s,.:;)])")
+
+# Titles.
+_QUOTED = re.compile(r"(?:^|(?<=[\s(]))[“\"]((?:“[^”]{0,200}”|[^“]){1,600}?)[,.]?[”\"]")
+_COLON = re.compile(r"(?:\.|et al):\s+")
+_TITLE_END = re.compile(r"[.?!](?=\s|$)")
+_SENTENCE = re.compile(r"(?<=[^\W\d_]{2})\.\s+")
+_TITLE_STOP = re.compile(r"[.?!]\s+(?=[^\W\d_a-z])")
+_COMMA_STOP = re.compile(
+    r",\s+(?=[A-Z“(\d]|preprint|to appear|submitted|volume|vol\.|no\.|pp?\.|in [A-Z]|arxiv|ph\.?d)"
 )
-_SENTENCE_END = re.compile(r"(?<=[^\W\d_]{4})\.\s+(?=[A-Z])|(?<=\))\.\s+")
-_EDITORS_MARK = re.compile(r"\(eds?\.?\)|\beds?\.")
-_BETWEEN_NAMES = re.compile(r";|,?\s+(?:and|&)\s+|,\s*")
-_SUFFIXES = frozenset({"Jr", "Sr", "II", "III", "IV"})
-# A date ends an item; looking for it in the last characters alone keeps these patterns linear.
-_DATE_LENGTH = 24
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_DATE = re.compile(
-    rf"[\s,.(]*(?:(?:{'|'.join(_MONTHS)})[a-z]*\.?)?[\s,.(]*(?:(?:19|20)\d\d[a-z]?)?[).,\s]*$", re.IGNORECASE
-)
+_NO_TITLE = re.compile(r"\(?(?:private comm|unpublished|untitled|to appear|in prep|in press|submitted|preprint)", re.I)
+_JOURNAL = re.compile(r"((?:(?! [a-z]{4})[^,()\d]){2,60}?),?\s+[A-Z]?\d[\d.–-]*\s*[,(:]")
+
+# Years and identifiers.
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_YEAR_AT_END = re.compile(r"(?<![\w.:/–-])((?:19|20)\d\d)[a-z]?\.?$")
+_AFTERWORDS = (" preliminary version", " english translation", " translation in")
+_DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"<>]{1,200}")
+_PLAIN_ID = re.compile(r"(?:arXiv:|abs/)(\d{4}\.\d{4,5})(?!\d)")
+_OLD_NUMBER = re.compile(r"/\d{7}")
+_ARCHIVE_LENGTH = 20  # "math-ph/0309136 arXiv": an old id may stand before the word
+_OLD_ARCHIVE = re.compile(r"\b((?:quant|hep|cond|gr|astro|nucl|math)-(?:ph|th|lat|ex|mat|qc)) archive (\d{7})\b")
 
 
 @dataclass(slots=True)
@@ -53,159 +54,207 @@ class ItemParts:
     fields: list[tuple[str, str]] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Told:
+    """What the layout of an item tells apart; `year` only where it stands in a place of its own."""
+
+    names: Names = ()
+    title: str = ""
+    venue: str = ""
+    year: int | None = None
+
+
 def read_item(parts: ItemParts) -> BibliographyItem:
     """The item with whatever its layout tells; a part that cannot be told is None."""
-    everything = " ".join([parts.raw, *parts.links])
-    authors, title, venue = _from_fields(parts) or _from_blocks(parts) or _from_text(parts)
+    told = _from_fields(parts) or _from_blocks(parts) or _from_text(parts)
     return BibliographyItem(
         key=parts.key,
         raw=parts.raw,
-        title=_tidy_title(title),
-        authors=split_authors(authors),
-        year=_find_year(parts),
-        venue=_tidy_venue(venue),
-        doi=_find_doi(everything),
-        arxiv_id=find_arxiv_id(everything),
+        title=tidy_title(told.title),
+        authors=told.names,
+        year=told.year or _find_year(parts.raw),
+        venue=tidy_venue(told.venue) if told.venue else None,
+        doi=_find_doi(parts),
+        arxiv_id=_find_id(parts),
     )
 
 
-Told = tuple[str, str, str]
-
-
-def _from_fields(parts: ItemParts) -> Told | None:
+def _from_fields(parts: ItemParts) -> _Told | None:
     """LaTeXML's own fields, where it made the bibliography from BibTeX itself."""
+    if not parts.fields:
+        return None
     told: dict[str, str] = {}
     for name, text in parts.fields:
         told.setdefault(name, text)
     if "title" not in told:
         return None
     venue = told.get("journal") or told.get("crossref") or told.get("booktitle") or told.get("publisher") or ""
-    return told.get("author", ""), told["title"], venue
+    year = _YEAR.search(told.get("year") or told.get("date") or "")
+    return _Told(split_authors(told.get("author", "")), told["title"], venue, int(year[0]) if year else None)
 
 
-def _from_blocks(parts: ItemParts) -> Told | None:
+def _from_blocks(parts: ItemParts) -> _Told | None:
     """BibTeX styles break an item into blocks: authors, title, the rest."""
-    blocks = [block for block in parts.blocks if block]
+    blocks = parts.blocks if "" not in parts.blocks else [block for block in parts.blocks if block]
     if len(blocks) < 2:
         return None
-    if not looks_like_authors(blocks[0]):
-        return "", blocks[0], " ".join(blocks[1:])
-    rest = " ".join(blocks[2:])
-    venue = next((text for text in parts.emphases if text in rest and not _ARXIV_WORDS.search(text)), "")
-    return blocks[0], blocks[1], venue or rest
+    names, year = names_and_year(blocks[0])
+    if not names:
+        return _Told((), blocks[0], " ".join(blocks[1:]))
+    rest = blocks[2] if len(blocks) == 3 else " ".join(blocks[2:])
+    venue = next((text for text in parts.emphases if text in rest and not is_arxiv(text)), rest)
+    return _Told(names, blocks[1], venue or arxiv_note(blocks[1]), year)
 
 
-def _from_text(parts: ItemParts) -> Told:
-    """One run of text: a title in quotation marks, or after the authors' colon (LNCS), or in italics (AMS)."""
+def _from_text(parts: ItemParts) -> _Told:
+    """One run of text: a title in quotation marks, after a colon (LNCS), in italics (AMS), or after the names."""
     text = parts.raw
-    quoted = _QUOTED.search(text)
-    if quoted:
-        return text[: quoted.start()], quoted[1], _first(parts.emphases, text[quoted.end() :])
-    colon = _COLON_STYLE.match(text)
-    if colon and looks_like_authors(colon[1]):
-        return colon[1], colon[2], colon[3]
-    for emphasis in parts.emphases:
+    return (
+        _by_quotes(text, parts.emphases)
+        or _by_colon(text)
+        or _by_initials(text, parts.emphases)
+        or _by_italics(text, parts.emphases)
+        or _by_sentences(text)
+        or _Told()
+    )
+
+
+def _by_quotes(text: str, emphases: list[str]) -> _Told | None:
+    quoted = _QUOTED.search(text) if "“" in text or '"' in text else None
+    if quoted is None:
+        return None
+    rest = text[quoted.end() :]
+    return _Told(split_authors(text[: quoted.start()]), quoted[1], _first(emphases, rest))
+
+
+def _by_colon(text: str) -> _Told | None:
+    colon = _COLON.search(text) if ": " in text else None
+    names = names_and_year(text[: colon.start() + 1])[0] if colon else ()
+    if not colon or not names:
+        return None
+    rest = text[colon.end() :]
+    end = _TITLE_END.search(rest)
+    return _Told(names, rest[: end.end()], rest[end.end() :]) if end else None
+
+
+def _by_initials(text: str, emphases: list[str]) -> _Told | None:
+    """Names with initials tell where they end; what follows is a journal with its volume, or a title."""
+    found = NAMES_WITH_INITIALS.match(text)
+    end = found.end() if found else 0
+    if not found and not text.startswith(","):  # a dash for the authors of the item before
+        return None
+    names, rest = split_authors(text[:end]), text[end:]
+    dated = _LEADING_YEAR.match(rest)
+    year, commas = None, rest.lstrip().startswith(",")
+    if dated:
+        year, rest = int(dated[1]), rest[dated.end() :]
+    title, venue = _title_and_venue(rest.lstrip(" ,.:;"), emphases, commas=commas)
+    return _Told(names, title, venue, year)
+
+
+def _title_and_venue(rest: str, emphases: list[str], *, commas: bool) -> tuple[str, str]:
+    """What follows the names. `commas`: a comma does, so that another ends the title, else a full stop."""
+    if _NO_TITLE.match(rest):
+        return "", ""
+    if rest.startswith("in "):
+        return "", rest
+    emphasis = next((text for text in emphases if rest.startswith(text)), "")
+    journal = _JOURNAL.match(rest)
+    if emphasis and not (journal and len(journal[1]) <= len(emphasis)):
+        return emphasis, rest[len(emphasis) :].lstrip(" ,.;")
+    if journal:
+        return "", journal[1]
+    stops = (_COMMA_STOP, _TITLE_STOP) if commas else (_TITLE_STOP, _COMMA_STOP)
+    stop = next(filter(None, (pattern.search(rest) for pattern in stops)), None)
+    return (rest[: stop.end()], rest[stop.end() :]) if stop else (rest, "")
+
+
+def _by_italics(text: str, emphases: list[str]) -> _Told | None:
+    for emphasis in emphases:
         before, found, after = text.partition(emphasis)
-        if found and len(emphasis.split()) > 1 and looks_like_authors(before):
-            return before, emphasis, after
-    pieces = re.split(r"(?<=[^\W\d_]{2})\.\s+", text, maxsplit=2)
-    if len(pieces) > 2 and looks_like_authors(pieces[0]):
-        return pieces[0], pieces[1], pieces[2]
-    return "", "", ""
+        names = names_and_year(before)[0] if found and " " in emphasis else ()
+        if names:
+            return _Told(names, emphasis, after)
+    return None
+
+
+def _by_sentences(text: str) -> _Told | None:
+    pieces = _SENTENCE.split(text, maxsplit=2)
+    names, year = names_and_year(pieces[0]) if len(pieces) > 2 else ((), None)
+    return _Told(names, pieces[1], pieces[2], year) if names else None
 
 
 def _first(emphases: list[str], rest: str) -> str:
     return next((text for text in emphases if text in rest), rest)
 
 
-@lru_cache(maxsize=64)
-def looks_like_authors(text: str) -> bool:
-    """Whether a text reads as a list of names: short capitalised pieces between commas and "and"."""
-    names = split_authors(text)
-    if not names or text.rstrip().endswith("?"):
+def _find_year(text: str) -> int | None:
+    """The last year in brackets, else the last at all, before what is said of other prints of the work."""
+    ends = _YEAR_AT_END.search(text, max(0, len(text) - 8))
+    if ends and "(19" not in text and "(20" not in text and " version" not in text:
+        return int(ends[1])
+    end = _end_of_first_print(text)
+    last = bracketed = None
+    for found in _YEAR.finditer(text, 0, end):
+        start = found.start()
+        if _stands_alone(text, start, found.end()):
+            last = found[0]
+            bracketed = last if text[start - 1 : start] == "(" else bracketed
+    year = bracketed or last
+    return int(year) if year else None
+
+
+def _end_of_first_print(text: str) -> int:
+    if " version" not in text and " translat" not in text:
+        return len(text)
+    lowered = text.lower()
+    return min((at for words in _AFTERWORDS if (at := lowered.find(words)) >= 0), default=len(text))
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether four digits are a year: no part of a longer number, a range of pages, an address or an identifier."""
+    before, after = text[start - 1 : start], text[end : end + 2]
+    if before and (before in ".:/–-" or before.isalnum()):
         return False
-    likely = [name for name in names if _is_name(name)]
-    return len(likely) * 3 >= len(names) * 2
+    if after and (after[0] in "/–-" or after[0].isdigit() or (after[0] == "." and after[1:].isdigit())):
+        return False
+    token = text[text.rfind(" ", 0, start) + 1 : start]
+    return "/" not in token and "10." not in token
 
 
-def _is_name(text: str) -> bool:
-    words = text.split()
-    small = [word for word in words if word[0].islower() and word not in _PARTICLES]
-    return len(words) <= 5 and not small and not any(letter.isdigit() for letter in text)
+def _find_doi(parts: ItemParts) -> str | None:
+    if "10." in parts.raw:
+        match = _DOI.search(parts.raw)
+        if match:
+            return _end_of_doi(match[0])
+    for link in parts.links:
+        match = _DOI.search(unquote(link) if "%" in link else link) if "10." in link else None
+        if match:
+            return _end_of_doi(match[0])
+    return None
 
 
-_PARTICLES = frozenset({
-    "de", "der", "den", "van", "von", "la", "le", "di", "da", "del", "dos", "du", "el", "al", "bin", "ibn", "ter",
-    "ten", "zu", "i", "y", "e",
-})  # fmt: skip
-
-
-@lru_cache(maxsize=64)
-def split_authors(text: str) -> tuple[str, ...]:
-    """The names of a list of authors, given names first: "Ba, J. L., and Hinton, G." is J. L. Ba, G. Hinton."""
-    bare = _without_year(_ET_AL.sub("", " ".join(text.split())))
-    bare = _EDITORS_MARK.sub("", bare).strip(" ,;:.")
-    parts = [part for piece in _BETWEEN_NAMES.split(bare) if (part := piece.strip(" ,"))]
-    names: list[str] = []
-    for part in parts:
-        if names and _INITIALS.fullmatch(part + "" if part.endswith(".") else part + "."):
-            names[-1] = f"{part if part.endswith('.') else part + '.'} {names[-1]}"
-        elif names and part.strip(".") in _SUFFIXES:
-            names[-1] = f"{names[-1]}, {part}"
-        else:
-            names.append(part)
-    return tuple(names)
-
-
-def _without_year(text: str) -> str:
-    return text[:-_DATE_LENGTH] + _TRAILING_YEAR.sub("", text[-_DATE_LENGTH:])
-
-
-def _without_date(text: str) -> str:
-    return text[:-_DATE_LENGTH] + _DATE.sub("", text[-_DATE_LENGTH:])
-
-
-def _find_year(parts: ItemParts) -> int | None:
-    for name, text in parts.fields:
-        if name in ("year", "date") and _YEAR.search(text):
-            return int(_YEAR.search(text)[1])  # type: ignore[index]
-    text = _URL.sub(" ", _DOI.sub(" ", parts.raw))
-    bracketed = _BRACKETED_YEAR.findall(text)
-    if bracketed:
-        return int(bracketed[-1])
-    if parts.blocks and looks_like_authors(parts.blocks[0]):
-        after_names = _TRAILING_YEAR.search(parts.blocks[0][-_DATE_LENGTH:])
-        if after_names:
-            return int(after_names[1])
-    years = _YEAR.findall(_ARXIV_WORDS.sub(" ", text))
-    return int(years[-1]) if years else None
-
-
-def _find_doi(text: str) -> str | None:
-    match = _DOI.search(text)
-    if match is None:
-        return None
-    doi = match[0].rstrip(".,;:")
+def _end_of_doi(text: str) -> str:
+    doi = text.rstrip(".,;:")
     while doi.endswith(")") and doi.count("(") < doi.count(")"):
         doi = doi[:-1].rstrip(".,;:")
     return doi.lower()
 
 
-def _tidy_title(text: str) -> str | None:
-    title = _URL.sub("", text).strip(" ,.;:“”\"'")
-    title = _ARXIV_NOTE.sub("", title)
-    return _without_year(title).strip(" ,.;:") or None
+def _find_id(parts: ItemParts) -> str | None:
+    at = parts.raw.lower().find("arxiv")
+    if at >= 0 or "abs/" in parts.raw or _OLD_NUMBER.search(parts.raw):
+        found = _id_in(parts.raw, max(0, at - _ARCHIVE_LENGTH))
+        if found:
+            return found
+    for link in parts.links:
+        found = _id_in(link, 0) if "rxiv" in link.lower() else None
+        if found:
+            return found
+    archive = _OLD_ARCHIVE.search(parts.raw) if " archive " in parts.raw else None
+    return normalise(f"{archive[1]}/{archive[2]}") if archive else None
 
 
-def _tidy_venue(text: str) -> str | None:
-    """The journal or proceedings, without editors, volume, pages, publisher and date."""
-    venue = _AFTER_VENUE.sub("", _URL.sub("", text))
-    venue = _EDITORS.sub("", _IN.sub("", venue))
-    if _ARXIV_WORDS.search(venue):
-        return "CoRR" if venue.lower().startswith("corr") else "arXiv"
-    venue = _LOCATOR.split(venue, maxsplit=1)[0]
-    venue = _SENTENCE_END.split(venue, maxsplit=1)[0]
-    venue = _without_date(venue).strip(" ,.;:")
-    if venue.count("(") > venue.count(")"):
-        venue = f"{venue})" if f"{venue})" in text else venue[: venue.rindex("(")].strip(" ,.;:")
-    return venue if any(letter.isalpha() for letter in venue) else None
+def _id_in(text: str, start: int) -> str | None:
+    plain = _PLAIN_ID.search(text, start)
+    return (normalise(plain[1]) if plain else None) or find_arxiv_id(text[start:])

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from pipeline.months import is_month
 
-_NEW = re.compile(r"(\d{2})(\d{2})\.(\d{4,5})")
+_NEW = re.compile(r"(\d{2})(\d{2})\.(\d{4,5})", re.ASCII)
 _ARCHIVE = (
     "acc-phys|adap-org|alg-geom|ao-sci|astro-ph|atom-ph|bayes-an|chao-dyn|chem-ph|cmp-lg|comp-gas|cond-mat|cs|dg-ga|"
     "funct-an|gr-qc|hep-ex|hep-lat|hep-ph|hep-th|math|math-ph|mtrl-th|nlin|nucl-ex|nucl-th|patt-sol|physics|plasm-ph|"
@@ -19,7 +19,7 @@ _ARCHIVE = (
 )
 _OLD = re.compile(rf"({_ARCHIVE})(?:\.[A-Z]{{2}})?/(\d{{2}})(\d{{2}})(\d{{3}})")
 _OLD_NAME = re.compile(rf"({_ARCHIVE})/?(\d{{2}})(\d{{2}})(\d{{3}})")
-_MEMBER = re.compile(r"(?:(?:[^/]+/)*?([^/]+)/)?(\d{4})/([^/]+)\.x?html?")
+_MEMBER = re.compile(r"(?:(?:[^/]+/)*?([^/]+)/)?(\d{4})/([^/]+)\.x?html?", re.ASCII)
 _VERSION = re.compile(r"v\d+$")
 _IN_TEXT = re.compile(
     rf"(?:arxiv[\s.:/]*(?:preprint\s*)?(?:\(?\s*)?(?:arxiv[.:]\s*)?|abs/|arxiv\.org/(?:abs|pdf|html)/)"
@@ -84,7 +84,7 @@ def read_member_name(name: str) -> MemberName | NotAPage:
     if match is None:
         return NotAPage("it is not <yymm>/<id>.html", _claimed_month(name))
     folder, yymm, stem = match.groups()
-    claimed = _folder_month(yymm)
+    claimed = folder_month(yymm)
     arxiv_id = _member_id(strip_version(stem))
     if arxiv_id is None:
         return NotAPage(f"{stem} is no arXiv identifier", claimed)
@@ -98,7 +98,7 @@ def read_member_name(name: str) -> MemberName | NotAPage:
 
 
 def _claimed_month(name: str) -> str | None:
-    return next((month for part in name.split("/")[:-1] if (month := _folder_month(part))), None)
+    return next((month for part in name.split("/")[:-1] if (month := folder_month(part))), None)
 
 
 def _member_id(stem: str) -> str | None:
@@ -109,8 +109,9 @@ def _member_id(stem: str) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def _folder_month(part: str) -> str | None:
-    if len(part) != 4 or not part.isdecimal():
+def folder_month(part: str) -> str | None:
+    """The month `YYYY-MM` of a folder's name `yymm`; None for any other name."""
+    if len(part) != 4 or not (part.isdecimal() and part.isascii()):
         return None
     month = f"{'19' if part[:2] >= '91' else '20'}{part[:2]}-{part[2:]}"
     return month if is_month(month) else None

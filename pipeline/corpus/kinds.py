@@ -6,6 +6,8 @@ LaTeXML-html5.xsl): `ltx_` + the name of the XML element it came from, `ltx_role
 
 from __future__ import annotations
 
+import re
+
 # How deep each kind of section belongs. An environment that LaTeXML found open nests the rest of the paper below one
 # of its elements (2306.17806: eight sections inside a table), so a section's place is told by its rank, not its depth.
 SECTION_RANKS = {
@@ -101,9 +103,16 @@ _BY_TAG = {
     "script": "unseen",
     "style": "unseen",
     "template": "unseen",
+    "annotation": "annotation",
     "em": "emphasis",
     "i": "emphasis",
 }
+
+# Text that no reader sees: authors hide answers, prompts and keywords so.
+_HIDDEN = re.compile(
+    r"(?:^|;)(?:display:none|visibility:hidden|font-size:(?:0(?:\.0*)?(?:px|pt|em|rem|%)?|0?\.\d+(?:px|pt)|0?\.[01]\d*r?em|1(?:\.\d+)?(?:px|pt|%)))(?:;|!|$)"
+)
+_WHITE = re.compile(r"(?:^|;)color:(?:white|#fff|#ffffff|rgb\(255,255,255\))(?:;|!|$)")
 
 _BOXES = frozenset({
     "div", "p", "td", "th", "tr", "li", "dd", "dt", "section", "article", "blockquote", "figure", "table", "tbody",
@@ -112,11 +121,13 @@ _BOXES = frozenset({
 _BOX_CLASSES = frozenset({"ltx_p", "ltx_td", "ltx_tr", "ltx_title", "ltx_minipage"})
 
 
-def kind_of(tag: str, classes: str) -> str:
+def kind_of(tag: str, classes: str, style: str = "") -> str:
     """The kind of an element: one word, `drop:NAME`, `lose:NAME`, or "" for inline text that means nothing more.
 
-    `tag` is in lower case, `classes` the class attribute as it stands.
+    `tag` is in lower case, `classes` and `style` are the attributes as they stand.
     """
+    if style and _HIDDEN.search(_written_small(style)):
+        return "lose:hidden"
     names = classes.split()
     dropped = next((_DROPPED[name] for name in names if name in _DROPPED), None)
     if dropped is not None:
@@ -124,7 +135,16 @@ def kind_of(tag: str, classes: str) -> str:
     lost = next((_LOST[name] for name in names if name in _LOST), None)
     if lost is not None:
         return f"lose:{lost}"
-    return _of_class(tag, names) if names else _of_tag(tag)
+    kind = _of_class(tag, names) if names else _of_tag(tag)
+    return "white" if style and not kind and _is_white(_written_small(style)) else kind
+
+
+def _written_small(style: str) -> str:
+    return style.lower().replace(" ", "")
+
+
+def _is_white(style: str) -> bool:
+    return _WHITE.search(style) is not None and "background" not in style
 
 
 def _of_class(tag: str, names: list[str]) -> str:

@@ -66,6 +66,8 @@ class Block:
     section_path: tuple[str, ...]
     text: str
     cited_keys: tuple[str, ...] = ()
+    errors: int = 0
+    """LaTeXML's error marks in it: no column, but a reason to drop the block."""
 
     def as_row(self) -> dict[str, Any]:
         """The block as the struct of `papers.blocks`."""
@@ -110,7 +112,8 @@ class Paper:
     """Everything that a parser reads from one page.
 
     Characters are those that are not white space. `chars_seen` counts the page's visible text with each formula as
-    its TeX; `losses` counts what of it went nowhere, by kind of element; `chars_kept` is the difference.
+    its TeX; `losses` counts what of it went nowhere, by kind of element; `kept` counts what of it stands in the fields
+    above, by kind too, and `chars_kept` is its sum. What is left over is neither: a test holds that under 0.5 %.
     """
 
     title: str | None = None
@@ -123,8 +126,11 @@ class Paper:
     tables: int = 0
     figures: int = 0
     formulas: int = 0
+    math_without_tex: int = 0
+    unconverted_macros: int = 0
     chars_seen: int = 0
     chars_kept: int = 0
+    kept: Mapping[str, int] = field(default_factory=dict)
     losses: Mapping[str, int] = field(default_factory=dict)
     ltx_errors: int = 0
     missing_citations: int = 0
@@ -145,8 +151,11 @@ class Paper:
             "tables": self.tables,
             "figures": self.figures,
             "formulas": self.formulas,
+            "math_without_tex": self.math_without_tex,
+            "unconverted_macros": self.unconverted_macros,
             "chars_seen": self.chars_seen,
             "chars_kept": self.chars_kept,
+            "kept": sorted(self.kept.items()),
             "losses": sorted(self.losses.items()),
             "ltx_errors": self.ltx_errors,
             "missing_citations": self.missing_citations,

@@ -4,104 +4,73 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from html import unescape
 
-# Set among the pieces of a text where its line must break. No page holds NUL: `clean_bytes` takes it out.
+# Set among the pieces of a text where its line must break. No page holds control characters: `source.py`.
 LINE = "\0"
-# Around the TeX inside a display equation, and around superscripts among author names.
+# Around the TeX of a formula, and around superscripts among author names.
 TEX, MARK = "\1", "\2"
 _KEY = "\3"
 # Where a footnote, or a citation of nothing, was taken out of a sentence: the space before it may go with it.
 GONE = "\6"
+# Where one of LaTeXML's error marks stood, until the block that it stood in counts it.
+ERRED = "\x08"
 
-_OWN_MARKS = tuple(bytes([code]) for code in range(8))
-_CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\f\r")
-_CONTROL_REFERENCE = re.compile(rb"&#(?:0*(?:[0-8]|1[4-9]|2\d|3[01])|[xX]0*(?:[0-8]|0?[eE]|1[0-9a-fA-F]));")
-_SELF_CLOSED = re.compile(rb'<([A-Za-z][\w:-]*)((?:\s+[\w:-]+\s*=\s*"[^"]*")*)\s*/>')
-_OPTION = re.compile(
-    rb"""(class="ltx_ERROR[^>]*>\\[A-Za-z@]+)</span>(\s*(?:<(?:span|p)\b[^>]*>)?)"""
-    rb"""(\[\d*\.?\d+(?:pt|em|ex|cm|mm|in)(?:/\d*\.?\d+(?:pt|em|ex|cm|mm|in))*\])"""
-)
-_VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr".split())
-
-_GAP = re.compile(rf"(?:\s*{GONE})+(?=[.,;:!?)\]])|{GONE}")
+# Begins where a run of spaces does and never steps back: 30,000 footnotes in a row took 28 s otherwise.
+_GAP = re.compile(rf"(?<!\s)\s*+{GONE}(?:\s*+{GONE})*+([.,;:!?)\]]?)")
 _COMMENTED_BREAK = re.compile(r"%\s*\n\s*")
-_STYLE = re.compile(r"\s*\\(?:displaystyle|textstyle|scriptstyle|scriptscriptstyle)(?![A-Za-z])\s*")
+_STYLE = re.compile(r"\\(?:displaystyle|textstyle|scriptstyle|scriptscriptstyle)(?![A-Za-z])\s*")
 _BRACKETED = re.compile(rf"[\[(][^\[\]()]*{_KEY}[^\[\]()]*[\])]")
 _BARE = re.compile(rf"{_KEY}[^{_KEY}]*{_KEY}(?:[\s,;]*{_KEY}[^{_KEY}]*{_KEY})*")
 _KEYS = re.compile(rf"{_KEY}([^{_KEY}]*){_KEY}")
 _DOUBLE_BRACKET = re.compile(r"[\[(]\s*(\[@[^\[\]]*\])\s*[\])]")
-_MARKER = re.compile(r"\s?\[@[^\[\]]+\]")
+_MARKER = re.compile(r"\[@[^\[\]]+\]")
+_WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
 _GROUP = re.compile(r"\[(@[^\[\]]+)\]")
+# White space and the marks above take no place; nor do the bytes of UTF-8 after a character's first.
+_NO_CHARACTER = bytes([*range(33), *range(0x80, 0xC0)])
+_WIDE_SPACE = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _NUMBER_WORD = re.compile(r"^(?:appendix|chapter|part|section|annex|§)\s*", re.IGNORECASE)
-_FATAL = (b"Fatal error and exited abruptly", b"may be truncated or damaged")
-
-
-def clean_bytes(html: bytes) -> bytes:
-    """The page without control characters, and XHTML's `<x/>` written as HTML reads it, `<x></x>`.
-
-    The length that a macro unknown to LaTeXML left behind as text, `\\hdashline[0.4pt/2pt]`, goes with its macro.
-    """
-    if any(mark in html for mark in _OWN_MARKS):
-        html = html.translate(None, _CONTROLS)
-    if b"&#" in html:
-        html = _CONTROL_REFERENCE.sub(b"", html)
-    if b'class="ltx_ERROR' in html:
-        html = _OPTION.sub(rb"\1\3</span>\2", html)
-    return _SELF_CLOSED.sub(_open_and_close, html) if b"<?xml" in html[:200] else html
-
-
-def _open_and_close(match: re.Match[bytes]) -> bytes:
-    name, attributes = match.groups()
-    return match[0] if name.lower() in _VOID else b"<%b%b></%b>" % (name, attributes, name)
-
-
-def is_html(html: bytes) -> bool:
-    """Whether the bytes look like a page at all."""
-    head = html[:4096].lower()
-    return b"<html" in head or b"<body" in head or b"<article" in head or b"<!doctype html" in head
-
-
-def is_truncated(html: bytes) -> bool:
-    """Whether the page breaks off: no `</html>` at its end, or LaTeXML's own word that it gave up."""
-    return b"</html>" not in html[-2048:].lower() or any(sign in html for sign in _FATAL)
-
-
-def count_errors(html: bytes) -> int:
-    """LaTeXML's error marks, those inside formulas included."""
-    return html.count(b'class="ltx_ERROR')
 
 
 def fold(text: str) -> str:
     """The text with every run of white space as one space, and LINE as a line break; empty lines vanish.
 
-    No space stays before a full stop or the like where what stood between the two is GONE.
+    No space stays before a full stop or the like where what stood between the two is GONE. Formulas stand in `$`.
     """
+    if TEX in text:
+        text = text.replace(TEX, "$")
+    if ERRED in text:
+        text = text.replace(ERRED, "")
     if GONE in text:
-        text = _GAP.sub("", text)
+        text = _GAP.sub(lambda gap: gap[1] or gap[0].replace(GONE, ""), text)
     if LINE not in text:
         return " ".join(text.split())
     return "\n".join(filter(None, (" ".join(line.split()) for line in text.split(LINE))))
 
 
-def bare(raw: str) -> str:
-    """The raw text of a sink without the marks that citeloom set in it, for counting its characters."""
-    return raw.replace(LINE, "").replace(MARK, "").replace(GONE, "")
-
-
-def finish(pieces: Iterable[str]) -> str:
+def finish(raw: str) -> str:
     """The folded text of a block; a citation marker that stands alone in brackets loses the brackets."""
-    text = fold("".join(pieces))
+    text = fold(raw)
     return _DOUBLE_BRACKET.sub(r"\1", text) if "[@" in text else text
+
+
+def with_dollars(raw: str) -> str:
+    """A raw text with its formulas as they are written in the end, its other marks as they are."""
+    return raw.replace(TEX, "$").replace(ERRED, "")
 
 
 def joined_lines(raw: str) -> str:
     """The lines of an address on one line, with commas between."""
+    raw = with_dollars(raw)
     return ", ".join(filter(None, (" ".join(line.split()).strip(" ,") for line in raw.split(LINE))))
 
 
 def visible(text: str) -> int:
-    """Characters that are not white space."""
-    return len("".join(text.split()))
+    """Characters that are neither white space nor marks of ours."""
+    # Five times as fast over a page as splitting it into words.
+    count = len(text.encode(errors="surrogatepass").translate(None, _NO_CHARACTER))
+    return count if text.isascii() else count - len(_WIDE_SPACE.findall(text))
 
 
 def tex_source(alttext: str) -> str:
@@ -116,9 +85,16 @@ def tex_source(alttext: str) -> str:
     return " ".join(alttext.split())
 
 
-def inline_math(tex: str) -> str:
-    """A formula within a sentence."""
-    return f"${tex}$" if tex else ""
+def inline_tex(tex: str, errors: int = 0) -> str:
+    """A formula as it stands in a text until that is folded: between TEX marks, nothing where it is empty."""
+    marked = f"{TEX}{tex}{TEX}" if tex else ""
+    return marked + ERRED * errors if errors else marked
+
+
+def marked_tex(alttexts: Sequence[str], errors: Sequence[int] = ()) -> list[str]:
+    """`inline_tex` of formulas from their attributes as the page writes them, `errors` the marks inside each."""
+    sources = [tex_source(unescape(text) if "&" in text else text) for text in alttexts]
+    return list(map(inline_tex, sources, errors)) if errors else list(map(inline_tex, sources))
 
 
 def display_math(row: str, number: str) -> str:
@@ -126,27 +102,35 @@ def display_math(row: str, number: str) -> str:
 
     Words between the formulas become `\\text{…}`; a row of words alone stays words.
     """
+    errors = ERRED * row.count(ERRED)
     pieces = row.split(TEX)
     formulas = [piece for piece in pieces[1::2] if piece]
     if not formulas:
-        return fold(row)
+        return fold(row) + errors
     for place in range(0, len(pieces), 2):
         words = fold(pieces[place])
         pieces[place] = f"\\text{{{words}}}" if words else ""
-    return f"$${' '.join(filter(None, pieces))}$$" + (f" {number}" if number else "")
+    return f"$${' '.join(filter(None, pieces))}$$" + (f" {number}" if number else "") + errors
 
 
-def citation(pieces: Sequence[str | tuple[str, str]]) -> str:
-    """The text of a `cite` element; a piece is words, or the (key, label) of a link to a bibliography item.
+def citation(pieces: Sequence[str | tuple[str, str]]) -> tuple[str, str]:
+    """(text of a `cite` element, what the page shows for it); a piece is words, or the (key, label) of a link.
 
     What stands in brackets with a link becomes one marker `[@key1; @key2]`, notes such as "see" or "p. 22" go with
     it. Names outside brackets stay: "Smith et al. (2018)" becomes "Smith et al. [@key]". Brackets around nothing, left
     by a missing citation, are GONE.
     """
     text = "".join(_cited(pieces))
-    if _KEY not in text:
-        return text if any(letter.isalnum() for letter in text) else GONE
-    return _BARE.sub(_marker, _BRACKETED.sub(_marker, text))
+    if _KEY in text:
+        text = _BARE.sub(_marker, _BRACKETED.sub(_marker, text))
+    elif not _WORD.search(text):
+        text = GONE
+    return text, "".join([piece if isinstance(piece, str) else piece[1] for piece in pieces])
+
+
+def without_markers(text: str) -> str:
+    """The text without its citation markers."""
+    return _MARKER.sub("", text)
 
 
 def _cited(pieces: Sequence[str | tuple[str, str]]) -> Iterable[str]:
@@ -158,7 +142,7 @@ def _cited(pieces: Sequence[str | tuple[str, str]]) -> Iterable[str]:
             continue
         key, label = piece
         # natbib links the names and then the year, both to the same item: the names stay words.
-        names = key == following and not any(letter.isdigit() for letter in label)
+        names = key == following and not _DIGIT.search(label)
         shown.append(label if names else f"{_KEY}{key}{_KEY}")
         following = key
     return reversed(shown)
@@ -188,14 +172,14 @@ def section_number(tag: str) -> str | None:
 
 def heading(text: str) -> str:
     """A heading's words, without the full stop or colon of a run-in heading."""
-    folded = fold(_MARKER.sub("", text))
+    folded = fold(_MARKER.sub(GONE, text))
     return folded.rstrip(".: ") or folded
 
 
 def list_mark(tag: str) -> str:
     """What begins a list's item: its number, letter or word; any other mark becomes `-`."""
     mark = fold(tag)
-    return mark if any(letter.isalnum() for letter in mark) else "-"
+    return mark if _WORD.search(mark) else "-"
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:

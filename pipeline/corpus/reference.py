@@ -10,19 +10,19 @@ Not here: speed. `html.py` is some twenty times as fast.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.corpus import policies
-from pipeline.corpus.authors import Byline, read_bylines
+from pipeline.corpus.assembly import Findings, assemble
+from pipeline.corpus.authors import Byline
 from pipeline.corpus.bibliography import ItemParts, read_item
-from pipeline.corpus.front_matter import find_abstract, without_empty
 from pipeline.corpus.kinds import is_algorithm, kind_of, section_rank
-from pipeline.corpus.paper import Author, BibliographyItem, Block, PageError, Paper, Section
-from pipeline.corpus.policies import GONE, LINE, MARK, TEX
+from pipeline.corpus.paper import Block, PageError, Paper, Section
+from pipeline.corpus.policies import ERRED, GONE, LINE, MARK, TEX
+from pipeline.corpus.source import as_utf8, count_errors, is_html, is_truncated, whole_text
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
@@ -38,17 +38,22 @@ _LINED = frozenset({"float", "listing", "personname", "contact"})
 _UNLINED = frozenset({"caption", "note", "section", "list", "tabular", "abstract"})
 
 
-def parse(html: bytes) -> Paper:
-    """The paper that a page of the dump holds. Raises PageError as the fast parser does."""
+def parse(html: bytes, builder: str = "html.parser") -> Paper:
+    """The paper that a page of the dump holds. Raises PageError as the fast parser does.
+
+    `builder` is what BeautifulSoup builds its tree with.
+    """
     from bs4 import BeautifulSoup
 
-    if not policies.is_html(html):
+    page = as_utf8(html)
+    if not is_html(page):
         raise PageError("not_html", "no <html>, <body> or <article> in its first 4,096 bytes")
-    soup = BeautifulSoup(policies.clean_bytes(html), "html.parser", from_encoding="utf-8")
+    soup = BeautifulSoup(whole_text(page), builder)
     try:
-        return _Reading(soup).paper(html)
+        found = _Reading(soup).read_page()
     except RecursionError:
         raise PageError("too_deep", "its elements nest deeper than the parser follows") from None
+    return assemble(found, html, errors=count_errors(page), truncated=is_truncated(page))
 
 
 def _plain(node: Tag) -> str:
@@ -61,7 +66,7 @@ def _plain(node: Tag) -> str:
 def _kind(node: Tag) -> str:
     known = node.attrs.get("data-kind")
     if known is None:
-        known = node.attrs["data-kind"] = kind_of(node.name, _classes(node))
+        known = node.attrs["data-kind"] = kind_of(node.name, _classes(node), str(node.get("style") or ""))
     return str(known)
 
 
@@ -94,106 +99,78 @@ class _Reading:
 
     def __init__(self, soup: BeautifulSoup) -> None:
         self.body: Tag = soup.body or soup
-        self.losses: Counter[str] = Counter()
-        self.formulas = self.missing = self.tables = self.figures = self.tex_chars = 0
+        self.found = Findings()
         self.aside: list[Tag] = []
         self.path: tuple[str, ...] = ()
         self.open_sections: list[tuple[int, int, tuple[str, ...]]] = []
         self.anchor = ""
-        self.sections: list[Section] = []
-        self.title: str | None = None
-        self.abstract: str | None = None
-        self.institutes: list[str] = []
         self.note_marks: dict[int, str] = {}
 
-    def paper(self, html: bytes) -> Paper:
-        """The page's paper. Raises PageError where there is no text."""
-        seen = self.prepare()
-        bibliography = self.read_bibliography()
-        authors, notes = self.read_authors()
-        blocks = [*notes, *self.read(self.body)]
-        abstract, sections = self.abstract, self.sections
-        if abstract is None:
-            abstract, sections, blocks = find_abstract(sections, blocks)
-        if not blocks and not abstract:
-            raise PageError("no_text", "no paragraph, table, caption or abstract on the page")
-        losses = {name: count for name, count in sorted(self.losses.items()) if count}
-        return Paper(
-            title=self.title,
-            authors=authors,
-            abstract=abstract,
-            sections=tuple(without_empty(sections, blocks)),
-            blocks=tuple(blocks),
-            bibliography=bibliography,
-            paragraphs=sum(block.kind == "paragraph" for block in blocks),
-            tables=self.tables,
-            figures=self.figures,
-            formulas=self.formulas,
-            chars_seen=seen,
-            chars_kept=seen - sum(losses.values()),
-            losses=losses,
-            ltx_errors=policies.count_errors(html),
-            missing_citations=self.missing,
-            truncated=policies.is_truncated(html),
-            html_bytes=len(html),
-            html_sha256=hashlib.sha256(html).hexdigest(),
-        )
+    def read_page(self) -> Findings:
+        """What the page holds."""
+        self.prepare()
+        self.read_bibliography()
+        self.read_authors()
+        self.found.blocks = self.read(self.body)
+        return self.found
 
     # Policies on the soup.
 
-    def prepare(self) -> int:
-        """Apply every policy to the soup; return the characters that a reader of the page sees."""
+    def prepare(self) -> None:
+        """Apply every policy to the soup."""
         from bs4.element import PreformattedString
 
         for string in list(self.body.find_all(string=lambda text: isinstance(text, PreformattedString))):
             string.extract()
         for node in self.of_kind("unseen"):
             node.decompose()
-        seen = self.read_formulas()
-        self.figures = sum(
+        self.read_formulas()
+        self.found.figures = sum(
             "ltx_figure" in _classes(node).split() and not _within_float(node) for node in self.of_kind("float")
         )
         self.drop()
         for node in self.of_kind("cite"):
-            node.replace_with(self.citation_of(node))
+            cited = policies.citation(list(self.citation_pieces(node)))
+            self.found.citations.append(cited)
+            node.replace_with(cited[0])
         self.break_lines()
         for node in self.of_kind("equation"):
             if node.find_parent(lambda above: _kind(above) == "equation") is None:
                 node.replace_with(self.equation_text(node))
         for string in self.body.find_all(string=re.compile(TEX)):
-            string.replace_with(re.sub(f"{TEX}([^{TEX}]*){TEX}", lambda match: policies.inline_math(match[1]), string))
-        return seen
+            string.replace_with(string.replace(TEX, "$"))
 
     def of_kind(self, kind: str) -> list[Tag]:
         return [node for node in self.body.find_all(True) if _kind(node) == kind]
 
-    def read_formulas(self) -> int:
-        """Put each formula's TeX in its place, between TEX marks; return the visible characters of the page."""
-        for node in self.of_kind("math"):
-            if node.parent is None:
-                continue
-            tex = policies.tex_source(str(node.get("alttext") or node.get("alt") or _annotation(node)))
-            self.formulas += 1
-            node.replace_with(f"{TEX}{tex}{TEX}")
-        return policies.visible(self.body.get_text().replace(TEX, ""))
+    def read_formulas(self) -> None:
+        """Put each formula's TeX in its place, between TEX marks, and count the visible characters of the page."""
+        for node in [node for node in self.of_kind("math") if not node.find_parent("math")]:
+            told = node.get("alttext") or node.get("alt") or _annotation(node)
+            tex = policies.tex_source(str(told or node.get_text()))
+            self.found.formulas += 1
+            self.found.math_without_tex += not told
+            node.replace_with(policies.inline_tex(tex, len(node.find_all(class_="ltx_ERROR"))))
+        self.found.seen = policies.visible(self.body.get_text())
 
     def drop(self) -> None:
         """Take out what no reader of the text needs, counted by kind."""
         for node in self.body.find_all(True):
             what, _, name = _kind(node).partition(":") if not node.decomposed else ("", "", "")
+            if what == "white" and node.find_parent(lambda above: _kind(above) == "tabular") is None:
+                what, name = "lose", "hidden"
             if what not in ("drop", "lose") or any(_kind(below) == "section" for below in node.find_all(True)):
                 continue
-            self.missing += name == "missing_citation"
+            self.found.missing_citations += name == "missing_citation"
             if "ltx_note_mark" in _classes(node) and node.parent is not None:
                 self.note_marks.setdefault(id(node.parent), policies.fold(node.get_text()))
             self.count_loss(name, node.get_text())
+            if name == "ltx_error":
+                node.insert_before(ERRED)
             node.decompose()
 
     def count_loss(self, name: str, text: str) -> None:
-        self.losses[name] += policies.visible(re.sub(f"[{LINE}{MARK}{TEX}{GONE}]|{_ASIDE}\\d+{_ASIDE}|\\$", "", text))
-
-    def citation_of(self, node: Tag) -> str:
-        return policies.citation(list(self.citation_pieces(node)))
+        self.found.lost[name].append(_ASIDES.sub("", text))
 
     def citation_pieces(self, node: Tag) -> Iterator[str | tuple[str, str]]:
         from bs4 import Tag
@@ -204,7 +181,7 @@ class _Reading:
                 continue
             key = policies.cited_key(str(child.get("href") or "")) if child.name == "a" else None
             if key:
-                yield key, policies.fold(child.get_text())
+                yield key, child.get_text()
             else:
                 yield from self.citation_pieces(child)
 
@@ -266,8 +243,9 @@ class _Reading:
         return text + LINE
 
     def block(self, kind: str, anchor: str, raw: str, *, finished: bool = False) -> list[Block]:
-        text = raw if finished else policies.finish([raw])
-        return [Block(kind, anchor or self.anchor, self.path, text, policies.cited_keys(text))] if text else []
+        errors = raw.count(ERRED)
+        text = raw.replace(ERRED, "") if finished else policies.finish(raw)
+        return [Block(kind, anchor or self.anchor, self.path, text, policies.cited_keys(text), errors)] if text else []
 
     # Structure.
 
@@ -292,7 +270,7 @@ class _Reading:
             return self.read_section(node, kind)
         if kind in ("float", "tabular", "caption", "note", "list", "theorem", "listing"):
             return getattr(self, f"read_{kind}")(node)  # type: ignore[no-any-return]
-        if kind == "heading" and self.title is None and "ltx_title_part" in _classes(node):
+        if kind == "heading" and self.found.title is None and "ltx_title_part" in _classes(node):
             return self.read_front(node, "title")
         if kind in ("title", "abstract"):
             return self.read_front(node, kind)
@@ -328,8 +306,8 @@ class _Reading:
         title = policies.heading(raw) or ("Acknowledgements" if kind != "section" else "")
         outer, self.path = self.path, (*path, title) if title else path
         self.open_sections.append((rank, depth + 1, self.path))
-        self.sections.append(Section(self.anchor, number, title, depth + 1, self.path))
-        blocks = [Block(b.kind, b.anchor, self.path, b.text, b.cited_keys) for b in notes]
+        self.found.sections.append(Section(self.anchor, number, title, depth + 1, self.path))
+        blocks = [replace(note, section_path=self.path) for note in notes]
         blocks += self.read(node) if kind == "section" else self.read_para(node)
         self.open_sections.pop()
         self.path = outer
@@ -346,17 +324,17 @@ class _Reading:
         return raw, policies.section_number(" ".join(numbers)), notes
 
     def read_front(self, node: Tag, kind: str) -> list[Block]:
-        known = self.title if kind == "title" else self.abstract
+        known = self.found.title if kind == "title" else self.found.abstract
         if known is not None and kind == "abstract":
             return self.read_para(node)
         raw, after = self.text_of(node)
-        text = policies.finish([raw])
+        text = policies.finish(raw)
         if known is not None:
             self.count_loss("second_title", raw)
         elif kind == "title":
-            self.title = text or None
+            self.found.title = text or None
         else:
-            self.abstract = text or None
+            self.found.abstract = text or None
         return after
 
     def read_list(self, node: Tag) -> list[Block]:
@@ -377,7 +355,7 @@ class _Reading:
         raw, after = self.text_of(node)
         classes = _classes(node)
         if "ltx_role_institutetext" in classes or "ltx_role_email" in classes:
-            self.institutes.append(raw.replace(GONE, ""))
+            self.found.institutes.append(raw.replace(GONE, ""))
             return after
         return [*self.block("footnote", _id(node), "" if "footnotemark" in classes else raw), *after]
 
@@ -397,20 +375,22 @@ class _Reading:
             more: list[Block] = []
             if _kind(inner) == "caption":
                 raw, more = self.text_of(inner.extract())
-                captions.append(policies.finish([raw]))
+                captions.append(policies.finish(raw) + ERRED * raw.count(ERRED))
             elif _kind(inner) == "tabular":
                 grid, more = self.grid_of(inner.extract())
                 grids.append(grid)
             after += more
         raw, more = self.text_of(node)
         kind = "algorithm" if listing else "table" if grids else "caption"
-        rest = [policies.finish([raw]), *grids]
+        rest = [policies.finish(raw) + ERRED * raw.count(ERRED), *grids]
         parts = [*captions, *(reversed(rest) if kind == "table" else rest)]
-        return [*self.block(kind, _id(node), "\n".join(filter(None, parts)), finished=True), *after, *more]
+        errors = ERRED * "".join(parts).count(ERRED)
+        text = "\n".join(filter(None, (part.replace(ERRED, "") for part in parts)))
+        return [*self.block(kind, _id(node), text + errors, finished=True), *after, *more]
 
     def grid_of(self, node: Tag) -> tuple[str, list[Block]]:
-        self.tables += 1
-        after: list[Block] = []
+        self.found.tables += 1
+        errors, after = 0, list[Block]()
         held: dict[int, int] = {}
         rows: list[list[str]] = []
         for row in _rows(node):
@@ -421,10 +401,11 @@ class _Reading:
                 after += more
                 wide, high = _span(cell.get("colspan")), _span(cell.get("rowspan"))
                 held.update({place: high - 1 for place in range(len(cells), len(cells) + wide) if high > 1})
-                cells += [policies.finish([raw.replace(LINE, " ")]), *[""] * (wide - 1)]
+                errors += raw.count(ERRED)
+                cells += [policies.finish(raw.replace(LINE, " ")), *[""] * (wide - 1)]
             self.hold(cells, held)
             rows.append(cells)
-        return policies.markdown_table(rows), after
+        return policies.markdown_table(rows) + ERRED * errors, after
 
     def cell_text(self, cell: Tag) -> tuple[str, list[Block]]:
         self.set_aside(cell, _BLOCKS - {"tabular"})
@@ -440,10 +421,10 @@ class _Reading:
 
     # Front and back matter.
 
-    def read_bibliography(self) -> tuple[BibliographyItem, ...]:
-        items: list[BibliographyItem] = []
+    def read_bibliography(self) -> None:
+        items = self.found.items
         for node in self.of_kind("bibitem"):
-            item = ItemParts(key=_id(node) or f"bib.item{len(items) + 1}", raw=policies.finish([_plain_bare(node)]))
+            item = ItemParts(key=_id(node) or f"bib.item{len(items) + 1}", raw=policies.finish(_plain_bare(node)))
             below = node.find_all(True)
             item.links = [str(inner.get("href") or "") for inner in below if _kind(inner) == "link"]
             item.blocks = [policies.fold(_plain_bare(inner)) for inner in below if _kind(inner) == "bibblock"]
@@ -453,20 +434,17 @@ class _Reading:
             ]
             items.append(read_item(item))
             node.decompose()
-        return tuple(items)
 
-    def read_authors(self) -> tuple[tuple[Author, ...], list[Block]]:
-        bylines = [self.byline_of(node) for node in self.of_kind("creator") if "ltx_role_author" in _classes(node)]
-        for node in self.of_kind("note"):
+    def read_authors(self) -> None:
+        creators = [node for node in self.of_kind("creator") if "ltx_role_author" in _classes(node)]
+        self.found.bylines = [self.byline_of(node) for node in creators]
+        for node in [node for node in self.of_kind("note") if node.find_parent(_is_note) is None]:
             if "ltx_role_institutetext" in _classes(node) or "ltx_role_email" in _classes(node):
                 inner = [below.extract() for below in node.find_all(True) if _kind(below) == "note"]
-                self.institutes += [_plain_bare(below) for below in [*inner, node]]
+                self.found.institutes += [_plain_bare(below) for below in [*inner, node]]
                 node.extract()
         for node in [*self.of_kind("creator"), *self.of_kind("authors")]:
             node.clear()
-        authors, notes, lost = read_bylines(bylines, self.institutes)
-        self.losses["author_mark"] += lost
-        return authors, [Block("footnote", "authors", (), note) for note in notes]
 
     def byline_of(self, node: Tag) -> Byline:
         byline = Byline()
@@ -484,8 +462,12 @@ class _Reading:
             if _kind(inner) == "personname":
                 byline.names += _plain_bare(inner)
             elif _kind(inner) == "author_notes":
-                byline.remarks.append(policies.finish([_plain_bare(inner)]))
+                byline.remarks.append(policies.finish(_plain_bare(inner)))
         return byline
+
+
+def _is_note(node: Tag) -> bool:
+    return _kind(node) == "note"
 
 
 def _plain_bare(node: Tag) -> str:
@@ -494,7 +476,7 @@ def _plain_bare(node: Tag) -> str:
 
 def _annotation(node: Tag) -> str:
     found = node.find("annotation", attrs={"encoding": "application/x-tex"})
-    return (found or node).get_text()
+    return found.get_text() if found else ""
 
 
 def _own_tags(node: Tag) -> Iterable[Tag]:

@@ -1,95 +1,73 @@
-"""The stage `papers`. Not here: reading zips, parsing pages, the category rule."""
+"""The stage `papers`: a month's pages go out to the workers, their rows come back in order.
+
+Not here: which pages are wanted (`wanted.py`), what a worker does with them (`pages.py`), the workers themselves.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 
+import pyarrow as pa
+
+from pipeline import progress
 from pipeline.corpus import html
-from pipeline.corpus.paper import PageError, Paper
-from pipeline.corpus.zips import Member, MemberError, MemberReader
+from pipeline.corpus.pages import Parse, Parsed, Reading, Wanted, parse_pages
+from pipeline.corpus.wanted import Extent, chunks, decide, wanted
 from pipeline.errors import SettingError
-from pipeline.metadata.categories import verdict
-from pipeline.stages import Job, Stage
+from pipeline.stages import Job, Stage, Workspace
 from pipeline.tables import DUMP_MEMBERS as MEMBERS_TABLE
 from pipeline.tables import METADATA as METADATA_TABLE
 from pipeline.tables import PAPERS as PAPERS_TABLE
-from pipeline.tables import Row
+from pipeline.tables import Provenance
+from pipeline.workers import Lost, count_workers, map_chunks
 
-_DECIDING = ["arxiv_id", "title", "abstract", "categories", "primary_category", "status"]
-
-
-def _parse_papers(job: Job) -> Iterator[Row]:
-    """Decide by metadata first, then read and parse what is left, in order of identifier.
-
-    That is the order within a zip's month too, so that every zip is read forwards, and no more than one page is held.
-    """
-    metadata = {row["arxiv_id"]: row for row in job.rows(METADATA_TABLE, _DECIDING)}
-    parse = _parser(job.settings.parser)
-    measured = {"pages": 0, "bytes_read": 0, "parsing_seconds": 0.0}
-    notes = {"chars_seen": 0, "chars_kept": 0}
-    job.measured.update(measured)
-    with MemberReader(job.settings.dump_dir) as reader:
-        for row in sorted(job.rows(MEMBERS_TABLE), key=lambda row: row["arxiv_id"]):
-            about = metadata.get(row["arxiv_id"])
-            if not _is_wanted(job, row["arxiv_id"], about):
-                continue
-            paper = _read_paper(job, Member(**row), reader, parse)
-            if paper is None or about is None:
-                continue
-            notes = {name: notes[name] + getattr(paper, name) for name in notes}
-            job.notes.update(notes)
-            yield _paper_row(row, about, paper, int(job.month[:4]))
-        job.measured["bytes_read"] = reader.bytes_read
+# 8 MB of pages parse in 0.1 to 0.2 s: the 1 ms of handing a chunk over is nothing, and what is under way stays small.
+_CHUNK_BYTES = 8_000_000
+# Small months are cut finer, so that every core has its share, down to what a worker does in 20 ms.
+_SMALLEST_CHUNK_BYTES = 1_000_000
+_CHUNKS_PER_WORKER = 4
+_REASONS = {"crashed": "parser_crashed"}
 
 
-def _is_wanted(job: Job, arxiv_id: str, about: Mapping[str, Any] | None) -> bool:
-    """The decision that needs no page, with its reason in the ledger where it is no."""
-    if about is None or about["status"] == "absent":
-        job.leave_out(arxiv_id, "no_metadata", "no source of metadata knows the identifier")
-        return False
-    if about["status"] == "withdrawn":
-        job.leave_out(arxiv_id, "withdrawn", "its authors withdrew it")
-        return False
-    categories = about["categories"] or []
-    wanted, reason = verdict(categories, about["primary_category"] or "", job.settings)
-    if not wanted:
-        job.leave_out(arxiv_id, reason, " ".join(categories))
-    return wanted
+@dataclass(frozen=True, slots=True)
+class PaperBuilder:
+    """Computes a month of `papers`; a parser other than the one that CITELOOM_PARSER names is for tests."""
+
+    parse: Parse | None = None
+
+    def __call__(self, job: Job) -> Iterator[pa.RecordBatch]:
+        """Decide by metadata first, then have what is left read and parsed, in order of identifier.
+
+        Rows are by identifier, which lets a reader skip row groups. Members of one month lie in their zips by
+        identifier too, in three zips; so the pages of a chunk are read in file order, and every zip forwards.
+        """
+        reading = _reading(job, self.parse or _parser_named(job.settings.parser))
+        extent = decide(job)
+        job.expect(extent.pages)
+        job.notes.update(chars_seen=0, chars_kept=0)
+        job.measured.update(pages=0, bytes_read=0, parsing_seconds=0.0)
+        workers = count_workers(job.settings.workers)
+        cut = chunks(wanted(job), _chunk_bytes(extent, workers))
+        lost = 0
+        for chunk, parsed in map_chunks(partial(parse_pages, reading), cut, workers):
+            if isinstance(parsed, Lost):
+                _leave_out_lost(job, chunk[0], parsed)
+                lost += 1
+            else:
+                yield from _account(job, parsed)
+        if lost:
+            _tell_of_lost(job, lost)
 
 
-def _read_paper(job: Job, member: Member, reader: MemberReader, parse: Callable[[bytes], Paper]) -> Paper | None:
-    started = time.perf_counter()
-    try:
-        page = reader.read(member)
-        started = time.perf_counter()
-        paper = parse(page)
-    except (MemberError, PageError) as error:
-        job.leave_out(member.arxiv_id, error.reason, f"{member.zip}:{member.member}: {error.detail}")
-        return None
-    job.measured["parsing_seconds"] += time.perf_counter() - started
-    job.measured["pages"] += 1
-    return paper
+def _reading(job: Job, parse: Parse) -> Reading:
+    settings = job.settings
+    return Reading(settings.dump_dir, parse, settings.page_errors, settings.page_seconds, int(job.month[:4]))
 
 
-def _paper_row(member: Row, about: Mapping[str, Any], paper: Paper, year: int) -> Row:
-    title, abstract = paper.title or about["title"], paper.abstract or about["abstract"]
-    return {
-        **paper.as_row(),
-        "arxiv_id": member["arxiv_id"],
-        "subset": member["subset"],
-        "title": title,
-        "title_source": "heading" if paper.title else "metadata" if title else "none",
-        "abstract": abstract,
-        "abstract_source": "page" if paper.abstract else "metadata" if abstract else "none",
-        "categories": about["categories"],
-        "primary_category": about["primary_category"],
-        "year": year,
-    }
-
-
-def _parser(name: str) -> Callable[[bytes], Paper]:
+def _parser_named(name: str) -> Parse:
+    """The parser that CITELOOM_PARSER names. Raises SettingError for a name that none has."""
     if name == "fast":
         return html.parse
     if name == "reference":
@@ -99,10 +77,51 @@ def _parser(name: str) -> Callable[[bytes], Paper]:
     raise SettingError(f"CITELOOM_PARSER: there is no parser {name}: set it to fast or reference")
 
 
+def _chunk_bytes(extent: Extent, workers: int) -> int:
+    return min(_CHUNK_BYTES, max(_SMALLEST_CHUNK_BYTES, extent.bytes // (workers * _CHUNKS_PER_WORKER)))
+
+
+def _account(job: Job, parsed: Parsed) -> Iterator[pa.RecordBatch]:
+    """The rows of a chunk, once what came of it is written down."""
+    for arxiv_id, reason, detail in parsed.left_out:
+        job.leave_out(arxiv_id, reason, detail)
+    job.measured["pages"] += parsed.pages
+    job.measured["bytes_read"] += parsed.bytes_read
+    job.measured["parsing_seconds"] += parsed.parsing_seconds
+    for batch in parsed.batches():
+        for name in ("chars_seen", "chars_kept"):
+            job.notes[name] += sum(batch.column(name).to_pylist())
+        yield batch
+
+
+def _leave_out_lost(job: Job, page: Wanted, lost: Lost) -> None:
+    """Write down a page that ended its worker; what depends on the machine is marked so."""
+    limit = ""
+    if lost.reason == "too_slow":
+        limit = f" {job.settings.page_seconds:g} s of processor time (CITELOOM_PAGE_SECONDS)"
+        job.notes["page_seconds"] = job.settings.page_seconds
+    detail = f"{page.member.place}: {lost.detail}{limit}; on another machine it may go well"
+    job.leave_out(page.member.arxiv_id, _REASONS.get(lost.reason, lost.reason), detail)
+
+
+def _tell_of_lost(job: Job, lost: int) -> None:
+    pages = "page was" if lost == 1 else "pages were"
+    progress.noted(
+        f"{lost} {pages} left out of papers of {job.month} for what this machine could not do (too slow, out of "
+        "memory, or a crash of the parser): the ledger names them, and another machine may keep them"
+    )
+
+
+def _has_time_enough(workspace: Workspace, month: str, provenance: Provenance) -> bool:
+    """Whether no page was left out as too slow that would be given more time now."""
+    return bool(workspace.settings.page_seconds <= provenance.notes.get("page_seconds", float("inf")))
+
+
 PAPERS = Stage(
     table=PAPERS_TABLE,
-    build=_parse_papers,
+    build=PaperBuilder(),
     upstream=(MEMBERS_TABLE, METADATA_TABLE),
-    settings=("categories", "category_match", "parser"),
-    version=2,
+    settings=("categories", "category_match", "parser", "page_errors"),
+    version=3,
+    still_holds=_has_time_enough,
 )

@@ -29,20 +29,26 @@ class Answers:
     """Every answer in one SQLite file of a folder: a record, or how often an identifier was missing.
 
     An answer is kept in one transaction, so a kill loses none that was kept. Delete the folder to ask anew. Raises
-    PermanentFailure where the file is no such store.
+    PermanentFailure where the file is no such store, or cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "answers.sqlite"
         self._connection = sqlite3.connect(self._file, timeout=60.0)
         try:
-            with self._connection:
+            with self._named(), self._connection:
                 self._connection.execute(_SCHEMA)
-        except sqlite3.DatabaseError as error:
+        except PermanentFailure:
             self.close()
-            raise PermanentFailure(
-                f"the kept answers of arXiv, {self._file}, cannot be read ({error}): move the file away and run again"
-            ) from error
+            raise
+
+    @classmethod
+    def kept_in(cls, folder: Path, ids: Iterable[str]) -> dict[str, Record]:
+        """What `known` says of the store in a folder; nothing where there is none yet."""
+        if not (folder / "answers.sqlite").exists():
+            return {}
+        with contextlib.closing(cls(folder)) as answers:
+            return answers.known(ids)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -69,7 +75,7 @@ class Answers:
 
     def keep(self, asked: Iterable[str], records: Mapping[str, Record], at: str, *, misses: int = 1) -> None:
         """Keep one answer: what it holds of the identifiers asked for, and `misses` for each that it leaves out."""
-        with self._connection:
+        with self._named(), self._connection:
             for arxiv_id in asked:
                 record = records.get(arxiv_id)
                 content = json.dumps(record.as_row(), sort_keys=True) if record else None
@@ -77,6 +83,16 @@ class Answers:
 
     def _rows(self, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
         query = "select arxiv_id, record, fetched_at, misses from answers where arxiv_id = ?"
-        with contextlib.closing(self._connection.cursor()) as cursor:
+        with self._named(), contextlib.closing(self._connection.cursor()) as cursor:
             for arxiv_id in ids:
                 yield from cursor.execute(query, (arxiv_id,)).fetchall()
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise PermanentFailure(
+                f"the kept answers of arXiv, {self._file}, cannot be read or written ({error}): make room there, or "
+                "move the file away and run again"
+            ) from error

@@ -1,16 +1,16 @@
 """An answer of arXiv's API, from bytes to records.
 
-`arxiv` 4.0.2 parses with `recover=True`, which reads a cut answer as a short one, so defusedxml reads it first and
-refuses what is not a whole Atom feed. Not here: how the bytes are fetched.
+`arxiv` 4.0.2 parses with `recover=True`, which reads a cut answer as a short one, so `root_of` reads it first and
+refuses what is not whole. Not here: how the bytes are fetched.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from xml.etree.ElementTree import ParseError
 
-from pipeline.errors import CiteloomError, PermanentFailure
+from pipeline.errors import CiteloomError
 from pipeline.metadata.record import Record, fold, split_version, with_status
+from pipeline.metadata.vet import BrokenAnswer, root_of
 
 if TYPE_CHECKING:
     from arxiv import Result
@@ -19,10 +19,6 @@ _FEED = "{http://www.w3.org/2005/Atom}feed"
 _ERROR = "/api/errors#"
 _WRONG_ID = b"/api/errors#incorrect_id_format"
 _DOI_ADDRESSES = ("https://doi.org/", "http://doi.org/", "http://dx.doi.org/", "https://dx.doi.org/")
-
-
-class BrokenAnswer(CiteloomError):
-    """An answer that is no whole Atom feed; the next one may be."""
 
 
 class RefusedList(CiteloomError):
@@ -46,31 +42,18 @@ def read_feed(body: bytes) -> dict[str, Record]:
     """
     from arxiv import _feed
 
-    _vet(body)
+    root = root_of(body)
+    if root != _FEED:
+        raise BrokenAnswer(f"it is no Atom feed: its root is {root}")
     try:
         results = _feed.parse(body).results
-    except ValueError as error:
+        if any(_ERROR in result.entry_id for result in results):
+            raise refused(200, body)
+        records = [_record(result) for result in results]
+    except (ValueError, AttributeError, TypeError) as error:
         raise BrokenAnswer(f"an entry of it cannot be read ({error})") from error
-    if any(_ERROR in result.entry_id for result in results):
-        raise refused(200, body)
-    records = map(_record, results)
-    return {record.arxiv_id: record for record in records}
-
-
-def _vet(body: bytes) -> None:
-    from defusedxml.common import DefusedXmlException
-    from defusedxml.ElementTree import fromstring
-
-    if body.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html")):
-        raise BrokenAnswer("it is an HTML page, not an Atom feed")
-    try:
-        root = fromstring(body, forbid_dtd=True)
-    except DefusedXmlException as error:
-        raise PermanentFailure(f"it declares a document type or entities, as arXiv never does ({error})") from error
-    except (ParseError, ValueError, LookupError) as error:
-        raise BrokenAnswer(f"it is cut off or no XML ({error})") from error
-    if root.tag != _FEED:
-        raise BrokenAnswer(f"it is no Atom feed: its root is {root.tag}")
+    # A paper that is there twice counts as its newest version, whichever comes first.
+    return {record.arxiv_id: record for record in sorted(records, key=lambda record: record.version or 0)}
 
 
 def _record(result: Result) -> Record:

@@ -6,9 +6,17 @@ from collections.abc import Iterable, Sequence
 
 from pipeline.settings import Settings
 
-# One subject under several names: cs.NA is an alias of math.NA, eess.SY of cs.SY, and cmp-lg went into cs.CL
-# (CATEGORY_ALIASES and ARCHIVES_SUBSUMED of arxiv-base 0.17.8). Old records still bear either name alone.
-_SAME = (frozenset({"cs.SY", "eess.SY"}), frozenset({"cs.NA", "math.NA"}), frozenset({"cs.CL", "cmp-lg"}))
+# One subject under several names: all of arXiv's aliases, and cmp-lg, which went into cs.CL (CATEGORY_ALIASES and
+# ARCHIVES_SUBSUMED of arxiv-base 0.17.8). Old records still bear either name alone.
+_SAME = (
+    frozenset({"cs.SY", "eess.SY"}),
+    frozenset({"cs.NA", "math.NA"}),
+    frozenset({"cs.IT", "math.IT"}),
+    frozenset({"cs.CL", "cmp-lg"}),
+    frozenset({"math-ph", "math.MP"}),
+    frozenset({"math.ST", "stat.TH"}),
+    frozenset({"econ.GN", "q-fin.EC"}),
+)
 
 
 def verdict(categories: Sequence[str], primary: str, settings: Settings) -> tuple[bool, str]:

@@ -1,4 +1,7 @@
-"""How fast arXiv may be asked, over all processes of the machine. Not here: what is asked."""
+"""How fast arXiv may be asked, by its API and OAI-PMH alike, over all processes of the machine.
+
+Not here: what is asked.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from pipeline import progress
 from pipeline.errors import PermanentFailure
 from pipeline.tables import write_whole
 
@@ -18,6 +22,7 @@ from pipeline.tables import write_whole
 # machines under one's control (https://info.arxiv.org/help/api/tou.html).
 GAP_SECONDS = 3.0
 LONGEST_WAIT_SECONDS = 600.0
+WAIT_WORTH_TELLING_SECONDS = 20.0
 
 
 def machine_folder() -> Path:
@@ -39,17 +44,25 @@ class Pace:
     def turn(self) -> Iterator[None]:
         """Waits for this process's turn, and holds it. Raises PermanentFailure where the folder cannot be written."""
         with self._lock():
-            time.sleep(max(self._next() - time.time(), 0.0))
+            self._wait(self._next() - time.time())
             self.postpone(self._gap)  # before the request: a process killed in its middle has made it all the same
             try:
                 yield
             finally:
                 self.postpone(self._gap)
 
+    def _wait(self, seconds: float) -> None:
+        if seconds > WAIT_WORTH_TELLING_SECONDS:
+            progress.noted(f"arXiv asked for rest: waiting {progress.duration(seconds)} before the next request")
+        time.sleep(max(seconds, 0.0))
+
     def postpone(self, seconds: float) -> None:
         """Let no process start a request for so long; only for the one whose turn it is."""
         until = max(self._next(), time.time() + min(seconds, LONGEST_WAIT_SECONDS))
-        write_whole(self._file, repr(until).encode())
+        try:
+            write_whole(self._file, repr(until).encode())
+        except OSError as error:
+            raise self._unwritable(error) from error
 
     @property
     def _file(self) -> Path:
@@ -67,19 +80,24 @@ class Pace:
             self._folder.mkdir(parents=True, exist_ok=True)
             (self._folder / "arxiv-api.lock").touch()
         except OSError as error:
-            raise PermanentFailure(
-                f"{self._folder}, where runs of citeloom agree on their pace at arXiv, cannot be written ({error}): "
-                "set XDG_CACHE_HOME to a folder that can"
-            ) from error
+            raise self._unwritable(error) from error
         return FileLock(self._folder / "arxiv-api.lock")
+
+    def _unwritable(self, error: OSError) -> PermanentFailure:
+        return PermanentFailure(
+            f"{self._folder}, where runs of citeloom agree on their pace at arXiv, cannot be written ({error}): "
+            "set XDG_CACHE_HOME to a folder that can"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How often a request is tried, and the first back-off in seconds; each next one is twice as long."""
+    """How often a request is tried, the first back-off in seconds (each next one is twice as long), and for how many
+    seconds a silent server is waited for."""
 
     tries: int = 5
     first_back_off: float = 10.0
+    silence: float = 60.0
 
     def back_off(self, tries_made: int) -> float:
         """Seconds to rest after so many tries."""

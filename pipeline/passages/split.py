@@ -1,94 +1,121 @@
-"""Splitting text that is too long for one passage. Not here: what is packed together."""
+"""Splitting text that is too long for one passage. Not here: where sentences end, and what is packed together."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 
+from pipeline.passages.sentences import Span, clause_spans, line_spans, mask, sentence_spans
 from pipeline.passages.text import count_words
 
-# Display math first: `$$…$$` would else be read as two empty formulas.
-_PROTECTED = re.compile(r"\$\$.+?\$\$|\$[^$]+\$|\[@[^\[\]]+\]", re.DOTALL)
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|et al|cf|vs|resp|Fig|Figs|Eq|Eqs|Sec|Tab|Ref|Refs|Thm|Prop|Def|No|Dr|Prof|St)|\b[A-Z])\.$"
+Part = tuple[str, int]
+"""A part of a text, and how many words it has."""
+_Cut = Callable[[str, Span], Iterable[Span]]
+
+_SENTENCES: tuple[_Cut, ...] = (
+    sentence_spans,
+    lambda masked, span: clause_spans(masked, span, 0),
+    lambda masked, span: clause_spans(masked, span, 1),
+    lambda masked, span: clause_spans(masked, span, 2),
 )
-_SENTENCE_END = re.compile(r"[.!?][\"”’)]*\s+(?=[\"“‘(\[$]*[A-Z0-9\[$])|\n+")
+_LINES: tuple[_Cut, ...] = (line_spans, *_SENTENCES)
+_RULE = frozenset("|-: ")
 
 
-def sentences(text: str) -> list[str]:
-    """The sentences of a text, cut only where no formula, citation or abbreviation stands."""
-    masked = _mask(text)
-    pieces, start = [], 0
-    for end in _SENTENCE_END.finditer(masked):
-        if _ABBREVIATION.search(masked[start : end.start() + 1]):
-            continue
-        pieces.append(text[start : end.end()].strip())
-        start = end.end()
-    pieces.append(text[start:].strip())
-    return [piece for piece in pieces if piece]
+def split_text(text: str, most_words: int) -> list[Part]:
+    """Parts of a text, of much the same length and at most `most_words` words, cut at sentence ends.
 
-
-def _mask(text: str) -> str:
-    """The text at equal length with formulas and citations as capitals: no sentence ends in them, one may start."""
-    return _PROTECTED.sub(lambda match: "X" * len(match.group()), text)
-
-
-def split_text(text: str, most_words: int) -> list[str]:
-    """Parts of a text, each of at most `most_words` words, cut at sentence ends where they are near enough.
-
-    One formula or citation longer than that stays whole: half a formula is worse than a long passage.
+    A sentence longer than that is cut at semicolons, commas, or else spaces. One formula or citation longer than that
+    stays whole: half a formula is worse than a long passage.
     """
-    if count_words(text) <= most_words:
-        return [text]
-    pieces = [part for sentence in sentences(text) for part in _split_sentence(sentence, most_words)]
-    return list(_fill(pieces, most_words, " "))
+    return _split(text, most_words, _SENTENCES)
 
 
-def split_lines(text: str, most_words: int) -> list[str]:
+def split_lines(text: str, most_words: int) -> list[Part]:
     """Parts of a text whose lines matter (a list, an algorithm), cut between lines where they are near enough."""
-    if count_words(text) <= most_words:
-        return [text]
-    pieces = [part for line in text.splitlines() for part in split_text(line, most_words)]
-    return list(_fill(pieces, most_words, "\n"))
+    return _split(text, most_words, _LINES)
 
 
-def split_table(markdown: str, most_words: int) -> list[str]:
-    """Parts of a Markdown table with its caption, the caption and the head repeated over each part."""
-    if count_words(markdown) <= most_words:
-        return [markdown]
-    lines = markdown.splitlines()
-    rule = next((number for number, line in enumerate(lines) if re.fullmatch(r"[|\s:-]*-[|\s:-]*", line)), None)
-    if rule is None:
-        return split_text(markdown, most_words)
-    head = lines[: rule + 1]
-    room = most_words - count_words("\n".join(head))
-    if room < most_words // 4:
-        return split_text(markdown, most_words)
-    rows = [part for row in lines[rule + 1 :] for part in split_text(row, room)]
-    return ["\n".join([*head, part]) for part in _fill(rows, room, "\n")]
+def split_table(markdown: str, most_words: int) -> list[Part]:
+    """Parts of a Markdown table with its caption, cut between grids and rows.
+
+    The caption stands over each grid, and caption and head over each part of a grid. Where they leave the rows less
+    than three quarters of a part, the caption stands over the first alone, and then the head too.
+    """
+    lines = markdown.split("\n")
+    heads = [number - 1 for number, line in enumerate(lines) if number and _is_rule(line)]
+    if not heads or count_words(markdown) <= most_words:
+        return split_lines(markdown, most_words)
+    caption = lines[: heads[0]]
+    grids = [lines[start:end] for start, end in zip(heads, [*heads[1:], len(lines)], strict=True)]
+    return [part for grid in grids for part in _split_grid(caption, grid, most_words)]
 
 
-def _split_sentence(sentence: str, most_words: int) -> list[str]:
-    if count_words(sentence) <= most_words:
-        return [sentence]
-    masked, words, start = _mask(sentence), [], 0
-    for gap in re.finditer(r"\s+", masked):
-        words.append(sentence[start : gap.start()])
-        start = gap.end()
-    words.append(sentence[start:])
-    return list(_fill(words, most_words, " "))
+def _split_grid(caption: list[str], grid: list[str], most_words: int) -> list[Part]:
+    whole = "\n".join([*caption, *grid])
+    if (words := count_words(whole)) <= most_words:
+        return [(whole, words)]
+    head, rows = grid[:2], "\n".join(grid[2:])
+    for alone, above in (([], [*caption, *head]), (caption, head)):
+        over = count_words("\n".join(above))
+        if over * 4 <= most_words:
+            first = split_lines("\n".join(alone), most_words) if alone else []
+            parts = split_lines(rows, most_words - over)
+            return [*first, *(("\n".join([*above, part]), over + words) for part, words in parts)]
+    return split_lines(whole, most_words)
 
 
-def _fill(pieces: list[str], most_words: int, joint: str) -> Iterator[str]:
-    """Join neighbours as long as they stay within `most_words`."""
-    held: list[str] = []
-    words = 0
-    for piece in pieces:
-        more = count_words(piece)
-        if held and words + more > most_words:
-            yield joint.join(held)
-            held, words = [], 0
-        held.append(piece)
-        words += more
-    if held:
-        yield joint.join(held)
+def _is_rule(line: str) -> bool:
+    """Whether a line parts the head of a Markdown table from its rows."""
+    return "-" in line and "|" in line and _RULE.issuperset(line)
+
+
+def _split(text: str, most_words: int, cuts: Sequence[_Cut]) -> list[Part]:
+    words = count_words(text)
+    if words <= most_words:
+        return [(text, words)]
+    pieces = list(_pieces(text, mask(text), (0, len(text)), most_words, cuts))
+    groups = _even_groups([words for _, words in pieces], most_words)
+    return [
+        (text[pieces[first][0][0] : pieces[last - 1][0][1]], sum(words for _, words in pieces[first:last]))
+        for first, last in groups
+    ]
+
+
+def _pieces(text: str, masked: str, span: Span, most_words: int, cuts: Sequence[_Cut]) -> Iterator[tuple[Span, int]]:
+    """The pieces that parts are made of, with their words: those of the first cut, cut again where too long."""
+    for piece in cuts[0](masked, span):
+        words = count_words(text[slice(*piece)])
+        if words > most_words and len(cuts) > 1:
+            yield from _pieces(text, masked, piece, most_words, cuts[1:])
+        else:
+            yield piece, words
+
+
+def _even_groups(words: Sequence[int], most_words: int) -> list[Span]:
+    """Groups of neighbours within `most_words`, as ranges: as few as can be, and even where that does not make more."""
+    least = -(-sum(words) // most_words)
+    for count in (least, least + 1):
+        groups = _groups_by_middle(words, count)
+        if all(sum(words[first:last]) <= most_words for first, last in groups):
+            return groups
+    return _full_groups(words, most_words)
+
+
+def _groups_by_middle(words: Sequence[int], count: int) -> list[Span]:
+    """The pieces by which of `count` equal stretches their middle lies in."""
+    total, before = sum(words), accumulate(words, initial=0)
+    places = [((2 * start + length) * count - 1) // (2 * total) for start, length in zip(before, words, strict=False)]
+    starts = [number for number in range(len(words)) if number == 0 or places[number] != places[number - 1]]
+    return list(zip(starts, [*starts[1:], len(words)], strict=True))
+
+
+def _full_groups(words: Sequence[int], most_words: int) -> list[Span]:
+    """Groups that each take as much as they can."""
+    groups, first, held = [], 0, 0
+    for number, more in enumerate(words):
+        if number > first and held + more > most_words:
+            groups.append((first, number))
+            first, held = number, 0
+        held += more
+    return [*groups, (first, len(words))]

@@ -1,53 +1,52 @@
-"""The stage `passages`. Not here: how a paper is packed (`pack`)."""
+"""The stage `passages`. Not here: how a paper is packed (`pack`), and how columns are read and written (`batch`)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from itertools import chain, islice
+
+import pyarrow as pa
 
 from pipeline import tables
-from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS, Passage, pack, with_ids
-from pipeline.passages.text import embedded_text, text_digest
+from pipeline.errors import TransientFailure
+from pipeline.passages.batch import PAPER_COLUMNS, passages_of, passages_of_chunk
+from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS
 from pipeline.stages import Job, Stage
-from pipeline.tables import Row
-
-_COLUMNS = ["arxiv_id", "title", "authors", "abstract", "categories", "year", "blocks"]
+from pipeline.workers import Lost, count_workers, map_chunks
 
 
-def _build(job: Job) -> Iterator[Row]:
+def _build(job: Job) -> Iterator[pa.RecordBatch]:
     kinds: Counter[str] = Counter()
     lengths: Counter[str] = Counter(under_20_words=0, over_300_words=0)
-    for paper in job.iterate(tables.PAPERS, _COLUMNS):
-        for row in _rows(paper):
-            kinds[row["kind"]] += 1
-            lengths["under_20_words"] += row["words"] < FEWEST_WORDS
-            lengths["over_300_words"] += row["words"] > MOST_WORDS
-            yield row
+    for passages in _packed(job):
+        words = passages["words"].to_pylist()
+        kinds.update(passages["kind"].to_pylist())
+        lengths["under_20_words"] += sum(count < FEWEST_WORDS for count in words)
+        lengths["over_300_words"] += sum(count > MOST_WORDS for count in words)
+        yield passages
     job.notes.update(kinds=dict(sorted(kinds.items())), **lengths)
 
 
-def _rows(paper: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for ordinal, (identifier, passage) in enumerate(with_ids(paper["arxiv_id"], pack(paper))):
-        yield {
-            "passage_id": identifier,
-            "arxiv_id": paper["arxiv_id"],
-            "ordinal": ordinal,
-            "title": paper["title"],
-            **_columns(passage, paper["title"]),
-        }
+def _packed(job: Job) -> Iterator[pa.RecordBatch]:
+    """The passages of each row group of papers, in order.
+
+    A month of one row group is packed here: 100 papers take 0.1 s, no longer than a worker takes to start.
+    """
+    papers = job.batches(tables.PAPERS, PAPER_COLUMNS)
+    first, workers = list(islice(papers, 2)), count_workers(job.settings.workers)
+    groups = chain(first, papers)
+    if len(first) < 2 or workers == 1:
+        yield from map(passages_of, groups)
+        return
+    for chunk, passages in map_chunks(passages_of_chunk, ([group] for group in groups), workers):
+        if isinstance(passages, Lost):
+            begins = chunk[0]["arxiv_id"][0].as_py()
+            raise TransientFailure(
+                f"the worker that packed {chunk[0].num_rows} papers of {job.month}, {begins} first, did not end its "
+                f"work ({passages.detail}): run again, with fewer CITELOOM_WORKERS if memory is short"
+            )
+        yield passages
 
 
-def _columns(passage: Passage, title: str) -> dict[str, Any]:
-    return {
-        "anchor": passage.anchor,
-        "kind": passage.kind,
-        "section_path": list(passage.section_path),
-        "text": passage.text,
-        "words": passage.words,
-        "cited_keys": list(passage.cited_keys),
-        "text_sha256": text_digest(embedded_text(title, passage.section_path, passage.text)),
-    }
-
-
-PASSAGES = Stage(table=tables.PASSAGES, build=_build, upstream=(tables.PAPERS,), version=2)
+PASSAGES = Stage(table=tables.PASSAGES, build=_build, upstream=(tables.PAPERS,), version=3)

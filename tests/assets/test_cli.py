@@ -106,16 +106,34 @@ def test_a_bad_zip_beside_good_ones_is_named_and_nothing_done_is_lost(own: Place
     before = digests(own.root)
     done = own.with_settings(dump_dir=dump).citeloom("run", "--months", "all")
     assert done.returncode == 1
-    assert "ar5iv-04-2024-broken.zip" in one_message(done)
-    assert digests(own.root) == before
+    assert len(errors_about("ar5iv-04-2024-broken.zip", done)) == 1, done.stderr
+    after = digests(own.root)
+    assert after.keys() == before.keys()
+    # The first month's ledger tells of the zip, and its report of the ledger.
+    changed = {path for path in after if after[path] != before[path] and not path.startswith("reports/")}
+    assert {path.removeprefix("ledger/") for path in changed} == {
+        "dump_members/2024-03.parquet", "report/2024-03.parquet",
+    }  # fmt: skip
 
 
-def test_a_zip_that_is_cut_off_is_named(empty: Place, dump: Path) -> None:
+def test_a_zip_that_is_cut_off_is_named_and_the_others_are_read(empty: Place, dump: Path) -> None:
     file = dump / "ar5iv-04-2024-warnings.zip"
     file.write_bytes(file.read_bytes()[:40_000])
+    done = empty.with_settings(dump_dir=dump).citeloom("run", "--until", "dump_members", "--json")
+    assert done.returncode == 1
+    assert len(errors_about(file.name, done)) == 1, done.stderr
+    told = json.loads(done.stdout)
+    assert [failure["stage"] for failure in told["failures"]] == ["dump"]
+    assert [outcome["rows"] for outcome in told["outcomes"]] == [7, 8, 6]
+    assert file.name in empty.with_settings(dump_dir=dump).citeloom("status").stderr
+
+
+def test_zips_that_are_all_cut_off_end_the_run(empty: Place, dump: Path) -> None:
+    for file in dump.glob("*.zip"):
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     done = empty.with_settings(dump_dir=dump).citeloom("run", "--months", "all", "--json")
     assert done.returncode == 1
-    assert file.name in one_message(done)
+    assert "2 more zips cannot be used either" in one_message(done)
     assert json.loads(done.stdout)["error"] == "MissingInput"
 
 

@@ -25,9 +25,9 @@ PACKAGES = ("pipeline", "assets", "resources", "sensors")
 
 # Low to high; a module imports its own layer and those below it.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("pipeline.errors", "pipeline.addresses"),
+    ("pipeline.errors", "pipeline.addresses", "pipeline.worker_process"),
     ("pipeline", "pipeline.tables"),
-    ("pipeline.settings", "pipeline.months", "pipeline.progress", "pipeline.stages"),
+    ("pipeline.settings", "pipeline.months", "pipeline.progress", "pipeline.stages", "pipeline.workers"),
     (
         "pipeline.corpus", "pipeline.metadata", "pipeline.passages", "pipeline.embedding", "pipeline.index",
         "pipeline.llm", "pipeline.related_work", "pipeline.answering", "pipeline.evaluation",

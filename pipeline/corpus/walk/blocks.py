@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
-from selectolax.lexbor import LexborNode
-
 from pipeline.corpus import policies
 from pipeline.corpus.paper import Block
 from pipeline.corpus.policies import LINE
-from pipeline.corpus.walk.nodes import id_of, rows_of
+from pipeline.corpus.tree import Node
+from pipeline.corpus.walk.nodes import rows_of
 from pipeline.corpus.walk.state import GATHER, PARAGRAPH, TOP, Sink, Walk
 
+_ITEMS = frozenset({"li", "dt", "dd"})
 
-def box(walk: Walk, node: LexborNode) -> None:
+
+def box(walk: Walk, node: Node) -> None:
     """An element that ends a word, or a line where lines matter."""
     walk.flow(node)
     walk.sink.parts.append(walk.sink.breaks)
 
 
-def para(walk: Walk, node: LexborNode) -> None:
+def para(walk: Walk, node: Node) -> None:
     """Running text. Within a theorem, list, note or cell it is part of that."""
     if walk.sink.mode != TOP:
         return box(walk, node)
-    walk.anchor = id_of(node) or walk.anchor
-    outer, walk.sink = walk.sink, Sink(PARAGRAPH, anchor=id_of(node))
+    walk.anchor = node.id or walk.anchor
+    outer, walk.sink = walk.sink, Sink(PARAGRAPH, anchor=node.id)
     walk.flow(node)
     walk.close_paragraph()
     walk.sink = outer
     return None
 
 
-def p(walk: Walk, node: LexborNode) -> None:
+def p(walk: Walk, node: Node) -> None:
     """A `ltx_p`: a paragraph by itself where no `ltx_para` is around it."""
     if walk.sink.mode == TOP:
         return para(walk, node)
     if walk.sink.mode == PARAGRAPH and not walk.sink.anchor:
-        walk.sink.anchor = id_of(node)
+        walk.sink.anchor = node.id
     return box(walk, node)
 
 
-def equation(walk: Walk, node: LexborNode) -> None:
+def equation(walk: Walk, node: Node) -> None:
     """A display equation: part of the paragraph around it, row by row."""
     if walk.sink.mode == TOP:
-        outer, walk.sink = walk.sink, Sink(PARAGRAPH, anchor=id_of(node))
+        outer, walk.sink = walk.sink, Sink(PARAGRAPH, anchor=node.id)
         equation(walk, node)
         walk.close_paragraph()
         walk.sink = outer
@@ -49,7 +50,7 @@ def equation(walk: Walk, node: LexborNode) -> None:
     if walk.sink.display:
         return walk.flow(node)
     if walk.sink.mode == PARAGRAPH and not walk.sink.anchor:
-        walk.sink.anchor = id_of(node)
+        walk.sink.anchor = node.id
     for row in rows_of(node):
         tags: list[str] = []
         sink = walk.gather(row, Sink(GATHER, display=True, tags=tags, lost=walk.sink.lost))
@@ -58,51 +59,51 @@ def equation(walk: Walk, node: LexborNode) -> None:
     return None
 
 
-def list_block(walk: Walk, node: LexborNode) -> None:
+def list_block(walk: Walk, node: Node) -> None:
     """A list with its nested lists: one block, or lines of the theorem, note or list around it."""
     if walk.sink.mode == GATHER:
         return _items(walk, node)
     if walk.sink.mode == PARAGRAPH:
         walk.close_paragraph()
-    anchor = id_of(node) or walk.anchor
+    anchor = node.id or walk.anchor
     outer, walk.sink = walk.sink, Sink(GATHER, anchor=anchor)
     _items(walk, node)
     sink, walk.sink = walk.sink, outer
-    block = Block("list", anchor, walk.path, sink.text, policies.cited_keys(sink.text))
-    return _append(walk, block, sink)
+    text = sink.text
+    return _append(walk, Block("list", anchor, walk.path, text, policies.cited_keys(text), sink.errors), sink)
 
 
-def _items(walk: Walk, node: LexborNode) -> None:
-    child = node.first_child
-    while child is not None:
-        if child.tag in ("li", "dt", "dd"):
+def _items(walk: Walk, node: Node) -> None:
+    for child in node:
+        if isinstance(child, str):
+            walk.sink.parts.append(child)
+        elif child.mould.name in _ITEMS:
             _item(walk, child)
-        elif child.tag == "-text":
-            walk.sink.parts.append(child.text_content or "")
-        child = child.next
+        else:
+            walk.handlers[child.mould.kind](walk, child)
     walk.sink.parts.append(LINE if not walk.sink.cell else " ")
 
 
-def _item(walk: Walk, node: LexborNode) -> None:
+def _item(walk: Walk, node: Node) -> None:
     outer = walk.sink
     tags: list[str] = []
     sink = walk.gather(node, Sink(GATHER, anchor=outer.anchor, tags=tags, cell=outer.cell, lost=outer.lost))
     outer.after.extend(sink.after)
-    begin = " " if node.tag == "dd" else f"{' ' if outer.cell else LINE}{policies.list_mark(' '.join(tags))} "
+    begin = " " if node.mould.name == "dd" else f"{' ' if outer.cell else LINE}{policies.list_mark(' '.join(tags))} "
     outer.parts.append(begin + sink.raw)
 
 
-def theorem(walk: Walk, node: LexborNode) -> None:
+def theorem(walk: Walk, node: Node) -> None:
     """A theorem or a proof, title and all: one block."""
     if walk.sink.mode == GATHER:
         return box(walk, node)
     if walk.sink.mode == PARAGRAPH:
         walk.close_paragraph()
-    sink = walk.gather(node, Sink(GATHER, anchor=id_of(node)))
-    return _append(walk, walk.block("theorem", node, sink.text), sink)
+    sink = walk.gather(node, Sink(GATHER, anchor=node.id))
+    return _append(walk, walk.block("theorem", node, sink.text, sink.errors), sink)
 
 
-def listing(walk: Walk, node: LexborNode) -> None:
+def listing(walk: Walk, node: Node) -> None:
     """Lines of an algorithm or of code."""
     if walk.sink.float is not None:
         walk.sink.float.listing = True
@@ -113,7 +114,7 @@ def listing(walk: Walk, node: LexborNode) -> None:
     outer, walk.sink = walk.sink, Sink(GATHER, breaks=LINE)
     _lines(walk, node)
     sink, walk.sink = walk.sink, outer
-    return _append(walk, walk.block("algorithm", node, sink.text), sink)
+    return _append(walk, walk.block("algorithm", node, sink.text, sink.errors), sink)
 
 
 def _append(walk: Walk, block: Block, sink: Sink) -> None:
@@ -121,15 +122,15 @@ def _append(walk: Walk, block: Block, sink: Sink) -> None:
     walk.blocks.extend([block, *sink.after] if block.text else sink.after)
 
 
-def _lines(walk: Walk, node: LexborNode) -> None:
+def _lines(walk: Walk, node: Node) -> None:
     start = len(walk.sink.parts)
     box(walk, node)
-    if node.tag == "pre":
+    if node.mould.name == "pre":
         parts = walk.sink.parts
         parts[start:] = [part.replace("\n", walk.sink.breaks) for part in parts[start:]]
 
 
-def line(walk: Walk, node: LexborNode) -> None:
+def line(walk: Walk, node: Node) -> None:
     """One line of a listing."""
     walk.flow(node)
     walk.sink.parts.append(" " if walk.sink.cell else LINE)

@@ -2,53 +2,54 @@
 
 from __future__ import annotations
 
-from selectolax.lexbor import LexborNode
-
 from pipeline.corpus import policies
 from pipeline.corpus.authors import Byline
 from pipeline.corpus.policies import LINE
-from pipeline.corpus.walk.nodes import classes_of, role_of
+from pipeline.corpus.tree import Node
+from pipeline.corpus.walk.nodes import role_of
 from pipeline.corpus.walk.state import GATHER, Sink, Walk
 
 
-def authors(walk: Walk, node: LexborNode) -> None:
+def authors(walk: Walk, node: Node) -> None:
     """All bylines; what stands between them is lost."""
     sink = walk.gather(node, Sink(GATHER))
     walk.put(None, sink.after)
-    walk.count_loss("author_mark", sink)
+    walk.lose("author_mark", sink.raw)
 
 
-def creator(walk: Walk, node: LexborNode) -> None:
+def creator(walk: Walk, node: Node) -> None:
     """One byline: an author, or all of them with their affiliations glued in."""
-    if "ltx_role_author" not in classes_of(node):
-        return walk.lose(node, "creator")
+    if "ltx_role_author" not in node.classes:
+        sink = walk.gather(node, Sink(GATHER, lost=True))
+        walk.put(None, sink.after)
+        return walk.lose("creator", sink.raw)
     outer, walk.byline = walk.byline, Byline()
     sink = walk.gather(node, Sink(GATHER))
-    walk.bylines.append(walk.byline)
+    walk.found.bylines.append(walk.byline)
     walk.byline = outer
     walk.put(None, sink.after)
-    return walk.count_loss("author_mark", sink)
+    return walk.lose("author_mark", sink.raw)
 
 
-def personname(walk: Walk, node: LexborNode) -> None:
+def personname(walk: Walk, node: Node) -> None:
     """The names of a byline, with line breaks and marks kept."""
     sink = walk.gather(node, Sink(GATHER, marks=True, breaks=LINE))
     if walk.byline is None:
-        walk.bylines.append(Byline(names=sink.raw))
+        walk.found.bylines.append(Byline(names=policies.with_dollars(sink.raw)))
     else:
-        walk.byline.names += sink.raw
+        walk.byline.names += policies.with_dollars(sink.raw)
 
 
-def contact(walk: Walk, node: LexborNode) -> None:
+def contact(walk: Walk, node: Node) -> None:
     """An affiliation, address, e-mail or the like of a byline."""
     sink = walk.gather(node, Sink(GATHER, breaks=LINE))
     if walk.byline is None:
-        return walk.count_loss("contact", sink)
+        return walk.lose("contact", sink.raw)
     walk.byline.contacts.append((role_of(node), policies.joined_lines(sink.raw)))
     return None
 
 
-def author_notes(walk: Walk, node: LexborNode) -> None:
+def author_notes(walk: Walk, node: Node) -> None:
     """What else is said of the authors of a byline."""
     sink = walk.gather(node, Sink(GATHER))
     if walk.byline is not None:

@@ -2,90 +2,88 @@
 
 from __future__ import annotations
 
-from selectolax.lexbor import LexborNode
-
 from pipeline.corpus import policies
-from pipeline.corpus.policies import GONE, LINE, MARK, TEX
+from pipeline.corpus.policies import ERRED, GONE, LINE, MARK
+from pipeline.corpus.tree import Node
 from pipeline.corpus.walk.nodes import annotation_of, note_mark_of
 from pipeline.corpus.walk.state import GATHER, Handler, Sink, Walk
 
 Pieces = list[str | tuple[str, str]]
 
 
-def math(walk: Walk, node: LexborNode) -> None:
-    """A formula, once, as its TeX."""
-    attributes = node.attributes
-    tex = policies.tex_source(attributes.get("alttext") or attributes.get("alt") or annotation_of(node))
-    walk.formulas += 1
-    walk.tex_chars += policies.visible(tex)
-    if node.first_child is not None:
-        walk.unseen_chars += policies.visible(node.text())
-    if walk.sink.display:
-        walk.sink.parts.append(f"{TEX}{tex}{TEX}")
-    else:
-        walk.sink.parts.append(tex if walk.sink.lost else policies.inline_math(tex))
+def math(walk: Walk, node: Node) -> None:
+    """A formula that was not taken out of line beforehand, since it has no alttext, or is a picture."""
+    told = node.get("alttext") or node.get("alt") or annotation_of(node)
+    tex = policies.tex_source(told or node.text())
+    walk.found.formulas += 1
+    walk.found.math_without_tex += not told
+    walk.found.seen += policies.visible(tex) - policies.visible(node.text())
+    walk.sink.parts.append(policies.inline_tex(tex))
 
 
-def cite(walk: Walk, node: LexborNode) -> None:
+def cite(walk: Walk, node: Node) -> None:
     """A citation as its markers."""
+    if walk.sink.lost:
+        return walk.flow(node)
     pieces: Pieces = []
     _cite_pieces(walk, node, pieces)
-    if walk.sink.lost:
-        pieces = [piece if isinstance(piece, str) else piece[1] for piece in pieces]
-    walk.sink.parts.append(policies.citation(pieces))
+    cited = policies.citation(pieces)
+    walk.found.citations.append(cited)
+    walk.sink.parts.append(cited[0])
+    return None
 
 
-def _cite_pieces(walk: Walk, node: LexborNode, pieces: Pieces) -> None:
-    child = node.first_child
-    while child is not None:
-        tag, attributes = child.tag, child.attributes
-        key = policies.cited_key(attributes.get("href")) if tag == "a" else None
-        if tag == "-text":
-            pieces.append(child.text_content or "")
-        elif key:
-            pieces.append((key, policies.fold(child.text())))
-        elif tag is not None and tag[0] not in "-!":
-            handler = walk.handler_of(tag, attributes.get("class") or "")
-            if handler is None or tag == "a":
-                _cite_pieces(walk, child, pieces)
-            else:
-                pieces.append(_aside(walk, child, handler))
-        child = child.next
+def _cite_pieces(walk: Walk, node: Node, pieces: Pieces) -> None:
+    for child in node:
+        if isinstance(child, str):
+            pieces.append(child)
+            continue
+        is_link = child.mould.kind == "link"
+        key = policies.cited_key(child.get("href")) if is_link else None
+        if key:
+            pieces.append((key, child.text()))
+        elif is_link:
+            _cite_pieces(walk, child, pieces)
+        else:
+            pieces.append(_aside(walk, child, walk.handlers[child.mould.kind]))
 
 
-def _aside(walk: Walk, node: LexborNode, handler: Handler) -> str:
-    outer, walk.sink = walk.sink, Sink(GATHER, lost=walk.sink.lost)
+def _aside(walk: Walk, node: Node, handler: Handler) -> str:
+    outer, walk.sink = walk.sink, Sink(GATHER)
     handler(walk, node)
     sink, walk.sink = walk.sink, outer
     walk.put(None, sink.after)
     return sink.raw
 
 
-def note(walk: Walk, node: LexborNode) -> None:
+def note(walk: Walk, node: Node) -> None:
     """A footnote: out of the sentence, a block of its own after the block that held it."""
-    classes = node.attributes.get("class") or ""
+    if walk.sink.lost:
+        return walk.flow(node)
     sink = walk.gather(node, Sink(GATHER, breaks=LINE if walk.sink.marks else " "))
     if walk.byline is not None and walk.sink.marks:
-        walk.byline.add_note(note_mark_of(node), sink.raw)
+        walk.byline.add_note(note_mark_of(node), policies.with_dollars(sink.raw))
         walk.sink.parts.append(f"{MARK}{note_mark_of(node)}{MARK}")
-        return
+        return None
+    classes = node.classes
     if "ltx_role_institutetext" in classes or "ltx_role_email" in classes:
-        walk.institutes.append(sink.raw.replace(GONE, ""))
-        return
+        walk.found.institutes.append(policies.with_dollars(sink.raw).replace(GONE, ""))
+        return None
     text = "" if "ltx_role_footnotemark" in classes else sink.text
-    walk.put(walk.block("footnote", node, text), sink.after)
+    walk.put(walk.block("footnote", node, text, sink.errors), sink.after)
     if walk.byline is None:
         walk.sink.parts.append(GONE)
+    return None
 
 
-def link(walk: Walk, node: LexborNode) -> None:
+def link(walk: Walk, node: Node) -> None:
     """A link: its words; in a bibliography item its address too."""
     if walk.sink.item is not None:
-        walk.sink.item.links.append(node.attributes.get("href") or "")
+        walk.sink.item.links.append(node.get("href"))
     walk.flow(node)
 
 
-def mark(walk: Walk, node: LexborNode) -> None:
+def mark(walk: Walk, node: Node) -> None:
     """A superscript: among author names a mark that leads to an affiliation."""
     if not walk.sink.marks:
         return walk.flow(node)
@@ -95,7 +93,7 @@ def mark(walk: Walk, node: LexborNode) -> None:
     return None
 
 
-def emphasis(walk: Walk, node: LexborNode) -> None:
+def emphasis(walk: Walk, node: Node) -> None:
     """Words in italics: in a bibliography item they tell titles and venues."""
     start = len(walk.sink.parts)
     walk.flow(node)
@@ -103,20 +101,41 @@ def emphasis(walk: Walk, node: LexborNode) -> None:
         walk.sink.item.emphases.append(policies.fold("".join(walk.sink.parts[start:])))
 
 
-def tag(walk: Walk, node: LexborNode) -> None:
+def tag(walk: Walk, node: Node) -> None:
     """A number or bullet: aside where the sink asks for it, else a word of the text."""
     if walk.sink.tags is None:
         return walk.flow(node)
-    sink = walk.gather(node, Sink(GATHER))
-    walk.sink.tags.append(sink.text)
+    text = node.only_text()
+    walk.sink.tags.append(walk.gather(node, Sink(GATHER)).text if text is None else policies.finish(text))
     return None
 
 
-def line_break(walk: Walk, node: LexborNode) -> None:
+def line_break(walk: Walk, node: Node) -> None:
     """A `br`."""
     walk.sink.parts.append(walk.sink.breaks)
 
 
-def skip(walk: Walk, node: LexborNode) -> None:
-    """What no reader sees."""
-    walk.unseen_chars += policies.visible(node.text())
+def white(walk: Walk, node: Node) -> None:
+    """White letters: read in a table, whose heads may have a dark ground; hidden anywhere else."""
+    if walk.sink.cell:
+        return walk.flow(node)
+    return _lose(walk, node, "hidden")
+
+
+def lose(walk: Walk, node: Node) -> None:
+    """What no column has a place for, or what is said elsewhere: counted by what it is."""
+    name = node.mould.detail
+    if name == "missing_citation":
+        walk.found.missing_citations += 1
+    if name == "ltx_error":
+        walk.sink.parts.append(ERRED)
+    _lose(walk, node, name)
+
+
+def _lose(walk: Walk, node: Node, name: str) -> None:
+    text = node.only_text()
+    if text is not None:
+        return walk.lose(name, text)
+    sink = walk.gather(node, Sink(GATHER, lost=True))
+    walk.lose(name, sink.raw)
+    return walk.put(None, sink.after)

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from selectolax.lexbor import LexborNode
-
 from pipeline.corpus import policies
 from pipeline.corpus.bibliography import ItemParts, read_item
+from pipeline.corpus.tree import Node
 from pipeline.corpus.walk.blocks import box
-from pipeline.corpus.walk.nodes import id_of
 from pipeline.corpus.walk.state import GATHER, TOP, Sink, Walk
 
 
-def bibliography(walk: Walk, node: LexborNode) -> None:
+def bibliography(walk: Walk, node: Node) -> None:
     """The list of items; words outside of them are lost."""
     if walk.sink.mode != TOP:
         return box(walk, node)
     sink = walk.gather(node, Sink(TOP))
-    return walk.count_loss("bibliography", sink)
+    return walk.lose("bibliography", sink.raw)
 
 
-def bibitem(walk: Walk, node: LexborNode) -> None:
+def bibitem(walk: Walk, node: Node) -> None:
     """One item."""
-    item = ItemParts(key=id_of(node) or f"bib.item{len(walk.items) + 1}")
+    item = ItemParts(key=node.id or f"bib.item{len(walk.found.items) + 1}")
     sink = walk.gather(node, Sink(GATHER, item=item))
     item.raw = sink.text
-    walk.items.append(read_item(item))
+    walk.found.items.append(read_item(item))
 
 
-def bibblock(walk: Walk, node: LexborNode) -> None:
+def bibblock(walk: Walk, node: Node) -> None:
     """A part of an item: authors, title, the rest."""
     start = len(walk.sink.parts)
     box(walk, node)
@@ -35,9 +33,9 @@ def bibblock(walk: Walk, node: LexborNode) -> None:
         walk.sink.item.blocks.append(policies.fold("".join(walk.sink.parts[start:])))
 
 
-def bibliography_field(walk: Walk, node: LexborNode, name: str) -> None:
+def bibliography_field(walk: Walk, node: Node) -> None:
     """A part of an item that LaTeXML named, such as `ltx_bib_title`."""
     start = len(walk.sink.parts)
     walk.flow(node)
     if walk.sink.item is not None:
-        walk.sink.item.fields.append((name, policies.fold("".join(walk.sink.parts[start:]))))
+        walk.sink.item.fields.append((node.mould.detail, policies.fold("".join(walk.sink.parts[start:]))))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from selectolax.lexbor import LexborNode
+from dataclasses import replace
 
 from pipeline.corpus import policies
 from pipeline.corpus.kinds import section_rank
 from pipeline.corpus.paper import Block, Section
+from pipeline.corpus.tree import Node
 from pipeline.corpus.walk.blocks import box, para
-from pipeline.corpus.walk.nodes import classes_of, headings_of, id_of
+from pipeline.corpus.walk.nodes import headings_of
 from pipeline.corpus.walk.state import GATHER, TOP, OpenSection, Sink, Walk
 
 # Thanks belong to whatever section they stand in.
@@ -16,7 +17,7 @@ _LOWEST_RANK = 9
 _OUTSIDE = OpenSection(-1, 0, ())
 
 
-def section(walk: Walk, node: LexborNode) -> None:
+def section(walk: Walk, node: Node) -> None:
     """A section of any depth: its heading, then what is in it.
 
     One that lies within a float, list or theorem was nested there by mistake: it follows that block.
@@ -25,50 +26,50 @@ def section(walk: Walk, node: LexborNode) -> None:
     blocks = walk.blocks
     if outer.mode != TOP:
         walk.blocks = []
-    _enter(walk, node, section_rank(classes_of(node)))
+    _enter(walk, node, section_rank(node.classes))
     walk.flow(node)
     walk.open_sections.pop()
-    walk.count_loss("outside_paragraphs", walk.sink)
+    walk.lose("outside_paragraphs", walk.sink.raw)
     if outer.mode != TOP:
         outer.after.extend(walk.blocks)
         walk.blocks = blocks
     walk.sink = outer
 
 
-def _enter(walk: Walk, node: LexborNode, rank: int, untitled: str = "") -> None:
+def _enter(walk: Walk, node: Node, rank: int, untitled: str = "") -> None:
     """Begin a section; `untitled` is its title where it has no heading."""
-    walk.anchor = id_of(node) or walk.anchor
+    walk.anchor = node.id or walk.anchor
     above = next((other for other in reversed(walk.open_sections) if other.rank < rank), _OUTSIDE)
     number, title, notes = _read_headings(walk, node)
     title = title or untitled
     inside = OpenSection(rank, above.depth + 1, (*above.path, title) if title else above.path)
     walk.open_sections.append(inside)
-    walk.sections.append(Section(walk.anchor, number, title, inside.depth, inside.path))
-    walk.blocks.extend(Block(b.kind, b.anchor, inside.path, b.text, b.cited_keys) for b in notes)
+    walk.found.sections.append(Section(walk.anchor, number, title, inside.depth, inside.path))
+    walk.blocks.extend(replace(note, section_path=inside.path) for note in notes)
 
 
-def _read_headings(walk: Walk, node: LexborNode) -> tuple[str | None, str, list[Block]]:
+def _read_headings(walk: Walk, node: Node) -> tuple[str | None, str, list[Block]]:
     """(number, title, footnotes) of a section."""
     tags: list[str] = []
     sink = Sink(GATHER, tags=tags)
     for head in headings_of(node):
-        walk.read_heads.add(head.mem_id)
+        walk.read_heads.add(id(head))
         walk.gather(head, sink)
         sink.parts.append(" ")
     return policies.section_number(" ".join(tags)), policies.heading(sink.raw), sink.after
 
 
-def heading(walk: Walk, node: LexborNode) -> None:
+def heading(walk: Walk, node: Node) -> None:
     """A heading: read already where it is a section's, else words of the theorem or box around it."""
-    if node.mem_id in walk.read_heads:
+    if id(node) in walk.read_heads:
         return None
     # A title set within \part becomes that part's second heading (2306.17806).
-    if walk.title is None and "ltx_title_part" in classes_of(node):
+    if walk.found.title is None and "ltx_title_part" in node.classes:
         return document_title(walk, node)
     return box(walk, node)
 
 
-def acknowledgements(walk: Walk, node: LexborNode) -> None:
+def acknowledgements(walk: Walk, node: Node) -> None:
     """Thanks: a section of their own, which LaTeXML often leaves without paragraphs."""
     if walk.sink.mode != TOP:
         return box(walk, node)
@@ -78,20 +79,20 @@ def acknowledgements(walk: Walk, node: LexborNode) -> None:
     return None
 
 
-def document_title(walk: Walk, node: LexborNode) -> None:
+def document_title(walk: Walk, node: Node) -> None:
     """The title; a supplement's own title after it is lost."""
     sink = walk.gather(node, Sink(GATHER))
     walk.put(None, sink.after)
-    if walk.title is None and sink.text:
-        walk.title = sink.text
+    if walk.found.title is None and sink.text:
+        walk.found.title = sink.text
     else:
-        walk.count_loss("second_title", sink)
+        walk.lose("second_title", sink.raw)
 
 
-def abstract(walk: Walk, node: LexborNode) -> None:
+def abstract(walk: Walk, node: Node) -> None:
     """The abstract; a second one, as in another language, becomes a paragraph."""
-    if walk.abstract is not None and walk.sink.mode == TOP:
+    if walk.found.abstract is not None and walk.sink.mode == TOP:
         return para(walk, node)
     sink = walk.gather(node, Sink(GATHER))
-    walk.abstract = sink.text or None
+    walk.found.abstract = sink.text or None
     return walk.put(None, sink.after)

@@ -6,30 +6,31 @@ its children into it, and puts what came of it where it belongs. Not here: what 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from selectolax.lexbor import LexborNode
-
 from pipeline.corpus import policies
+from pipeline.corpus.assembly import Findings
 from pipeline.corpus.authors import Byline
 from pipeline.corpus.bibliography import ItemParts
-from pipeline.corpus.paper import BibliographyItem, Block, Section
+from pipeline.corpus.paper import Block
+from pipeline.corpus.policies import ERRED
+from pipeline.corpus.tree import Node
 
 TOP, PARAGRAPH, GATHER = "top", "paragraph", "gather"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Float:
     """What a figure, table or algorithm holds beside its running words."""
 
     captions: list[str] = field(default_factory=list)
     grids: list[str] = field(default_factory=list)
     listing: bool = False
+    errors: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Sink:
     """The text of one thing while it is walked. `mode` is TOP outside of blocks, PARAGRAPH, or GATHER in any other."""
 
@@ -51,11 +52,18 @@ class Sink:
 
     @property
     def raw(self) -> str:
+        """The text as it was gathered, with the marks of `policies.py`."""
         return "".join(self.parts)
 
     @property
     def text(self) -> str:
-        return policies.finish(self.parts)
+        """The text as a block holds it."""
+        return policies.finish("".join(self.parts))
+
+    @property
+    def errors(self) -> int:
+        """LaTeXML's error marks in the text."""
+        return self.raw.count(ERRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,57 +76,41 @@ class OpenSection:
 
 
 class Walk:
-    """One walk over one page.
+    """One walk over one page. `handlers` say what to do with an element, by its kind."""
 
-    `handler_of` gives what handles an element by its tag and classes, None where its children alone matter.
-    """
-
-    def __init__(self, handler_of: Callable[[str, str], Handler | None]) -> None:
-        self.handler_of = handler_of
+    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+        self.handlers = handlers
+        self.found = Findings()
+        self.blocks = self.found.blocks
+        """Where the blocks go: the page's, or those of a section that lies within a float by mistake."""
         self.sink = Sink(TOP)
-        self.title: str | None = None
-        self.abstract: str | None = None
-        self.bylines: list[Byline] = []
         self.byline: Byline | None = None
-        self.institutes: list[str] = []
-        self.sections: list[Section] = []
-        self.blocks: list[Block] = []
-        self.items: list[BibliographyItem] = []
         self.open_sections: list[OpenSection] = []
         self.read_heads: set[int] = set()
         self.anchor = ""
-        self.losses: Counter[str] = Counter()
-        self.missing = self.tables = self.figures = self.formulas = 0
-        self.tex_chars = self.unseen_chars = 0
 
     @property
     def path(self) -> tuple[str, ...]:
         """The titles of the sections that are open, outermost first."""
         return self.open_sections[-1].path if self.open_sections else ()
 
-    def page(self, body: LexborNode) -> None:
+    def page(self, body: Node) -> Findings:
         """Walk the whole page."""
-        self.count_loss("outside_paragraphs", self.gather(body, Sink(TOP)))
+        self.lose("outside_paragraphs", self.gather(body, Sink(TOP)).raw)
+        return self.found
 
-    def flow(self, node: LexborNode) -> None:
+    def flow(self, node: Node) -> None:
         """Walk the children of a node into the sink that is open."""
-        child = node.first_child
-        parts = self.sink.parts
-        handler_of = self.handler_of
-        while child is not None:
-            tag = child.tag
-            if tag == "-text":
-                parts.append(child.text_content or "")
-            elif tag is not None and tag[0] not in "-!":
-                handler = handler_of(tag, child.attributes.get("class") or "")
-                if handler is None:
-                    self.flow(child)
-                else:
-                    handler(self, child)
-                parts = self.sink.parts  # a list within a paragraph ends it and begins another
-            child = child.next
+        add = self.sink.parts.append
+        handlers = self.handlers
+        for child in node:
+            if child.__class__ is str:
+                add(child)
+            else:
+                handlers[child.mould.kind](self, child)
+                add = self.sink.parts.append  # a list within a paragraph ends it and begins another
 
-    def gather(self, node: LexborNode, sink: Sink) -> Sink:
+    def gather(self, node: Node, sink: Sink) -> Sink:
         """Walk the children of a node into a sink of their own, and return it."""
         outer, self.sink = self.sink, sink
         self.flow(node)
@@ -132,30 +124,25 @@ class Walk:
             target.append(block)
         target.extend(after)
 
-    def block(self, kind: str, node: LexborNode, text: str) -> Block:
+    def block(self, kind: str, node: Node, text: str, errors: int) -> Block:
         """A block of the section that is open; its anchor is the nearest id."""
-        anchor = node.attributes.get("id") or self.sink.anchor or self.anchor
-        return Block(kind, anchor, self.path, text, policies.cited_keys(text))
+        anchor = node.id or self.sink.anchor or self.anchor
+        return Block(kind, anchor, self.path, text, policies.cited_keys(text), errors)
 
     def close_paragraph(self) -> None:
         """End the paragraph that is open; the text that follows begins another."""
-        sink = self.sink
-        text = sink.text
+        sink, raw = self.sink, self.sink.raw
+        text = policies.finish(raw)
         if text:
             anchor = sink.anchor or self.anchor
-            self.blocks.append(Block("paragraph", anchor, self.path, text, policies.cited_keys(text)))
+            keys = policies.cited_keys(text)
+            self.blocks.append(Block("paragraph", anchor, self.path, text, keys, raw.count(ERRED)))
         self.blocks.extend(sink.after)
         self.sink = Sink(PARAGRAPH)
 
-    def lose(self, node: LexborNode, name: str) -> None:
-        """Walk what no column has a place for, and count it."""
-        if name == "missing_citation":
-            self.missing += 1
-        self.count_loss(name, self.gather(node, Sink(GATHER, lost=True)))
-
-    def count_loss(self, name: str, sink: Sink) -> None:
-        """Count the characters of a sink that goes nowhere."""
-        self.losses[name] += policies.visible(policies.bare(sink.raw))
+    def lose(self, name: str, text: str) -> None:
+        """Note a text that goes nowhere."""
+        self.found.lost[name].append(text)
 
 
-Handler = Callable[[Walk, LexborNode], None]
+Handler = Callable[[Walk, Node], None]

@@ -81,6 +81,15 @@ def write_zip(file: Path, members: Mapping[str, bytes], method: int = zipfile.ZI
     return file
 
 
+def pages_of(folder: Path) -> list[tuple[str, bytes]]:
+    """(name, content) of every page in a folder's zips."""
+    pages = []
+    for file in sorted(folder.glob("*.zip")):
+        with zipfile.ZipFile(file) as archive:
+            pages += [(name, archive.read(name)) for name in archive.namelist() if name.endswith(".html")]
+    return pages
+
+
 def overwrite_zip64_field(file: Path, name: str, extra: bytes) -> None:
     """Make the directory say of one member that its offset lies in `extra`, whatever that holds."""
     content = file.read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pipeline.corpus.authors import Byline, find_emails, read_bylines
+from pipeline.corpus.measures import characters_of_authors
 from pipeline.corpus.paper import Author
 from pipeline.corpus.policies import LINE, MARK
 
@@ -17,9 +18,9 @@ def authors_of(names: str, *institutes: str) -> tuple[Author, ...]:
 
 def test_contacts_are_apart_from_the_name() -> None:
     byline = Byline("Ada Lovelace ", [("affiliation", "University of London"), ("email", "ada@london.uk")])
-    authors, remarks, lost = read_bylines([byline], [])
+    authors, remarks = read_bylines([byline], [])
     assert authors == (Author("Ada Lovelace", ("University of London",), ("ada@london.uk",)),)
-    assert (remarks, lost) == ([], 0)
+    assert remarks == []
 
 
 def test_marks_lead_from_names_to_affiliations() -> None:
@@ -77,10 +78,18 @@ def test_an_address_goes_to_the_name_it_fits() -> None:
 
 
 def test_an_address_that_fits_nobody_is_counted_as_lost() -> None:
-    byline = Byline(f"Ann Lee, Bob Roe, Cid Moe{LINE}University of X{LINE}office@x.edu")
-    authors, _, lost = read_bylines([byline], [])
+    names = f"Ann Lee, Bob Roe, Cid Moe{LINE}University of X{LINE}office@x.edu"
+    authors = authors_of(names)
     assert all(not author.emails for author in authors)
-    assert lost == len("office@x.edu")
+    commas = 2
+    assert characters_of_authors(authors, [], names) == (6 * 3 + len("UniversityofX"), commas + len("office@x.edu"))
+
+
+def test_characters_of_bylines_count_as_often_as_they_stand_there() -> None:
+    authors = [Author("Ann Lee", ("CWI",), ("a@x.nl",)), Author("Bob Roe", ("CWI",), ("b@x.nl",))]
+    kept, lost = characters_of_authors(authors, ["Equal."], f"Ann Lee{LINE}Bob Roe{LINE}CWI{LINE}{{a,b}}@x.nl Equal.")
+    assert kept == len("AnnLeeBobRoeCWI") + len("a") + len("b")
+    assert lost == len("{,}@x.nl")
 
 
 def test_one_institute_is_everybodys() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.corpus.bibliography import ItemParts, looks_like_authors, read_item, split_authors
+from pipeline.corpus.bibliography import ItemParts, read_item
+from pipeline.corpus.cited_names import looks_like_authors, split_authors
 from pipeline.corpus.paper import BibliographyItem
 
 
@@ -111,12 +112,161 @@ def test_an_item_that_tells_little_is_kept_as_printed(raw: str) -> None:
     [
         ("Bach, S., Sanh, V., Yong, Z. X., et al.", ["S. Bach", "V. Sanh", "Z. X. Yong"]),
         ("Alex Graves.", ["Alex Graves"]),
+        ("Cho, Kyunghyun, Gulcehre, Caglar and Bengio, Yoshua.",
+         ["Kyunghyun Cho", "Caglar Gulcehre", "Yoshua Bengio"]),
+        ("Xu, H., Niu, S., and Chen, J.", ["H. Xu", "S. Niu", "J. Chen"]),
+        ("A. Able; B. Baker, Jr.; C. Cole", ["A. Able", "B. Baker, Jr.", "C. Cole"]),
+        ("Able, A., , and Baker, B.", ["A. Able", "B. Baker"]),
         ("Vinyals & Kaiser, Koo, and Hinton.", ["Vinyals", "Kaiser", "Koo", "Hinton"]),
         ("", []),
     ],
-)
+)  # fmt: skip
 def test_names_are_split(text: str, names: list[str]) -> None:
     assert list(split_authors(text)) == names
+
+
+def test_physics_style_has_a_journal_and_no_title() -> None:
+    found = item("C. S. Able, N. Baker, and T. C. A. de Cole, Phys. Rev. Lett. 73, 644 (1994).")
+    assert (found.title, found.venue, found.year) == (None, "Phys. Rev. Lett.", 1994)
+    assert found.authors == ("C. S. Able", "N. Baker", "T. C. A. de Cole")
+
+
+def test_a_journal_that_begins_with_an_initial_is_no_author() -> None:
+    found = item("C. S. Able, J. Fluid Mech. 465, 261 (2002).")
+    assert (found.authors, found.venue) == (("C. S. Able",), "J. Fluid Mech.")
+
+
+@pytest.mark.parametrize(
+    ("raw", "authors", "venue", "year"),
+    [
+        ("Able, R. C., Baker, J. K., & Cole-Dill, D. G. 1983, ApJS, 51, 277", 3, "ApJS", 1983),
+        ("Able, J., et al. 1994, PASP, 106, 890", 1, "PASP", 1994),
+        (
+            "Able, J. A., & Baker 1994, in Measuring Stars, ed. C. Cole & D. Dill (Rome: X), 3",
+            2,
+            "Measuring Stars",
+            1994,
+        ),
+    ],
+)
+def test_astronomers_style_has_the_year_after_the_names_and_no_title(
+    raw: str, authors: int, venue: str, year: int
+) -> None:
+    found = item(raw)
+    assert (found.title, len(found.authors), found.venue, found.year) == (None, authors, venue, year)
+
+
+@pytest.mark.parametrize(
+    ("raw", "title", "venue"),
+    [
+        ("H. Able, Bounds in Words, Israel J. Math. 116, 125-169 (2000)", "Bounds in Words", "Israel J. Math."),
+        ("X. Able, and M. D. Baker, Strong words. Journal of Words 225 (1998) 6.", "Strong words", "Journal of Words"),
+        ("Able, D., Words and fluids, Operator Theory: Advances 156 (2005), 1-9.", "Words and fluids",
+         "Operator Theory: Advances"),
+        (", Words of no authors, Duke Math. J. 64, No. 1 (1991), 1-26.", "Words of no authors", "Duke Math. J."),
+        ("C. Able, Tight words, preprint (1999).", "Tight words", None),
+        ("C. Able, Tight words, no. 88, Able Words Press (1996)", "Tight words", "Able Words Press"),
+    ],
+)  # fmt: skip
+def test_names_with_initials_tell_where_the_title_begins(raw: str, title: str, venue: str | None) -> None:
+    found = item(raw)
+    assert (found.title, found.venue) == (title, venue)
+
+
+def test_a_journal_in_italics_is_not_the_title() -> None:
+    raw = "X. Able and M. D. Baker, Strong words. Journal of Words 225 (1998) 608-623."
+    found = item(raw, emphases=("Journal of Words",))
+    assert (found.title, found.venue, len(found.authors)) == ("Strong words", "Journal of Words", 2)
+
+
+def test_a_question_within_quotation_marks_ends_no_title() -> None:
+    found = item("H. Able, “Does it follow? How the world says “Maybe”?,” Studies in Words 43, 75–83 (2012).")
+    assert (found.title, found.venue) == ("Does it follow? How the world says “Maybe”?", "Studies in Words")
+
+
+def test_the_year_is_that_of_the_print_which_is_named_first() -> None:
+    raw = "P.W. Able, “Words”, J. Words, Vol. 26, pp. 1484–1509, 1997. Preliminary version appeared in 1994."
+    assert item(raw).year == 1997
+
+
+@pytest.mark.parametrize(
+    ("raw", "year"),
+    [
+        ("A. Able. Words. In Proc. 2009 Conf. on Words, pages 8–9, August 2009.", 2009),
+        ("A. Able. Words. arXiv preprint arXiv:1999.01234, 2021b.", 2021),
+        ("A. Able. Words. J. Words, pages 2001–2010, 1998.", 1998),
+        ("A. Able. Words (1998). J. Words 7, http://example.org/2003/05.", 1998),
+        ("A. Able. Words. doi:10.5555/words.2003.7.", None),
+    ],
+)
+def test_pages_addresses_and_identifiers_hold_no_year(raw: str, year: int | None) -> None:
+    assert item(raw).year == year
+
+
+@pytest.mark.parametrize("link", ["%5Cdoibase%0A10.1103/PhysRevLett.73.644", "%5Cdoibase%2010.1103/PhysRevLett.73.644"])
+def test_a_doi_is_found_in_a_link_with_percent_signs(link: str) -> None:
+    assert item("C. Able, Phys. Rev. Lett. 73, 644 (1994).", links=(link,)).doi == "10.1103/physrevlett.73.644"
+
+
+def test_the_archive_that_became_arxiv_is_known_by_its_name() -> None:
+    found = item("R. Able, “Lower Words”, preprint available from the LANL quant-ph archive 9802049, 1998.")
+    assert (found.arxiv_id, found.venue, found.title) == ("quant-ph/9802049", "arXiv", "Lower Words")
+
+
+def test_an_arxiv_number_that_ends_the_title_is_its_venue() -> None:
+    found = item("Able, L., et al. (HotQCD), 2023.", "Simulating words arXiv:2306.01098.")
+    assert (found.title, found.venue, found.authors) == ("Simulating words", "arXiv", ("L. Able",))
+
+
+@pytest.mark.parametrize(
+    ("printed", "title"),
+    [
+        ("Rounded arXiv: A data set of words.", "Rounded arXiv: A data set of words"),
+        ("Deep words. arxiv 2018.", "Deep words"),
+        ("Words at large, Second Edition.", "Words at large"),
+        ("Words at large, 2nd ed., 1999.", "Words at large"),
+        ("Words at large, Sept. 2021.", "Words at large"),
+        ("A census of 2021.", "A census of 2021"),
+        ("“Words at large”.", "Words at large"),
+        ("“Liar, liar”: A new set of words.", "“Liar, liar”: A new set of words"),
+        ("Thermodynamics of words to sixth order 71, 054508.", "Thermodynamics of words to sixth order"),
+    ],
+)
+def test_a_title_is_told_without_what_hangs_on_to_it(printed: str, title: str) -> None:
+    assert item("Ann Able and Bob Baker.", printed, "In Proceedings.").title == title
+
+
+@pytest.mark.parametrize(
+    ("printed", "venue"),
+    [
+        ("In Able, A. and Baker, B. (eds.), Findings of Words, pp. 877–890, Dublin.", "Findings of Words"),
+        ("In: 2019 Conference on Words (ICW). pp. 894–901. IEEE (2019)", "2019 Conference on Words (ICW)"),
+        ("In Six lectures on words, Springer, New York, 1998.", "Six lectures on words"),
+        ("Dover Publications, Inc., Mineola, New York, 2005.", "Dover Publications"),
+        ("Phys. Rev. D 91, 054503. arXiv:1411.3018.", "Phys. Rev. D"),
+        ("volume 301 of Foundations of Words, 1992.", "Foundations of Words"),
+        ("In Learning of Words, Volume 1 (Long Papers), pages 4171–4186.", "Learning of Words"),
+        ("N/A.", None),
+        ("URL https://arxiv.org/abs/2407.21783.", None),
+    ],
+)  # fmt: skip
+def test_a_venue_is_told_without_what_surrounds_it(printed: str, venue: str | None) -> None:
+    assert item("Ann Able and Bob Baker.", "On words.", printed).venue == venue
+
+
+def test_collaborations_and_years_in_brackets_are_no_authors() -> None:
+    found = item("Able, E., Baker, Q., Cole, K. (HPQCD, UKQCD), 2007.", "Improved words.", "Phys. Rev. D 75, 054502.")
+    assert (found.authors, found.year) == (("E. Able", "Q. Baker", "K. Cole"), 2007)
+    assert item("Able, G., & Baker, P. (2000).", "Words.", "J. Words, 8, 2.").authors == ("G. Able", "P. Baker")
+
+
+@pytest.mark.parametrize(
+    "stretch", ["A. Bb, ", "Bb, A., ", "“a ", "(", "10.1234/()", ".: ", " and ", "A. J. Phys. ", "2016 "]
+)
+def test_an_item_of_a_hundred_thousand_letters_is_read(stretch: str) -> None:
+    raw = stretch * (100_000 // len(stretch))
+    assert item(raw).raw == raw
+    assert item(raw, raw, links=(raw,)).key == "bib.bib1"
 
 
 def test_a_title_does_not_look_like_authors() -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import tables
+from pipeline import progress, tables
 from pipeline.corpus.members import DUMP_MEMBERS
-from pipeline.corpus.stages import PAPERS
+from pipeline.corpus.stages import PAPERS, PaperBuilder
+from pipeline.errors import PermanentFailure
 from pipeline.settings import load_settings
 from pipeline.stages import State, Workspace, run_stage, state
 from pipeline.tables import MonthWriter, Provenance
+from tests.unit.corpus import harmful
 from tests.unit.corpus.building import overwrite_zip64_field, page, para, section, write_zip
 
 MONTH = "2024-03"
@@ -195,7 +198,10 @@ def test_both_parsers_write_the_same_rows(tmp_path: Path) -> None:
     assert rows[0] == rows[1]
 
 
-@pytest.mark.parametrize("setting", [{"categories": "cs.CL"}, {"category_match": "primary"}, {"parser": "reference"}])
+@pytest.mark.parametrize(
+    "setting",
+    [{"categories": "cs.CL"}, {"category_match": "primary"}, {"parser": "reference"}, {"page_errors": "drop_page"}],
+)
 def test_a_setting_that_changes_rows_makes_papers_out_of_date(
     workspace: Workspace, tmp_path: Path, setting: dict[str, str]
 ) -> None:
@@ -217,10 +223,115 @@ def test_two_runs_write_the_same_bytes(workspace: Workspace) -> None:
     assert [file.read_bytes() for file in files] == before
 
 
+def put_papers(workspace: Workspace, contents: dict[str, bytes]) -> None:
+    """A month of these pages, all of computer science, listed and ready to be parsed."""
+    names = {f"error/2403/{arxiv_id}.html": content for arxiv_id, content in contents.items()}
+    write_zip(workspace.settings.dump_dir / "errors.zip", names)
+    put_metadata(workspace, *({"arxiv_id": arxiv_id} for arxiv_id in sorted(contents)))
+    run_stage(DUMP_MEMBERS, workspace, MONTH)
+
+
+def parsed_ids(workspace: Workspace) -> list[str]:
+    return [row["arxiv_id"] for row in workspace.root.rows(tables.PAPERS, MONTH)]
+
+
+HARMFUL = replace(PAPERS, build=PaperBuilder(harmful.parse))
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [("crash", "parser_crashed"), ("loop", "too_slow"), ("grow", "out_of_memory"), ("raise", "parser_error")],
+)
+def test_a_page_that_harms_its_worker_is_in_the_ledger_and_its_neighbours_are_parsed(
+    tmp_path: Path, word: str, reason: str
+) -> None:
+    (tmp_path / "dump").mkdir()
+    workspace = workspace_for(tmp_path, page_seconds=0.2)
+    good, bad = page(section(para("Words."))), page(section(para(word)))
+    put_papers(workspace, {"2403.00001": good, "2403.00002": bad, "2403.00003": good})
+    outcome = run_stage(HARMFUL, workspace, MONTH)
+    assert parsed_ids(workspace) == ["2403.00001", "2403.00003"]
+    assert ledger(workspace, "papers") == [("2403.00002", reason)]
+    assert outcome.left_out == {reason: 1}
+
+
+class Notes(progress.Listener):
+    """Keeps what a user is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def noted(self, message: str) -> None:
+        """Keep it."""
+        self.told.append(message)
+
+
+def test_what_another_machine_might_do_is_told_and_marked(tmp_path: Path) -> None:
+    (tmp_path / "dump").mkdir()
+    workspace = workspace_for(tmp_path, page_seconds=0.2)
+    put_papers(workspace, {"2403.00001": page(section(para("loop")))})
+    notes = Notes()
+    with progress.listening(notes):
+        run_stage(HARMFUL, workspace, MONTH)
+    (row,) = pq.read_table(workspace.root.ledger_file("papers", MONTH)).to_pylist()
+    assert "0.2 s of processor time (CITELOOM_PAGE_SECONDS); on another machine" in row["detail"]
+    assert [message.partition(" was")[0] for message in notes.told] == ["1 page"]
+
+
+def test_more_time_for_a_page_matters_only_where_one_was_too_slow(tmp_path: Path) -> None:
+    (tmp_path / "dump").mkdir()
+    quick, patient = workspace_for(tmp_path, page_seconds=0.2), workspace_for(tmp_path, page_seconds=0.4)
+    put_papers(quick, {"2403.00001": page(section(para("loop")))})
+    run_stage(HARMFUL, quick, MONTH)
+    assert (state(HARMFUL, quick, MONTH), state(HARMFUL, patient, MONTH)) == (State.DONE, State.STALE)
+    put_papers(quick, {"2403.00001": page(section(para("Words.")))})
+    run_stage(HARMFUL, quick, MONTH)
+    assert state(HARMFUL, patient, MONTH) is State.DONE
+
+
+def test_rows_and_ledger_are_the_same_with_any_number_of_workers(tmp_path: Path) -> None:
+    """Pages of 100 KB, cut into three chunks, of which one is done again page by page."""
+    contents = {f"2403.{number:05d}": page(section(para("Words. " * 15_000 + str(number)))) for number in range(1, 26)}
+    for number, word in ((3, "raise"), (12, "crash"), (24, "raise")):
+        contents[f"2403.{number:05d}"] = page(section(para("Words. " * 15_000 + word)))
+    made = []
+    for workers in (1, 2, 7):
+        (tmp_path / str(workers) / "dump").mkdir(parents=True)
+        workspace = workspace_for(tmp_path / str(workers), workers=workers)
+        put_papers(workspace, contents)
+        run_stage(HARMFUL, workspace, MONTH)
+        made.append((workspace.root.file(tables.PAPERS, MONTH).read_bytes(), ledger(workspace, "papers")))
+    assert made[0] == made[1] == made[2]
+    assert [arxiv_id for arxiv_id, _ in made[0][1]] == ["2403.00003", "2403.00012", "2403.00024"]
+
+
+def test_metadata_out_of_order_is_refused_rather_than_missed(workspace: Workspace) -> None:
+    zips(workspace, ["error/2403/2403.00001.html", "error/2403/2403.00002.html"])
+    put_metadata(workspace, {"arxiv_id": "2403.00002"}, {"arxiv_id": "2403.00001"})
+    run_stage(DUMP_MEMBERS, workspace, MONTH)
+    with pytest.raises(PermanentFailure, match="metadata of 2024-03 is not in the order of identifiers"):
+        run_stage(PAPERS, workspace, MONTH)
+
+
+def test_a_paper_s_row_holds_its_grade(workspace: Workspace) -> None:
+    put_papers(workspace, {"2403.00001": page(section(para("Words.")))})
+    run_stage(PAPERS, workspace, MONTH)
+    (row,) = workspace.root.rows(tables.PAPERS, MONTH)
+    assert (row["grade"], row["grade_reasons"]) == ("C", ["hardly_any_text"])
+
+
+def test_errors_on_a_page_are_dealt_with_as_the_setting_says(tmp_path: Path) -> None:
+    (tmp_path / "dump").mkdir()
+    workspace = workspace_for(tmp_path, page_errors="drop_page")
+    put_papers(workspace, {"2403.00001": page(section(para('<span class="ltx_ERROR undefined">\\foo</span> words')))})
+    run_stage(PAPERS, workspace, MONTH)
+    assert ledger(workspace, "papers") == [("2403.00001", "page_has_errors")]
+
+
 def test_exactly_the_eleven_papers_of_computer_science_are_parsed(
     shared_data: Path, tmp_path: Path, put_real_metadata: Callable[[Workspace, Path, str], None]
 ) -> None:
-    from pipeline.corpus.zips import months_in_dump
+    from pipeline.corpus.dump.catalogue import months_in_dump
 
     workspace = Workspace(load_settings(dump_dir=shared_data / "dump", data=tmp_path))
     kept, left_out = [], []

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from pipeline.corpus import html, reference
 from pipeline.corpus.paper import PageError, Paper
+from pipeline.corpus.source import read_source
+from pipeline.corpus.tree import grow
 from pipeline.settings import SAMPLE_DUMP
-from tests.unit.corpus.building import bibitem, bibliography, cite, math, note, page, para, section
+from tests.unit.corpus.building import bibitem, bibliography, cite, math, note, page, pages_of, para, section
 
 
 def words(paper: Paper) -> list[str]:
@@ -22,14 +23,6 @@ def assert_same(content: bytes) -> None:
     assert words(fast) == words(slow)
     assert [(block.kind, block.text) for block in fast.blocks] == [(block.kind, block.text) for block in slow.blocks]
     assert fast == slow
-
-
-def pages_of(folder: Path) -> list[tuple[str, bytes]]:
-    pages = []
-    for file in sorted(folder.glob("*.zip")):
-        with zipfile.ZipFile(file) as archive:
-            pages += [(name, archive.read(name)) for name in archive.namelist() if name.endswith(".html")]
-    return pages
 
 
 @pytest.mark.slow
@@ -46,6 +39,23 @@ def test_they_agree_on_the_sample_corpus() -> None:
         pytest.skip("the sample corpus is not here")
     for _, content in pages:
         assert_same(content)
+
+
+def remainder(paper: Paper) -> int:
+    """Characters that were seen, and are neither held by the paper nor told as lost."""
+    return paper.chars_seen - paper.chars_kept - sum(paper.losses.values())
+
+
+def test_what_a_page_shows_is_kept_or_told_as_lost(shared_data: Path) -> None:
+    for name, content in [*pages_of(shared_data / "dump"), *pages_of(SAMPLE_DUMP)]:
+        paper = html.parse(content)
+        assert abs(remainder(paper)) < 0.005 * paper.chars_seen, name
+        assert paper.chars_kept == sum(paper.kept.values())
+
+
+def test_no_real_page_needs_a_browsers_rules(shared_data: Path) -> None:
+    for _, content in [*pages_of(shared_data / "dump"), *pages_of(SAMPLE_DUMP)]:
+        grow(read_source(content))
 
 
 PAGES = {
@@ -72,6 +82,16 @@ PAGES = {
         '</cite>, and <span class="ltx_ERROR undefined">\\hdashline</span>[0.4pt/2pt] words.'
     ),
     "footnote in a cell": '<table class="ltx_tabular"><tr><td>one ' + note("Two.") + ", three</td></tr></table>",
+    "hidden": para('One <span style="display: none">two</span> <span style="color:#FFFFFF">three</span> four.'),
+    "white in a table": '<table class="ltx_tabular"><tr><td><span style="color:white">Set</span></td></tr></table>',
+    "formulas with errors": para(
+        f"Let {math('x')} and "
+        '<math alttext="y"><merror class="ltx_ERROR undefined"><mtext>\\foo</mtext></merror></math> be.'
+    ),
+    "errors in a table": (
+        '<figure id="T1" class="ltx_table"><figcaption class="ltx_caption">T<b class="ltx_ERROR">\\a</b></figcaption>'
+        '<table class="ltx_tabular"><tr><td>a<span class="ltx_ERROR">\\b</span></td></tr></table></figure>'
+    ),
     "errors": para(
         'Words<span class="ltx_ERROR undefined">\\foo</span> <span class="ltx_missing_label">LABEL:x</span>stay.'
     ),
@@ -110,4 +130,4 @@ def test_every_real_paper_has_title_abstract_and_text_in_each_section(shared_dat
     assert [one.title for one in paper.sections if one.path not in held] == []
     cited = {key for block in paper.blocks for key in block.cited_keys}
     assert cited <= {item.key for item in paper.bibliography}
-    assert paper.chars_kept > 0.97 * paper.chars_seen
+    assert paper.chars_kept > 0.94 * paper.chars_seen

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.corpus.zips import LARGEST_PAGE, Member, MemberError, MemberReader, directories, months_in_dump
+from pipeline.corpus.dump.catalogue import Stray, broken_zips, months_in_dump, read_dump
+from pipeline.corpus.dump.member import LARGEST_PAGE, Member, MemberError
+from pipeline.corpus.dump.reader import MemberReader
 from pipeline.errors import MissingInput, SettingError
 from pipeline.settings import Settings, load_settings
 from tests.unit.corpus.building import overwrite_zip64_field, write_zip
@@ -18,12 +20,16 @@ from tests.unit.corpus.building import overwrite_zip64_field, write_zip
 PAGES = {f"error/2403/2403.0000{number}.html": f"<html>{number}</html>".encode() * 500 for number in range(1, 6)}
 
 
-def settings_for(folder: Path, subsets: str = "no_problem,warning,error") -> Settings:
-    return load_settings(dump_dir=folder, subsets=subsets)
+def settings_for(folder: Path, subsets: str = "no_problem,warning,error,unrated") -> Settings:
+    return load_settings(dump_dir=folder, data=folder / "data", subsets=subsets)
 
 
 def members_of(folder: Path, month: str) -> list[Member]:
-    return [member for directory in directories(settings_for(folder)) for member in directory.members(month)]
+    return [Member(**row) for row in read_dump(settings_for(folder)).pages(month).to_pylist()]
+
+
+def strays_of(folder: Path, month: str, subsets: str = "no_problem,warning,error,unrated") -> list[Stray]:
+    return list(read_dump(settings_for(folder, subsets)).strays(month))
 
 
 def test_members_are_read_in_place(tmp_path: Path) -> None:
@@ -76,7 +82,7 @@ def test_a_directory_in_zip64_form_is_read(tmp_path: Path) -> None:
         assert reader.read(only) == b"<html>1</html>"
 
 
-def write_zip64(file: Path, record_at: int | None = None) -> None:
+def write_zip64(file: Path, record_at: int | None = None, signature: bytes = b"PK\6\6") -> Path:
     """As a zip above 4 GB is written: every plain field full, the true ones in zip64 records."""
     content = write_zip(file, {"error/2403/2403.00001.html": b"<html>1</html>"}).read_bytes()
     end = content.rindex(b"PK\5\6")
@@ -89,18 +95,27 @@ def write_zip64(file: Path, record_at: int | None = None) -> None:
     struct.pack_into("<H", entry, 30, len(extra))
     struct.pack_into("<L", entry, 42, 0xFFFFFFFF)
     directory = bytes(entry) + extra
-    record = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 1, 1, len(directory), start)
+    record = struct.pack("<4sQ2H2L4Q", signature, 44, 45, 45, 0, 0, 1, 1, len(directory), start)
     at = start + len(directory) if record_at is None else record_at
     locator = struct.pack("<4sLQL", b"PK\6\7", 0, at, 1)
     closing = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
     file.write_bytes(content[:start] + directory + record + locator + closing)
+    return file
 
 
 @pytest.mark.parametrize("at", [10**6, 2**63, 2**64 - 1])
 def test_a_zip64_record_outside_of_the_file_is_named(tmp_path: Path, at: int) -> None:
-    write_zip64(tmp_path / "errors.zip", record_at=at)
+    write_zip64(tmp_path / "errors.zip", record_at=at, signature=b"PKxx")
     with pytest.raises(MissingInput, match=r"errors\.zip is broken: its zip64 record is not where it says"):
         months_in_dump(settings_for(tmp_path))
+
+
+def test_bytes_before_a_zip64_do_not_matter(tmp_path: Path) -> None:
+    file = write_zip64(tmp_path / "errors.zip")
+    file.write_bytes(b"#!/bin/sh\n" * 10 + file.read_bytes())
+    (only,) = members_of(tmp_path, "2024-03")
+    with MemberReader(tmp_path) as reader:
+        assert reader.read(only) == b"<html>1</html>"
 
 
 @pytest.mark.parametrize(
@@ -116,10 +131,9 @@ def test_a_zip64_record_outside_of_the_file_is_named(tmp_path: Path, at: int) ->
 )
 def test_an_entry_whose_zip64_field_lies_is_a_stray_and_the_others_stay(tmp_path: Path, extra: bytes) -> None:
     overwrite_zip64_field(write_zip(tmp_path / "errors.zip", PAGES), "error/2403/2403.00003.html", extra)
-    (directory,) = directories(settings_for(tmp_path))
-    assert [member.arxiv_id[-1] for member in directory.members("2024-03")] == ["1", "2", "4", "5"]
-    assert [(stray.name, stray.reason, stray.month) for stray in directory.strays] == [
-        ("error/2403/2403.00003.html", "corrupt_member", "2024-03")
+    assert [member.arxiv_id[-1] for member in members_of(tmp_path, "2024-03")] == ["1", "2", "4", "5"]
+    assert [(stray.place, stray.reason) for stray in strays_of(tmp_path, "2024-03")] == [
+        ("errors.zip:error/2403/2403.00003.html", "corrupt_member")
     ]
 
 
@@ -132,17 +146,12 @@ def test_an_entry_whose_zip64_field_lies_is_a_stray_and_the_others_stay(tmp_path
         ("part1.zip", "no_problem/2403/2403.00001.html", "no_problem"),
         ("part1.zip", "warnings/2403/2403.00001.html", "warning"),
         ("ar5iv-04-2024-errors.zip", "warning/2403/2403.00001.html", "warning"),
+        ("part1.zip", "2403/2403.00001.html", "unrated"),
     ],
 )
 def test_the_subset_is_told_by_folder_or_zip(tmp_path: Path, zip_name: str, member: str, subset: str) -> None:
     write_zip(tmp_path / zip_name, {member: b"<html>"})
     assert [found.subset for found in members_of(tmp_path, "2024-03")] == [subset]
-
-
-def test_a_page_of_no_known_subset_is_a_stray(tmp_path: Path) -> None:
-    write_zip(tmp_path / "part1.zip", {"2403/2403.00001.html": b"<html>"})
-    (directory,) = directories(settings_for(tmp_path))
-    assert [stray.month for stray in directory.strays] == ["2024-03"]
 
 
 def test_months_are_those_of_the_chosen_subsets(tmp_path: Path) -> None:
@@ -156,7 +165,7 @@ def test_months_are_those_of_the_chosen_subsets(tmp_path: Path) -> None:
     ("zip_name", "member", "why"),
     [
         ("errors.zip", "readme.txt", r"for example errors\.zip:readme\.txt \(it is not"),
-        ("part1.zip", "2403/2403.00001.html", "neither its folder nor its zip is named after a subset"),
+        ("part1.zip", "2403/2403.00001.html", "1 pages of subsets that are not chosen"),
         ("errors.zip", "error/2403.00001.html", "a page is <subset>/<yymm>/<id>"),
         ("warnings.zip", "warning/", "0 names that are no page"),
         ("warnings.zip", "2403/2403.00001.html", "1 pages of subsets that are not chosen"),
@@ -164,7 +173,7 @@ def test_months_are_those_of_the_chosen_subsets(tmp_path: Path) -> None:
 )
 def test_a_dump_without_a_page_is_a_wrong_setting(tmp_path: Path, zip_name: str, member: str, why: str) -> None:
     write_zip(tmp_path / zip_name, {member: b"x"})
-    with pytest.raises(SettingError, match=rf"no arXiv page is in the zips of .*{why}.*CITELOOM_SUBSETS is error"):
+    with pytest.raises(SettingError, match=rf"no arXiv page is in .*{why}.*CITELOOM_SUBSETS is error"):
         months_in_dump(settings_for(tmp_path, "error"))
 
 
@@ -182,7 +191,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_without_zips_is_named(tmp_path: Path) -> None:
     (tmp_path / "2403.html").write_text("x")
-    with pytest.raises(SettingError, match=r"no \.zip file is in"):
+    with pytest.raises(SettingError, match=r"no \.zip file is in .*, nor any page in a folder <yymm>"):
         months_in_dump(settings_for(tmp_path))
 
 
@@ -214,7 +223,7 @@ def test_a_folder_that_may_not_be_listed_is_named(tmp_path: Path) -> None:
 
 def test_a_pipe_named_like_a_zip_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "errors.zip")
-    with pytest.raises(MissingInput, match=r"errors\.zip is no regular file"):
+    with pytest.raises(MissingInput, match=r"errors\.zip cannot be read \(it is no regular file\)"):
         months_in_dump(settings_for(tmp_path))
 
 
@@ -223,6 +232,29 @@ def test_a_file_that_is_no_zip_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "errors.zip").write_bytes(content)
     with pytest.raises(MissingInput, match=r"errors\.zip is no zip"):
         months_in_dump(settings_for(tmp_path))
+
+
+def test_a_broken_zip_leaves_the_pages_of_the_others(tmp_path: Path) -> None:
+    write_zip(tmp_path / "errors.zip", PAGES)
+    (tmp_path / "warnings.zip").write_bytes((tmp_path / "errors.zip").read_bytes()[:-100])
+    assert len(members_of(tmp_path, "2024-03")) == len(PAGES)
+    (told,) = broken_zips(settings_for(tmp_path))
+    assert "warnings.zip is no zip, or is cut off" in told
+    assert strays_of(tmp_path, "2024-03") == [Stray("warnings.zip", "unreadable_zip", told)]
+
+
+def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted(tmp_path: Path) -> None:
+    for name in ("errors.zip", "no-problem.zip", "warnings.zip"):
+        (tmp_path / name).write_bytes(b"no zip")
+    with pytest.raises(MissingInput, match=r"errors\.zip is no zip.*\(2 more zips cannot be used either\)"):
+        months_in_dump(settings_for(tmp_path))
+
+
+def test_a_stray_of_a_subset_that_is_not_chosen_is_not_told(tmp_path: Path) -> None:
+    write_zip(tmp_path / "errors.zip", {**PAGES, "error/2403/notes.txt": b""})
+    write_zip(tmp_path / "warnings.zip", {"warning/2403/2403.00009.html": b"", "warning/2403/x.txt": b"", "y.txt": b""})
+    assert [one.place for one in strays_of(tmp_path, "2024-03", "error")] == ["errors.zip:error/2403/notes.txt"]
+    assert len(strays_of(tmp_path, "2024-03")) == 3
 
 
 def test_an_empty_zip_is_named(tmp_path: Path) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from email.utils import formatdate
 from pathlib import Path
@@ -64,10 +67,12 @@ class FakeArxiv:
         self.script: list[Reply | None] = []
         self.asked: list[list[str]] = []
         self.requests: list[Request] = []
+        self.times: list[float] = []
         self.url = server.url_for("/api/query")
         server.expect_request("/api/query").respond_with_handler(self._answer)
 
     def _answer(self, request: Request) -> Response:
+        self.times.append(time.time())
         ids = request.args["id_list"].split(",")
         self.asked.append(ids)
         self.requests.append(request)
@@ -242,6 +247,21 @@ def test_nothing_is_asked_twice(arxiv: FakeArxiv, settings: Settings, tmp_path: 
     assert len(arxiv.asked) == asked
 
 
+def test_answers_that_cannot_be_written_are_named_and_nothing_is_half_kept(
+    arxiv: FakeArxiv, settings: Settings, tmp_path: Path
+) -> None:
+    arxiv.papers = {"2403.00001": entry("2403.00001")}
+    with opened(settings, tmp_path) as api:
+        lock = sqlite3.connect(tmp_path / "answers.sqlite")
+        lock.execute("create trigger full before insert on answers begin select raise(abort, 'disk is full'); end")
+        lock.commit()
+        with pytest.raises(PermanentFailure, match=r"answers\.sqlite, cannot be read or written \(disk is full\)"):
+            api.find(["2403.00001"])
+        lock.execute("drop trigger full")
+        lock.close()
+        assert api.find(["2403.00001"])["2403.00001"].status == "present"
+
+
 def test_what_was_answered_before_a_failure_is_kept(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
     ids = [f"2403.{number:05}" for number in range(250)]
     arxiv.papers = {name: entry(name) for name in ids}
@@ -290,7 +310,7 @@ def test_a_kill_loses_no_more_than_the_request_in_flight(arxiv: FakeArxiv, setti
 
 def test_kept_answers_that_are_no_such_file_are_named(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "answers.sqlite").write_bytes(b"something else " * 100)
-    with pytest.raises(PermanentFailure, match=r"answers\.sqlite, cannot be read"):
+    with pytest.raises(PermanentFailure, match=r"answers\.sqlite, cannot be read or written .* move the file away"):
         opened(settings, tmp_path)
 
 
@@ -355,6 +375,69 @@ def test_the_rest_that_arxiv_asks_for_binds_every_process(arxiv: FakeArxiv, sett
     with Pace(tmp_path / "machine", gap=0.0)._lock():
         Pace(tmp_path / "machine", gap=0.0).postpone(1.0)
     assert float((tmp_path / "machine" / "arxiv-api-next-request").read_text()) >= before
+
+
+@pytest.mark.parametrize("announced", ["100", "0", "-1", "many", ""])
+def test_a_wrong_count_loses_nothing(arxiv: FakeArxiv, api: ArxivApi, announced: str) -> None:
+    arxiv.papers = {name: entry(name) for name in ("2403.00001", "2403.00002", "2403.00003")}
+    arxiv.script = [text(EMPTY.format(announced, entry("2403.00002")))]
+    found = api.find([*arxiv.papers, "2403.00004"])
+    assert [record.status for record in found.values()] == ["present", "present", "present", "absent"]
+
+
+def test_entries_that_lack_what_every_entry_has_are_asked_for_again(arxiv: FakeArxiv, api: ArxivApi) -> None:
+    arxiv.papers = {name: entry(name) for name in ("2403.00001", "2403.00002")}
+    maimed = entry("2403.00001").replace("<published>2024-03-04T09:00:00Z</published>", "")
+    anonymous = entry("2403.00002").replace("<id>http://arxiv.org/abs/2403.00002v1</id>", "")
+    arxiv.script = [text(EMPTY.format(2, maimed + anonymous))]
+    found = api.find(arxiv.papers)
+    assert [(record.status, record.published) for record in found.values()] == [("present", "2024-03-04")] * 2
+
+
+def test_a_redirection_is_a_request_in_its_own_turn(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
+    arxiv.papers = {"2403.00001": entry("2403.00001")}
+    arxiv.script = [lambda ids: Response("", 301, {"Location": f"/api/query?id_list={ids[0]}"})]
+    with ArxivApi(settings, tmp_path, pace=Pace(tmp_path / "machine", gap=0.3)) as api:
+        assert api.find(["2403.00001"])["2403.00001"].status == "present"
+        assert api.requests == 2
+    assert arxiv.times[1] - arxiv.times[0] >= 0.3
+
+
+def test_redirections_without_end_are_named(arxiv: FakeArxiv, api: ArxivApi) -> None:
+    arxiv.script = [lambda ids: Response("", 302, {"Location": f"/api/query?id_list={ids[0]}"})] * 9
+    with pytest.raises(PermanentFailure, match="redirects without end: check CITELOOM_ARXIV_API_URL"):
+        api.find(["2403.00001"])
+    assert len(arxiv.asked) == 6
+
+
+def test_a_server_that_hangs_is_asked_again(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
+    arxiv.papers = {"2403.00001": entry("2403.00001")}
+    released = threading.Event()
+
+    def hang(asked: list[str]) -> Response:
+        released.wait(60)
+        return feed([])
+
+    arxiv.script = [hang]
+    pace, patience = Pace(tmp_path / "machine", gap=0.0), Patience(3, 0.01, silence=0.5)
+    threading.Timer(1.0, released.set).start()
+    with ArxivApi(settings, tmp_path, pace=pace, patience=patience) as api:
+        assert api.find(["2403.00001"])["2403.00001"].status == "present"
+        assert api.requests >= 2
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again(settings: Settings, arxiv: FakeArxiv, api: ArxivApi) -> None:
+    arxiv.papers = {"2403.00001": entry("2403.00001")}
+    arxiv.script = [lambda ids: Response("x", headers={"Content-Length": "1000"})]
+    assert api.find(["2403.00001"])["2403.00001"].status == "present"
+    assert api.requests == 2
+
+
+def test_an_answer_that_unpacks_to_more_than_we_hold_is_given_up(arxiv: FakeArxiv, api: ArxivApi) -> None:
+    packed = gzip.compress(bytes(40 * 1024 * 1024))
+    arxiv.script = [lambda ids: Response(packed, headers={"Content-Encoding": "gzip"})] * 9
+    with pytest.raises(TransientFailure, match="its answer is longer than 33554432 bytes"):
+        api.find(["2403.00001"])
 
 
 def test_an_entity_bomb_is_refused_for_good(arxiv: FakeArxiv, api: ArxivApi) -> None:
@@ -444,6 +527,95 @@ def test_two_processes_keep_the_gap_between_them(tmp_path: Path) -> None:
     starts = sorted(float(word) for child in children for word in child.communicate(timeout=60)[0].split())
     assert len(starts) == 6
     assert min(later - sooner for sooner, later in itertools.pairwise(starts)) >= gap
+
+
+ASK = """
+    import sys
+    from pathlib import Path
+    from pipeline.metadata.arxiv_api import ArxivApi
+    from pipeline.metadata.harvest import harvest
+    from pipeline.metadata.pace import Pace, Patience
+    from pipeline.settings import load_settings
+    from pipeline.stages import Workspace
+
+    url, machine, own, gap, way = sys.argv[1:]
+    Path(own).mkdir()
+    oai_url = url.replace("/api/query", "/oai")
+    settings = load_settings(arxiv_api_url=url, oai_url=oai_url, data=own, metadata_snapshot=None)
+    pace = Pace(Path(machine), gap=float(gap))
+    if way == "api":
+        with ArxivApi(settings, Path(own), pace=pace, patience=Patience(first_back_off=0.01)) as api:
+            api.find(f"2403.{number:05}" for number in range(200))
+    else:
+        harvest(settings, Workspace(settings), pace=pace)
+"""
+
+
+def asking(arxiv: FakeArxiv, folder: Path, gap: float, ways: Sequence[str]) -> list[float]:
+    """Gaps between the requests that several processes made, as the server saw them."""
+    arxiv.papers = {f"2403.{number:05}": entry(f"2403.{number:05}") for number in range(200)}
+    children = []
+    for number, way in enumerate(ways):
+        told = [arxiv.url, str(folder / "machine"), str(folder / f"own-{number}"), str(gap), way]
+        children.append(subprocess.Popen([sys.executable, "-c", dedent(ASK), *told], cwd=PROJECT))
+    assert [child.wait(120) for child in children] == [0] * len(ways)
+    return [later - sooner for sooner, later in itertools.pairwise(arxiv.times)]
+
+
+def test_the_server_sees_the_gap_between_the_requests_of_two_processes(arxiv: FakeArxiv, tmp_path: Path) -> None:
+    gaps = asking(arxiv, tmp_path, 0.3, ["api", "api"])
+    assert len(gaps) == 3
+    assert min(gaps) >= 0.3
+
+
+def test_the_api_and_a_harvest_share_one_pace(arxiv: FakeArxiv, httpserver: HTTPServer, tmp_path: Path) -> None:
+    pages = iter([f"<ListRecords><resumptionToken>{number}</resumptionToken></ListRecords>" for number in range(3)])
+
+    def reply(request: Request) -> Response:
+        arxiv.times.append(time.time())
+        content = next(pages, '<error code="noRecordsMatch"/>')
+        head = '<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><responseDate>2026-11-20T00:00:00Z</responseDate>'
+        return Response(f"{head}{content}</OAI-PMH>", content_type="application/xml")
+
+    httpserver.expect_request("/oai").respond_with_handler(reply)
+    gaps = asking(arxiv, tmp_path, 0.3, ["api", "oai"])
+    assert len(gaps) == 5
+    assert min(gaps) >= 0.3
+
+
+ASK_ONCE = """
+    import sys
+    from pathlib import Path
+    from pipeline.metadata.arxiv_api import ArxivApi
+    from pipeline.settings import load_settings
+
+    with ArxivApi(load_settings(arxiv_api_url=sys.argv[1]), Path(sys.argv[2])) as api:
+        api.find([sys.argv[3]])
+"""
+
+
+def test_two_processes_that_set_nothing_are_three_seconds_apart(arxiv: FakeArxiv, tmp_path: Path) -> None:
+    arxiv.papers = {name: entry(name) for name in ("2403.00001", "2403.00002")}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    command = [sys.executable, "-c", dedent(ASK_ONCE), arxiv.url, str(tmp_path)]
+    children = [subprocess.Popen([*command, name], cwd=PROJECT, env=environment) for name in arxiv.papers]
+    assert [child.wait(60) for child in children] == [0, 0]
+    assert arxiv.times[1] - arxiv.times[0] >= 3.0
+
+
+def test_a_rest_that_arxiv_asks_for_is_kept_by_another_process(arxiv: FakeArxiv, tmp_path: Path) -> None:
+    arxiv.script = [status(503, Retry_After="2")]
+    gaps = asking(arxiv, tmp_path, 0.05, ["api", "api"])
+    assert gaps[0] >= 2.0
+    assert len(gaps) == 4
+
+
+@pytest.mark.parametrize("code", [429, 503])
+def test_a_rest_until_a_date_is_kept(arxiv: FakeArxiv, api: ArxivApi, code: int) -> None:
+    # The date has whole seconds, so that a rest until two seconds from now is one of at least one second.
+    arxiv.script = [lambda ids: Response("", code, {"Retry-After": formatdate(time.time() + 2, usegmt=True)})]
+    api.find(["2403.00001"])
+    assert arxiv.times[1] - arxiv.times[0] >= 0.9
 
 
 def test_a_clock_that_was_set_back_does_not_stop_us_for_ever(tmp_path: Path) -> None:

@@ -35,13 +35,24 @@ def test_a_cross_list_to_computer_science_is_kept_unless_the_primary_must_match(
     assert keeps(["cs.LG", "stat.ML"], category_match="primary")
 
 
-@pytest.mark.parametrize("alias", ["eess.SY", "math.NA", "cmp-lg"])
+@pytest.mark.parametrize("alias", ["eess.SY", "math.NA", "math.IT", "cmp-lg"])
 def test_an_alias_of_a_computer_science_category_is_computer_science(alias: str) -> None:
     assert keeps([alias])
     assert keeps([alias], category_match="primary")
 
 
-@pytest.mark.parametrize(("asked", "borne"), [("math.NA", "cs.NA"), ("cs.SY", "eess.SY"), ("cs.CL", "cmp-lg")])
+@pytest.mark.parametrize(
+    ("asked", "borne"),
+    [
+        ("math.NA", "cs.NA"),
+        ("cs.SY", "eess.SY"),
+        ("cs.CL", "cmp-lg"),
+        ("cs.IT", "math.IT"),
+        ("math-ph", "math.MP"),
+        ("math.ST", "stat.TH"),
+        ("econ.GN", "q-fin.EC"),
+    ],
+)
 def test_an_alias_answers_to_either_name(asked: str, borne: str) -> None:
     assert keeps([borne], categories=(asked,))
     assert keeps([asked], categories=(borne,))
@@ -50,8 +61,19 @@ def test_an_alias_answers_to_either_name(asked: str, borne: str) -> None:
 def test_a_single_category_keeps_its_own_papers_alone() -> None:
     assert keeps(["cs.CL"], categories="cs.CL,math")
     assert keeps(["math.AG"], categories="cs.CL,math")
-    assert not keeps(["math-ph"], categories="cs.CL,math")
+    assert not keeps(["mathematics-x"], categories="cs.CL,math")
     assert verdict(["cs.LG"], "cs.LG", load_settings(categories=("cs.CL",))) == (False, "other_category")
+
+
+def test_the_aliases_of_other_subjects_are_no_computer_science() -> None:
+    assert not any(keeps([name]) for name in ("math-ph", "math.MP", "stat.TH", "q-fin.EC", "econ.GN", "eess.IV"))
+
+
+def test_every_name_of_the_list_is_matched_as_itself_alone(shared_data: Path) -> None:
+    with (shared_data / "metadata" / "cs_categories.tsv").open() as lines:
+        names = [row["category"] for row in csv.DictReader(lines, delimiter="\t")]
+    for asked in names:
+        assert [name for name in names if keeps([name], categories=asked)] == [asked]
 
 
 def test_a_paper_of_no_category_is_left_out() -> None:

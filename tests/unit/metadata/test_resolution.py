@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.metadata.resolution import Catalogue, Resolution, canonical_id, split_dois, title_words
+from pipeline.metadata.resolution import Catalogue, Resolution, canonical_id
+from pipeline.metadata.segment import split_dois
+from pipeline.metadata.titles import title_words
 
 NOWHERE = Resolution()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pytest_httpserver import HTTPServer
 
-from pipeline import tables
+from pipeline import progress, tables
 from pipeline.errors import MissingInput, SettingError, TransientFailure
 from pipeline.metadata.pace import Pace, Patience
 from pipeline.metadata.references import REFERENCES
@@ -101,6 +101,46 @@ def test_the_api_is_asked_for_what_the_snapshot_lacks_alone(
     assert arxiv.asked == [["2403.00002", "2403.00003"], ["2403.00003"]]
     assert outcome.measured["api_requests"] == 2
     assert ledger(workspace)[0][2] == "not in snapshot.jsonl; arXiv's API knows no such paper"
+
+
+def test_kept_answers_serve_a_month_that_asks_no_api(
+    workspace: Workspace, snapshot_file: Path, httpserver: HTTPServer, tmp_path: Path
+) -> None:
+    arxiv = FakeArxiv(httpserver)
+    arxiv.papers = {"2403.00002": entry("2403.00002")}
+    snapshot_file.write_text(line("2403.00001"))
+    write_members(workspace, MONTH, ["2403.00001", "2403.00002", "2403.00003"])
+    run_stage(unhurried(tmp_path), asking(workspace, arxiv.url), MONTH)
+    asked = len(arxiv.asked)
+    run_stage(METADATA, workspace, MONTH)
+    assert [(row["source"], row["status"]) for row in written(workspace)] == [
+        ("snapshot", "present"), ("api", "present"), ("api", "absent"),
+    ]  # fmt: skip
+    assert len(arxiv.asked) == asked
+
+
+def test_whoever_waits_is_told_how_many_papers_the_api_has_yet_to_tell(
+    workspace: Workspace, snapshot_file: Path, httpserver: HTTPServer, tmp_path: Path
+) -> None:
+    arxiv = FakeArxiv(httpserver)
+    names = [f"2403.{number:05}" for number in range(1, 251)]
+    arxiv.papers = {name: entry(name) for name in names[:-1]}
+    snapshot_file.write_text(line("2403.90000"))
+    write_members(workspace, MONTH, [*names, "2403.90000"])
+    listener = Told()
+    with progress.listening(listener):
+        run_stage(unhurried(tmp_path), asking(workspace, arxiv.url), MONTH)
+    assert listener.told[:4] == [(100, 250), (200, 250), (250, 250), (251, 251)]
+
+
+class Told(progress.Listener):
+    """Keeps how far a stage was told to be."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[int, int | None]] = []
+
+    def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
+        self.told.append((done, total))
 
 
 def test_a_month_done_again_asks_nothing_and_is_the_same_byte_for_byte(

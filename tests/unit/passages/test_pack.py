@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import re
+import uuid
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS, Passage, pack, passage_id, with_ids
-from pipeline.passages.split import sentences, split_table, split_text
-from pipeline.passages.text import embedded_text
+from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS, NAMESPACE, Passage, pack, passage_id, with_ids
+from pipeline.passages.text import count_words
 
 
 def block(
     text: str, *, kind: str = "paragraph", section: str = "Method", anchor: str = "S1.p1", keys: tuple = ()
 ) -> dict:
-    return {"kind": kind, "anchor": anchor, "section_path": [section], "text": text, "cited_keys": list(keys)}
+    """A block; `section` holds titles with > between, or nothing."""
+    path = section.split(" > ") if section else []
+    return {"kind": kind, "anchor": anchor, "section_path": path, "text": text, "cited_keys": list(keys)}
 
 
 def paper(*blocks: dict, **changes: Any) -> dict:
@@ -46,7 +48,7 @@ def test_the_front_matter_names_authors_places_and_categories() -> None:
     front = pack(paper())[0]
     assert front.kind == "front_matter"
     assert "Ines Moreau (Quay University, ines@quay.example)" in front.text
-    assert "2403.90001 (2024), categories cs.IR, cs.CL" in front.text
+    assert "arXiv:2403.90001 (March 2024), categories cs.IR, cs.CL" in front.text
 
 
 def test_short_neighbours_of_one_section_are_packed() -> None:
@@ -108,46 +110,56 @@ def test_parts_of_one_anchor_have_different_ids_that_never_change() -> None:
     assert ids[0] == passage_id("2403.90001", "S1.p1", 0) == "e9c4c409-3311-55af-8a85-c99db73eb9d0"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "We follow Smith et al. They differ.",
-        "As in Fig. 3 it grows.",
-        "Here $a. B = c. D$ holds.",
-        "See e.g. The Works of J. Smith today.",
-    ],
-)
-def test_no_sentence_ends_inside_a_formula_or_an_abbreviation(text: str) -> None:
-    assert sentences(text) == [text]
+def test_a_list_goes_with_the_paragraph_that_announces_it() -> None:
+    told = block("There are three parts, told apart by what they cost and by who pays:")
+    items = block("\n".join(f"- {words(12)}" for _ in range(3)), kind="list", anchor="S1.I1")
+    assert [passage.text.count("\n- ") for passage in body(block(words(190)), told, items)] == [0, 3]
+    assert len(body(block(f"{words(30)}."), items)) == 2
 
 
-def test_sentences_end_where_they_should() -> None:
-    assert sentences("One ends. Two asks? “Three” says $x$. [@b1] starts four.") == [
-        "One ends.",
-        "Two asks?",
-        "“Three” says $x$.",
-        "[@b1] starts four.",
+def test_a_proof_goes_with_its_theorem_and_not_with_another_proof() -> None:
+    found = body(
+        block(f"Theorem 1. {words(30)}", kind="theorem", anchor="T1"),
+        block(f"Proof. {words(40)}", kind="theorem", anchor="P1"),
+        block(f"Proof. {words(50)}", kind="theorem", anchor="P2"),
+    )
+    assert [(passage.anchor, passage.words, passage.kind) for passage in found] == [
+        ("T1", 73, "theorem"),
+        ("P2", 51, "theorem"),
     ]
 
 
-def test_a_formula_longer_than_a_passage_stays_whole() -> None:
-    formula = "$" + " ".join(["x"] * 400) + "$"
-    assert formula in split_text(f"{words(200)} {formula} {words(200)}", MOST_WORDS)
-
-
-def test_every_part_of_a_long_table_repeats_its_head() -> None:
-    table = "Table 1: Scores\n| name | score |\n|---|---|\n" + "\n".join(f"| row {n} | {n} |" for n in range(300))
-    parts = split_table(table, MOST_WORDS)
-    assert len(parts) > 1
-    assert all(part.startswith("Table 1: Scores\n| name | score |\n|---|---|\n") for part in parts)
-    assert sum(part.count("| row ") for part in parts) == 300
-
-
-def test_the_embedded_text_has_the_headings_and_no_markers() -> None:
-    assert (
-        embedded_text("Tidepool", ["Method", "Data"], "Known [@b1; @b2] since.")
-        == "Tidepool > Method > Data\nKnown since."
+def test_the_sentence_that_opens_a_section_goes_with_its_first_subsection_under_its_title() -> None:
+    found = body(
+        block(f"{words(60)}.", section="Setup > Hardware", anchor="S1.SS1.p1"),
+        block("We train in two steps.", section="Setup > Training", anchor="S1.SS2.p1"),
+        block(f"{words(60)}.", section="Setup > Training > Schedule", anchor="S1.SS2.SSS1.p1"),
     )
+    assert [(passage.section_path, passage.anchor) for passage in found] == [
+        (("Setup", "Hardware"), "S1.SS1.p1"),
+        (("Setup", "Training"), "S1.SS2.p1"),
+    ]
+    assert found[1].text.startswith("We train in two steps.\n\nSchedule\nterm term")
+    assert found[1].words == count_words(found[1].text)
+
+
+def test_a_short_section_of_the_first_depth_stays_by_itself() -> None:
+    found = body(block(words(60)), block("We thank the crew.", section="Acknowledgements", anchor="Sx1.p1"))
+    assert [passage.section_path for passage in found] == [("Method",), ("Acknowledgements",)]
+
+
+def test_a_note_before_the_first_section_goes_with_the_front_matter() -> None:
+    found = pack(paper(block("Equal contribution.", kind="footnote", section="", anchor="authors"), block(words(40))))
+    assert [passage.kind for passage in found] == ["front_matter", "abstract", "paragraph"]
+    assert found[0].text.endswith("\nEqual contribution.")
+    assert found[0].words == count_words(found[0].text)
+
+
+def test_a_paper_of_four_hundred_authors_names_each_in_one_part_of_its_front_matter() -> None:
+    authors = [{"name": f"Ada Q. Berg-{n}", "affiliations": [f"Institute {n}"], "emails": []} for n in range(400)]
+    parts = [passage for passage in pack(paper(authors=authors)) if passage.kind == "front_matter"]
+    assert all(passage.words <= MOST_WORDS for passage in parts)
+    assert sum(passage.text.count(f"Ada Q. Berg-{n} (Institute {n})") for n in range(400) for passage in parts) == 400
 
 
 @given(st.lists(st.integers(1, 900), min_size=1, max_size=12), st.randoms())
@@ -155,7 +167,57 @@ def test_no_word_is_lost_and_no_prose_passage_is_too_long(lengths: list[int], ch
     blocks = [block(words(n), anchor=f"p{i}", section=chance.choice("AB")) for i, n in enumerate(lengths)]
     found = body(*blocks)
     assert sum(passage.words for passage in found) == sum(lengths)
+    assert all(passage.words == count_words(passage.text) for passage in found)
     assert all(passage.words <= MOST_WORDS for passage in found)
     for left, right in pairwise(found):
         if left.section_path == right.section_path and min(left.words, right.words) < FEWEST_WORDS:
             assert left.words + right.words > MOST_WORDS
+
+
+sections = st.sampled_from(["A", "A > B", "A > B > C", "A > D", "E", "E > F", ""])
+kinds = st.sampled_from(["paragraph", "paragraph", "footnote", "list", "caption", "theorem", "algorithm", "table"])
+
+
+def numbered(number: int, count: int, kind: str, section: str) -> dict:
+    """A block of so many words, none of which any other block has; every seventh is followed by a citation."""
+    signs = [f"b{number}w{place}" + (f" [@k{number}.{place}]" if place % 7 == 0 else "") for place in range(count)]
+    breaks = {"list": "\n", "algorithm": "\n", "table": " |\n| "}.get(kind, " ")
+    text = breaks.join(" ".join(signs[start : start + 9]) + "." for start in range(0, count, 9))
+    if kind == "table":
+        text = f"Caption\n| Head |\n| --- |\n| {text} |"
+    keys = tuple(f"k{number}.{place}" for place in range(0, count, 7))
+    return block(text, kind=kind, section=section, anchor=f"p{number}", keys=keys)
+
+
+@given(st.lists(st.tuples(st.integers(1, 700), kinds, sections), max_size=15))
+def test_every_word_is_in_one_passage_in_order_with_the_keys_it_is_cited_by(shapes: list[tuple]) -> None:
+    blocks = [numbered(number, *shape) for number, shape in enumerate(shapes)]
+    found = pack(paper(*blocks))
+    assert [word for passage in found for word in re.findall(r"\bb\d+w\d+", passage.text)] == [
+        f"b{number}w{place}" for number, shape in enumerate(shapes) for place in range(shape[0])
+    ]
+    for passage in found:
+        assert passage.words == count_words(passage.text) <= MOST_WORDS
+        assert sorted(passage.cited_keys) == sorted(re.findall(r"@(k\d+\.\d+)", passage.text))
+
+
+@given(st.lists(st.tuples(st.integers(1, 700), kinds, sections), max_size=15))
+def test_a_passage_lies_in_the_section_it_names_and_begins_at_its_anchor(shapes: list[tuple]) -> None:
+    blocks = {f"p{number}": numbered(number, *shape) for number, shape in enumerate(shapes)}
+    for passage in body(*blocks.values()):
+        paths = {tuple(blocks[f"p{number}"]["section_path"]) for number in re.findall(r"\bb(\d+)w", passage.text)}
+        assert all(path[: len(passage.section_path)] == passage.section_path for path in paths)
+        assert re.search(r"\bb\d+w", passage.text).group() == f"b{passage.anchor[1:]}w"
+
+
+@given(st.lists(st.tuples(st.integers(1, 700), kinds, sections), max_size=15))
+def test_ids_are_unique_and_the_same_again(shapes: list[tuple]) -> None:
+    blocks = [numbered(number, *shape) for number, shape in enumerate(shapes)]
+    first, second = ([identifier for identifier, _ in with_ids("2403.90001", body(*blocks))] for _ in range(2))
+    assert first == second
+    assert len(set(first)) == len(first)
+    assert all(uuid.UUID(identifier).version == 5 for identifier in first)
+
+
+def test_a_passage_id_is_a_uuid_5_of_its_three_parts() -> None:
+    assert passage_id("2403.1", "S1.p1", 2) == str(uuid.uuid5(NAMESPACE, "2403.1\x1fS1.p1\x1f2"))

@@ -1,0 +1,85 @@
+"""Pictures and tables as the UI shows them: Markdown, and text from papers escaped. Not here: what is counted."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LONGEST_CELL = 80
+MOST_BARS = 12
+# A white panel with dark lines: what is drawn on nothing is lost in either the light or the dark theme of the UI.
+_BLUE, _RED, _INK, _PAPER = "#3b6ea5", "#b5523b", "#20242a", "#ffffff"
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table; text from papers is data, so whatever could be markup in a cell is escaped."""
+    lines = [list(head), ["---"] * len(head), *([cell(value) for value in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def cell(value: Any) -> str:
+    """A value as one line of a Markdown table's cell, cut to LONGEST_CELL signs."""
+    text = " ".join((", ".join(value) if isinstance(value, list) else str(value)).split())
+    if len(text) > LONGEST_CELL:
+        text = f"{text[:LONGEST_CELL]}…"
+    escaped = html.escape(text, quote=False)
+    return "".join(f"\\{sign}" if sign in "|[]()*_`!$<>#~" else sign for sign in escaped)
+
+
+def share(part: int, whole: int) -> str:
+    """A part in percent, with as many digits as a reader needs."""
+    return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+def histogram(
+    name: str, values: Sequence[float], bins: Sequence[float], marks: Iterable[float] = (), **labels: str
+) -> str:
+    """A histogram as a Markdown image. `marks` are drawn as lines; `labels` are the title, xlabel and ylabel."""
+    figure, axes = _panel(3.0)
+    axes.hist(values, bins=list(bins), color=_BLUE)
+    axes.locator_params(axis="y", integer=True)
+    for mark in marks:
+        axes.axvline(mark, color=_RED, linewidth=1, linestyle="--")
+    axes.set(**labels)
+    return _image(name, figure)
+
+
+def bars(name: str, counts: Mapping[str, int], **labels: str) -> str:
+    """Horizontal bars in the order of `counts` as a Markdown image; what is beyond MOST_BARS is one bar, `other`."""
+    ordered = list(counts.items())
+    rest = sum(count for _, count in ordered[MOST_BARS:])
+    drawn = [*ordered[:MOST_BARS], *([("other", rest)] if rest else [])][::-1]
+    figure, axes = _panel(0.9 + 0.27 * len(drawn))
+    found = axes.barh([kind for kind, _ in drawn], [count for _, count in drawn], color=_BLUE)
+    axes.bar_label(found, [f"{count:,}" for _, count in drawn], padding=3, color=_INK, fontsize=8)
+    axes.margins(x=0.12)
+    axes.locator_params(axis="x", integer=True)
+    axes.set(**labels)
+    return _image(name, figure)
+
+
+def _panel(height: float) -> tuple[Figure, Axes]:
+    """A small figure, `height` in inches; drawn by Agg, which needs no display and no global state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, height), layout="constrained", facecolor=_PAPER)
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors=_INK, labelsize=9)
+    return figure, axes
+
+
+def _image(name: str, figure: Figure) -> str:
+    picture = io.BytesIO()
+    # No date and no version in the file: the same counts give the same picture.
+    figure.savefig(picture, format="png", dpi=100, metadata={"Software": None})
+    return f"![{name}](data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()})"

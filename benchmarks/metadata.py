@@ -1,0 +1,188 @@
+"""The metadata snapshot, read for all months in one pass, against what one would write instead; and what arXiv's API
+would take for as many papers.
+
+    python -m benchmarks.metadata [--quick]
+
+The snapshot is made for the purpose: the 200 true lines of ../shared/data (else those of the sample corpus) over and
+over, each with an identifier of its own, 500,000 lines of 1.4 KB in 100 months. All rates are of one core, CPU time.
+What the API takes is computed, not tried: 3 s for each request, which arXiv asks for, and our parsing as measured here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import Claim, interleaved, report
+from pipeline.metadata.atom import read_feed
+from pipeline.metadata.pace import GAP_SECONDS
+from pipeline.metadata.snapshot import Snapshot
+
+PROJECT = Path(__file__).resolve().parent.parent
+SHARED = PROJECT.parent / "shared" / "data" / "metadata"
+LINES = (SHARED / "snapshot_200_lines.jsonl", PROJECT / "examples" / "metadata.jsonl")
+
+# Pages of the data set's part `no_problem`, whose papers need metadata first.
+PAPERS = 366_232
+# arXiv's snapshot of 2026 has about as many.
+SNAPSHOT_LINES = 2_700_000
+IDS_PER_REQUEST = 100
+MONTHS = 100
+_ID = re.compile(rb'"id":\s*"[^"]+"')
+_ENTRY = (
+    "<entry><id>http://arxiv.org/abs/{}v1</id><title>{}</title><updated>2024-03-05T09:00:00Z</updated><summary>{}"
+    "</summary><category term='cs.CL'/><published>2024-03-04T09:00:00Z</published><author><name>A. One</name></author>"
+    "</entry>"
+)
+
+
+def identifiers(lines: int) -> Iterator[str]:
+    """As many identifiers as lines, in arXiv's order, evenly over the months from 2015-01 on."""
+    for number in range(lines):
+        month, place = divmod(number, lines // MONTHS)
+        yield f"{15 + month // 12:02}{month % 12 + 1:02}.{place + 1:05}"
+
+
+def write_snapshot(file: Path, lines: int) -> None:
+    """A snapshot of so many lines, plain, and beside it as .gz."""
+    from isal import igzip
+
+    source = next(path for path in LINES if path.is_file()).read_bytes().splitlines()
+    packed = file.with_suffix(".jsonl.gz")
+    with file.open("wb") as plain, igzip.open(packed, "wb", compresslevel=2) as gz:  # type: ignore[no-untyped-call]
+        for number, name in enumerate(identifiers(lines)):
+            line = _ID.sub(b'"id": "%b"' % name.encode(), source[number % len(source)], count=1) + b"\n"
+            plain.write(line)
+            gz.write(line)
+
+
+def one_pass(file: Path) -> Callable[[], object]:
+    """Our pass, from nothing each time."""
+
+    def work() -> dict[str, int]:
+        with tempfile.TemporaryDirectory(dir=file.parent) as cache:
+            return Snapshot(file, Path(cache)).facts()
+
+    return work
+
+
+def plain_loop(file: Path, parse: Callable[[bytes], Any]) -> Callable[[], object]:
+    """A loop that parses line by line, and keeps by identifier where the line lies: no digests, nothing on disk."""
+
+    def work() -> dict[str, int]:
+        places, position = {}, 0
+        with file.open("rb") as stream:
+            for line in stream:
+                places[parse(line)["id"]] = position
+                position += len(line)
+        return places
+
+    return work
+
+
+def arrow(file: Path) -> Callable[[], object]:
+    """pyarrow's reader of JSON lines, on one thread, of the part that is in `file`."""
+
+    def work() -> int:
+        import pyarrow.json as reader
+
+        options = reader.ReadOptions(use_threads=False, block_size=1 << 24)
+        return int(reader.read_json(file, read_options=options).num_rows)
+
+    return work
+
+
+def pandas_chunks(file: Path) -> Callable[[], object]:
+    """pandas, in chunks, since the whole file as a frame takes several times its size in memory."""
+
+    def work() -> int:
+        import pandas
+
+        with pandas.read_json(file, lines=True, chunksize=10_000, dtype=False) as chunks:
+            return sum(map(len, chunks))
+
+    return work
+
+
+def feed(entries: int) -> bytes:
+    """An answer of the API with so many entries of a true length."""
+    names = (f"2403.{number:05}" for number in range(entries))
+    body = "".join(_ENTRY.format(name, "On many things, and on some others", "We say. " * 150) for name in names)
+    return f'<feed xmlns="http://www.w3.org/2005/Atom">{body}</feed>'.encode()
+
+
+def contenders(folder: Path, lines: int) -> dict[str, tuple[int, Callable[[], object]]]:
+    """Each way to read, with how many records it reads; `rows` are a month's, from our places to rows of the table."""
+    import orjson
+
+    file, part, some = folder / "snapshot.jsonl", folder / "part.jsonl", lines // 10
+    write_snapshot(file, lines)
+    with file.open("rb") as stream:
+        part.write_bytes(b"".join(islice(stream, some)))
+    cache = folder / "cache"
+    cache.mkdir()
+    snapshot, month = Snapshot(file, cache), [name for name in identifiers(lines) if name.startswith("1501.")]
+    snapshot.facts()
+    return {
+        "our pass, plain": (lines, one_pass(file)),
+        "our pass, .gz": (lines, one_pass(file.with_suffix(".jsonl.gz"))),
+        "loop of json.loads": (some, plain_loop(part, json.loads)),
+        "loop of orjson.loads": (some, plain_loop(part, orjson.loads)),
+        "pyarrow.json": (some, arrow(part)),
+        "pandas.read_json": (some, pandas_chunks(part)),
+        "our rows of a month": (len(month), lambda: [one.as_row() for one in snapshot.find(month).records.values()]),
+    }
+
+
+def rates(folder: Path, lines: int, rounds: int) -> dict[str, float]:
+    """Records per second of each way: the median over the rounds, in which all take turns."""
+    ways = contenders(folder, lines)
+    seconds = interleaved({name: work for name, (_, work) in ways.items()}, rounds)
+    return {name: count / statistics.median(seconds[name]) for name, (count, _) in ways.items()}
+
+
+def sources(rate: Mapping[str, float], rounds: int) -> dict[str, object]:
+    """Requests and hours for the papers of `no_problem`, from each source. The waiting is computed."""
+    answers = {count: feed(count) for count in (1, IDS_PER_REQUEST)}
+    seconds = interleaved({str(count): partial(read_feed, body) for count, body in answers.items()}, 9 * rounds)
+    told: dict[str, object] = {}
+    for count in answers:
+        requests = -(-PAPERS // count)
+        parsing = requests * statistics.median(seconds[str(count)])
+        way = "one id a request" if count == 1 else f"{count} ids a request"
+        hours = (requests * GAP_SECONDS + parsing) / 3600
+        told[f"{PAPERS:,} papers, {way}"] = f"{requests:,} requests, {hours:,.1f} h, of which {parsing:,.0f} s parsing"
+    by_snapshot = SNAPSHOT_LINES / rate["our pass, plain"] + PAPERS / rate["our rows of a month"]
+    told[f"{PAPERS:,} papers, snapshot of {SNAPSHOT_LINES:,}"] = f"0 requests, {by_snapshot:,.0f} s, at the rates above"
+    return told
+
+
+def main() -> None:
+    """Measure, print the figures and the claims."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--quick", action="store_true", help="50,000 lines, one round")
+    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    lines, rounds = (50_000, 1) if arguments.parse_args().quick else (500_000, 5)
+    with tempfile.TemporaryDirectory() as folder:
+        rate = rates(Path(folder), lines, rounds)
+        size = (Path(folder) / "snapshot.jsonl").stat().st_size
+    figures: dict[str, object] = {"lines": lines, "megabytes": round(size / 1e6), "rounds": rounds}
+    figures |= {f"{name}, records/s of one core": round(found) for name, found in rate.items()}
+    figures["times as fast as the loop of json.loads"] = round(rate["our pass, plain"] / rate["loop of json.loads"], 2)
+    claims = [
+        Claim(f"records/s of one core, all ids in one pass, {kind}", round(rate[f"our pass, {kind}"]), 150_000)
+        for kind in ("plain", ".gz")
+    ]
+    report("metadata", figures | sources(rate, rounds), claims)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""From what a walk over a page found to the Paper: the same for both parsers, which never share the walk itself."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pipeline.corpus.authors import Byline, read_bylines
+from pipeline.corpus.front_matter import find_abstract, without_empty
+from pipeline.corpus.measures import characters_of_authors, kept_characters, unconverted_macros
+from pipeline.corpus.paper import BibliographyItem, Block, PageError, Paper, Section
+from pipeline.corpus.policies import LINE, MARK, visible, without_markers
+
+
+@dataclass(slots=True)
+class Findings:
+    """What one walk over one page found. `seen` counts visible characters, with each formula as its TeX."""
+
+    title: str | None = None
+    abstract: str | None = None
+    bylines: list[Byline] = field(default_factory=list)
+    institutes: list[str] = field(default_factory=list)
+    """Affiliations and e-mails given for all authors at once."""
+    sections: list[Section] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    items: list[BibliographyItem] = field(default_factory=list)
+    lost: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """Texts that went nowhere, by kind of element."""
+    citations: list[tuple[str, str]] = field(default_factory=list)
+    """(text with markers, what the page shows) of each citation."""
+    missing_citations: int = 0
+    tables: int = 0
+    figures: int = 0
+    formulas: int = 0
+    math_without_tex: int = 0
+    seen: int = 0
+
+
+def assemble(found: Findings, html: bytes, *, errors: int, truncated: bool) -> Paper:
+    """The paper of a page; `html` are its bytes as they came, `errors` LaTeXML's error marks in them.
+
+    Raises PageError where the page holds no text at all.
+    """
+    authors, notes = read_bylines(found.bylines, found.institutes)
+    blocks = [Block("footnote", "authors", (), note) for note in notes] + found.blocks
+    abstract, sections = found.abstract, found.sections
+    if abstract is None:
+        abstract, sections, blocks = find_abstract(sections, blocks)
+    if not blocks and not abstract:
+        raise PageError("no_text", "no paragraph, table, caption or abstract on the page")
+    headed = without_empty(sections, blocks)
+    of_authors, marks = characters_of_authors(authors, notes, _byline_text(found))
+    losses = _losses(found, headed) + Counter(author_mark=marks)
+    kept = kept_characters(found.title, of_authors, abstract, headed, blocks, found.items)
+    return Paper(
+        title=found.title,
+        authors=authors,
+        abstract=abstract,
+        sections=tuple(headed),
+        blocks=tuple(blocks),
+        bibliography=tuple(found.items),
+        paragraphs=sum(block.kind == "paragraph" for block in blocks),
+        tables=found.tables,
+        figures=found.figures,
+        formulas=found.formulas,
+        math_without_tex=found.math_without_tex,
+        unconverted_macros=unconverted_macros(abstract, blocks),
+        chars_seen=found.seen,
+        chars_kept=sum(kept.values()),
+        kept=kept,
+        losses={name: losses[name] for name in sorted(losses)},
+        ltx_errors=errors,
+        missing_citations=found.missing_citations,
+        truncated=truncated,
+        html_bytes=len(html),
+        html_sha256=hashlib.sha256(html).hexdigest(),
+    )
+
+
+def _losses(found: Findings, headed: Sequence[Section]) -> Counter[str]:
+    losses = Counter({name: visible("".join(texts)) for name, texts in found.lost.items()})
+    shown = visible("".join(shown for _, shown in found.citations))
+    losses["citation_label"] = shown - visible(without_markers("".join(text for text, _ in found.citations)))
+    left = {id(section) for section in headed}
+    losses["empty_section"] = sum(visible(section.title) for section in found.sections if id(section) not in left)
+    return +losses
+
+
+def _byline_text(found: Findings) -> str:
+    texts = list(found.institutes)
+    for byline in found.bylines:
+        texts += [byline.names, *byline.remarks, *(text for _, text in (*byline.contacts, *byline.notes))]
+    return " ".join(texts).replace(LINE, " ").replace(MARK, " ")

@@ -1,0 +1,4 @@
+"""The dump as it lies: zips and loose pages, on a disk or an object store, and the bytes of one page of them.
+
+Not here: which pages become papers, and what a page says.
+"""

@@ -1,0 +1,184 @@
+"""Asking a server of arXiv over HTTP, as arXiv asks to be asked: one request at a time, patient, never insistent.
+
+What the API and OAI-PMH share. Not here: what is asked, how an answer is read, and the pace (`pace`).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+from urllib.parse import urljoin
+
+import httpx
+
+from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
+from pipeline.metadata.pace import LONGEST_WAIT_SECONDS, Pace, Patience
+from pipeline.metadata.vet import BrokenAnswer
+from pipeline.settings import Settings
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# 100 entries of the API are 250 KB, and 20 MB where each has 3,000 authors; 3,500 records of OAI-PMH are 9 MB.
+LARGEST_ANSWER_BYTES = 32 * 1024 * 1024
+LONGEST_ANSWER_SECONDS = 300.0
+MOST_REDIRECTIONS = 5
+_CONNECT_SECONDS = 15.0
+_REDIRECTIONS = (301, 302, 303, 307, 308)
+_PASSING = (408, 425, 429)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Who is asked: a name for messages, the base URL, the setting that has it, and what else a user may do."""
+
+    name: str
+    url: str
+    setting: str
+    what_else: str
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.url}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, whatever its status: the body is whole, unpacked, and not yet looked into."""
+
+    status: int
+    location: str
+    body: bytes
+
+
+class _Trouble(CiteloomError):
+    """One try that failed and may be repeated; `rest` is what the server asked for, in seconds."""
+
+    def __init__(self, message: str, rest: float = 0.0) -> None:
+        super().__init__(message)
+        self.rest = rest
+
+
+class Asker:
+    """One connection to a service, in turn with every other process of the machine; `requests` counts what was sent.
+
+    A pace and a patience other than arXiv's rules are for tests.
+    """
+
+    def __init__(
+        self, service: Service, settings: Settings, *, pace: Pace | None = None, patience: Patience | None = None
+    ) -> None:
+        self._service = service
+        self._pace, self._patience = pace or Pace(), patience or Patience()
+        self._http = httpx.Client(
+            headers={"User-Agent": _sendable(settings.arxiv_user_agent)},
+            limits=httpx.Limits(max_connections=1),
+            timeout=httpx.Timeout(self._patience.silence, connect=min(_CONNECT_SECONDS, self._patience.silence)),
+        )
+        self._reached = False
+        self.requests = 0
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._http.close()
+
+    def ask(self, address: str, read: Callable[[Answer], T]) -> T:
+        """What `read` makes of the answer; tried again with back-off where it raises BrokenAnswer.
+
+        `read` sees neither passing trouble (408, 425, 429, 5xx) nor redirections; each of those is a request in its
+        own turn. Raises TransientFailure where the server cannot be reached or does not answer well, SettingError
+        where the address is none, PermanentFailure for endless redirections, and whatever else `read` raises.
+        """
+        tries = hops = 0
+        while True:
+            with self._pace.turn():
+                try:
+                    answer = self._get(address)
+                    if answer.status not in _REDIRECTIONS:
+                        return _read(answer, read)
+                    hops, address = hops + 1, urljoin(address, answer.location)
+                except _Trouble as trouble:
+                    tries += 1
+                    self._rest(trouble, tries)
+            if hops > MOST_REDIRECTIONS:
+                raise PermanentFailure(f"{self._service} redirects without end: check {self._service.setting}")
+
+    def _rest(self, trouble: _Trouble, tries: int) -> None:
+        """Let every process of the machine rest. Raises TransientFailure where it is time to give up."""
+        seconds = max(trouble.rest, self._patience.back_off(tries))
+        self._pace.postpone(seconds)
+        if tries >= self._patience.tries or trouble.rest > LONGEST_WAIT_SECONDS:
+            rest = f", asking for {trouble.rest:.0f} s of rest" if trouble.rest else ""
+            raise TransientFailure(
+                f"{self._service} does not answer well after {_times(tries)}: {trouble}{rest}; "
+                f"what it answered before is kept: {self._service.what_else}"
+            ) from trouble
+        log.warning("%s: %s; resting %.0f s, then trying again", self._service.name, trouble, seconds)
+
+    def _get(self, address: str) -> Answer:
+        self.requests += 1
+        try:
+            with self._http.stream("GET", address) as response:
+                self._reached = True
+                headers = response.headers
+                answer = Answer(response.status_code, headers.get("Location", ""), _body(response))
+        except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+            raise SettingError(
+                f"{self._service.setting}: {self._service.url} is no address of a server ({error})"
+            ) from error
+        except httpx.RequestError as error:
+            raise self._unreached(error) from error
+        if answer.status in _PASSING or answer.status >= 500:
+            raise _Trouble(f"status {answer.status}", _seconds(headers.get("Retry-After", "")))
+        return answer
+
+    def _unreached(self, error: httpx.RequestError) -> CiteloomError:
+        """A server that was never reached is not waited for: the address or the network is at fault."""
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) and not self._reached:
+            return TransientFailure(f"{self._service} cannot be reached ({error}): {self._service.what_else}")
+        return _Trouble(f"{type(error).__name__} {error}".rstrip())
+
+
+def _read(answer: Answer, read: Callable[[Answer], T]) -> T:
+    try:
+        return read(answer)
+    except BrokenAnswer as error:
+        raise _Trouble(f"its answer is not usable: {error}") from error
+
+
+def _sendable(user_agent: str) -> str:
+    if not (user_agent.isascii() and user_agent.isprintable()):
+        raise SettingError(f"CITELOOM_ARXIV_USER_AGENT: {user_agent!r} cannot be sent: write it in ASCII, on one line")
+    return user_agent
+
+
+def _body(response: httpx.Response) -> bytes:
+    """The body, bounded in size and time: a server may drip bytes for ever within the read time-out."""
+    body, until = bytearray(), time.monotonic() + LONGEST_ANSWER_SECONDS
+    for chunk in response.iter_bytes():
+        body += chunk
+        if len(body) > LARGEST_ANSWER_BYTES:
+            raise _Trouble(f"its answer is longer than {LARGEST_ANSWER_BYTES} bytes")
+        if time.monotonic() > until:
+            raise _Trouble(f"its answer takes longer than {LONGEST_ANSWER_SECONDS:.0f} s")
+    return bytes(body)
+
+
+def _seconds(retry_after: str) -> float:
+    """A Retry-After header in seconds (RFC 9110, 10.2.3: a number or a date); 0 where it is neither."""
+    if retry_after.strip().isdecimal():
+        return float(retry_after)
+    try:
+        until = parsedate_to_datetime(retry_after)
+    except ValueError:
+        return 0.0
+    return max((until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds(), 0.0)
+
+
+def _times(tries: int) -> str:
+    return "one try" if tries == 1 else f"{tries} tries"

@@ -1,0 +1,142 @@
+"""A piece of the catalogue: papers by the keys of their titles and DOIs, in memory or mapped from one Arrow file.
+
+Not here: which months a piece holds (`catalogue.py`), and whether a candidate is the cited work (`resolution.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.metadata.titles import doi_key, surname, title_keys, title_words, window_key
+from pipeline.tables import move_into_place
+
+_AUTHORS_CHECKED = 20
+# One row of lists: columns of different lengths in one file, each contiguous, so that it can be mapped as it lies.
+_TEXTS, _NUMBERS = pa.large_list(pa.large_string()), pa.large_list(pa.int32())
+_SCHEMA = pa.schema(
+    [
+        ("keys", pa.large_list(pa.uint64())),
+        ("owners", _NUMBERS),
+        ("arxiv_id", _TEXTS),
+        ("title", _TEXTS),
+        ("surnames", _TEXTS),
+        ("dois", _TEXTS),
+        ("year", _NUMBERS),
+    ]
+)
+_PAPER = ("arxiv_id", "title", "surnames", "dois", "year")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A paper that an item may cite: its title and its authors' surnames folded, with blanks between words."""
+
+    arxiv_id: str
+    title: str
+    surnames: str
+    dois: str
+    year: int
+
+    @property
+    def words(self) -> list[str]:
+        return self.title.split()
+
+
+class Segment:
+    """Papers and the keys that lead to them, keys sorted."""
+
+    def __init__(self, keys: np.ndarray, owners: np.ndarray, columns: Mapping[str, pa.Array]) -> None:
+        self._keys, self._owners, self._columns = keys, owners, columns
+
+    def __len__(self) -> int:
+        return len(self._columns["arxiv_id"])
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Mapping[str, Any]], month: str) -> Segment:
+        """Rows of a month of metadata (arxiv_id, title, authors, doi, published)."""
+        keys: list[int] = []
+        owners: list[int] = []
+        papers: dict[str, list[Any]] = {name: [] for name in _PAPER}
+        for row in rows:
+            words, dois = title_words(row["title"] or ""), split_dois(row["doi"])
+            found = [*title_keys(words), *filter(None, [window_key(words)]), *map(doi_key, dois)]
+            if found:
+                keys += found
+                owners += [len(papers["arxiv_id"])] * len(found)
+                _append(papers, row, words, dois, month)
+        return cls._sorted(np.array(keys, dtype=np.uint64), np.array(owners, dtype=np.int32), _arrays(papers))
+
+    @classmethod
+    def merged(cls, parts: Sequence[Segment]) -> Segment:
+        """All papers of several segments, in their order."""
+        starts = np.cumsum([0, *(len(part) for part in parts)])
+        owners = [part._owners + np.int32(start) for part, start in zip(parts, starts, strict=False)]
+        columns = {name: pa.concat_arrays([part._columns[name] for part in parts]) for name in _PAPER}
+        return cls._sorted(np.concatenate([part._keys for part in parts]), np.concatenate(owners), columns)
+
+    @classmethod
+    def _sorted(cls, keys: np.ndarray, owners: np.ndarray, columns: Mapping[str, pa.Array]) -> Segment:
+        order = np.argsort(keys, kind="stable")
+        return cls(keys[order], owners[order], columns)
+
+    def write(self, file: Path) -> None:
+        """Write the segment, whole or not at all."""
+        columns = {"keys": pa.array(self._keys), "owners": pa.array(self._owners), **self._columns}
+        lists = [
+            pa.LargeListArray.from_arrays(pa.array([0, len(columns[name])]), columns[name]) for name in _SCHEMA.names
+        ]
+        staged = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+        with pa.OSFile(str(staged), "wb") as sink, pa.ipc.new_file(sink, _SCHEMA) as writer:
+            writer.write_batch(pa.RecordBatch.from_arrays(lists, schema=_SCHEMA))
+        move_into_place(staged, file)
+
+    @classmethod
+    def open(cls, file: Path) -> Segment:
+        """Map a segment into memory. Raises OSError or pyarrow.ArrowInvalid where the file is none."""
+        batch = pa.ipc.open_file(pa.memory_map(str(file), "r")).get_batch(0)
+        columns = {name: batch.column(name).values for name in _SCHEMA.names}
+        keys, owners = columns.pop("keys").to_numpy(), columns.pop("owners").to_numpy()
+        return cls(keys, owners, columns)
+
+    def find(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(positions in `asked`, papers) of every key that is there; `asked` is sorted (uint64)."""
+        first = np.searchsorted(self._keys, asked, "left")
+        inside = np.flatnonzero(first < len(self._keys))
+        hits = inside[self._keys[first[inside]] == asked[inside]]
+        counts = np.searchsorted(self._keys, asked[hits], "right") - first[hits]
+        places = np.repeat(first[hits] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        return np.repeat(hits, counts), self._owners[places]
+
+    def paper(self, number: int) -> Candidate:
+        """One paper by its number."""
+        return Candidate(*(self._columns[name][number].as_py() for name in _PAPER))
+
+
+def _append(
+    papers: dict[str, list[Any]], row: Mapping[str, Any], words: list[str], dois: list[str], month: str
+) -> None:
+    surnames = filter(None, map(surname, (row["authors"] or ())[:_AUTHORS_CHECKED]))
+    values = row["arxiv_id"], " ".join(words), " ".join(surnames), " ".join(dois), int((row["published"] or month)[:4])
+    for name, value in zip(_PAPER, values, strict=True):
+        papers[name].append(value)
+
+
+def _arrays(papers: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
+    return {name: pa.array(papers[name], _SCHEMA.field(name).type.value_type) for name in _PAPER}
+
+
+def split_dois(text: str | None) -> list[str]:
+    """The DOIs of a field, lower case and without an address; arXiv's own field may hold several."""
+    if not text:
+        return []
+    bare = text.lower().replace("doi:", " ").replace(",10.", " 10.")
+    for address in ("https://doi.org/", "http://doi.org/", "https://dx.doi.org/", "http://dx.doi.org/"):
+        bare = bare.replace(address, " ")
+    return [part.rstrip(".,;") for part in bare.split() if part.startswith("10.")]

@@ -1,0 +1,102 @@
+"""Titles and names folded so that two prints of one are equal, and the keys by which a title is looked for.
+
+Keys are 64-bit numbers that every process and every run gives alike. Two works may share one: a key finds candidates,
+never the answer. Not here: whether two titles are one work (`resolution.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import combinations
+
+import numpy as np
+
+# A title is looked for by its four longest words less one, so one that is misspelt leaves a key of the other three.
+LONGEST_WORDS = 4
+# Where a title was not told apart from its item, it is looked for by four words in a row, its longest among them.
+# Shorter titles are not: "Deep learning" stands in many an item that cites another work.
+WINDOW = 4
+
+_ACCENT = re.compile(r"\\[`'^\"~=.uvHckrdb](?:\{\\?([A-Za-z])\}|(?<=[`'^\"~=.])\\?([A-Za-z]))")
+_LETTER = re.compile(r"\\(o|O|l|L|ss|ae|AE|oe|OE|aa|AA|i|j)(?![A-Za-z])")
+_UNSPLIT = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i"})  # NFKD leaves them whole
+_FORMAT = re.compile(r"\\(?:emph|text\w*|math(?:rm|cal|bf|bb|it|sf|tt|frak)|mbox|rm|it|bf|em|sc|tt|sf)\b")
+_BRACES = str.maketrans("", "", "{}$")
+_WORD = re.compile(r"[^\W_]+")
+_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
+
+_MASK = (1 << 64) - 1
+# Odd, so that multiplying loses no bit; other ones for each kind of key.
+_OF_TITLE = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
+_OF_WINDOW = np.array([0xD6E8FEB86659FD93, 0xA0761D6478BD642F, 0xE7037ED1A0B428DB, 0x8EBC6AF09C88C6E3], dtype=np.uint64)
+
+
+def fold(text: str) -> str:
+    """The text in lower case, without accents and TeX marks."""
+    if "\\" in text:
+        text = _LETTER.sub(r"\1", _ACCENT.sub(lambda found: found[1] or found[2], text))
+        text = _FORMAT.sub(" ", text)
+    plain = text.translate(_BRACES)
+    if plain.isascii():
+        return plain.lower()
+    split = unicodedata.normalize("NFKD", plain)
+    return "".join(letter for letter in split if not unicodedata.combining(letter)).casefold().translate(_UNSPLIT)
+
+
+def words_of(folded: str) -> list[str]:
+    """The words of a folded text, in order."""
+    return _WORD.findall(folded)
+
+
+def title_words(text: str) -> list[str]:
+    """The words of a title in lower case, without accents, TeX marks and punctuation."""
+    return _WORD.findall(fold(text))
+
+
+def surname(name: str) -> str | None:
+    """The last word of a name that is no suffix, folded; None where that is a single letter or nothing."""
+    words = [word for word in title_words(name) if word not in _SUFFIXES]
+    return words[-1] if words and len(words[-1]) > 1 else None
+
+
+@lru_cache(maxsize=1 << 17)
+def _word_key(word: str) -> int:
+    return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")
+
+
+def doi_key(doi: str) -> int:
+    """The key of a DOI in lower case."""
+    return int.from_bytes(blake2b(b"doi:" + doi.encode(), digest_size=8).digest(), "little")
+
+
+def title_keys(words: Iterable[str]) -> list[int]:
+    """The keys of a title: one for each choice of its longest words but one; none for a title of one word."""
+    longest = sorted(sorted(set(words), key=lambda word: (-len(word), word))[:LONGEST_WORDS])
+    if len(longest) < 2:
+        return []
+    hashes = [_word_key(word) for word in longest]
+    chosen = combinations(hashes, max(2, len(hashes) - 1))
+    return [sum(one * factor for one, factor in zip(some, _OF_TITLE, strict=False)) & _MASK for some in chosen]
+
+
+def window_keys(words: Sequence[str]) -> np.ndarray:
+    """The keys of all windows of a text's words, in order (uint64)."""
+    if len(words) < WINDOW:
+        return np.empty(0, dtype=np.uint64)
+    hashes = np.fromiter(map(_word_key, words), dtype=np.uint64, count=len(words))
+    windows = np.lib.stride_tricks.sliding_window_view(hashes, WINDOW)
+    return np.asarray((windows * _OF_WINDOW).sum(axis=1, dtype=np.uint64))
+
+
+def window_key(words: Sequence[str]) -> int | None:
+    """The key of the one window by which a title is found in running text; None for a title of fewer words."""
+    if len(words) < WINDOW:
+        return None
+    longest = max(range(len(words)), key=lambda place: (len(words[place]), -place))
+    start = min(max(longest - 1, 0), len(words) - WINDOW)
+    hashes = map(_word_key, words[start : start + WINDOW])
+    return sum(one * int(factor) for one, factor in zip(hashes, _OF_WINDOW, strict=True)) & _MASK

@@ -1,0 +1,47 @@
+"""Papers → passages by Arrow batches. Not here: how a paper is packed (`pack`), or whole months."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.passages.pack import Passage, pack, with_ids
+from pipeline.passages.text import embedded_text, text_digest
+from pipeline.tables import PASSAGES
+
+PAPER_COLUMNS = ["arxiv_id", "title", "authors", "abstract", "categories", "year", "blocks"]
+# Of the paper, told of each of its passages.
+_COPIED = ("arxiv_id", "title")
+
+
+def passages_of(papers: pa.RecordBatch) -> pa.RecordBatch:
+    """The passages of papers, in their order: PAPER_COLUMNS of `papers` in, rows of `passages` out.
+
+    It reads nothing else and keeps nothing, so that batches may go to any number of processes.
+    """
+    found: list[Passage] = []
+    ids: list[str] = []
+    digests: list[str] = []
+    counts: list[int] = []
+    for paper in papers.to_pylist():
+        packed = pack(paper)
+        ids += (identifier for identifier, _ in with_ids(paper["arxiv_id"], packed))
+        digests += (text_digest(embedded_text(paper["title"], part.section_path, part.text)) for part in packed)
+        found += packed
+        counts.append(len(packed))
+    columns: dict[str, Any] = dict(zip(Passage._fields, zip(*found, strict=True), strict=False)) if found else {}
+    columns |= {"passage_id": ids, "text_sha256": digests, "ordinal": [n for count in counts for n in range(count)]}
+    rows = pa.array([row for row, count in enumerate(counts) for _ in range(count)], pa.int32())
+    columns |= {name: papers.column(name).take(rows) for name in _COPIED}
+    return pa.record_batch([_column(columns.get(field.name, ()), field) for field in PASSAGES.schema], PASSAGES.schema)
+
+
+def passages_of_chunk(chunk: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """`passages_of` for a worker process, whose chunk is one batch."""
+    return passages_of(chunk[0])
+
+
+def _column(values: Any, field: pa.Field) -> pa.Array:
+    return values if isinstance(values, pa.Array) else pa.array(values, field.type)

@@ -1,0 +1,123 @@
+"""What the UI shows of a month of the corpus besides numbers: pictures and tables. Not here: numbers and checks."""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from assets.dump_members import dump_members
+from assets.metadata import metadata
+from assets.papers import papers
+from assets.passages import passages
+from assets.shown import MOST_BARS, bars, cell, histogram, markdown_table
+from pipeline import tables
+from pipeline.settings import load_settings
+from pipeline.stages import Workspace
+from tests.assets.conftest import make_place
+
+MONTH = "2024-03"
+IMAGE = re.compile(r"!\[([\w ]+)\]\(data:image/png;base64,([A-Za-z0-9+/=]+)\)")
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Mapping[str, Any]]]:
+    """The metadata of the corpus's first four assets, by asset; under `rows`, the table papers."""
+    place = make_place(tmp_path_factory.mktemp("shown") / "data", workers=1)
+    found: dict[str, Mapping[str, Any]] = {}
+    with place.entered(), dg.DagsterInstance.ephemeral() as instance:
+        workspace = Workspace(load_settings())
+        for asset in (dump_members, metadata, papers, passages):
+            made = dg.materialize(
+                [asset], partition_key=MONTH, instance=instance, resources={"workspace": workspace}
+            ).asset_materializations_for_node(asset.key.path[-1])
+            found[asset.key.path[-1]] = {name: value.value for name, value in made[0].metadata.items()}
+        found["rows"] = {"papers": workspace.root.rows(tables.PAPERS, MONTH)}
+        yield found
+
+
+def rows_of(markdown: str) -> list[list[str]]:
+    """The cells of a Markdown table's rows, without head and rule, and as they were before they were escaped."""
+    lines = [line for line in markdown.splitlines() if line.startswith("| ")]
+    return [[re.sub(r"\\(.)", r"\1", part) for part in re.split(r"(?<!\\) ?\| ?", line)[1:-1]] for line in lines[2:]]
+
+
+def picture_of(markdown: str) -> tuple[bytes, int]:
+    """The PNG in a text, and how many pixels wide it is."""
+    found = IMAGE.search(markdown)
+    assert found is not None, markdown[:100]
+    png = base64.b64decode(found[2], validate=True)
+    assert png.startswith(b"\x89PNG\r\n")
+    return png, struct.unpack(">I", png[16:20])[0]
+
+
+@pytest.mark.parametrize(
+    ("asset", "name"),
+    [
+        ("passages", "lengths"),
+        ("passages", "kinds"),
+        ("papers", "losses"),
+        ("papers", "share_kept"),
+        ("papers", "grades"),
+    ],
+)
+def test_a_picture_is_small_and_wide_enough_to_read(
+    told: Mapping[str, Mapping[str, Any]], asset: str, name: str
+) -> None:
+    png, width = picture_of(told[asset][name])
+    assert len(png) <= 60_000
+    assert width >= 600
+
+
+def test_the_kinds_of_passages_add_up(told: Mapping[str, Mapping[str, Any]]) -> None:
+    rows = rows_of(told["passages"]["kinds"])
+    assert sum(int(row[1]) for row in rows) == told["passages"]["dagster/row_count"]
+    assert {"front matter", "abstract", "paragraph", "table"} <= {row[0] for row in rows}
+    assert all(row[5] == "0" for row in rows)
+
+
+def test_the_losses_are_those_of_the_papers(told: Mapping[str, Mapping[str, Any]]) -> None:
+    *shown, rest = [int(row[1].replace(",", "")) for row in rows_of(told["papers"]["losses"])]
+    papers = told["rows"]["papers"]
+    assert sum(shown) == sum(sum(paper["losses"].values()) for paper in papers) > 0
+    assert sum(shown) + rest == sum(paper["chars_seen"] - paper["chars_kept"] for paper in papers)
+    assert shown == sorted(shown, reverse=True)
+
+
+def test_every_paper_has_its_place_among_the_grades(told: Mapping[str, Mapping[str, Any]]) -> None:
+    rows = rows_of(told["papers"]["grades"])
+    assert sum(int(row[1]) for row in rows) == told["papers"]["dagster/row_count"]
+    assert {row[0] for row in rows} <= set(tables.GRADES)
+
+
+def test_the_ledger_is_told_by_reason_with_one_of_each(told: Mapping[str, Mapping[str, Any]]) -> None:
+    assert rows_of(told["papers"]["ledger"]) == [["not_computer_science", "2", "2403.90006", "math.CO"]]
+    assert "ledger" not in told["passages"], "nothing was left out of it"
+
+
+def test_the_pages_of_each_zip_add_up(told: Mapping[str, Mapping[str, Any]]) -> None:
+    rows = rows_of(told["dump_members"]["subsets"])
+    assert sum(int(row[2]) for row in rows) == told["dump_members"]["dagster/row_count"]
+
+
+def test_what_could_be_markup_is_escaped_in_a_cell() -> None:
+    assert cell("a|b <script>\n*c* [d](e)") == "a\\|b &lt;script&gt; \\*c\\* \\[d\\]\\(e\\)"
+    assert markdown_table(["x"], [["1"], [2]]) == "| x |\n| --- |\n| 1 |\n| 2 |"
+
+
+def test_what_is_beyond_the_most_bars_is_one_bar() -> None:
+    few, many = (picture_of(bars("n", {f"kind {n}": 9 for n in range(count)}))[0] for count in (MOST_BARS, 500))
+    assert len(few) < len(many) < 1.5 * len(few)
+
+
+def test_nothing_at_all_makes_a_picture_too() -> None:
+    assert picture_of(bars("none", {}))[1] == picture_of(histogram("none", [], range(3)))[1] == 700
+
+
+def test_the_same_counts_make_the_same_picture() -> None:
+    assert histogram("h", [1, 2, 2], range(5)) == histogram("h", [1, 2, 2], range(5))

@@ -1,0 +1,28 @@
+"""A parser that harms its worker where a page asks for it. Not here: assertions.
+
+A worker imports this module by its name, which is why it is no function of a test module.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from pipeline.corpus import html
+from pipeline.corpus.paper import Block, Paper
+
+
+def parse(page: bytes) -> Paper:
+    """The fast parser, but for pages that hold a word of harm."""
+    if b"crash" in page:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if b"loop" in page:
+        while True:
+            pass
+    if b"grow" in page:
+        return Paper(title="x" * (4 * 1024**3))
+    if b"raise" in page:
+        raise IndexError("list index\nout of range")
+    if b"surrogate" in page:
+        return Paper(blocks=(Block("paragraph", "S1", (), "no \ud800 Unicode"),))
+    return html.parse(page)

@@ -1,0 +1,89 @@
+"""Pages made to break a parser: each gives a Paper or says why not, and none takes time by the square of its length."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.corpus.html import parse
+from pipeline.corpus.paper import PageError
+from tests.unit.corpus.building import note, only_block, page, para
+
+MANY = 100_000
+
+DEEP = {
+    "open": "<div>" * MANY,
+    "closed": "<div>" * MANY + "</div>" * MANY,
+    "inline": "<em>" * MANY + "</em>" * MANY,
+    "wrongly closed": "<div></b>" * MANY,
+    "formatting": "<b></div>" * MANY,
+    "tables": "<table><td>" * MANY,
+    "lists": "<ul><li>" * MANY,
+    "formulas": "<math " * MANY,
+    "formulas with no end": '<math alttext="x">' * MANY,
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_elements_nested_beyond_reason_are_refused(name: str) -> None:
+    with pytest.raises(PageError) as caught:
+        parse(page(para("Words.") + DEEP[name]))
+    assert caught.value.reason == "too_deep"
+
+
+NAMES = " ".join(f"a{place}" for place in range(MANY))
+ROW = '<tr><td colspan="999" rowspan="999"></td></tr>'
+LONG = {
+    "attributes": f"<div {NAMES}>x</div>",
+    "attributes of an irregular page": f"<p><div {NAMES}>x</div>",
+    "a class": f'<span class="{"ltx_text " * MANY}">x</span>',
+    "brackets": "<" * MANY,
+    "ends of tags": ">" * MANY,
+    "references": "&amp;lt;" * MANY,
+    "comments": "<!--" * MANY,
+    "scripts": "<script>" * MANY,
+    "formulas in formulas": '<math alttext="x">' * MANY + "</math>" * MANY,
+    "citations": f'<cite class="ltx_cite">{"[(" * MANY}<a href="#b">1</a></cite>',
+    "spans of cells": f'<table class="ltx_tabular">{ROW * 2_000}</table>',
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", LONG)
+def test_a_page_of_one_thing_is_read(name: str) -> None:
+    paper = parse(page(para("Words.") + LONG[name]))
+    assert paper.blocks[0].text == "Words."
+
+
+@pytest.mark.timeout(60)
+def test_footnotes_in_a_row_are_read() -> None:
+    paper = parse(page(para("Words" + note("x") * 30_000 + ".")))
+    assert (paper.blocks[0].text, len(paper.blocks)) == ("Words.", 30_001)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        page(para("Wörds.")).decode().encode("utf-16"),
+        b"\xfe\xff" + page(para("Wörds.")).decode().encode("utf-16-be"),
+        b"\xef\xbb\xbf" + page(para("Wörds.")),
+        page(para("W\0ö\7r\x08ds.")),
+        page(para("W&#246;rds.<!-- </p> -->")),
+        page(para("W&ouml;rds.<script>if (a < b) '</p>'</script>")),
+        page('<P CLASS="ltx_p">W&ouml;rds.</P>'),
+        b"<html><body><p class=ltx_p>W&ouml;rds.",
+    ],
+)
+def test_a_page_in_other_clothes_says_the_same(content: bytes) -> None:
+    assert only_block(parse(content)).text == "Wörds."
+
+
+def test_a_page_with_nothing_of_latexml_holds_no_text() -> None:
+    with pytest.raises(PageError) as caught:
+        parse(b"<html><body><main><b>Words.</b></main></body></html>")
+    assert caught.value.reason == "no_text"
+
+
+def test_a_formula_within_a_formula_is_part_of_it() -> None:
+    inner = '<math alttext="y"><mi>y</mi></math>'
+    paper = parse(page(para(f'Let <math alttext="x"><mtext>{inner}</mtext></math> be.')))
+    assert (only_block(paper).text, paper.formulas) == ("Let $x$ be.", 1)

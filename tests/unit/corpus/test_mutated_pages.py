@@ -1,0 +1,102 @@
+"""Rubbish in, account out: a mutated page never crashes the parser, nor costs another paper of the month its place."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline import tables
+from pipeline.corpus import html
+from pipeline.corpus.members import DUMP_MEMBERS
+from pipeline.corpus.paper import PageError, Paper
+from pipeline.corpus.stages import PAPERS
+from pipeline.passages.pack import pack
+from pipeline.settings import load_settings
+from pipeline.stages import Workspace, run_stage
+from pipeline.tables import MonthWriter, Provenance
+from tests.unit.corpus.mutating import mutated_pages, pages
+
+MONTH = "2024-03"
+BLOCK_KINDS = {"paragraph", "list", "table", "caption", "theorem", "algorithm", "footnote"}
+PAGE_REASONS = {"not_html", "no_text", "too_deep"}
+# Marks that the parser sets among the pieces of a text; none may come out.
+OWN_MARKS = {chr(code) for code in range(9)}
+# Every case reads a whole page: that is slow by hypothesis's measure, and large.
+LENIENT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+
+
+def parsed(content: bytes) -> Paper | str:
+    """The paper, or the reason why there is none."""
+    try:
+        return html.parse(content)
+    except PageError as error:
+        return error.reason
+
+
+def check_page(content: bytes) -> None:
+    """A page becomes a paper whose account is right, or says why it cannot; its passages can be made."""
+    paper = parsed(content)
+    if isinstance(paper, str):
+        assert paper in PAGE_REASONS
+        return
+    assert {block.kind for block in paper.blocks} <= BLOCK_KINDS
+    assert not any(OWN_MARKS & set(block.text) for block in paper.blocks)
+    assert all(block.text.encode() for block in paper.blocks)  # a lone surrogate could not be written
+    assert min(paper.chars_kept, paper.chars_seen, *paper.losses.values(), 0) >= 0
+    row = paper.as_row() | {"arxiv_id": "2403.00001", "categories": ["cs.CL"], "year": 2024, "title": paper.title or ""}
+    assert pack(row)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=LENIENT)
+@given(mutated_pages())
+def test_a_mutated_page_is_parsed_or_refused_with_a_reason(content: bytes) -> None:
+    check_page(content)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@settings(max_examples=5000, deadline=None, suppress_health_check=LENIENT)
+@given(mutated_pages())
+def test_five_thousand_mutated_pages_are_parsed_or_refused_with_a_reason(content: bytes) -> None:
+    check_page(content)
+
+
+def month_of(folder: Path, content: dict[str, bytes], **overrides: Any) -> Workspace:
+    """A dump of one month and its metadata, read through to `papers`."""
+    (folder / "dump").mkdir(parents=True)
+    with zipfile.ZipFile(folder / "dump" / "ar5iv-errors.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for arxiv_id, page in content.items():
+            archive.writestr(f"error/2403/{arxiv_id}.html", page)
+    workspace = Workspace(load_settings(dump_dir=folder / "dump", data=folder / "data", **overrides))
+    empty: dict[str, Any] = dict.fromkeys(tables.METADATA.schema.names)
+    given_to_all = {"title": "T", "status": "present", "categories": ["cs.CL"], "primary_category": "cs.CL"}
+    run_stage(DUMP_MEMBERS, workspace, MONTH)
+    with MonthWriter(tables.METADATA, workspace.root.file(tables.METADATA, MONTH)) as writer:
+        for arxiv_id in content:
+            writer.add({**empty, **given_to_all, "arxiv_id": arxiv_id})
+        writer.commit(Provenance("metadata", MONTH, tables.METADATA.version, 1, "test", "", {}, {}))
+    run_stage(PAPERS, workspace, MONTH)
+    return workspace
+
+
+@pytest.mark.slow
+@settings(max_examples=8, deadline=None, suppress_health_check=[*LENIENT, HealthCheck.function_scoped_fixture])
+@given(st.lists(mutated_pages(), min_size=20, max_size=40))
+def test_a_month_accounts_for_every_mutated_page_and_leaves_the_others_as_they_were(
+    tmp_path_factory: pytest.TempPathFactory, mutated: list[bytes]
+) -> None:
+    whole = {f"2403.{number:05d}": page for number, page in enumerate(pages()[:5])}
+    undisturbed = month_of(tmp_path_factory.mktemp("whole"), whole).root.rows(tables.PAPERS, MONTH)
+    broken = {f"2403.{number:05d}": page for number, page in enumerate(mutated, start=100)}
+    workspace = month_of(tmp_path_factory.mktemp("mixed"), whole | broken)
+    rows = {row["arxiv_id"]: row for row in workspace.root.rows(tables.PAPERS, MONTH)}
+    assert [rows.pop(row["arxiv_id"]) for row in undisturbed] == undisturbed
+    left_out = pq.read_table(workspace.root.ledger_file("papers", MONTH)).to_pylist()
+    assert sorted([*rows, *(row["subject"] for row in left_out)]) == sorted(broken)
+    assert {row["reason"] for row in left_out} <= PAGE_REASONS

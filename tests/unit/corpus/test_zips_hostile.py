@@ -1,0 +1,121 @@
+"""Zips that lie or break: every name is read or told, and nobody else's page is lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.corpus.dump.catalogue import broken_zips, read_dump
+from pipeline.corpus.dump.member import Member, MemberError
+from pipeline.corpus.dump.reader import MemberReader
+from pipeline.settings import Settings, load_settings
+from tests.conftest import PROJECT
+from tests.unit.corpus.building import write_zip
+from tests.unit.corpus.hostile_zips import GOOD, HOSTILE
+
+OTHER = "warning/2403/2403.10000.html"
+
+
+def settings_for(folder: Path) -> Settings:
+    return load_settings(dump_dir=folder, data=folder / "data")
+
+
+def read_all(settings: Settings) -> tuple[dict[str, bytes], dict[str, str]]:
+    """(pages that were read, reasons of those that were not), by name; duplicates as they come."""
+    dump, read, lost = read_dump(settings), {}, {}
+    for month in dump.months:
+        lost |= {stray.place.partition(":")[2]: stray.reason for stray in dump.strays(month)}
+        with MemberReader(settings.dump_dir) as reader:
+            for row in reversed(dump.pages(month).to_pylist()):
+                try:
+                    read[row["member"]] = reader.read(Member(**row))
+                except MemberError as error:
+                    lost[row["member"]] = error.reason
+    return read, lost
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_zip_loses_its_own_pages_alone_and_each_is_told(tmp_path: Path, name: str) -> None:
+    hostile = HOSTILE[name]
+    write_zip(tmp_path / "warnings.zip", {OTHER: b"<html>unharmed</html>"})
+    hostile.write(tmp_path / "errors.zip")
+    read, lost = read_all(settings_for(tmp_path))
+    assert read.pop(OTHER) == b"<html>unharmed</html>"
+    assert set(read) == set(hostile.read)
+    told = broken_zips(settings_for(tmp_path))
+    assert [hostile.broken in message and "errors.zip" in message for message in told] == [True] * bool(hostile.broken)
+    lost.pop("", None)  # the zip itself, where it is broken
+    assert lost == dict(hostile.lost)
+
+
+def test_pages_beside_a_bad_one_are_read_as_they_are(tmp_path: Path) -> None:
+    for name in ("a wrong checksum", "a page that claims the bytes of all", "an encrypted page"):
+        HOSTILE[name].write(tmp_path / "errors.zip")
+        read, _ = read_all(settings_for(tmp_path))
+        assert all(page == GOOD[name] for name, page in read.items())
+
+
+def test_of_one_name_twice_the_last_is_kept(tmp_path: Path) -> None:
+    HOSTILE["one name twice"].write(tmp_path / "errors.zip")
+    pages = read_dump(settings_for(tmp_path)).pages("2024-03").to_pylist()
+    with MemberReader(tmp_path) as reader:
+        assert reader.read(Member(**pages[0])) == b"<html>newer</html>"
+    assert pages[1]["arxiv_id"] == pages[0]["arxiv_id"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells how much memory a process took")
+def test_no_hostile_zip_takes_512_mb(tmp_path: Path) -> None:
+    """One after another in a process that did nothing else."""
+    for number, hostile in enumerate(HOSTILE.values()):
+        (tmp_path / str(number)).mkdir()
+        write_zip(tmp_path / str(number) / "warnings.zip", {OTHER: b"<html>unharmed</html>"})
+        hostile.write(tmp_path / str(number) / "errors.zip")
+    read_each = (
+        "import re, sys; from pathlib import Path\n"
+        "from tests.unit.corpus.test_zips_hostile import read_all, settings_for\n"
+        "print(sum(len(read_all(settings_for(folder))[0]) for folder in Path(sys.argv[1]).iterdir()))\n"
+        "print(re.search(r'VmHWM:\\s+(\\d+) kB', Path('/proc/self/status').read_text())[1])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", read_each, str(tmp_path)], capture_output=True, text=True, env=environment, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    pages, kilobytes = map(int, done.stdout.split())
+    assert pages == sum(len(hostile.read) + 1 for hostile in HOSTILE.values())
+    assert kilobytes < 512 * 1024
+
+
+def test_a_directory_of_more_entries_than_its_count_can_say_is_read(tmp_path: Path) -> None:
+    """Old tools write a zip of 65,536 entries or more without zip64, and their count wraps round."""
+    import struct
+
+    file = write_zip(tmp_path / "errors.zip", {f"error/2403/2403.{number:05d}.html": b"" for number in range(65_540)})
+    content = bytearray(file.read_bytes())
+    locator, end = content.rindex(b"PK\6\7"), content.rindex(b"PK\5\6")
+    length, start = struct.unpack_from("<2Q", content, content.rindex(b"PK\6\6") + 40)
+    content[end:] = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 4, 4, length, start, 0)
+    del content[locator - 56 : end]
+    file.write_bytes(content)
+    assert read_dump(settings_for(tmp_path)).pages("2024-03").num_rows == 65_540
+
+
+def test_a_disk_that_gives_an_error_is_told_of_the_page(tmp_path: Path) -> None:
+    (tmp_path / "errors.zip").symlink_to("/proc/self/mem")
+    member = Member("2403.00001", "error", "errors.zip", "error/2403/2403.00001.html", 0, 10, 10, 0)
+    with MemberReader(tmp_path) as reader, pytest.raises(MemberError, match=r"cannot be read at byte 0 \(Input") as got:
+        reader.read(member)
+    assert got.value.reason == "unreadable"
+
+
+def test_a_zip_that_was_cut_off_after_it_was_listed_is_told_of_the_page(tmp_path: Path) -> None:
+    file = write_zip(tmp_path / "errors.zip", GOOD)
+    rows = read_dump(settings_for(tmp_path)).pages("2024-03").to_pylist()
+    file.write_bytes(file.read_bytes()[: rows[0]["offset"] + 70])
+    with MemberReader(tmp_path) as reader, pytest.raises(MemberError, match=r"errors\.zip ends within") as caught:
+        reader.read(Member(**rows[0]))
+    assert caught.value.reason == "unreadable"

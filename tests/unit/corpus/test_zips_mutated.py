@@ -1,0 +1,129 @@
+"""Zips with bytes changed at random: pages are read as they were, or told of; and nothing else is ever raised."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.corpus.dump.central_directory import read_directory
+from pipeline.corpus.dump.inflate import unpack
+from pipeline.corpus.dump.listing import list_zip
+from pipeline.corpus.dump.member import Member, MemberError
+from pipeline.corpus.dump.reader import MemberReader
+from pipeline.corpus.identifiers import MemberName, read_member_name
+from pipeline.errors import MissingInput
+
+NAMES = ("error/2403/2403.00001.html", "error/9802/quant-ph9802040.html", "error/2404/x.html", "2404/2404.00001v2.html")
+
+
+def small_zip(*, zip64: bool) -> bytes:
+    """A zip of a few pages, some stored, some packed."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for number, name in enumerate(NAMES):
+            info = zipfile.ZipInfo(name)
+            info.compress_type = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)[number % 2]
+            with archive.open(info, "w", force_zip64=zip64) as stream:
+                stream.write(f"<html>{number}</html>".encode() * 50)
+    return file.getvalue()
+
+
+ZIPS = (small_zip(zip64=False), small_zip(zip64=True))
+REASONS = {"corrupt_member", "encrypted", "unsupported_compression", "unreadable", "too_large"}
+CHANGES = st.lists(st.tuples(st.integers(0, 1 << 30), st.binary(min_size=1, max_size=8)), min_size=1, max_size=4)
+
+
+def mutate(content: bytes, changes: list[tuple[int, bytes]], cut: int) -> bytes:
+    changed = bytearray(content)
+    for place, new in changes:
+        at = place % len(changed)
+        changed[at : at + len(new)] = new
+    return bytes(changed[: len(changed) - cut])
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(zipped=st.sampled_from(ZIPS), changes=CHANGES, cut=st.sampled_from([0, 0, 0, 0, 1, 40]))
+def test_a_mutated_zip_raises_nothing_that_the_ledger_does_not_know(
+    tmp_path: Path, zipped: bytes, changes: list[tuple[int, bytes]], cut: int
+) -> None:
+    content = mutate(zipped, changes, cut)
+    (tmp_path / "errors.zip").write_bytes(content)
+    try:
+        entries = read_directory("errors.zip", len(content), lambda start, length: content[start : start + length])
+    except MissingInput:
+        return
+    listing = list_zip(entries, "errors.zip")
+    with MemberReader(tmp_path) as reader:
+        for part in listing.parts:
+            for row in listing.of_part(part).drop_columns(["reason", "detail"]).to_pylist():
+                if part.strays:
+                    assert row["arxiv_id"] is None
+                    continue
+                member = Member(subset=part.subset, zip="errors.zip", **row)
+                page, reason = read_or_reason(reader, member)
+                assert zlib.crc32(page) == member.crc32 if page is not None else reason in REASONS
+
+
+def read_or_reason(reader: MemberReader, member: Member) -> tuple[bytes | None, str]:
+    try:
+        return reader.read(member), ""
+    except MemberError as error:
+        return None, error.reason
+
+
+@settings(max_examples=200, deadline=None)
+@given(page=st.binary(max_size=3000), level=st.integers(0, 9), short=st.integers(0, 20))
+def test_a_page_unpacks_as_zlib_does_it(page: bytes, level: int, short: int) -> None:
+    packer = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS)
+    packed = packer.compress(page) + packer.flush()
+    assert unpack("x", 8, packed, len(page), zlib.crc32(page)) == zlib.decompress(packed, -zlib.MAX_WBITS) == page
+    for wrong in (packed[: len(packed) - 1 - short], packed[1:]):
+        with pytest.raises(MemberError):
+            unpack("x", 8, wrong, len(page) + 1, zlib.crc32(page))
+
+
+NAME_PARTS = st.sampled_from(
+    ["error/", "2403/", "0703/", "0704/", "1412/", "1501/", "9107/", "2413/", "2403.00001", "2403.0001", "1412.0001",
+     "1412.00011", "0704.0001", "2404.00001", "cs0703001", "math.GT0703001", "quant-ph9802040", ".html", ".htm",
+     ".xhtml", "v2", "..", "/", "x", "\u0662", "1501.00001", "0703.0001", "2403.0000\u0661"]
+)  # fmt: skip
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.lists(st.lists(NAME_PARTS, max_size=5).map("".join), min_size=1, max_size=30))
+def test_a_listing_says_of_every_name_what_reading_it_alone_says(names: list[str]) -> None:
+    """A page of a folder lets the others be judged by their likeness to it."""
+    names += [f"error/2403/2403.{number:05}.html" for number in range(3)]
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in dict.fromkeys(names):
+            archive.writestr(zipfile.ZipInfo(name), b"")
+    content = file.getvalue()
+    listing = list_zip(read_directory("x", len(content), lambda at, length: content[at : at + length]), "errors.zip")
+    found = {
+        row["member"]: (row["arxiv_id"], part.month)
+        for part in listing.parts if not part.strays
+        for row in listing.of_part(part).to_pylist()
+    }  # fmt: skip
+    said = {name: read_member_name(name) for name in names if ".." not in name.split("/") and not name.startswith("/")}
+    assert found == {name: (one.arxiv_id, one.month) for name, one in said.items() if isinstance(one, MemberName)}
+
+
+def test_real_pages_are_those_that_zipfile_reads(shared_data: Path, tmp_path: Path) -> None:
+    from pipeline.corpus.dump.catalogue import read_dump
+    from pipeline.settings import load_settings
+
+    dump, read = read_dump(load_settings(dump_dir=shared_data / "dump", data=tmp_path)), 0
+    for month in dump.months:
+        with MemberReader(shared_data / "dump") as reader:
+            for row in dump.pages(month).to_pylist():
+                with zipfile.ZipFile(shared_data / "dump" / row["zip"]) as archive:
+                    assert reader.read(Member(**row)) == archive.read(row["member"])
+                    read += 1
+    assert read == 21

@@ -1,0 +1,218 @@
+"""Dumps on an object store: the same pages as from a disk, in few requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+from upath import UPath
+
+from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump, read_dump
+from pipeline.corpus.dump.folder import RemoteFolder
+from pipeline.corpus.dump.member import Member, MemberError
+from pipeline.corpus.dump.ranges import LONGEST_SPAN, WIDEST_GAP, ReadAhead, join_neighbours
+from pipeline.corpus.dump.reader import MemberReader
+from pipeline.errors import MissingInput, SettingError
+from pipeline.settings import Settings, load_settings
+from tests.unit.corpus.building import write_zip
+
+PAGES = {f"error/2403/2403.{number:05d}.html": f"<html>{number}</html>".encode() * 500 for number in range(1, 41)}
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Iterator[UPath]:
+    """A store in memory that holds one zip."""
+    address = UPath(f"memory://{tmp_path.name}/dump")
+    put(address, "errors.zip", write_zip(tmp_path / "errors.zip", PAGES).read_bytes())
+    yield address
+    address.fs.rm(address.path, recursive=True)
+
+
+def put(address: UPath, name: str, content: bytes) -> None:
+    address.fs.pipe_file(f"{address.path}/{name}", content)
+
+
+def settings_for(address: object, folder: Path) -> Settings:
+    return load_settings(dump_dir=address, data=folder / "data")
+
+
+def pages_of(settings: Settings, month: str = "2024-03") -> list[Member]:
+    return [Member(**row) for row in read_dump(settings).pages(month).to_pylist()]
+
+
+def test_a_dump_on_a_store_has_the_pages_of_the_same_on_a_disk(bucket: UPath, tmp_path: Path) -> None:
+    remote, local = settings_for(str(bucket), tmp_path), settings_for(tmp_path, tmp_path)
+    assert pages_of(remote) == pages_of(local)
+    assert read_dump(remote).digest("2024-03") == read_dump(local).digest("2024-03")
+    with MemberReader(remote.dump_dir) as reader:
+        assert {page.member: reader.read(page) for page in pages_of(remote)} == PAGES
+
+
+def test_an_address_of_files_is_a_folder_on_this_disk(tmp_path: Path) -> None:
+    write_zip(tmp_path / "errors.zip", PAGES)
+    settings = settings_for(f"file://{tmp_path}", tmp_path)
+    assert settings.dump_dir == tmp_path
+    assert len(pages_of(settings)) == len(PAGES)
+
+
+def test_a_local_system_of_fsspec_reads_the_same(tmp_path: Path) -> None:
+    write_zip(tmp_path / "errors.zip", PAGES)
+    address = UPath(f"file://{tmp_path}")
+    folder = RemoteFolder(address)
+    assert ("errors.zip", False) in folder.names()
+    with MemberReader(address) as reader:
+        assert {page.member: reader.read(page) for page in pages_of(settings_for(tmp_path, tmp_path))} == PAGES
+
+
+class Requests(MemoryFileSystem):  # type: ignore[misc]
+    """The store in memory, counting what is asked of it."""
+
+    protocol = "counted"
+    cachable = False
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.ranges: list[tuple[int, int]] = []
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
+        self.ranges.append((start or 0, end or 0))
+        return bytes(super().cat_file(path, start, end, **options))
+
+
+class Address:
+    """An address on a store that is given, in place of one that is looked up by its protocol."""
+
+    def __init__(self, address: UPath, system: Requests) -> None:
+        self.path, self.fs, self._told = address.path, system, str(address)
+
+    def __str__(self) -> str:
+        return self._told
+
+
+def test_planned_neighbours_are_fetched_by_one_request(bucket: UPath, tmp_path: Path) -> None:
+    pages, system = pages_of(settings_for(bucket, tmp_path)), Requests()
+    with MemberReader(Address(bucket, system)) as reader:  # type: ignore[arg-type]
+        reader.plan(pages)
+        assert {page.member: reader.read(page) for page in pages} == PAGES
+    assert len(system.ranges) == 1
+
+
+def test_without_a_plan_each_page_is_one_request(bucket: UPath, tmp_path: Path) -> None:
+    pages, system = pages_of(settings_for(bucket, tmp_path)), Requests()
+    with MemberReader(Address(bucket, system)) as reader:  # type: ignore[arg-type]
+        assert {page.member: reader.read(page) for page in pages} == PAGES
+    assert len(system.ranges) == len(PAGES)
+
+
+def test_what_was_not_planned_is_read_all_the_same(bucket: UPath, tmp_path: Path) -> None:
+    pages, system = pages_of(settings_for(bucket, tmp_path)), Requests()
+    with MemberReader(Address(bucket, system)) as reader:  # type: ignore[arg-type]
+        reader.plan(pages[:5])
+        assert reader.read(pages[30]) == PAGES[pages[30].member]
+        assert reader.read(pages[2]) == PAGES[pages[2].member]
+
+
+def test_a_zip_is_listed_from_its_end_alone(bucket: UPath, tmp_path: Path) -> None:
+    put(bucket, "errors.zip", bytes(5_000_000) + (tmp_path / "errors.zip").read_bytes())
+    assert len(pages_of(settings_for(bucket, tmp_path))) == len(PAGES)
+
+
+def test_loose_pages_on_a_store_are_read(bucket: UPath, tmp_path: Path) -> None:
+    put(bucket, "2404/2404.00001.html", b"<html>loose</html>")
+    put(bucket, "warning/2404/2404.00002.html", b"<html>loose too</html>")
+    settings = settings_for(bucket, tmp_path)
+    assert months_in_dump(settings) == ["2024-03", "2024-04"]
+    with MemberReader(settings.dump_dir) as reader:
+        assert [reader.read(page) for page in pages_of(settings, "2024-04")] == [
+            b"<html>loose</html>", b"<html>loose too</html>",
+        ]  # fmt: skip
+
+
+def test_a_zip_that_changed_is_seen_once_the_listing_is_old(bucket: UPath) -> None:
+    folder = RemoteFolder(bucket, listing_seconds=0)
+    before = folder.state("errors.zip")
+    put(bucket, "errors.zip", b"another")
+    assert folder.state("errors.zip") != before
+
+
+def test_a_store_without_a_zip_is_named(tmp_path: Path) -> None:
+    address = UPath(f"memory://{tmp_path.name}/nowhere")
+    with pytest.raises(SettingError, match=r"CITELOOM_DUMP_DIR: there is no folder memory:/.*/nowhere"):
+        months_in_dump(settings_for(address, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [("foo://bucket", "Unsupported filesystem"), ("s3://bucket/dump", "[Ii]nstall s3fs")],
+)
+def test_an_address_that_nothing_here_reads_is_a_wrong_setting(tmp_path: Path, address: str, told: str) -> None:
+    if address.startswith("s3") and _has_s3fs():
+        pytest.skip("s3fs is installed here")
+    with pytest.raises(SettingError, match=rf"CITELOOM_DUMP_DIR.*{told}"):
+        months_in_dump(settings_for(address, tmp_path))
+
+
+def _has_s3fs() -> bool:
+    import importlib.util
+
+    return importlib.util.find_spec("s3fs") is not None
+
+
+def test_a_broken_zip_on_a_store_is_told(bucket: UPath, tmp_path: Path) -> None:
+    put(bucket, "warnings.zip", b"no zip")
+    settings = settings_for(bucket, tmp_path)
+    assert len(pages_of(settings)) == len(PAGES)
+    (told,) = broken_zips(settings)
+    assert "warnings.zip is no zip" in told
+
+
+class Failing(Requests):
+    """A store whose library has errors of its own."""
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
+        raise RuntimeError("the token has expired")
+
+
+def test_an_error_of_the_stores_library_is_told_of_the_page(bucket: UPath, tmp_path: Path) -> None:
+    (page, *_) = pages_of(settings_for(bucket, tmp_path))
+    with (
+        MemberReader(Address(bucket, Failing())) as reader,  # type: ignore[arg-type]
+        pytest.raises(MemberError, match="RuntimeError: the token has expired") as caught,
+    ):
+        reader.read(page)
+    assert caught.value.reason == "unreadable"
+
+
+def test_a_zip_that_is_gone_from_a_store_is_named(bucket: UPath, tmp_path: Path) -> None:
+    (page, *_) = pages_of(settings_for(bucket, tmp_path))
+    bucket.fs.rm(f"{bucket.path}/errors.zip")
+    put(bucket, "other.zip", b"")
+    with MemberReader(bucket) as reader, pytest.raises(MissingInput, match=r"errors\.zip cannot be opened"):
+        reader.read(page)
+
+
+def test_neighbours_are_joined_over_small_gaps_up_to_a_length() -> None:
+    assert join_neighbours([(10, 20), (0, 10)]) == [(0, 20)]
+    assert join_neighbours([(0, 10), (10 + WIDEST_GAP, 20 + WIDEST_GAP)]) == [(0, 20 + WIDEST_GAP)]
+    assert join_neighbours([(0, 10), (11 + WIDEST_GAP, 99 + WIDEST_GAP)]) == [
+        (0, 10),
+        (11 + WIDEST_GAP, 99 + WIDEST_GAP),
+    ]
+    assert join_neighbours([(0, 100), (20, 30)]) == [(0, 100)]
+    assert join_neighbours([(0, LONGEST_SPAN), (LONGEST_SPAN, LONGEST_SPAN + 5)]) == [
+        (0, LONGEST_SPAN), (LONGEST_SPAN, LONGEST_SPAN + 5),
+    ]  # fmt: skip
+    assert join_neighbours([(0, 2 * LONGEST_SPAN)]) == [(0, 2 * LONGEST_SPAN)]
+    assert join_neighbours([]) == []
+
+
+def test_a_read_ahead_returns_the_bytes_of_each_range() -> None:
+    content = bytes(range(256)) * 100
+    ahead = ReadAhead(lambda start, end: content[start:end])
+    ranges = [(0, 10), (500, 900), (9000, 9001), (20_000, 25_600)]
+    ahead.plan(ranges)
+    for start, end in [*ranges, *reversed(ranges), (3, 7), (25_000, 25_600)]:
+        assert ahead.read(start, end) == content[start:end]

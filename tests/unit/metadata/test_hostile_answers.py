@@ -1,0 +1,130 @@
+"""Answers of arXiv that are meant to harm, or are no answers at all: refused in bounded memory, whoever sent them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from pipeline.errors import CiteloomError, PermanentFailure
+from pipeline.metadata.atom import read_feed
+from pipeline.metadata.vet import DEEPEST, LONGEST_TEXT, MOST_ELEMENTS, BrokenAnswer, root_of
+
+PROJECT = Path(__file__).resolve().parents[3]
+FEED = '<feed xmlns="http://www.w3.org/2005/Atom">{}</feed>'
+ENTRY = (
+    "<entry><id>http://arxiv.org/abs/2403.00001v{}</id><title>{}</title><updated>2024-03-05T09:00:00Z</updated>"
+    "<published>2024-03-04T09:00:00Z</published><summary>We say.</summary></entry>"
+)
+
+
+def laughs(levels: int = 12) -> bytes:
+    """A billion laughs and some more: 1 KB that would become 10 TB."""
+    entities = "".join(f'<!ENTITY e{level} "{f"&e{level - 1};" * 10}">' for level in range(1, levels))
+    return f'<!DOCTYPE feed [<!ENTITY e0 "ha">{entities}]>{FEED.format(f"&e{levels - 1};")}'.encode()
+
+
+def blow_up() -> bytes:
+    """One entity of 100 KB, named 10,000 times."""
+    return f'<!DOCTYPE feed [<!ENTITY e "{"a" * 100_000}">]>{FEED.format("&e;" * 10_000)}'.encode()
+
+
+def elsewhere() -> bytes:
+    """An entity that is a file of this machine."""
+    return f'<!DOCTYPE feed [<!ENTITY e SYSTEM "file:///etc/passwd">]>{FEED.format("&e;")}'.encode()
+
+
+def deep() -> bytes:
+    return FEED.format("<a>" * 1_000_000 + "</a>" * 1_000_000).encode()
+
+
+def many() -> bytes:
+    return FEED.format("<a/>" * 7_000_000).encode()
+
+
+def long() -> bytes:
+    return FEED.format("<title>" + "a" * 30_000_000 + "</title>").encode()
+
+
+def attributes() -> bytes:
+    return FEED.format("<a " + " ".join(f'a{number}="1"' for number in range(1_000_000)) + ">").encode()
+
+
+HOSTILE: dict[str, tuple[Callable[[], bytes], type[CiteloomError]]] = {
+    "laughs": (laughs, PermanentFailure),
+    "blow_up": (blow_up, PermanentFailure),
+    "elsewhere": (elsewhere, PermanentFailure),
+    "deep": (deep, BrokenAnswer),
+    "many": (many, BrokenAnswer),
+    "long": (long, BrokenAnswer),
+    "attributes": (attributes, BrokenAnswer),
+}
+REFUSE = """
+    import resource, sys
+    from tests.unit.metadata.test_hostile_answers import HOSTILE
+    from pipeline.metadata.atom import read_feed
+
+    make, refusal = HOSTILE[sys.argv[1]]
+    body = make()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        read_feed(body)
+    except refusal:
+        print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_answer_is_refused_within_200_mb(name: str) -> None:
+    command = [sys.executable, "-c", dedent(REFUSE), name]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"   \n",
+        b"\x00" * 1000,
+        b"Rate exceeded.",
+        b"<html><body>Sorry</body></html>",
+        b"\xef\xbb\xbf<!DOCTYPE html><html></html>",
+        b"<?xml version='1.0'?>\n<!-- by a proxy -->\n<!DOCTYPE html SYSTEM 'x.dtd'><html/>",
+        b"{}",
+        b"PK\x03\x04",
+        FEED.format("").encode()[:-3],
+        b"<?xml version='1.0' encoding='no-such'?>" + FEED.format("").encode(),
+        b"<?xml version='1.0' encoding='GB2312'?>" + FEED.format("").encode(),
+        FEED.format("").encode("utf-16")[:-9],
+        FEED.format("\x01").encode(),
+        b"<?xml version='1.0' encoding='UTF-8'?>" + FEED.format("caf\xe9").encode("latin-1"),
+    ],
+)
+def test_what_is_no_whole_xml_may_be_better_the_next_time(body: bytes) -> None:
+    with pytest.raises(BrokenAnswer):
+        root_of(body)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1", "windows-1252", "us-ascii"])
+def test_an_answer_in_any_encoding_that_it_declares_is_read(encoding: str) -> None:
+    title = "On Gahler" if encoding == "us-ascii" else "On Gähler"
+    body = f"<?xml version='1.0' encoding='{encoding.removesuffix('-sig')}'?>" + FEED.format(ENTRY.format(1, title))
+    assert read_feed(body.encode(encoding))["2403.00001"].title == title
+
+
+def test_measures_leave_room_for_the_largest_true_answer() -> None:
+    authors = "<author><name>A. One of a large collaboration</name></author>" * 3_000
+    body = FEED.format(f"<entry>{authors}</entry>" * 100).encode()
+    assert root_of(body) == "{http://www.w3.org/2005/Atom}feed"
+    assert (MOST_ELEMENTS, DEEPEST, LONGEST_TEXT) == (700_000, 100, 5_000_000)
+
+
+def test_a_paper_that_is_there_twice_counts_as_its_newest_version() -> None:
+    feed = FEED.format(ENTRY.format(2, "New") + ENTRY.format(1, "Old"))
+    assert read_feed(feed.encode())["2403.00001"].title == "New"

@@ -1,0 +1,70 @@
+"""Which papers real bibliography items are resolved to, against labels made by reading them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.labelled_references import (
+    Items,
+    as_row,
+    catalogue,
+    known_papers,
+    look_alikes,
+    pages,
+    read_items,
+    read_known_citations,
+    read_labels,
+    resolve,
+    resolve_all,
+    works,
+)  # fmt: skip
+
+LABELS = read_labels()
+CITED = works(LABELS)
+
+
+@pytest.fixture(scope="module")
+def items(shared_data: Path) -> Items:
+    """Every item of the real pages."""
+    return read_items(pages(shared_data / "dump"))
+
+
+def test_cited_works_are_found_by_title_among_their_look_alikes(items: Items, shared_data: Path) -> None:
+    papers = catalogue([*known_papers(shared_data), *look_alikes(LABELS), *CITED.values()])
+    titles = {label.place: CITED[label.place]["arxiv_id"] for label in LABELS if label.title}
+    found = resolve(LABELS, items, papers, titles, hidden=True)
+    assert (found.right + found.wrong).keys() == {"title"}
+    assert found.wrong.total() <= 2
+    assert found.right.total() >= 0.98 * found.findable
+
+
+def test_a_work_that_no_paper_of_the_catalogue_is_stays_unresolved(items: Items, shared_data: Path) -> None:
+    known = known_papers(shared_data)
+    there = {label.place: label.cites for label in LABELS if label.cites in {paper["arxiv_id"] for paper in known}}
+    found = resolve(LABELS, items, catalogue([*known, *look_alikes(LABELS)]), there, hidden=True)
+    assert found.right.total() == len(there) == 4
+    assert found.wrong.total() <= 2
+
+
+def test_identifiers_and_dois_as_printed_lead_to_the_cited_work(items: Items, shared_data: Path) -> None:
+    papers = catalogue([*known_papers(shared_data), *look_alikes(LABELS), *CITED.values()])
+    found = resolve(LABELS, items, papers, {place: work["arxiv_id"] for place, work in CITED.items()}, hidden=False)
+    assert found.wrong.total() == 0
+    assert found.right["identifier"] >= 57
+    assert found.right["doi"] >= 40
+
+
+def test_every_item_that_cites_a_paper_at_hand_is_found_and_no_other(items: Items, shared_data: Path) -> None:
+    truth = read_known_citations()
+    found = resolve_all(items, catalogue(known_papers(shared_data)), truth)
+    assert (found.right.total(), found.wrong.total(), found.mistakes) == (len(truth), 0, ())
+
+
+def test_a_hidden_identifier_stands_nowhere_in_the_item(items: Items) -> None:
+    for label in LABELS:
+        row = as_row(items[label.place], hidden=True)
+        printed = [one for one in (label.doi, label.arxiv_id) if one]
+        assert not [one for one in printed if one in row["raw"].lower()]
+        assert row["doi"] is row["arxiv_id"] is None

@@ -1,0 +1,95 @@
+"""Papers → passages as Arrow batches, and every real page that is at hand. Not here: packing rule by rule."""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.corpus import html
+from pipeline.corpus.paper import PageError
+from pipeline.passages.batch import PAPER_COLUMNS, passages_of
+from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS, pack, with_ids
+from pipeline.passages.text import count_words, embedded_text, text_digest
+from pipeline.settings import SAMPLE_DUMP
+from pipeline.tables import PAPERS, PASSAGES
+
+COLUMNS = pa.schema([PAPERS.schema.field(name) for name in PAPER_COLUMNS])
+
+
+def papers_of(dump: Path) -> list[dict[str, Any]]:
+    """The papers of a folder of zips as far as their pages tell."""
+    rows = []
+    for name in sorted(dump.glob("*.zip")):
+        with zipfile.ZipFile(name) as archive:
+            for member in filter(lambda member: member.endswith(".html"), archive.namelist()):
+                try:
+                    row = html.parse(archive.read(member)).as_row()
+                except PageError:
+                    continue
+                about = {
+                    "arxiv_id": Path(member).stem,
+                    "title": row["title"] or "",
+                    "categories": ["cs.IR"],
+                    "year": 2024,
+                }
+                rows.append(row | about)
+    return rows
+
+
+def batch_of(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{name: row[name] for name in PAPER_COLUMNS} for row in rows], schema=COLUMNS)
+
+
+def test_a_batch_holds_the_passages_of_its_papers_in_order() -> None:
+    rows = papers_of(SAMPLE_DUMP)
+    made = passages_of(batch_of(rows))
+    assert made.schema.equals(PASSAGES.schema)
+    expected = [
+        (row["arxiv_id"], ordinal, identifier, *passage)
+        for row in rows
+        for ordinal, (identifier, passage) in enumerate(with_ids(row["arxiv_id"], pack(row)))
+    ]
+    names = ["arxiv_id", "ordinal", "passage_id", "kind", "anchor", "section_path", "text", "cited_keys", "words"]
+    plain = made.select(names).to_pylist()
+    assert [tuple(tuple(v) if isinstance(v, list) else v for v in row.values()) for row in plain] == expected
+
+
+def test_the_digest_is_of_the_text_that_is_embedded() -> None:
+    for row in passages_of(batch_of(papers_of(SAMPLE_DUMP)[:2])).to_pylist():
+        assert row["text_sha256"] == text_digest(embedded_text(row["title"], row["section_path"], row["text"]))
+
+
+def test_batches_of_any_size_give_the_same_rows() -> None:
+    whole = batch_of(papers_of(SAMPLE_DUMP))
+    parts = [passages_of(whole.slice(start, 5)) for start in range(0, whole.num_rows, 5)]
+    assert pa.Table.from_batches(parts).equals(pa.Table.from_batches([passages_of(whole)]))
+
+
+def test_a_paper_that_nobody_knows_the_title_of_has_passages() -> None:
+    row = papers_of(SAMPLE_DUMP)[0] | {"title": None}
+    made = passages_of(batch_of([row]))
+    assert made["title"].null_count == made.num_rows > 1
+    assert made["text"][0].as_py().startswith("Authors: ")
+
+
+def test_no_papers_give_no_passages() -> None:
+    assert passages_of(batch_of([])).num_rows == 0
+
+
+def test_the_work_can_be_sent_to_another_process() -> None:
+    assert pickle.loads(pickle.dumps(passages_of)) is passages_of
+
+
+def test_every_real_page_keeps_its_bounds_and_its_words(shared_data: Path) -> None:
+    for row in papers_of(shared_data / "dump"):
+        passages = pack(row)
+        assert all(passage.words == count_words(passage.text) <= MOST_WORDS for passage in passages), row["arxiv_id"]
+        assert sum(passage.words < FEWEST_WORDS for passage in passages) <= 1, row["arxiv_id"]
+        told = "\n".join(passage.text for passage in passages)
+        for block in row["blocks"]:
+            words = set(block["text"].split())
+            assert block["text"] in told or words <= set(told.split()), (row["arxiv_id"], block["anchor"])

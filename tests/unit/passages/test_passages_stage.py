@@ -1,0 +1,58 @@
+"""The stage passages over several row groups: the same file by any number of workers. Not here: what is packed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline import tables
+from pipeline.passages.stages import PASSAGES
+from pipeline.settings import load_settings
+from pipeline.stages import Outcome, Workspace, run_stage
+from pipeline.tables import MonthWriter, Provenance
+
+MONTH = "2024-03"
+PAPERS_OF_MONTH = 2 * tables.PAPERS.rows_per_group + 7
+
+
+def write_papers(workspace: Workspace, count: int) -> None:
+    """So many papers of one short and one long paragraph each."""
+    file = workspace.root.file(tables.PAPERS, MONTH)
+    with MonthWriter(tables.PAPERS, file) as writer:
+        for number in range(count):
+            texts = ("Too short alone.", " ".join(f"Paper {number} says it {time} times." for time in range(90)))
+            blocks = [
+                {"kind": "paragraph", "anchor": f"S1.p{place}", "section_path": ["One"], "text": text, "cited_keys": []}
+                for place, text in enumerate(texts)
+            ]
+            about = {"arxiv_id": f"2403.{number:05}", "title": f"Paper {number}", "year": 2024, "abstract": None}
+            writer.add(about | {"authors": [], "categories": ["cs.IR"], "blocks": blocks})
+        writer.commit(Provenance(tables.PAPERS.name, MONTH, tables.PAPERS.version, 1, "0", "", {}, {}))
+
+
+def run(folder: Path, count: int, workers: int) -> tuple[Outcome, bytes]:
+    """What came of the stage, and its file."""
+    workspace = Workspace(load_settings(data=folder, workers=workers))
+    write_papers(workspace, count)
+    outcome = run_stage(PASSAGES, workspace, MONTH)
+    return outcome, workspace.root.file(tables.PASSAGES, MONTH).read_bytes()
+
+
+def test_any_number_of_workers_writes_the_same_file(tmp_path: Path) -> None:
+    alone, two = (run(tmp_path / str(workers), PAPERS_OF_MONTH, workers) for workers in (1, 2))
+    assert alone[0].rows == two[0].rows == 3 * PAPERS_OF_MONTH
+    assert alone[1] == two[1]
+
+
+def test_the_kinds_and_lengths_of_all_row_groups_are_summed(tmp_path: Path) -> None:
+    notes = run(tmp_path, PAPERS_OF_MONTH, 2)[0].notes
+    assert notes["kinds"] == {"front_matter": PAPERS_OF_MONTH, "paragraph": 2 * PAPERS_OF_MONTH}
+    assert (notes["under_20_words"], notes["over_300_words"]) == (PAPERS_OF_MONTH, 0)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_month_of_few_papers_is_packed(tmp_path: Path, count: int) -> None:
+    outcome, _ = run(tmp_path, count, 2)
+    assert outcome.rows == 3 * count
+    assert outcome.notes["kinds"] == ({"front_matter": 1, "paragraph": 2} if count else {})

@@ -1,0 +1,128 @@
+"""Splitting what is too long: nothing is lost, nothing is cut that belongs together. Not here: packing."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.passages.split import Part, split_lines, split_table, split_text
+from pipeline.passages.text import count_words
+
+WHOLE = re.compile(r"\$\$[^$]+\$\$|\$[^$]+\$|\[@[^\]]+\]")
+HEAD = "| name | score |\n| --- | --- |"
+
+pieces = st.one_of(
+    st.sampled_from(
+        ["word", "Word", "ends.", "Asks?", "et al.", "Fig.", "e.g.", "$5", "(two", "both)", "—", "a;", "b,"]
+    ),
+    st.lists(st.sampled_from(["x", "= y.", "Z", "+ 1"]), min_size=1, max_size=9).map(lambda tex: f"${' '.join(tex)}$"),
+    st.lists(st.sampled_from(["a", "b. C", "d"]), min_size=1, max_size=4).map(lambda tex: f"$${' '.join(tex)}.$$"),
+    st.lists(st.integers(1, 99), min_size=1, max_size=4).map(
+        lambda keys: f"[@{'; @'.join(f'bib.b{k}' for k in keys)}]"
+    ),
+)
+texts = st.lists(pieces, min_size=1, max_size=120).map(" ".join)
+
+
+def words(count: int) -> str:
+    return " ".join(["term"] * count)
+
+
+def check_counts(parts: list[Part]) -> None:
+    assert all(count == count_words(part) for part, count in parts)
+
+
+@given(texts, st.integers(5, 40))
+def test_the_parts_of_a_text_are_its_words_in_order(text: str, most_words: int) -> None:
+    parts = split_text(text, most_words)
+    assert list(chain.from_iterable(part.split() for part, _ in parts)) == text.split()
+    check_counts(parts)
+
+
+@given(texts, st.integers(5, 40))
+def test_no_part_begins_or_ends_inside_a_formula_or_a_citation(text: str, most_words: int) -> None:
+    held = list(
+        chain.from_iterable(WHOLE.findall(part) for part, _ in split_text(text.replace("$5", "five"), most_words))
+    )
+    assert held == WHOLE.findall(text.replace("$5", "five"))
+
+
+@given(texts, st.integers(5, 40))
+def test_a_part_over_the_limit_is_one_formula(text: str, most_words: int) -> None:
+    for part, count in split_text(text.replace("$5", "five"), most_words):
+        assert count <= most_words or WHOLE.fullmatch(part)
+
+
+@given(st.lists(texts, min_size=1, max_size=12).map("\n".join), st.integers(5, 40))
+def test_the_parts_of_lines_are_their_words_in_order(text: str, most_words: int) -> None:
+    parts = split_lines(text, most_words)
+    assert list(chain.from_iterable(part.split() for part, _ in parts)) == text.split()
+    check_counts(parts)
+
+
+@given(
+    st.lists(st.lists(texts.map(lambda text: text.replace("—", "-")), min_size=2, max_size=2), min_size=1, max_size=30),
+    st.sampled_from(["", "Table 1: Scores", "A caption that is longer than a quarter of many a part of this table"]),
+    st.integers(20, 60),
+)
+def test_the_parts_of_a_table_are_its_rows_in_order_under_repeated_heads(
+    rows: list[list[str]], caption: str, most_words: int
+) -> None:
+    table = "\n".join([*filter(None, [caption]), HEAD, *(f"| {left} | {right} |" for left, right in rows)])
+    parts = split_table(table, most_words)
+    text = "\n".join(part for part, _ in parts)
+    assert re.sub(
+        r"\s+", " ", text.replace(f"{caption}\n" if caption else "", "").replace(f"{HEAD}\n", "")
+    ).split() == (" ".join(f"| {left} | {right} |" for left, right in rows).split())
+    check_counts(parts)
+
+
+def test_parts_are_of_much_the_same_length() -> None:
+    text = " ".join(f"{words(9).capitalize()}." for _ in range(34))
+    assert [count for _, count in split_text(text, 300)] == [153, 153]
+
+
+def test_a_text_within_the_limit_is_left_as_it_is() -> None:
+    assert split_text("  One. \n\n Two.", 300) == [("  One. \n\n Two.", 2)]
+
+
+def test_a_long_sentence_is_cut_at_semicolons_before_commas_before_spaces() -> None:
+    assert [part for part, _ in split_text("a b, c d; e f, g h", 4)] == ["a b, c d;", "e f, g h"]
+    assert [part for part, _ in split_text("a b, c d", 2)] == ["a b,", "c d"]
+    assert [part for part, _ in split_text("a b c d", 2)] == ["a b", "c d"]
+
+
+def test_a_formula_longer_than_a_passage_stays_whole() -> None:
+    formula = "$" + " ".join(["x"] * 400) + "$"
+    assert (formula, 400) in split_text(f"{words(200)} {formula} {words(200)}", 300)
+
+
+def test_every_part_of_a_long_table_repeats_its_head() -> None:
+    table = "Table 1: Scores\n| name | score |\n|---|---|\n" + "\n".join(f"| row {n} | {n} |" for n in range(300))
+    parts = split_table(table, 300)
+    assert len(parts) > 1
+    assert all(part.startswith("Table 1: Scores\n| name | score |\n|---|---|\n") for part, _ in parts)
+    assert sum(part.count("| row ") for part, _ in parts) == 300
+
+
+def test_a_long_caption_stands_over_the_first_part_alone() -> None:
+    rows = "\n".join(f"| row {n} | {n} |" for n in range(60))
+    parts = [part for part, _ in split_table(f"{words(120)}\n{HEAD}\n{rows}", 300)]
+    assert [part.count("term") for part in parts] == [120, 0]
+    assert parts[1].startswith(f"{HEAD}\n| row 0 |")
+
+
+def test_each_grid_of_a_table_keeps_its_own_head() -> None:
+    rows = "\n".join(f"| row {n} | {n} |" for n in range(80))
+    parts = [part for part, _ in split_table(f"Scores\n{HEAD}\n{rows}\n| other | head |\n| --- | --- |\n{rows}", 300)]
+    assert len(parts) == 2
+    assert parts[1].startswith("Scores\n| other | head |\n| --- | --- |\n| row 0 |")
+
+
+@pytest.mark.parametrize("line", ["|" * 100_000 + "x", "-" * 100_000 + "x", "| - " * 50_000 + "x"])
+def test_a_line_of_signs_is_no_rule_and_takes_no_time(line: str) -> None:
+    assert "".join(part for part, _ in split_table(f"{words(301)}\n{line}", 300)).count("x") == 1
