@@ -20,8 +20,8 @@ from xml.etree import ElementTree
 
 from rapidfuzz import fuzz
 
-from pipeline.corpus.identifiers import month_of
 from pipeline.corpus.paper import BibliographyItem
+from pipeline.identifiers import month_of
 from pipeline.metadata.resolution import Catalogue
 from pipeline.metadata.titles import title_words
 

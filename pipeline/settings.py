@@ -77,7 +77,7 @@ class Settings(BaseSettings):
         "keep", description="Text that LaTeXML marked as broken: keep it, drop such paragraphs, or drop the page."
     )
     page_seconds: float = Field(10.0, gt=0, description="Processor time that one page may take to parse.")
-    workers: int = Field(0, ge=0, description="Processes that parse pages; 0 for one on each core.")
+    workers: int = Field(0, ge=0, description="Worker processes of papers and passages; 0 for one on each core.")
     embedder: Literal["minilm", "bge-m3"] = Field("minilm", description="Embedding model.")
     embedder_path: str = Field(
         "BAAI/bge-m3", description="BGE-M3's folder or hub name; read where CITELOOM_EMBEDDER is bge-m3."

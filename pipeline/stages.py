@@ -12,12 +12,13 @@ import json
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from filelock import FileLock, Timeout
@@ -27,6 +28,8 @@ from pipeline import __version__, progress
 from pipeline.errors import CiteloomError, MissingInput, TransientFailure, exit_code_of, unforeseen
 from pipeline.settings import Settings
 from pipeline.tables import LEDGER, TABLES, DataRoot, MonthWriter, Provenance, Row, Table, read_provenance, write_whole
+
+T = TypeVar("T")
 
 
 class State(StrEnum):
@@ -238,13 +241,24 @@ def _compute(job: Job) -> Provenance:
     stage, root = job.stage, job.workspace.root
     expected = fingerprint(stage, job.workspace, job.month)
     with MonthWriter(stage.table, root.file(stage.table, job.month)) as writer:
-        for made in stage.build(job):
-            _write(writer, made)
-            if writer.added % 100 == 0 or isinstance(made, pa.RecordBatch):
-                job.advance(writer.added)
+        with _ended(stage.build(job)) as building:
+            for made in building:
+                _write(writer, made)
+                if writer.added % 100 == 0 or isinstance(made, pa.RecordBatch):
+                    job.advance(writer.added)
         # The ledger goes first: the table's file is what says that the month is done.
         _write_ledger(job, expected)
         return writer.commit(_complete(expected, job))
+
+
+@contextmanager
+def _ended(rows: Iterable[T]) -> Iterator[Iterable[T]]:
+    """The rows; where writing fails midway, their generator ends at once, and with it the workers it keeps busy."""
+    try:
+        yield rows
+    finally:
+        if isinstance(rows, Generator):
+            rows.close()
 
 
 def _write(writer: MonthWriter, made: Row | pa.RecordBatch) -> None:

@@ -14,8 +14,8 @@ from urllib.parse import unquote
 
 from pipeline.corpus.cited_names import NAMES_WITH_INITIALS, Names, names_and_year, split_authors
 from pipeline.corpus.cited_tidying import arxiv_note, is_arxiv, tidy_title, tidy_venue
-from pipeline.corpus.identifiers import find_arxiv_id, normalise
 from pipeline.corpus.paper import BibliographyItem
+from pipeline.identifiers import find_arxiv_id, normalise
 
 _LEADING_YEAR = re.compile(r"[\s,.:;]*\(?((?:19|20)\d\d)[a-z]?\)?(?=[\s,.:;)])")
 

@@ -27,9 +27,11 @@ _DOUBLE_BRACKET = re.compile(r"[\[(]\s*(\[@[^\[\]]*\])\s*[\])]")
 _MARKER = re.compile(r"\[@[^\[\]]+\]")
 _WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
 _GROUP = re.compile(r"\[(@[^\[\]]+)\]")
+_OWN_MARKS = (LINE, TEX, MARK, _KEY, "\4", "\5", GONE, "\7", ERRED)
 # White space and the marks above take no place; nor do the bytes of UTF-8 after a character's first.
 _NO_CHARACTER = bytes([*range(33), *range(0x80, 0xC0)])
-_WIDE_SPACE = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_WIDE_SPACES = tuple(space.encode() for space in "\x85\xa0\u1680\u205f\u3000")
+_NARROW_SPACE = re.compile(rb"\xe2\x80[\x80-\x8a\xa8\xa9\xaf]")
 _NUMBER_WORD = re.compile(r"^(?:appendix|chapter|part|section|annex|§)\s*", re.IGNORECASE)
 
 
@@ -68,9 +70,17 @@ def joined_lines(raw: str) -> str:
 
 def visible(text: str) -> int:
     """Characters that are neither white space nor marks of ours."""
-    # Five times as fast over a page as splitting it into words.
-    count = len(text.encode(errors="surrogatepass").translate(None, _NO_CHARACTER))
-    return count if text.isascii() else count - len(_WIDE_SPACE.findall(text))
+    # Over a page three times as fast as splitting it into words.
+    encoded = text.encode(errors="surrogatepass")
+    count = len(encoded.translate(None, _NO_CHARACTER))
+    if text.isascii():
+        return count
+    return count - sum(map(encoded.count, _WIDE_SPACES)) - len(_NARROW_SPACE.findall(encoded))
+
+
+def holds_marks(text: str) -> bool:
+    """Whether a page's text holds any of the characters that citeloom marks texts with."""
+    return any(mark in text for mark in _OWN_MARKS)
 
 
 def tex_source(alttext: str) -> str:

@@ -9,13 +9,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipeline.corpus.policies import marked_tex
+from pipeline.corpus.policies import holds_marks, marked_tex
 
 # Stands in the text as a tag of its own for a formula that was taken out. No page holds it: `without_controls`.
 FORMULA = "\7"
 _FORMULA_TAG = f"<{FORMULA}>".encode()
 
-_OWN_MARKS = tuple(bytes([code]) for code in range(9))
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\f\r")
 _CONTROL_REFERENCE = re.compile(rb"&#(?:0*(?:[0-8]|1[4-9]|2\d|3[01])|[xX]0*(?:[0-8]|0?[eE]|1[0-9a-fA-F]));")
 # Leftmost first, so that none of them is sought inside another.
@@ -48,27 +47,20 @@ class Source:
 def read_source(html: bytes, *, nested: bool = False) -> Source:
     """A page of UTF-8 (see `as_utf8`) as text and formulas; `nested` looks for formulas within formulas too."""
     rest, alttexts = _take_formulas(html, nested=nested)
-    if _has_own_marks(rest, alttexts):
-        html = without_controls(html)
-        rest, alttexts = _take_formulas(html, nested=nested)
+    joined = b"\0".join(alttexts)
+    if rest.count(FORMULA.encode()) != len(alttexts) or holds_marks(
+        joined.replace(b"\0", b"").decode(errors="replace")
+    ):
+        return read_source(without_controls(html), nested=nested)
     errors = count_errors(html)
     inside = _errors_inside(html, nested=nested) if errors and errors > count_errors(rest) else []
     text = rest.decode(errors="replace")
     return Source(
         text=_with_options(text) if errors else text,
-        formulas=marked_tex([alttext.decode(errors="replace") for alttext in alttexts], inside),
+        formulas=marked_tex(joined.decode(errors="replace").split("\0"), inside) if alttexts else [],
         is_xml=is_xml(rest),
         errors=errors,
         truncated=is_truncated(rest),
-    )
-
-
-def _has_own_marks(rest: bytes, alttexts: list[bytes]) -> bool:
-    joined = b"".join(alttexts)
-    if any(mark in joined for mark in _OWN_MARKS):
-        return True
-    return rest.count(FORMULA.encode()) > len(alttexts) or any(
-        mark in rest for mark in _OWN_MARKS if mark != FORMULA.encode()
     )
 
 
@@ -128,8 +120,8 @@ def whole_text(html: bytes) -> str:
 
 
 def without_raw(html: bytes) -> bytes:
-    """The page without what a browser reads as no markup at all: comments, scripts, styles, references to controls."""
-    return _CONTROL_REFERENCE.sub(b"", _RAW.sub(b"", html))
+    """The page without what is no text in a browser: comments, scripts, styles, control characters."""
+    return _CONTROL_REFERENCE.sub(b"", _RAW.sub(b"", without_controls(html)))
 
 
 def _with_options(text: str) -> str:

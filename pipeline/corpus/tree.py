@@ -15,6 +15,7 @@ from functools import lru_cache
 from html import unescape
 
 from pipeline.corpus.kinds import kind_of
+from pipeline.corpus.policies import holds_marks
 from pipeline.corpus.source import FORMULA, Source
 
 # Real pages nest 40 deep at most; each level takes up to four of Python's 1,000 frames in the walk.
@@ -131,8 +132,8 @@ def grow(source: Source) -> tuple[Node, str]:
     pieces = _TAGS.split(body_text[:end])
     pieces[-1] += body_text[end:].partition("<")[0]
     text = "".join(pieces[::2])
-    if "<" in text:
-        raise Irregular("a < that begins no tag")
+    if "<" in text or holds_marks(text):
+        raise Irregular("a < that begins no tag, or a control character")
     body, formulas = root(), iter(source.formulas)
     unclosed = _fill(body, pieces, formulas, is_xml=source.is_xml)
     if unclosed and not source.truncated:

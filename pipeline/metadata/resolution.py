@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from rapidfuzz import fuzz
 
-from pipeline.metadata.record import split_version
+from pipeline.identifiers import normalise
 from pipeline.metadata.segment import Candidate, Segment, split_dois
 from pipeline.metadata.titles import WINDOW, doi_key, fold, title_keys, title_words, window_keys, words_of
 
@@ -34,8 +34,6 @@ WORDS_WITHOUT_AUTHOR = WINDOW
 # The items of the 21 real papers hold 15 to 60 words, the longest, of 530 authors, 1,200.
 _RAW_WORDS = 2_000
 
-_NEW_ID = re.compile(r"\d{4}\.\d{4,5}")
-_OLD_ID = re.compile(r"([a-z]+(?:-[a-z]+)?)(?:\.[A-Z]{2})?(/\d{7})")
 _ARXIV_DOI = "10.48550/arxiv."
 _ROMAN = frozenset({"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"})
 _AFTER_TITLE = frozenset(".,;?!\"”’'»)]")
@@ -109,7 +107,7 @@ class Catalogue:
 
     def _by_identifier(self, items: Mapping[int, _Item]) -> dict[int, Resolution]:
         told = (
-            (number, canonical_id(item.row["arxiv_id"] or "") or _id_in_doi(item.row["doi"]))
+            (number, normalise(item.row["arxiv_id"] or "") or _id_in_doi(item.row["doi"]))
             for number, item in items.items()
         )
         return {number: Resolution(arxiv_id, "identifier") for number, arxiv_id in told if arxiv_id}
@@ -153,18 +151,9 @@ class Catalogue:
             yield number, [self._segments[place].paper(paper) for _, place, paper in group]
 
 
-def canonical_id(text: str) -> str | None:
-    """An arXiv identifier without prefix, version and subject class; None where the text is none."""
-    bare = split_version(re.sub(r"^arxiv:\s*", "", text.strip(), flags=re.IGNORECASE))[0] if text else ""
-    if _NEW_ID.fullmatch(bare):
-        return bare
-    old = _OLD_ID.fullmatch(bare)
-    return old[1] + old[2] if old else None
-
-
 def _id_in_doi(doi: str | None) -> str | None:
     found = (part.removeprefix(_ARXIV_DOI) for part in split_dois(doi) if part.startswith(_ARXIV_DOI))
-    return next(filter(None, map(canonical_id, found)), None)
+    return next(filter(None, map(normalise, found)), None)
 
 
 def _unless(citing: str, resolution: Resolution) -> Resolution:

@@ -15,7 +15,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from pipeline.corpus.identifiers import month_of
+from pipeline.identifiers import month_of
 from pipeline.passages.split import split_lines, split_table, split_text
 from pipeline.passages.text import count_words
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pipeline import tables
-from pipeline.corpus.identifiers import month_of
+from pipeline.identifiers import month_of
 from pipeline.related_work.content import paper_text
 from pipeline.related_work.prompting import Reference, Task
 from pipeline.stages import Workspace

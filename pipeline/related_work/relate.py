@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
-from pipeline.corpus.identifiers import month_of, normalise
 from pipeline.errors import SettingError
+from pipeline.identifiers import month_of, normalise
 from pipeline.llm.client import LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.months import describe_months

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
-from pipeline.corpus.identifiers import month_of
 from pipeline.corpus.related_work import is_related_work
+from pipeline.identifiers import month_of
 from pipeline.related_work.content import paper_text
 from pipeline.stages import Job, Stage, Workspace
 from pipeline.tables import Row, read_provenance

@@ -27,7 +27,10 @@ PACKAGES = ("pipeline", "assets", "resources", "sensors")
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("pipeline.errors", "pipeline.addresses", "pipeline.worker_process"),
     ("pipeline", "pipeline.tables"),
-    ("pipeline.settings", "pipeline.months", "pipeline.progress", "pipeline.stages", "pipeline.workers"),
+    (
+        "pipeline.settings", "pipeline.months", "pipeline.identifiers", "pipeline.progress", "pipeline.stages",
+        "pipeline.workers",
+    ),
     (
         "pipeline.corpus", "pipeline.metadata", "pipeline.passages", "pipeline.embedding", "pipeline.index",
         "pipeline.llm", "pipeline.related_work", "pipeline.answering", "pipeline.evaluation",

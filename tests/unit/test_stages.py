@@ -179,6 +179,20 @@ def test_a_stage_may_yield_rows_and_batches(workspace: Workspace) -> None:
     assert provenance.rows_sha256 == again.rows_sha256
 
 
+def test_rows_that_cannot_be_written_end_what_makes_them(workspace: Workspace) -> None:
+    ended = []
+
+    def build(job: Job) -> Iterator[Row]:
+        try:
+            yield {"no such column": 1}
+        finally:
+            ended.append(job.month)
+
+    with pytest.raises(KeyError):
+        run_stage(make(build), workspace, MONTH)
+    assert ended == [MONTH]
+
+
 def test_two_runs_of_one_month_at_once_compute_it_once(workspace: Workspace) -> None:
     program = textwrap.dedent(
         """

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from pipeline.corpus.dump.central_directory import Entries
 from pipeline.corpus.dump.subsets import subset_of
-from pipeline.corpus.identifiers import NotAPage, read_member_name
+from pipeline.identifiers import NotAPage, read_member_name
 
 NUMBERS = {"offset": pa.int64(), "bytes": pa.int64(), "compressed_bytes": pa.int64(), "crc32": pa.uint32()}
 # What the rows are. A stray has a reason and a detail for the ledger, and no identifier; a page the other way round.

@@ -18,7 +18,7 @@ from pipeline.corpus.dump.inflate import checksum_of
 from pipeline.corpus.dump.listing import Fault, Listing, ListingBuilder
 from pipeline.corpus.dump.member import LARGEST_PAGE
 from pipeline.corpus.dump.subsets import is_subset_folder, subset_of
-from pipeline.corpus.identifiers import MemberName, folder_month, read_member_name
+from pipeline.identifiers import MemberName, folder_month, read_member_name
 from pipeline.tables import write_whole
 
 Known = Mapping[str, tuple[int, str, int]]

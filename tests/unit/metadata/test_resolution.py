@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.metadata.resolution import Catalogue, Resolution, canonical_id
+from pipeline.metadata.resolution import Catalogue, Resolution
 from pipeline.metadata.segment import split_dois
 from pipeline.metadata.titles import title_words
 
@@ -195,22 +195,6 @@ def test_metadata_without_title_and_date_takes_the_year_of_its_month() -> None:
     ]
     catalogue.add(rows, "2024-03")
     assert catalogue.resolve(titled("A title of four words", 2024, "A. One"), "1.1").arxiv_id == "2403.1"
-
-
-@pytest.mark.parametrize(
-    ("text", "identifier"),
-    [
-        ("1706.03762", "1706.03762"),
-        ("arXiv: 0704.0001v2", "0704.0001"),
-        ("quant-ph/9802040", "quant-ph/9802040"),
-        ("math.GT/0309136v1", "math/0309136"),
-        ("cs.CL", None),
-        ("10.1103/x", None),
-        ("", None),
-    ],
-)
-def test_identifiers_are_brought_to_one_form(text: str, identifier: str | None) -> None:
-    assert canonical_id(text) == identifier
 
 
 def test_a_field_of_several_dois_is_split() -> None:

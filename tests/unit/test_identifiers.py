@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.corpus.identifiers import (
+from pipeline.identifiers import (
     MemberName,
     NotAPage,
     find_arxiv_id,

@@ -57,7 +57,7 @@ def strip_version(identifier: str) -> str:
 def normalise(identifier: str) -> str | None:
     """An identifier in its standard form, or None for what is none: no version, no `arXiv:`, no subject class."""
     bare = strip_version(identifier.strip())
-    bare = re.sub(r"^arxiv:", "", bare, flags=re.IGNORECASE)
+    bare = re.sub(r"^arxiv:\s*", "", bare, flags=re.IGNORECASE)
     if _NEW.fullmatch(bare):
         return bare if month_of(bare) else None
     old = _OLD.fullmatch(bare)
