@@ -385,6 +385,18 @@ class DataRoot:
         with _damage_named(file, table, month), pq.ParquetFile(file) as parquet:
             yield from parquet.iter_batches(batch_size=table.rows_per_group, columns=columns)
 
+    def count_groups(self, table: Table, month: str) -> int:
+        """How many row groups a month has. Raises as `read` does."""
+        self.read(table, month, columns=[])
+        return int(pq.read_metadata(self.file(table, month)).num_row_groups)
+
+    def group(self, table: Table, month: str, number: int, columns: list[str] | None = None) -> pa.RecordBatch:
+        """One row group of a month, counted from 0, for a worker that was told which. Raises PermanentFailure where
+        it cannot be read."""
+        file = self.file(table, month)
+        with _damage_named(file, table, month), pq.ParquetFile(file) as parquet:
+            return parquet.read_row_group(number, columns=columns).combine_chunks().to_batches()[0]
+
 
 @contextlib.contextmanager
 def _damage_named(file: Path, table: Table, month: str) -> Iterator[None]:

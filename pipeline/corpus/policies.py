@@ -32,6 +32,7 @@ _OWN_MARKS = (LINE, TEX, MARK, _KEY, "\4", "\5", GONE, "\7", ERRED)
 _NO_CHARACTER = bytes([*range(33), *range(0x80, 0xC0)])
 _WIDE_SPACES = tuple(space.encode() for space in "\x85\xa0\u1680\u205f\u3000")
 _NARROW_SPACE = re.compile(rb"\xe2\x80[\x80-\x8a\xa8\xa9\xaf]")
+_CARRIED = re.compile(r"[^\s\[\]();@<>\0-\x1f]+")
 _NUMBER_WORD = re.compile(r"^(?:appendix|chapter|part|section|annex|§)\s*", re.IGNORECASE)
 
 
@@ -171,8 +172,9 @@ def cited_keys(text: str) -> tuple[str, ...]:
 
 
 def cited_key(href: str | None) -> str | None:
-    """The id that a citation's link leads to."""
-    return href.rpartition("#")[2] or None if href and "#" in href else None
+    """The id that a citation's link leads to; None where it is no id that a marker `[@key]` could carry."""
+    key = href.rpartition("#")[2] if href and "#" in href else ""
+    return key if _CARRIED.fullmatch(key) else None
 
 
 def section_number(tag: str) -> str | None:

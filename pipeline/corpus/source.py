@@ -47,17 +47,14 @@ class Source:
 def read_source(html: bytes, *, nested: bool = False) -> Source:
     """A page of UTF-8 (see `as_utf8`) as text and formulas; `nested` looks for formulas within formulas too."""
     rest, alttexts = _take_formulas(html, nested=nested)
-    joined = b"\0".join(alttexts)
-    if rest.count(FORMULA.encode()) != len(alttexts) or holds_marks(
-        joined.replace(b"\0", b"").decode(errors="replace")
-    ):
+    if rest.count(FORMULA.encode()) > len(alttexts) or holds_marks(b"".join(alttexts).decode(errors="replace")):
         return read_source(without_controls(html), nested=nested)
     errors = count_errors(html)
     inside = _errors_inside(html, nested=nested) if errors and errors > count_errors(rest) else []
     text = rest.decode(errors="replace")
     return Source(
         text=_with_options(text) if errors else text,
-        formulas=marked_tex(joined.decode(errors="replace").split("\0"), inside) if alttexts else [],
+        formulas=marked_tex([alttext.decode(errors="replace") for alttext in alttexts], inside),
         is_xml=is_xml(rest),
         errors=errors,
         truncated=is_truncated(rest),

@@ -20,7 +20,8 @@ from pipeline.corpus.source import FORMULA, Source
 
 # Real pages nest 40 deep at most; each level takes up to four of Python's 1,000 frames in the walk.
 DEEPEST = 250
-_MOST_MOULDS = 50_000
+# 20 MB in a process that has read for days; a picture written into its tag is read anew wherever it stands.
+_MOST_MOULDS, _LONGEST_TAG = 50_000, 1_000
 
 # A `<` within a tag makes it one that nobody knows; to leave it out of the class here would double the time.
 _TAGS = re.compile(r"<([^>]+)>")
@@ -53,11 +54,6 @@ class Mould:
     detail: str
     end: str
     attributes: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def classes(self) -> str:
-        """The class attribute as it stands, or ""."""
-        return self.attributes.get("class", "")
 
 
 class Node(list["str | Node"]):
@@ -94,7 +90,7 @@ class Node(list["str | Node"]):
 
     def elements(self) -> Iterator[Node]:
         """The children that are elements."""
-        return (child for child in self if child.__class__ is not str)  # type: ignore[misc]
+        return (child for child in self if isinstance(child, Node))
 
     def text(self) -> str:
         """All text below the node, formulas as `policies.inline_tex` marks them."""
@@ -195,6 +191,8 @@ def _mould_of(tag: str, moulds: dict[str, Mould], *, is_xml: bool) -> Mould:
     """The mould of a tag that was not met before, or only with other ids."""
     before, _, after = tag.partition(' id="')
     bare = before + after.partition('"')[2]
+    if len(bare) > _LONGEST_TAG:
+        return _read_tag(bare, is_xml=is_xml)
     mould = moulds.get(bare)
     if mould is None:
         if len(moulds) > _MOST_MOULDS:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from pipeline.passages.pack import Passage, pack, with_ids
 from pipeline.passages.text import embedded_text, text_digest
-from pipeline.tables import PASSAGES
+from pipeline.tables import PAPERS, PASSAGES, DataRoot
 
 PAPER_COLUMNS = ["arxiv_id", "title", "authors", "abstract", "categories", "year", "blocks"]
 # Of the paper, told of each of its passages.
@@ -38,9 +38,10 @@ def passages_of(papers: pa.RecordBatch) -> pa.RecordBatch:
     return pa.record_batch([_column(columns.get(field.name, ()), field) for field in PASSAGES.schema], PASSAGES.schema)
 
 
-def passages_of_chunk(chunk: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """`passages_of` for a worker process, whose chunk is one batch."""
-    return passages_of(chunk[0])
+def passages_of_chunk(root: DataRoot, month: str, chunk: Sequence[int]) -> pa.RecordBatch:
+    """The passages of a row group of a month of `papers`, read by whichever process packs it; a chunk is one group."""
+    (group,) = chunk
+    return passages_of(root.group(PAPERS, month, group, PAPER_COLUMNS))
 
 
 def _column(values: Any, field: pa.Field) -> pa.Array:

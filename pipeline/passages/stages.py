@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain, islice
+from functools import partial
 
 import pyarrow as pa
 
 from pipeline import tables
 from pipeline.errors import TransientFailure
-from pipeline.passages.batch import PAPER_COLUMNS, passages_of, passages_of_chunk
+from pipeline.passages.batch import passages_of_chunk
 from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS
 from pipeline.stages import Job, Stage
 from pipeline.workers import Lost, count_workers, map_chunks
@@ -31,19 +31,20 @@ def _build(job: Job) -> Iterator[pa.RecordBatch]:
 def _packed(job: Job) -> Iterator[pa.RecordBatch]:
     """The passages of each row group of papers, in order.
 
-    A month of one row group is packed here: 100 papers take 0.1 s, no longer than a worker takes to start.
+    A month of one row group is packed here: 100 papers take 0.1 s, no longer than a worker takes to start. Workers
+    read their groups themselves: handed over, 100 papers are 10 MB to pickle and back.
     """
-    papers = job.batches(tables.PAPERS, PAPER_COLUMNS)
-    first, workers = list(islice(papers, 2)), count_workers(job.settings.workers)
-    groups = chain(first, papers)
-    if len(first) < 2 or workers == 1:
-        yield from map(passages_of, groups)
+    root, workers = job.workspace.root, count_workers(job.settings.workers)
+    groups = range(root.count_groups(tables.PAPERS, job.month))
+    pack_chunk = partial(passages_of_chunk, root, job.month)
+    if len(groups) < 2 or workers == 1:
+        yield from (pack_chunk([group]) for group in groups)
         return
-    for chunk, passages in map_chunks(passages_of_chunk, ([group] for group in groups), workers):
+    for chunk, passages in map_chunks(pack_chunk, ([group] for group in groups), workers):
         if isinstance(passages, Lost):
-            begins = chunk[0]["arxiv_id"][0].as_py()
+            begins = root.group(tables.PAPERS, job.month, chunk[0], ["arxiv_id"])["arxiv_id"]
             raise TransientFailure(
-                f"the worker that packed {chunk[0].num_rows} papers of {job.month}, {begins} first, did not end its "
+                f"the worker that packed {len(begins)} papers of {job.month}, {begins[0]} first, did not end its "
                 f"work ({passages.detail}): run again, with fewer CITELOOM_WORKERS if memory is short"
             )
         yield passages

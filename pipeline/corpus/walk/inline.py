@@ -98,7 +98,8 @@ def emphasis(walk: Walk, node: Node) -> None:
     start = len(walk.sink.parts)
     walk.flow(node)
     if walk.sink.item is not None:
-        walk.sink.item.emphases.append(policies.fold("".join(walk.sink.parts[start:])))
+        words = policies.fold("".join(walk.sink.parts[start:]))
+        walk.sink.item.emphases += [words] if words else []
 
 
 def tag(walk: Walk, node: Node) -> None:

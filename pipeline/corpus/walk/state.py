@@ -104,7 +104,7 @@ class Walk:
         add = self.sink.parts.append
         handlers = self.handlers
         for child in node:
-            if child.__class__ is str:
+            if isinstance(child, str):
                 add(child)
             else:
                 handlers[child.mould.kind](self, child)

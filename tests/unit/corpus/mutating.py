@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -81,13 +82,30 @@ def pages() -> tuple[bytes, ...]:
     return tuple(sorted(found, key=len)[:10])
 
 
+class Mutated:
+    """A page with faults: (kind, place, size of the page after it) in the order in which they were put in.
+
+    No dataclass: hypothesis would print the fields of one, and half a megabyte of HTML in a failure's report helps
+    nobody.
+    """
+
+    def __init__(self, content: bytes, page: int, faults: Sequence[tuple[str, int, int]]) -> None:
+        self.content, self.page, self.faults = content, page, faults
+
+    def __repr__(self) -> str:
+        return f"page {self.page} with {', '.join(f'{name} at {at} ({size} bytes)' for name, at, size in self.faults)}"
+
+
 @st.composite
-def mutated_pages(draw: st.DrawFn) -> bytes:
+def mutated_pages(draw: st.DrawFn) -> Mutated:
     """A page with one to six faults."""
-    content = draw(st.sampled_from(pages()))
+    page = draw(st.integers(0, len(pages()) - 1))
+    content, faults = pages()[page], []
     for _ in range(draw(st.integers(1, 6))):
-        content = draw(st.sampled_from(_FAULTS))(draw, content, draw(st.integers(0, len(content))))
-    return content
+        fault, at = draw(st.sampled_from(_FAULTS)), draw(st.integers(0, len(content)))
+        content = fault(draw, content, at)
+        faults.append((fault.__name__, at, len(content)))
+    return Mutated(content, page, faults)
 
 
 def _junk(draw: st.DrawFn, content: bytes, at: int) -> bytes:

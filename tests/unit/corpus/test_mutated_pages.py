@@ -20,7 +20,7 @@ from pipeline.passages.pack import pack
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace, run_stage
 from pipeline.tables import MonthWriter, Provenance
-from tests.unit.corpus.mutating import mutated_pages, pages
+from tests.unit.corpus.mutating import Mutated, mutated_pages, pages
 
 MONTH = "2024-03"
 BLOCK_KINDS = {"paragraph", "list", "table", "caption", "theorem", "algorithm", "footnote"}
@@ -39,15 +39,17 @@ def parsed(content: bytes) -> Paper | str:
         return error.reason
 
 
-def check_page(content: bytes) -> None:
+def check_page(page: Mutated) -> None:
     """A page becomes a paper whose account is right, or says why it cannot; its passages can be made."""
-    paper = parsed(content)
+    paper = parsed(page.content)
     if isinstance(paper, str):
         assert paper in PAGE_REASONS
         return
     assert {block.kind for block in paper.blocks} <= BLOCK_KINDS
-    assert not any(OWN_MARKS & set(block.text) for block in paper.blocks)
-    assert all(block.text.encode() for block in paper.blocks)  # a lone surrogate could not be written
+    texts = [paper.title or "", paper.abstract or "", *(block.text for block in paper.blocks)]
+    texts += [section.title for section in paper.sections] + [item.raw for item in paper.bibliography]
+    assert [text for text in texts if OWN_MARKS & set(text)] == []
+    assert "".join(texts).encode()  # a lone surrogate could not be written
     assert min(paper.chars_kept, paper.chars_seen, *paper.losses.values(), 0) >= 0
     row = paper.as_row() | {"arxiv_id": "2403.00001", "categories": ["cs.CL"], "year": 2024, "title": paper.title or ""}
     assert pack(row)
@@ -55,16 +57,16 @@ def check_page(content: bytes) -> None:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=LENIENT)
 @given(mutated_pages())
-def test_a_mutated_page_is_parsed_or_refused_with_a_reason(content: bytes) -> None:
-    check_page(content)
+def test_a_mutated_page_is_parsed_or_refused_with_a_reason(page: Mutated) -> None:
+    check_page(page)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @settings(max_examples=5000, deadline=None, suppress_health_check=LENIENT)
 @given(mutated_pages())
-def test_five_thousand_mutated_pages_are_parsed_or_refused_with_a_reason(content: bytes) -> None:
-    check_page(content)
+def test_five_thousand_mutated_pages_are_parsed_or_refused_with_a_reason(page: Mutated) -> None:
+    check_page(page)
 
 
 def month_of(folder: Path, content: dict[str, bytes], **overrides: Any) -> Workspace:
@@ -89,11 +91,11 @@ def month_of(folder: Path, content: dict[str, bytes], **overrides: Any) -> Works
 @settings(max_examples=8, deadline=None, suppress_health_check=[*LENIENT, HealthCheck.function_scoped_fixture])
 @given(st.lists(mutated_pages(), min_size=20, max_size=40))
 def test_a_month_accounts_for_every_mutated_page_and_leaves_the_others_as_they_were(
-    tmp_path_factory: pytest.TempPathFactory, mutated: list[bytes]
+    tmp_path_factory: pytest.TempPathFactory, mutated: list[Mutated]
 ) -> None:
     whole = {f"2403.{number:05d}": page for number, page in enumerate(pages()[:5])}
     undisturbed = month_of(tmp_path_factory.mktemp("whole"), whole).root.rows(tables.PAPERS, MONTH)
-    broken = {f"2403.{number:05d}": page for number, page in enumerate(mutated, start=100)}
+    broken = {f"2403.{number:05d}": page.content for number, page in enumerate(mutated, start=100)}
     workspace = month_of(tmp_path_factory.mktemp("mixed"), whole | broken)
     rows = {row["arxiv_id"]: row for row in workspace.root.rows(tables.PAPERS, MONTH)}
     assert [rows.pop(row["arxiv_id"]) for row in undisturbed] == undisturbed
