@@ -30,7 +30,7 @@ def cell(value: Any) -> str:
     if len(text) > LONGEST_CELL:
         text = f"{text[:LONGEST_CELL]}…"
     escaped = html.escape(text, quote=False)
-    return "".join(f"\\{sign}" if sign in "|[]()*_`!$<>#~" else sign for sign in escaped)
+    return "".join(f"\\{sign}" if sign in "\\|[]()*_`!$<>#~" else sign for sign in escaped)
 
 
 def share(part: int, whole: int) -> str:

@@ -42,12 +42,14 @@ def median_ratio(slow: Sequence[float], fast: Sequence[float]) -> float:
     return statistics.median(a / b for a, b in zip(slow, fast, strict=True))
 
 
-def machine() -> str:
+def machine(accelerator: str = "no GPU used") -> str:
     """The machine's class in words, without a name of its own."""
-    return f"{os.cpu_count()} cores {platform.machine()}, Python {platform.python_version()}, no GPU used"
+    return f"{os.cpu_count()} cores {platform.machine()}, Python {platform.python_version()}, {accelerator}"
 
 
-def report(benchmark: str, figures: Mapping[str, object], claims: Sequence[Claim]) -> None:
+def report(
+    benchmark: str, figures: Mapping[str, object], claims: Sequence[Claim], accelerator: str = "no GPU used"
+) -> None:
     """Print the figures, and as the last line one JSON object."""
     for name, value in figures.items():
         sys.stdout.write(f"{name:<44} {value}\n")
@@ -55,5 +57,5 @@ def report(benchmark: str, figures: Mapping[str, object], claims: Sequence[Claim
         verdict, bound = "holds" if claim.holds else "FAILS", "at most" if claim.at_most else "at least"
         sys.stdout.write(f"{verdict:<6} {claim.claim}: {claim.value} ({bound} {claim.target})\n")
     stated = [{**asdict(claim), "holds": claim.holds} for claim in claims]
-    result = {"benchmark": benchmark, "machine": machine(), "figures": dict(figures), "claims": stated}
+    result = {"benchmark": benchmark, "machine": machine(accelerator), "figures": dict(figures), "claims": stated}
     sys.stdout.write(json.dumps(result) + "\n")

@@ -108,6 +108,8 @@ class Job:
     """Facts of this run alone (cache hits, bytes read); shown, never kept in the file."""
     expected: int | None = None
     """How many rows, or other things that `advance` counts, the month has; None where nobody can say."""
+    afterwards: list[Callable[[], None]] = field(default_factory=list)
+    """What is done once the month is in place, such as removing what an interrupted run alone would need."""
 
     @property
     def settings(self) -> Settings:
@@ -245,10 +247,14 @@ def _compute(job: Job) -> Provenance:
             for made in building:
                 _write(writer, made)
                 if writer.added % 100 == 0 or isinstance(made, pa.RecordBatch):
-                    job.advance(writer.added)
+                    # What is left out is done with, too: pages that are to become papers are counted with both.
+                    job.advance(writer.added + len(job.ledger))
         # The ledger goes first: the table's file is what says that the month is done.
         _write_ledger(job, expected)
-        return writer.commit(_complete(expected, job))
+        written = writer.commit(_complete(expected, job))
+    for work in job.afterwards:
+        work()
+    return written
 
 
 @contextmanager

@@ -118,8 +118,17 @@ class _Crew:
             return [(chunk, self._ask(work, chunk))]
         except _Died as death:
             if len(chunk) == 1 or self.stopped:
-                return [(chunk, _lost(death.code))]
+                return [(chunk, self._ask_once_more(work, chunk, death))]
         return [answer for item in chunk for answer in self.do(work, [item])]
+
+    def _ask_once_more(self, work: Callable[[Sequence[T]], R], item: Sequence[T], death: _Died) -> R | Lost:
+        """Where a worker was killed from outside, its item need not be at fault: Linux ends whoever takes most."""
+        if death.code == -signal.SIGKILL and not self.stopped:
+            try:
+                return self._ask(work, item)
+            except _Died as again:
+                death = again
+        return _lost(death.code)
 
     def stop(self) -> None:
         """End what is under way; nothing is begun any more."""

@@ -32,8 +32,6 @@ def dump_folder(
         return dg.SkipReason(str(error))
     if not changed:
         return dg.SkipReason(f"all {len(seen)} months of the dump are as they were")
-    requests = [
-        dg.RunRequest(run_key=f"{month}-{seen.get(month, '')[:12]}-{mark[:12]}", partition_key=month)
-        for month, mark in changed.items()
-    ]
+    # No run_key: Dagster never runs one twice, and pages may come and go twice. A run too many finds all of it done.
+    requests = [dg.RunRequest(partition_key=month) for month in changed]
     return dg.SensorResult(run_requests=requests, cursor=json.dumps({**seen, **changed}, sort_keys=True))

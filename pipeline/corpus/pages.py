@@ -79,7 +79,7 @@ class _Graded:
 def parse_pages(reading: Reading, chunk: Sequence[Wanted]) -> Parsed:
     """Read the pages of a chunk in the order in which they lie in their zips; rows come in the order of the chunk.
 
-    Raises MissingInput where a zip is gone.
+    Raises MissingInput where a zip is gone, TransientFailure where a store does not answer.
     """
     parse = _Stopwatch(reading.parse, reading.page_seconds)
     found: dict[str, _Graded] = {}
@@ -94,7 +94,13 @@ def parse_pages(reading: Reading, chunk: Sequence[Wanted]) -> Parsed:
             except (MemberError, PageError) as error:
                 left_out.append(_left_out(page, error.reason, error.detail))
             except MemoryError:
-                left_out.append(_left_out(page, "out_of_memory", "a worker may not take as much as it needs"))
+                left_out.append(
+                    _left_out(
+                        page,
+                        "out_of_memory",
+                        "a worker may not take as much as it needs; on another machine it may go well",
+                    )
+                )
         bytes_read = reader.bytes_read
     in_order = [found[page.member.arxiv_id] for page in chunk if page.member.arxiv_id in found]
     stream, refused = _as_stream(in_order, reading.year)

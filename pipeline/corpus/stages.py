@@ -13,14 +13,15 @@ import pyarrow as pa
 
 from pipeline import progress
 from pipeline.corpus import html
+from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.pages import Parse, Parsed, Reading, Wanted, parse_pages
 from pipeline.corpus.wanted import Extent, chunks, decide, wanted
-from pipeline.errors import SettingError
+from pipeline.errors import MissingInput, SettingError
 from pipeline.stages import Job, Stage, Workspace
 from pipeline.tables import DUMP_MEMBERS as MEMBERS_TABLE
 from pipeline.tables import METADATA as METADATA_TABLE
 from pipeline.tables import PAPERS as PAPERS_TABLE
-from pipeline.tables import Provenance
+from pipeline.tables import Provenance, read_provenance
 from pipeline.workers import Lost, count_workers, map_chunks
 
 # 8 MB of pages parse in 0.1 to 0.2 s: the 1 ms of handing a chunk over is nothing, and what is under way stays small.
@@ -29,6 +30,9 @@ _CHUNK_BYTES = 8_000_000
 _SMALLEST_CHUNK_BYTES = 1_000_000
 _CHUNKS_PER_WORKER = 4
 _REASONS = {"crashed": "parser_crashed"}
+_UNREAD = frozenset({"corrupt_member", "unreadable"})
+# On another machine, or at another time, such a page may well be kept.
+_LOST = frozenset({"too_slow", "out_of_memory", "parser_crashed", "unreadable"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +54,13 @@ class PaperBuilder:
         job.measured.update(pages=0, bytes_read=0, parsing_seconds=0.0)
         workers = count_workers(job.settings.workers)
         cut = chunks(wanted(job), _chunk_bytes(extent, workers))
-        lost = 0
         for chunk, parsed in map_chunks(partial(parse_pages, reading), cut, workers):
             if isinstance(parsed, Lost):
                 _leave_out_lost(job, chunk[0], parsed)
-                lost += 1
             else:
                 yield from _account(job, parsed)
-        if lost:
-            _tell_of_lost(job, lost)
+        _require_the_listed_dump(job)
+        _tell_of_lost(job)
 
 
 def _reading(job: Job, parse: Parse) -> Reading:
@@ -104,17 +106,35 @@ def _leave_out_lost(job: Job, page: Wanted, lost: Lost) -> None:
     job.leave_out(page.member.arxiv_id, _REASONS.get(lost.reason, lost.reason), detail)
 
 
-def _tell_of_lost(job: Job, lost: int) -> None:
-    pages = "page was" if lost == 1 else "pages were"
-    progress.noted(
-        f"{lost} {pages} left out of papers of {job.month} for what this machine could not do (too slow, out of "
-        "memory, or a crash of the parser): the ledger names them, and another machine may keep them"
-    )
+def _require_the_listed_dump(job: Job) -> None:
+    """Raise MissingInput where pages could not be read because the dump is not the one that was listed any more.
+
+    Left out for that, they would be missed for good: with the dump as it was before, nothing would be out of date.
+    """
+    unread = [row["subject"] for row in job.ledger if row["reason"] in _UNREAD]
+    listed = read_provenance(job.workspace.root.file(MEMBERS_TABLE, job.month)) if unread else None
+    if listed and listed.inputs != DUMP_MEMBERS.inputs(job.workspace, job.month):
+        raise MissingInput(
+            f"the dump has changed since {job.month} was listed, and {len(unread):,} of its pages cannot be read any "
+            f"more, {unread[0]} first: run citeloom run --months {job.month} once the dump is whole"
+        )
 
 
-def _has_time_enough(workspace: Workspace, month: str, provenance: Provenance) -> bool:
-    """Whether no page was left out as too slow that would be given more time now."""
-    return bool(workspace.settings.page_seconds <= provenance.notes.get("page_seconds", float("inf")))
+def _tell_of_lost(job: Job) -> None:
+    lost = sum(row["reason"] in _LOST for row in job.ledger)
+    if lost:
+        pages = "page was" if lost == 1 else "pages were"
+        progress.noted(
+            f"{lost:,} {pages} left out of papers of {job.month} for what this machine could not do (too slow, out of "
+            "memory, a crash of the parser, an error of the disk); the ledger names them; to try them again, run "
+            f"citeloom run --months {job.month} --select papers --force"
+        )
+
+
+def _could_keep_no_more(workspace: Workspace, month: str, provenance: Provenance) -> bool:
+    """Whether no page was left out that the disk would not give, or as too slow where it would have more time now."""
+    seconds = provenance.notes.get("page_seconds", float("inf"))
+    return bool(workspace.settings.page_seconds <= seconds) and "unreadable" not in provenance.left_out
 
 
 PAPERS = Stage(
@@ -123,5 +143,5 @@ PAPERS = Stage(
     upstream=(MEMBERS_TABLE, METADATA_TABLE),
     settings=("categories", "category_match", "parser", "page_errors"),
     version=3,
-    still_holds=_has_time_enough,
+    still_holds=_could_keep_no_more,
 )

@@ -6,7 +6,6 @@ Not here: how the index ranks (`edge`, `server`).
 from __future__ import annotations
 
 import logging
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.opening import open_index
 from pipeline.index.passage_index import Found, Layout, PassageIndex, Restriction, collection_differs
 from pipeline.months import parse_month
+from pipeline.subjects import spelt
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pipeline.stages import Workspace
 
 _log = logging.getLogger(__name__)
-
-_CATEGORY = re.compile(r"([a-z-]+)(?:\.([a-z-]+))?", re.IGNORECASE)
 
 # A search reads whole row groups of passages for its texts; nobody reads further than this.
 MOST = 1_000
@@ -114,15 +112,11 @@ def _is_unicode(text: str) -> bool:
 
 
 def _spelt(category: str) -> str:
-    """A category as arXiv spells it: archives in small letters, subjects of two letters in capitals (cs.CL), longer
-    ones in small letters (physics.optics). Raises SettingError for what is none."""
-    match = _CATEGORY.fullmatch(category.strip())
-    if match is None:
+    """A category as arXiv spells it. Raises SettingError for what is none."""
+    found = spelt(category)
+    if found is None:
         raise SettingError(f"{category!r} is not a category: write one such as cs.CL, or an archive such as cs")
-    archive, subject = match[1].lower(), match[2]
-    if subject is None:
-        return archive
-    return f"{archive}.{subject.upper() if len(subject) == 2 else subject.lower()}"
+    return found
 
 
 def _insist_on_category(index: PassageIndex, category: str) -> None:

@@ -37,8 +37,8 @@ def refused(status: int, body: bytes) -> RefusedList:
 def read_feed(body: bytes) -> dict[str, Record]:
     """The records of an answer by identifier without version; `fetched_at` is left open.
 
-    Raises BrokenAnswer where the body is HTML, cut, or otherwise no Atom feed, RefusedList where the feed reports an
-    error, PermanentFailure where it declares a document type or entities.
+    Raises BrokenAnswer where the body is HTML, cut, empty against its own word, or otherwise no Atom feed, RefusedList
+    where the feed reports an error, PermanentFailure where it declares a document type or entities.
     """
     from arxiv import _feed
 
@@ -46,12 +46,16 @@ def read_feed(body: bytes) -> dict[str, Record]:
     if root != _FEED:
         raise BrokenAnswer(f"it is no Atom feed: its root is {root}")
     try:
-        results = _feed.parse(body).results
+        feed = _feed.parse(body)
+        results, announced = feed.results, feed.header.total_results
         if any(_ERROR in result.entry_id for result in results):
             raise refused(200, body)
         records = [_record(result) for result in results]
     except (ValueError, AttributeError, TypeError) as error:
         raise BrokenAnswer(f"an entry of it cannot be read ({error})") from error
+    # An empty page where there are papers is how arXiv fails under load: believed twice, it made 100 papers absent.
+    if announced > 0 and not records:
+        raise BrokenAnswer(f"it announces {announced:,} papers and holds none")
     # A paper that is there twice counts as its newest version, whichever comes first.
     return {record.arxiv_id: record for record in sorted(records, key=lambda record: record.version or 0)}
 

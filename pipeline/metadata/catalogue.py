@@ -24,7 +24,7 @@ from pipeline.stages import Workspace
 from pipeline.tables import read_provenance
 
 # Raised when a segment's file or its keys change: old files are then made again.
-VERSION = 1
+VERSION = 2
 _COLUMNS = ["arxiv_id", "title", "authors", "doi", "published"]
 
 
@@ -67,7 +67,9 @@ def open_catalogue(workspace: Workspace, month: str) -> Catalogue:
     Raises as `DataRoot.read` does where a month that is not yet in a block cannot be read.
     """
     digests = month_digests(workspace, month)
-    return Catalogue(_opened(workspace, block) for block in _blocks_until(_number(month), digests))
+    catalogue = Catalogue(_opened(workspace, block) for block in _blocks_until(_number(month), digests))
+    _forget_dead(workspace.cache("catalogue"), month, digests)
+    return catalogue
 
 
 def _number(month: str) -> int:
@@ -96,9 +98,9 @@ def _opened(workspace: Workspace, block: _Block) -> Segment:
     with FileLock(folder / f"{block.span}.lock"):
         found = _if_whole(file)
         if found is None:
-            Segment.merged(list(_parts(workspace, block))).write(file)
-            _forget_others(file, block)
-            found = Segment.open(file)
+            made = Segment.merged(list(_parts(workspace, block)))
+            made.write(file)
+            found = _if_whole(file) or made  # a run that sees other metadata may have dropped it meanwhile
     return found
 
 
@@ -124,8 +126,15 @@ def _parts(workspace: Workspace, block: _Block) -> Iterator[Segment]:
             yield from _parts(workspace, half)
 
 
-def _forget_others(file: Path, block: _Block) -> None:
-    """Drop what the same months were before their metadata changed; who has it open keeps it until done."""
-    for other in file.parent.glob(f"{block.span}-*.arrow"):
-        if other != file:
-            other.unlink(missing_ok=True)
+def _forget_dead(folder: Path, month: str, digests: Mapping[str, str]) -> None:
+    """Drop the blocks up to a month of months as they no longer are; who has one open keeps it until done."""
+    sizes = [1 << bit for bit in range(_number(month).bit_length())]
+    starts = {(_number(one) // size * size, size) for one in digests for size in sizes}
+    alive = {_block(start, size, digests).name for start, size in starts}
+    for file in folder.glob("*.arrow"):
+        if file.name not in alive and _last_month(file) <= month:
+            file.unlink(missing_ok=True)
+
+
+def _last_month(file: Path) -> str:
+    return file.name[len("YYYY-MM_") : len("YYYY-MM_YYYY-MM")]

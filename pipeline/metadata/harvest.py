@@ -17,7 +17,7 @@ from pipeline.metadata.asking import Asker, Service
 from pipeline.metadata.harvested import STORE, HarvestStore, News, Page
 from pipeline.metadata.oai import Harvester, TokenRefused
 from pipeline.metadata.pace import Pace, Patience
-from pipeline.metadata.snapshot import Snapshot
+from pipeline.metadata.snapshot import Snapshot, is_day
 from pipeline.months import describe_months
 from pipeline.settings import Settings
 from pipeline.stages import Workspace
@@ -33,6 +33,7 @@ _KINDS = ("new", "changed", "withdrawn", "deleted", "unchanged", "broken")
 class HarvestReport:
     """What a harvest brought: papers by what is new about them, and the months that are out of date by it.
 
+    Of one that goes on where another broke off, what came since; `citeloom status` shows all months that are due.
     `since` is the first day asked for, None for all that there is; `until` the day up to which nothing is missing.
     """
 
@@ -90,11 +91,8 @@ def harvest(
 
 
 def _check_day(name: str, day: str | None) -> None:
-    try:
-        if day is not None and date.fromisoformat(day).isoformat() != day:
-            raise ValueError
-    except ValueError:
-        raise SettingError(f"{name} {day!r} is not a day: write it as YYYY-MM-DD, for example 2026-11-03") from None
+    if day is not None and not is_day(day):
+        raise SettingError(f"{name} {day!r} is not a day: write it as YYYY-MM-DD, for example 2026-11-03")
 
 
 @dataclass(slots=True)

@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipeline.errors import PermanentFailure
-from pipeline.metadata.record import Record, month_of
+from pipeline.identifiers import month_of
+from pipeline.metadata.record import Record
 
 # The store's folder below the data root's cache.
 STORE = "oai"
 
+# In one transaction, so that a kill leaves all of the tables or none.
 _SCHEMA = """
+begin immediate;
 create table if not exists records (
     arxiv_id text primary key, month text not null, datestamp text not null, deleted integer not null,
     record text, digest text not null
@@ -30,6 +33,7 @@ create table if not exists records (
 create index if not exists by_month on records (month, arxiv_id, digest);
 create table if not exists broken (arxiv_id text primary key, month text not null, reason text not null) without rowid;
 create table if not exists state (name text primary key, value text not null) without rowid;
+commit;
 """
 _BY_MONTH = "select arxiv_id, {} from {} where month = ? order by arxiv_id"
 
@@ -49,8 +53,8 @@ class Change:
 class Page:
     """One answer. `token` leads to the next one until `expires` (ISO 8601, or None); None where this is the last.
 
-    `broken` has, by identifier, why a record of it cannot be read. `total` is how many records the whole list has,
-    where the server says.
+    `broken` has, by identifier, why a record of it cannot be read; `nameless` counts those that tell no identifier.
+    `total` is how many records the whole list has, where the server says.
     """
 
     changes: tuple[Change, ...]
@@ -59,6 +63,7 @@ class Page:
     token: str | None = None
     expires: str | None = None
     total: int | None = None
+    nameless: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +110,16 @@ class HarvestStore:
         return dict(self._of_months(_BY_MONTH.format("reason", "broken"), ids))
 
     def digest(self, ids: Collection[str]) -> str | None:
-        """SHA-256 over what was harvested of those identifiers, whenever it was; None where that is nothing."""
+        """SHA-256 over what was harvested of those identifiers, whenever it was; None where that is nothing.
+
+        A record that could not be read counts: the ledger of its month has to name it.
+        """
         rows = self._of_months(_BY_MONTH.format("digest", "records"), ids)
+        rows += self._of_months(_BY_MONTH.format("reason", "broken"), ids)
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest() if rows else None
 
     def state(self) -> dict[str, str]:
-        """How far the harvest is, as `keep` and `finish` left it."""
+        """How far the harvest is, as `keep` and `note` left it."""
         return self._ask(lambda store: dict(store.execute("select name, value from state").fetchall()), {})
 
     def keep(self, page: Page, state: Mapping[str, str]) -> News:
@@ -120,8 +129,8 @@ class HarvestStore:
             for change in page.changes:
                 _keep(store, change, page.answered_at, news)
             for name, reason in page.broken.items():
-                store.execute("insert or replace into broken values (?, ?, ?)", (name, month_of(name), reason))
-                news.counts["broken"] += 1
+                _keep_broken(store, name, reason, news)
+            news.counts["broken"] += page.nameless
             _set(store, state)
         return news
 
@@ -132,7 +141,7 @@ class HarvestStore:
 
     def _of_months(self, query: str, ids: Collection[str]) -> list[tuple[Any, ...]]:
         chosen = frozenset(ids)
-        months = sorted({month_of(name) for name in chosen})
+        months = sorted({_month(name) for name in chosen})
 
         def rows(store: sqlite3.Connection) -> list[tuple[Any, ...]]:
             return [row for month in months for row in store.execute(query, (month,)) if row[0] in chosen]
@@ -143,7 +152,9 @@ class HarvestStore:
         if not self._file.exists():
             return nothing
         with self._opened() as store:
-            return question(store)
+            # A file without tables is what a kill leaves between making the file and its tables.
+            made = store.execute("select 1 from sqlite_master where name = 'records'").fetchone()
+            return question(store) if made else nothing
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -162,6 +173,11 @@ class HarvestStore:
                 f"what was harvested from arXiv, {self._file}, cannot be read or written ({error}): make room there, "
                 "or move the file away and harvest anew"
             ) from error
+
+
+def _month(arxiv_id: str) -> str:
+    """The month under which an identifier is kept; "" for what is no identifier of arXiv's."""
+    return month_of(arxiv_id) or ""
 
 
 def _set(store: sqlite3.Connection, state: Mapping[str, str]) -> None:
@@ -185,10 +201,21 @@ def _keep(store: sqlite3.Connection, change: Change, at: str, news: News) -> Non
         return
     record = replace(change.record, fetched_at=at) if change.record else before
     content = json.dumps(record.as_row(), sort_keys=True) if record else None
-    row = (change.arxiv_id, month_of(change.arxiv_id), change.datestamp, change.record is None, content, digest)
+    month = _month(change.arxiv_id)
+    row = (change.arxiv_id, month, change.datestamp, change.record is None, content, digest)
     store.execute("insert or replace into records values (?, ?, ?, ?, ?, ?)", row)
-    news.months.add(month_of(change.arxiv_id))
+    news.months.update(filter(None, [month]))
     news.counts[_kind(change.record, before, bool(known))] += 1
+
+
+def _keep_broken(store: sqlite3.Connection, name: str, reason: str, news: News) -> None:
+    """Keep that a record cannot be read; only what was not known makes its month due."""
+    news.counts["broken"] += 1
+    known = store.execute("select reason from broken where arxiv_id = ?", (name,)).fetchone()
+    if known != (reason,):
+        month = _month(name)
+        store.execute("insert or replace into broken values (?, ?, ?)", (name, month, reason))
+        news.months.update(filter(None, [month]))
 
 
 def _kind(record: Record | None, before: Record | None, known: bool) -> str:

@@ -16,6 +16,8 @@ _LETTERS = {
 # An accent that is a letter needs a brace or a blank after it; else it is the beginning of a longer command.
 _ACCENTED = re.compile(r"""\\(?:(['`^"~=.])\s*|([uvHckrd])(?:\s+|(?=\{)))(?:\{\s*\\?([A-Za-z])\s*\}|\\?([A-Za-z]))""")
 _LETTER = re.compile(r"\\(ss|ae|AE|oe|OE|aa|AA|[oOlLij])(?![A-Za-z])\s?")
+# Set off by a comma, they belong to the name before: "John Smith, Jr., B. Two" are two authors.
+_SUFFIX = re.compile(r",\s*(?=(?:[JS]r\.?|I{2,3}|IV)\s*(?:[,;]|and\b|$))")
 _REST = re.compile(r"et\.? al\.?|others", re.IGNORECASE)
 
 
@@ -25,7 +27,8 @@ def split_authors(text: str) -> tuple[str, ...]:
     Accents in TeX become letters, and initials stand apart, as in names that arXiv itself has taken apart.
     """
     bare = re.sub(r"\([^()]*\)", " ", re.sub(r"\([^()]*\)", " ", " ".join(plain_letters(text).split())))
-    parts = (re.sub(r"\.(?=[^\s.,])", ". ", part.strip()) for part in re.split(r",\s*(?:and\s+)?|;\s*|\s+and\s+", bare))
+    names = re.split(r",\s*(?:and\s+)?|;\s*|\s+and\s+", _SUFFIX.sub(" ", bare))
+    parts = (re.sub(r"\.(?=[^\s.,])", ". ", part.strip()) for part in names)
     return tuple(" ".join(part.split()) for part in parts if part and not _REST.fullmatch(part))
 
 

@@ -8,7 +8,6 @@ and parses with `recover=True`, which takes a cut answer for a whole one. Not he
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -23,8 +22,8 @@ from pipeline.errors import CiteloomError, PermanentFailure
 from pipeline.metadata.asking import Answer, Asker
 from pipeline.metadata.harvested import Change, Page
 from pipeline.metadata.names import split_authors
-from pipeline.metadata.record import Record, fold, split_version, with_status
-from pipeline.metadata.snapshot import day_of
+from pipeline.metadata.record import Record, categorised, fold, split_version, with_status
+from pipeline.metadata.snapshot import day_of, is_day
 from pipeline.metadata.vet import BrokenAnswer, root_of
 
 SET = "cs"
@@ -56,8 +55,8 @@ class Harvester(Scythe):
         the request.
         """
         try:
-            for response in self.list_records(since, until, PREFIX, SET, resumption_token=token):
-                yield _page(cast(OAIResponse, response))
+            for response in self._responses(since, until, token):
+                yield _page(response)
         except exceptions.NoRecordsMatch:
             return
         except exceptions.BadResumptionToken as error:
@@ -66,6 +65,12 @@ class Harvester(Scythe):
             raise PermanentFailure(
                 f"{self.endpoint} refuses to list records: {type(error).__name__} {error}; check CITELOOM_OAI_URL"
             ) from error
+
+    def _responses(self, since: str | None, until: str | None, token: str | None) -> Iterator[OAIResponse]:
+        """As scythe lists them. A token goes alone: its `list_records` logs a warning at each one that goes on."""
+        if token:
+            return iter(OAIResponseIterator(self, {"verb": "ListRecords", "resumptionToken": token}))
+        return cast(Iterator[OAIResponse], self.list_records(since, until, PREFIX, SET))
 
     def harvest(self, query: dict[str, str]) -> OAIResponse:
         """One answer, as scythe wants it. Raises an exception of scythe where the server reports an error."""
@@ -107,7 +112,9 @@ class _Response(OAIResponse):
             self._root = etree.fromstring(answer.body, _parser())
         except etree.XMLSyntaxError as error:
             raise BrokenAnswer(f"it is cut off or no XML ({error})") from error
-        if not _is_day(self.answered_at[:10]):
+        for token in self._root.iter(f"{_OAI}resumptionToken"):
+            token.text = (token.text or "").strip() or None  # blanks are no token, and would be asked for
+        if not is_day(self.answered_at[:10]):
             raise BrokenAnswer("it does not say when it was given")
         if self._root.find(f"{_OAI}error") is None and self._root.find(f"{_OAI}ListRecords") is None:
             raise BrokenAnswer("it holds neither records nor an error")
@@ -124,12 +131,14 @@ class _Response(OAIResponse):
 def _page(response: OAIResponse) -> Page:
     changes: dict[str, Change] = {}
     broken: dict[str, str] = {}
+    nameless = 0
     for element in response.xml.iterfind(f"{_OAI}ListRecords/{_OAI}record"):
-        name = element.findtext(f"{_OAI}header/{_OAI}identifier") or "a record without identifier"
+        name = (element.findtext(f"{_OAI}header/{_OAI}identifier") or "").strip().removeprefix(_IDENTIFIER)
         try:
             change = _change(element)
         except (ValueError, TypeError, AttributeError) as error:
-            broken[name.removeprefix(_IDENTIFIER)] = str(error)
+            nameless += not name
+            broken |= {name: str(error)} if name else {}
             continue
         known = changes.get(change.arxiv_id)
         if known is None or change.datestamp >= known.datestamp:
@@ -144,14 +153,8 @@ def _page(response: OAIResponse) -> Page:
         None if token is None else token.text,
         about.get("expirationDate") or about.get("expires"),  # arXiv's own server writes `expires`
         int(size) if size.isdecimal() else None,
+        nameless,
     )
-
-
-def _is_day(text: str) -> bool:
-    try:
-        return date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False
 
 
 def _change(element: Any) -> Change:
@@ -162,11 +165,11 @@ def _change(element: Any) -> Change:
     header = Header(header_element)
     arxiv_id = str(header.identifier or "").strip().removeprefix(_IDENTIFIER)
     datestamp = str(header.datestamp or "").strip()[:10]
-    if not arxiv_id or not _is_day(datestamp):
+    if not arxiv_id or not is_day(datestamp):
         raise ValueError("its header lacks an identifier or a datestamp")
     if header.deleted:
         return Change(arxiv_id, datestamp, None)
-    record = read_record(element.find(f"{_OAI}metadata"))
+    record = categorised(read_record(element.find(f"{_OAI}metadata")))
     if record.arxiv_id != arxiv_id:
         raise ValueError(f"its header says {arxiv_id}, its metadata {record.arxiv_id}")
     return Change(arxiv_id, datestamp, record)

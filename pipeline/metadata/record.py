@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 Status = Literal["present", "withdrawn", "absent"]
 
-_MONTH = re.compile(r"(?:[a-z-]+(?:\.[A-Z]{2})?/)?(\d\d)(0[1-9]|1[0-2])")
 _VERSION = re.compile(r"(?<=\d)v(\d+)$")
 
 _WORK = r"(?:paper|article|submission|manuscript|work|preprint|e-?print|note|letter|report|thesis)"
@@ -66,6 +65,16 @@ def absent(arxiv_id: str, source: str | None = None, fetched_at: str | None = No
     return Record(arxiv_id, source=source, fetched_at=fetched_at, status="absent")
 
 
+def categorised(record: Record) -> Record:
+    """The record as it is. Raises ValueError where it names no category: arXiv's all do, so it is cut or another's.
+
+    Believed, it would put its paper among those of other subjects; refused, the next source is asked.
+    """
+    if not record.categories:
+        raise ValueError("it names no category")
+    return record
+
+
 def with_status(record: Record) -> Record:
     """The record, marked withdrawn where its comment or abstract says so."""
     status: Status = "withdrawn" if is_withdrawn(record.comment, record.abstract) else "present"
@@ -92,15 +101,6 @@ def _has_notice(comment: str) -> bool:
 
 def _opens_with_notice(abstract: str) -> bool:
     return _NOTICE.match(abstract) is not None or _OPENING.match(abstract) is not None
-
-
-def month_of(arxiv_id: str) -> str:
-    """The month that an identifier names, as `YYYY-MM`; `""` where it names none."""
-    found = _MONTH.match(arxiv_id)
-    if not found:
-        return ""
-    year, month = found[1], found[2]
-    return f"{'19' if year >= '91' else '20'}{year}-{month}"
 
 
 def fold(text: str | None) -> str | None:

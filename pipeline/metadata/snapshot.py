@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from pathlib import Path
@@ -22,7 +23,7 @@ from pipeline import progress
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.metadata.names import split_authors
 from pipeline.metadata.places import Damaged, Place, Places, Scan
-from pipeline.metadata.record import Record, fold, split_version, with_status
+from pipeline.metadata.record import Record, categorised, fold, split_version, with_status
 from pipeline.tables import move_into_place
 
 _TO_DO = (
@@ -93,12 +94,17 @@ class Snapshot:
         return self._places.facts()
 
     def newest(self) -> str | None:
-        """The newest day on which a record of the snapshot changed, `YYYY-MM-DD`; reads the whole file."""
+        """The newest day on which a record of the snapshot changed, `YYYY-MM-DD`; reads the whole file.
+
+        What is no day counts for nothing, nor does a day to come: a slip in one of millions of lines would make the
+        harvest begin too late.
+        """
         self._places.facts()
         with self._open() as stream:
-            days = (day for line in stream if (day := _DATED.search(line, max(line.rfind(b'"update_date"'), 0))))
-            newest = max((day[1] for day in days), default=b"")
-        return newest.decode() or None
+            dated = (day for line in stream if (day := _DATED.search(line, max(line.rfind(b'"update_date"'), 0))))
+            days = {day[1].decode() for day in dated}
+        today = datetime.now(UTC).date().isoformat()
+        return max((day for day in days if is_day(day) and day <= today), default=None)
 
     def _read(self, places: list[tuple[str, Place]]) -> Found:
         records: dict[str, Record] = {}
@@ -108,7 +114,7 @@ class Snapshot:
             for arxiv_id, place in places:
                 try:
                     content = orjson.loads(place.read(stream))
-                    records[arxiv_id] = parse_record(content)
+                    records[arxiv_id] = categorised(parse_record(content))
                     dates[arxiv_id] = str(content.get("update_date") or "")
                 except _OTHER_SHAPE:
                     broken.append(arxiv_id)
@@ -231,6 +237,14 @@ def _number(version: Mapping[str, str] | str) -> int:
 def _date(version: Mapping[str, str] | str) -> str | None:
     created = None if isinstance(version, str) else version.get("created")
     return day_of(created) if created else None
+
+
+def is_day(text: str) -> bool:
+    """Whether the text is a day as `YYYY-MM-DD`."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 @lru_cache(maxsize=4096)

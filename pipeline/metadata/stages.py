@@ -30,12 +30,14 @@ class MetadataBuilder:
     def __call__(self, job: Job) -> Iterator[Row]:
         """One row for each paper of the month's dump, by identifier.
 
-        From the snapshot, or from the harvest where that is newer; of what both lack from the kept answers of the API,
-        then from the API itself; else absent. A paper that arXiv has deleted counts as withdrawn.
+        From the snapshot, or from the harvest where that is newer, or from a kept answer of the API of a later version
+        than the snapshot's; of what these lack from the API itself; else absent. A paper that arXiv has deleted counts
+        as withdrawn.
         """
         wanted = _wanted(job.workspace, job.month)
         job.expect(len(wanted))
         found = _from_files(job, wanted)
+        found |= _later_answers(job, found)
         found |= self._from_api(job, [arxiv_id for arxiv_id in wanted if arxiv_id not in found])
         records = [found.get(arxiv_id) or absent(arxiv_id) for arxiv_id in wanted]
         job.notes["sources"] = _count(record.source or "none" for record in records)
@@ -105,6 +107,13 @@ def _newer(arxiv_id: str, known: Record | None, change: Harvested) -> Record:
         return replace(record, source="oai", status="withdrawn")
     same = known and replace(record, source=known.source, fetched_at=known.fetched_at) == known
     return known if known and same else record
+
+
+def _later_answers(job: Job, found: Mapping[str, Record]) -> dict[str, Record]:
+    """Kept answers of the API of a later version than the snapshot has: a snapshot may be older than what was asked."""
+    versions = {name: record.version or 0 for name, record in found.items() if record.source == "snapshot"}
+    kept = Answers.kept_in(job.workspace.cache("arxiv_api"), versions)
+    return {name: record for name, record in kept.items() if (record.version or 0) > versions[name]}
 
 
 def _from_snapshot(job: Job, wanted: Collection[str]) -> Found:

@@ -100,7 +100,14 @@ def test_a_folder_without_zips_ends_with_2_and_names_it(empty: Place, tmp_path: 
     assert "hollow" in one_message(done)
 
 
-@pytest.mark.parametrize("content", [b"", b"this is no zip", b"PK\5\6" + bytes(18)], ids=["empty", "text", "no member"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty", marks=pytest.mark.slow),
+        pytest.param(b"this is no zip", id="text"),
+        pytest.param(b"PK\5\6" + bytes(18), id="no member", marks=pytest.mark.slow),
+    ],
+)
 def test_a_bad_zip_beside_good_ones_is_named_and_nothing_done_is_lost(own: Place, dump: Path, content: bytes) -> None:
     (dump / "ar5iv-04-2024-broken.zip").write_bytes(content)
     before = digests(own.root)

@@ -107,6 +107,7 @@ def test_the_pages_of_each_zip_add_up(told: Mapping[str, Mapping[str, Any]]) -> 
 
 def test_what_could_be_markup_is_escaped_in_a_cell() -> None:
     assert cell("a|b <script>\n*c* [d](e)") == "a\\|b &lt;script&gt; \\*c\\* \\[d\\]\\(e\\)"
+    assert cell("\\|x\\*") == "\\\\\\|x\\\\\\*", "TeX brings backslashes of its own: none may undo ours"
     assert markdown_table(["x"], [["1"], [2]]) == "| x |\n| --- |\n| 1 |\n| 2 |"
 
 

@@ -44,6 +44,15 @@ def be_killed(chunk: Sequence[int]) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def be_killed_once(chunk: Sequence[str]) -> str:
+    """End as Linux ends a process where memory runs out, but the second time go on."""
+    file = Path(chunk[0])
+    if not file.exists():
+        file.touch()
+        be_killed([])
+    return "done"
+
+
 def double_within_a_limit(chunk: Sequence[int]) -> list[int]:
     """Each number twice; 13 takes for ever."""
     for number in chunk:

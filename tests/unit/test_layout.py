@@ -25,7 +25,7 @@ PACKAGES = ("pipeline", "assets", "resources", "sensors")
 
 # Low to high; a module imports its own layer and those below it.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("pipeline.errors", "pipeline.addresses", "pipeline.worker_process"),
+    ("pipeline.errors", "pipeline.addresses", "pipeline.subjects", "pipeline.worker_process"),
     ("pipeline", "pipeline.tables"),
     (
         "pipeline.settings", "pipeline.months", "pipeline.identifiers", "pipeline.progress", "pipeline.stages",

@@ -98,6 +98,11 @@ def test_a_worker_killed_for_memory_is_told_so() -> None:
     assert answer.reason == "out_of_memory"
 
 
+def test_an_item_whose_worker_was_killed_once_is_done_all_the_same(tmp_path: Path) -> None:
+    item = str(tmp_path / "killed")
+    assert list(map_chunks(chores.be_killed_once, [[item]], 1)) == [([item], "done")]
+
+
 def test_one_item_cannot_take_all_memory() -> None:
     assert list(map_chunks(chores.fill_memory, [[1]], 1)) == [([1], 0)]
 

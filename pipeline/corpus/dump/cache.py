@@ -25,6 +25,7 @@ from pipeline.tables import move_into_place
 # Raised when a directory is read in another way, or names mean something else: older files are then made anew.
 _FORM = 1
 _KEY = b"citeloom_listing"
+_DAMAGE = (OSError, pa.ArrowException, KeyError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,12 @@ class KeptListing:
             return self._rows.of_part(part)
         try:
             with pq.ParquetFile(self._file, page_checksum_verification=True) as file:
-                return file.read_row_group(self.parts.index(part))
-        except (OSError, pa.ArrowException):
-            return self._made_again(part)
+                # Another process that saw the zip in another state has put its own listing there.
+                if _parts_of(file.metadata)[1] == self.parts:
+                    return file.read_row_group(self.parts.index(part))
+        except _DAMAGE:
+            pass
+        return self._made_again(part)
 
     def _made_again(self, part: Part) -> pa.Table:
         try:
@@ -84,12 +88,18 @@ def _read_parts(file: Path, label: dict[str, object]) -> tuple[Part, ...] | None
     """The parts of a kept listing; None where it is absent, damaged, or not of what the label says."""
     try:
         metadata = pq.read_metadata(file)
-        kept = json.loads((metadata.metadata or {})[_KEY])
-        parts = tuple(Part(**part) for part in kept.pop("parts"))
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
+        kept, parts = _parts_of(metadata)
+    except _DAMAGE:
         return None
     whole = metadata.num_row_groups == len(parts) and metadata.num_rows == sum(part.rows for part in parts)
     return parts if kept == label and whole else None
+
+
+def _parts_of(metadata: pq.FileMetaData) -> tuple[dict[str, object], tuple[Part, ...]]:
+    """(label, parts) of a kept file. Raises some of _DAMAGE where it is not one."""
+    kept = json.loads((metadata.metadata or {})[_KEY])
+    parts = tuple(Part(**part) for part in kept.pop("parts"))
+    return kept, parts
 
 
 def _keep(file: Path, label: dict[str, object], listing: Listing) -> tuple[Path | None, Listing | None]:

@@ -22,7 +22,7 @@ from pipeline.corpus.dump.central_directory import read_directory
 from pipeline.corpus.dump.folder import DumpFolder, FileState, open_folder
 from pipeline.corpus.dump.listing import Listing, Part, list_zip
 from pipeline.corpus.dump.loose import LooseFolder, find_loose_folders
-from pipeline.corpus.dump.member import place_of
+from pipeline.corpus.dump.member import as_text, place_of
 from pipeline.errors import MissingInput, SettingError
 from pipeline.settings import SUBSETS, Settings
 from pipeline.tables import DUMP_MEMBERS
@@ -206,6 +206,8 @@ _known: dict[tuple[str, Path], tuple[FileState, KeptListing | BrokenZip]] = {}
 def _list_zip(settings: Settings, folder: DumpFolder, name: str, cache: ListingCache) -> KeptListing | BrokenZip:
     """What a zip holds; remembered while its size and time are the same."""
     address = f"{folder.address}/{name}"
+    if name != as_text(name):
+        return BrokenZip(as_text(name), f"{as_text(address)}: its name is no UTF-8: give it another")
     key = (address, cache.file(address))
     try:
         state = folder.state(name)

@@ -16,7 +16,7 @@ from pipeline.corpus.dump.cache import ListingCache
 from pipeline.corpus.dump.folder import DumpFolder
 from pipeline.corpus.dump.inflate import checksum_of
 from pipeline.corpus.dump.listing import Fault, Listing, ListingBuilder
-from pipeline.corpus.dump.member import LARGEST_PAGE
+from pipeline.corpus.dump.member import LARGEST_PAGE, as_text
 from pipeline.corpus.dump.subsets import is_subset_folder, subset_of
 from pipeline.identifiers import MemberName, folder_month, read_member_name
 from pipeline.tables import write_whole
@@ -74,7 +74,7 @@ class LooseFolder:
             "crc32": [now.get(name, absent)[2] for name in names],
         }
         builder = ListingBuilder("")
-        builder.add([f"{self.path}/{name}" for name in names], numbers, faults)
+        builder.add([f"{self.path}/{as_text(name)}" for name in names], numbers, faults)
         return builder.build()
 
 

@@ -45,3 +45,8 @@ class Member:
 def place_of(zip_name: str, name: str) -> str:
     """A page's place in words: the zip and the name in it, or the path of a loose page."""
     return f"{zip_name}:{name}" if zip_name else name
+
+
+def as_text(name: str) -> str:
+    """A file's name with `?` for each byte that is no UTF-8: no table takes it as the system gives it."""
+    return name.encode("utf-8", "replace").decode()

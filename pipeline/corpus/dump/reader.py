@@ -13,7 +13,7 @@ from pipeline.corpus.dump.folder import open_folder
 from pipeline.corpus.dump.inflate import STORED, check_size, keep_freed_memory, unpack
 from pipeline.corpus.dump.member import Member, MemberError
 from pipeline.corpus.dump.ranges import Range
-from pipeline.errors import MissingInput
+from pipeline.errors import MissingInput, TransientFailure
 
 _LOCAL = struct.Struct("<4s5H3L2H")
 # Room for the extra fields of a local header, which the directory does not tell: time stamps take 28 bytes, zip64 20.
@@ -30,6 +30,7 @@ class MemberReader:
     def __init__(self, dump_dir: Path | UPath) -> None:
         keep_freed_memory()
         self._folder = open_folder(dump_dir)
+        self._is_store = not isinstance(dump_dir, Path)
         self._opened: set[str] = set()
         self.bytes_read = 0
         """Packed bytes of the pages read."""
@@ -57,7 +58,11 @@ class MemberReader:
             self._folder.plan(name, wanted)
 
     def read(self, member: Member) -> bytes:
-        """The bytes of a page. Raises MemberError where they cannot be had, MissingInput where the zip is gone."""
+        """The bytes of a page.
+
+        Raises MemberError where they cannot be had, MissingInput where the zip is gone, TransientFailure where a store
+        does not answer.
+        """
         check_size(member.member, member.bytes, member.compressed_bytes)
         if not member.zip:
             return self._read_loose(member)
@@ -68,7 +73,7 @@ class MemberReader:
         if len(packed) < member.compressed_bytes and len(head) == _reach(member):
             packed = memoryview(self._fetch(member, member.offset + start, member.compressed_bytes))
         if len(packed) < member.compressed_bytes:
-            raise MemberError("unreadable", f"{member.zip} ends within {member.member}")
+            raise MemberError("corrupt_member", f"{member.zip} ends within {member.member}")
         self.bytes_read += len(packed)
         return unpack(member.member, method, packed, member.bytes, member.crc32)
 
@@ -79,7 +84,7 @@ class MemberReader:
             self._folder.open(name)
         except OSError as error:
             raise MissingInput(
-                f"{self._folder.address}/{name} cannot be opened ({error.strerror}): put it back, or run "
+                f"{self._folder.address}/{name} cannot be opened ({error.strerror or error}): put it back, or run "
                 "citeloom run --select dump_members --force"
             ) from error
         self._opened.add(name)
@@ -88,16 +93,22 @@ class MemberReader:
         try:
             return self._folder.read(member.zip, start, length)
         except (OSError, OverflowError) as error:  # a position that no file can have
-            told = getattr(error, "strerror", None) or error
-            raise MemberError("unreadable", f"{member.zip} cannot be read at byte {start} ({told})") from error
+            raise self._unreadable(f"{member.zip} cannot be read at byte {start}", error) from error
 
     def _read_loose(self, member: Member) -> bytes:
         try:
             page = self._folder.read_head(member.member, member.bytes + 1)  # it may have grown since it was listed
         except OSError as error:
-            raise MemberError("unreadable", f"{member.member} cannot be read ({error.strerror or error})") from error
+            raise self._unreadable(f"{member.member} cannot be read", error) from error
         self.bytes_read += len(page)
         return unpack(member.member, STORED, page, member.bytes, member.crc32)
+
+    def _unreadable(self, what: str, error: OSError | OverflowError) -> MemberError | TransientFailure:
+        """A disk fails at one page; a store that does not answer, or whose token has expired, fails at them all."""
+        told = f"{what} ({getattr(error, 'strerror', None) or error})"
+        if self._is_store and not isinstance(error, FileNotFoundError):
+            return TransientFailure(f"{self._folder.address}: {told}: run again once the store answers")
+        return MemberError("unreadable", told)
 
 
 def _reach(member: Member) -> int:

@@ -15,7 +15,7 @@ import pytest
 from pipeline import progress, tables
 from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.stages import PAPERS, PaperBuilder
-from pipeline.errors import PermanentFailure
+from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.settings import load_settings
 from pipeline.stages import State, Workspace, run_stage, state
 from pipeline.tables import MonthWriter, Provenance
@@ -276,6 +276,32 @@ def test_what_another_machine_might_do_is_told_and_marked(tmp_path: Path) -> Non
     (row,) = pq.read_table(workspace.root.ledger_file("papers", MONTH)).to_pylist()
     assert "0.2 s of processor time (CITELOOM_PAGE_SECONDS); on another machine" in row["detail"]
     assert [message.partition(" was")[0] for message in notes.told] == ["1 page"]
+
+
+def test_pages_of_a_zip_that_was_cut_off_since_it_was_listed_are_not_given_up(workspace: Workspace) -> None:
+    """The month stays as it was: with the zip whole again nothing would be out of date, and they be missed for good."""
+    put_papers(workspace, {"2403.00001": page(section(para("a"))), "2403.00002": page(section(para("b")))})
+    run_stage(PAPERS, workspace, MONTH)
+    file = workspace.settings.dump_dir / "errors.zip"
+    file.write_bytes(file.read_bytes()[:400])
+    write_zip(file.with_name("warnings.zip"), {"warning/2404/2404.00001.html": b""})
+    with pytest.raises(MissingInput, match=r"the dump has changed since 2024-03 was listed, and \d of its pages"):
+        run_stage(PAPERS, workspace, MONTH, force=True)
+    assert parsed_ids(workspace) == ["2403.00001", "2403.00002"]
+
+
+def test_a_page_that_a_disk_does_not_give_is_told_of_and_asked_for_again(workspace: Workspace) -> None:
+    folder = workspace.settings.dump_dir / "2403"
+    folder.mkdir()
+    (folder / "2403.00001.html").symlink_to("/proc/self/mem")  # it says that it is empty, and to read it is an error
+    put_papers(workspace, {"2403.00002": page(section(para("Words.")))})
+    put_metadata(workspace, {"arxiv_id": "2403.00001"}, {"arxiv_id": "2403.00002"})
+    notes = Notes()
+    with progress.listening(notes):
+        run_stage(PAPERS, workspace, MONTH)
+    assert (parsed_ids(workspace), ledger(workspace, "papers")) == (["2403.00002"], [("2403.00001", "unreadable")])
+    assert notes.told[0].endswith("run citeloom run --months 2024-03 --select papers --force")
+    assert state(PAPERS, workspace, MONTH) is State.STALE
 
 
 def test_more_time_for_a_page_matters_only_where_one_was_too_slow(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ BLOCK_KINDS = {"paragraph", "list", "table", "caption", "theorem", "algorithm", 
 PAGE_REASONS = {"not_html", "no_text", "too_deep"}
 # Marks that the parser sets among the pieces of a text; none may come out.
 OWN_MARKS = {chr(code) for code in range(9)}
+# The default of CITELOOM_PAGE_SECONDS. The kernel holds it in a worker; here, where no worker runs, hypothesis does.
+PAGE_LIMIT = timedelta(seconds=10)
 # Every case reads a whole page: that is slow by hypothesis's measure, and large.
 LENIENT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
@@ -55,7 +58,7 @@ def check_page(page: Mutated) -> None:
     assert pack(row)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=LENIENT)
+@settings(max_examples=100, deadline=PAGE_LIMIT, suppress_health_check=LENIENT)
 @given(mutated_pages())
 def test_a_mutated_page_is_parsed_or_refused_with_a_reason(page: Mutated) -> None:
     check_page(page)
@@ -63,7 +66,7 @@ def test_a_mutated_page_is_parsed_or_refused_with_a_reason(page: Mutated) -> Non
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@settings(max_examples=5000, deadline=None, suppress_health_check=LENIENT)
+@settings(max_examples=5000, deadline=PAGE_LIMIT, suppress_health_check=LENIENT)
 @given(mutated_pages())
 def test_five_thousand_mutated_pages_are_parsed_or_refused_with_a_reason(page: Mutated) -> None:
     check_page(page)

@@ -243,6 +243,15 @@ def test_a_broken_zip_leaves_the_pages_of_the_others(tmp_path: Path) -> None:
     assert strays_of(tmp_path, "2024-03") == [Stray("warnings.zip", "unreadable_zip", told)]
 
 
+def test_a_zip_whose_name_is_no_unicode_leaves_the_pages_of_the_others(tmp_path: Path) -> None:
+    write_zip(tmp_path / "errors.zip", PAGES)
+    write_zip(tmp_path / "\udcff-warnings.zip", PAGES)
+    assert len(members_of(tmp_path, "2024-03")) == len(PAGES)
+    (told,) = broken_zips(settings_for(tmp_path))
+    assert told.endswith("/?-warnings.zip: its name is no UTF-8: give it another")
+    assert strays_of(tmp_path, "2024-03") == [Stray("?-warnings.zip", "unreadable_zip", told)]
+
+
 def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted(tmp_path: Path) -> None:
     for name in ("errors.zip", "no-problem.zip", "warnings.zip"):
         (tmp_path / name).write_bytes(b"no zip")

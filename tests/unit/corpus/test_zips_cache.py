@@ -121,6 +121,13 @@ def test_a_zip_that_changed_while_it_was_read_is_named(cache: ListingCache) -> N
         kept.of_part(kept.parts[1])
 
 
+def test_rows_of_a_listing_that_another_process_put_in_its_place_are_not_taken(cache: ListingCache) -> None:
+    """Both have one part at each place, so that only what they say of themselves tells one from the other."""
+    kept = cache.listing("errors.zip", STATE, Counted(*NAMES))
+    cache.listing("errors.zip", FileState(1000, "2"), Counted(*NAMES[1:], "error/2404/2404.00002.html"))
+    assert rows_of(kept) == rows_of(listing_of(*NAMES))
+
+
 def test_what_a_killed_run_left_behind_is_cleared_away(cache: ListingCache) -> None:
     orphan = cache.file("errors.zip").with_name(f".{cache.file('errors.zip').name}.12345.tmp")
     orphan.parent.mkdir()

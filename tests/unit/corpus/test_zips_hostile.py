@@ -118,4 +118,4 @@ def test_a_zip_that_was_cut_off_after_it_was_listed_is_told_of_the_page(tmp_path
     file.write_bytes(file.read_bytes()[: rows[0]["offset"] + 70])
     with MemberReader(tmp_path) as reader, pytest.raises(MemberError, match=r"errors\.zip ends within") as caught:
         reader.read(Member(**rows[0]))
-    assert caught.value.reason == "unreadable"
+    assert caught.value.reason == "corrupt_member"

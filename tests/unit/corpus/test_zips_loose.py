@@ -86,6 +86,14 @@ def test_what_is_no_page_in_a_loose_folder_is_told(dump: Path) -> None:
     }
 
 
+def test_a_name_that_is_no_unicode_is_told_and_the_others_are_read(dump: Path) -> None:
+    put(dump, "2403/2403.00001.html")
+    put(dump, "2403/2403.0000\udcff.html")
+    assert [page.arxiv_id for page in pages_of(dump, "2024-03")] == ["2403.00001"]
+    strays = {one.place: one.reason for one in read_dump(settings_for(dump)).strays("2024-03")}
+    assert strays == {"2403/2403.0000?.html": "not_an_arxiv_page"}
+
+
 def test_folders_of_other_names_are_none_of_the_dump(dump: Path) -> None:
     put(dump, "2403/2403.00001.html")
     put(dump, "2413/2413.00001.html")

@@ -15,7 +15,7 @@ from pipeline.corpus.dump.folder import RemoteFolder
 from pipeline.corpus.dump.member import Member, MemberError
 from pipeline.corpus.dump.ranges import LONGEST_SPAN, WIDEST_GAP, ReadAhead, join_neighbours
 from pipeline.corpus.dump.reader import MemberReader
-from pipeline.errors import MissingInput, SettingError
+from pipeline.errors import MissingInput, SettingError, TransientFailure
 from pipeline.settings import Settings, load_settings
 from tests.unit.corpus.building import write_zip
 
@@ -176,12 +176,21 @@ class Failing(Requests):
         raise RuntimeError("the token has expired")
 
 
-def test_an_error_of_the_stores_library_is_told_of_the_page(bucket: UPath, tmp_path: Path) -> None:
+def test_an_error_of_the_stores_library_is_no_fault_of_the_page(bucket: UPath, tmp_path: Path) -> None:
     (page, *_) = pages_of(settings_for(bucket, tmp_path))
     with (
         MemberReader(Address(bucket, Failing())) as reader,  # type: ignore[arg-type]
-        pytest.raises(MemberError, match="RuntimeError: the token has expired") as caught,
+        pytest.raises(TransientFailure, match=r"RuntimeError: the token has expired.*run again"),
     ):
+        reader.read(page)
+
+
+def test_a_loose_page_that_is_gone_from_a_store_is_told_of(bucket: UPath, tmp_path: Path) -> None:
+    put(bucket, "2404/2404.00001.html", b"<html>loose</html>")
+    put(bucket, "2404/2404.00002.html", b"<html>loose</html>")
+    (page, _) = pages_of(settings_for(bucket, tmp_path), "2024-04")
+    bucket.fs.rm(f"{bucket.path}/2404/2404.00001.html")
+    with MemberReader(bucket) as reader, pytest.raises(MemberError) as caught:
         reader.read(page)
     assert caught.value.reason == "unreadable"
 

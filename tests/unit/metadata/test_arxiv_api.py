@@ -385,6 +385,12 @@ def test_a_wrong_count_loses_nothing(arxiv: FakeArxiv, api: ArxivApi, announced:
     assert [record.status for record in found.values()] == ["present", "present", "present", "absent"]
 
 
+def test_an_empty_page_where_papers_are_announced_is_no_answer(arxiv: FakeArxiv, api: ArxivApi) -> None:
+    arxiv.papers = {"2403.00001": entry("2403.00001")}
+    arxiv.script = [text(EMPTY.format(1, ""))] * 2
+    assert api.find(arxiv.papers)["2403.00001"].status == "present"
+
+
 def test_entries_that_lack_what_every_entry_has_are_asked_for_again(arxiv: FakeArxiv, api: ArxivApi) -> None:
     arxiv.papers = {name: entry(name) for name in ("2403.00001", "2403.00002")}
     maimed = entry("2403.00001").replace("<published>2024-03-04T09:00:00Z</published>", "")

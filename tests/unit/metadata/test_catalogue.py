@@ -114,6 +114,34 @@ def test_a_torn_file_is_made_again(workspace: Workspace) -> None:
     assert file.read_bytes() == whole
 
 
+def test_files_of_months_as_they_no_longer_are_go(workspace: Workspace) -> None:
+    later = ("2023-02", "2023-03", "2023-04")
+    for month in later:
+        write(workspace, month)
+    for month in later:
+        open_catalogue(workspace, month)
+    old = {file.name for file in files(workspace) if file.name.startswith("2023-02_2023-04")}
+    assert old
+    write(workspace, "2023-01")
+    open_catalogue(workspace, "2023-04")
+    assert not old & {file.name for file in files(workspace)}
+    assert len(files(workspace)) == 3, "the two single months that are as they were stay, beside the block of all four"
+
+
+@pytest.mark.parametrize("place", [0.1, 0.5, 0.95, 1.0])
+def test_a_file_with_a_wrong_byte_is_made_again(workspace: Workspace, place: float) -> None:
+    write(workspace, "2023-01")
+    open_catalogue(workspace, "2023-01")
+    (file,) = files(workspace)
+    whole = file.read_bytes()
+    wrong = bytearray(whole)
+    wrong[int(place * (len(whole) - 1))] ^= 0xFF
+    file.unlink()
+    file.write_bytes(wrong)
+    assert found(open_catalogue(workspace, "2023-01"), "2023-01") == "2023-01.1"
+    assert file.read_bytes() == whole
+
+
 def test_the_file_is_the_same_however_its_months_were_joined(filled: Workspace, tmp_path: Path) -> None:
     for month in MONTHS[:17]:
         open_catalogue(filled, month)

@@ -463,9 +463,10 @@ def test_a_broken_record_costs_no_other_its_place_and_is_in_the_ledger(oai: Fake
     undated = record("2403.00004").replace("Mon, 1 Apr 2024 09:00:00 GMT", "some day")
     headless = "<record><metadata/></record>"
     never = record("2403.00005", "2024-02-31")
-    oai.list = [[wrong, record("2403.00001"), unknown, undated, headless, never]]
+    aimless = record("2403.00006", metadata=raw("2403.00006", categories=""))
+    oai.list = [[wrong, record("2403.00001"), unknown, undated, headless, never, aimless]]
     report = run(place)
-    assert (report.new, report.broken) == (1, 5)
+    assert (report.new, report.broken) == (1, 6)
     write_members(place, "2024-03", ["2403.00001", "2403.00002"])
     outcome = run_stage(METADATA, place, "2024-03")
     assert outcome.left_out == {"broken_harvested_record": 1, "no_metadata": 1}
@@ -478,6 +479,49 @@ def test_a_store_that_is_none_is_named(oai: FakeOai, place: Workspace) -> None:
     (place.cache("oai") / "harvest.sqlite").write_bytes(b"something else " * 1000)
     with pytest.raises(PermanentFailure, match=r"harvest\.sqlite, cannot be read or written .* move the file away"):
         run(place)
+
+
+def test_a_store_that_a_kill_left_without_tables_holds_nothing_yet(oai: FakeOai, place: Workspace) -> None:
+    (place.cache("oai") / "harvest.sqlite").touch()
+    assert (kept(place, "2403.00001"), HarvestStore(place.cache("oai")).digest(["2403.00001"])) == ({}, None)
+    oai.list = [[record("2403.00001")]]
+    assert run(place).new == 1
+
+
+def test_records_that_tell_no_identifier_are_counted_one_by_one(oai: FakeOai, place: Workspace) -> None:
+    oai.list = [["<record><metadata/></record>"] * 3]
+    report = run(place)
+    assert (report.broken, report.months) == (3, ())
+
+
+def test_a_record_that_becomes_unreadable_makes_its_month_due_once(oai: FakeOai, place: Workspace) -> None:
+    oai.list = [[record("2403.00001")]]
+    run(place)
+    write_members(place, "2024-03", ["2403.00001"])
+    run_stage(METADATA, place, "2024-03")
+    oai.list = [[record("2403.00001", "2024-11-19", "<nothing/>")]]
+    report = run(place)
+    assert (report.broken, report.months) == (1, ("2024-03",))
+    assert state(METADATA, place, "2024-03") is State.STALE
+    assert run_stage(METADATA, place, "2024-03").left_out == {"broken_harvested_record": 1}
+    report = run(place)
+    assert (report.broken, report.months, state(METADATA, place, "2024-03")) == (1, (), State.DONE)
+
+
+def test_a_token_of_blanks_is_none(oai: FakeOai, place: Workspace) -> None:
+    oai.script = [lambda _: page([record("2403.00001")], "\n  ")]
+    assert (run(place).requests, run(place).since) == (1, "2024-11-19")
+
+
+def test_going_on_from_a_token_warns_of_nothing(
+    oai: FakeOai, place: Workspace, caplog: pytest.LogCaptureFixture
+) -> None:
+    oai.list = [[record("2403.00001")], [record("2403.00002")]]
+    oai.script = [None, status(404)]
+    with pytest.raises(PermanentFailure):
+        run(place)
+    assert run(place).new == 1
+    assert [told.getMessage() for told in caplog.records if told.levelname == "WARNING"] == []
 
 
 class Notes(progress.Listener):

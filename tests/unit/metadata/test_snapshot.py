@@ -128,6 +128,18 @@ def test_papers_of_all_months_and_forms_are_found_in_any_order(snapshot_file: Pa
     assert Snapshot(snapshot_file, cache).newest() == "2024-05-01"
 
 
+@pytest.mark.parametrize("slip", ["9999-99-99", "2999-01-01"])
+def test_a_day_that_is_none_or_yet_to_come_is_not_the_newest(snapshot_file: Path, cache: Path, slip: str) -> None:
+    snapshot_file.write_text(line("2403.00001") + "\n" + line("2403.00002", update_date=slip))
+    assert Snapshot(snapshot_file, cache).newest() == "2024-05-01"
+
+
+def test_old_identifiers_with_a_version_are_found_without(snapshot_file: Path, cache: Path) -> None:
+    snapshot_file.write_text(line("hep-th/9901001v2") + "\n" + line("nothing of arXiv's"))
+    found = Snapshot(snapshot_file, cache).find(["hep-th/9901001", "nothing of arXiv's"])
+    assert set(found.records) == {"hep-th/9901001", "nothing of arXiv's"}
+
+
 def test_many_lines_are_kept_in_many_rows_and_found(snapshot_file: Path, cache: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(places, "_LINES_HELD", 7)
     names = [f"{month}.{number:05}" for number in range(1, 40) for month in (2401, 2402, 2403)]
@@ -325,6 +337,10 @@ def test_names_stand_in_reading_order() -> None:
 def test_an_author_line_is_taken_apart() -> None:
     text = "A. One (Lab, City), B. Two\n  (MIT (US)) and C. Three, and D. Four, et al."
     assert split_authors(text) == ("A. One", "B. Two", "C. Three", "D. Four")
+
+
+def test_a_suffix_behind_a_comma_is_no_author() -> None:
+    assert split_authors("A. One, Jr., B. Two, III and C. Ivanov") == ("A. One Jr.", "B. Two III", "C. Ivanov")
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,21 @@ def test_kept_answers_serve_a_month_that_asks_no_api(
     assert len(arxiv.asked) == asked
 
 
+def test_a_snapshot_older_than_a_kept_answer_brings_no_old_version_back(
+    workspace: Workspace, snapshot_file: Path, httpserver: HTTPServer, tmp_path: Path
+) -> None:
+    arxiv = FakeArxiv(httpserver)
+    names = ["2403.00001", "2403.00002"]
+    arxiv.papers = {name: entry(name).replace("v1</id>", "v3</id>") for name in names}
+    snapshot_file.write_text(line("2403.90000"))
+    write_members(workspace, MONTH, names)
+    run_stage(unhurried(tmp_path), asking(workspace, arxiv.url), MONTH)
+    versions = [{"version": f"v{number}", "created": "Mon, 4 Mar 2024 09:00:00 GMT"} for number in (1, 2, 3)]
+    snapshot_file.write_text(line(names[0], versions=versions[:1]) + "\n" + line(names[1], versions=versions))
+    run_stage(METADATA, workspace, MONTH)
+    assert [(row["source"], row["version"]) for row in written(workspace)] == [("api", 3), ("snapshot", 3)]
+
+
 def test_whoever_waits_is_told_how_many_papers_the_api_has_yet_to_tell(
     workspace: Workspace, snapshot_file: Path, httpserver: HTTPServer, tmp_path: Path
 ) -> None:
@@ -169,8 +184,9 @@ def test_an_api_that_cannot_be_reached_leaves_the_month_as_it_was(
     assert workspace.root.months(tables.METADATA) == []
 
 
-def test_a_line_of_another_shape_is_in_the_ledger(workspace: Workspace, snapshot_file: Path) -> None:
-    snapshot_file.write_text('{"id": "2403.00001", "title": 7}')
+@pytest.mark.parametrize("other", ['"title": 7', '"title": "On it"', '"title": "On it", "categories": " "'])
+def test_a_line_of_another_shape_is_in_the_ledger(workspace: Workspace, snapshot_file: Path, other: str) -> None:
+    snapshot_file.write_text(f'{{"id": "2403.00001", {other}}}')
     write_members(workspace, MONTH, ["2403.00001"])
     run_stage(METADATA, workspace, MONTH)
     assert [entry[1] for entry in ledger(workspace)] == ["broken_snapshot_line", "no_metadata"]
