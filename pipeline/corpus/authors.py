@@ -211,6 +211,8 @@ def _author(name: str, marks: frozenset[str], group: _Group) -> Author:
 
 def find_emails(text: str) -> list[str]:
     """The e-mail addresses in a text; `{a, b}@x.org` is two."""
+    if "@" not in text:
+        return []
     found: list[str] = []
     for match in _EMAIL_GROUP.finditer(text):
         found += [f"{name.strip()}@{match[2]}" for name in match[1].replace(";", ",").split(",") if name.strip()]
@@ -218,7 +220,9 @@ def find_emails(text: str) -> list[str]:
 
 
 def _without_emails(text: str) -> str:
-    return _EMAIL.sub(" ", _EMAIL_GROUP.sub(" ", text)).strip(" ,;")
+    if "@" in text:
+        text = _EMAIL.sub(" ", _EMAIL_GROUP.sub(" ", text))
+    return text.strip(" ,;")
 
 
 def _give_emails(authors: Iterable[Author], emails: Sequence[str]) -> list[Author]:

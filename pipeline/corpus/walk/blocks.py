@@ -25,7 +25,7 @@ def para(walk: Walk, node: Node) -> None:
     walk.anchor = node.id or walk.anchor
     outer, walk.sink = walk.sink, Sink(PARAGRAPH, anchor=node.id)
     walk.flow(node)
-    walk.close_paragraph()
+    walk.end_paragraph()
     walk.sink = outer
     return None
 
@@ -44,7 +44,7 @@ def equation(walk: Walk, node: Node) -> None:
     if walk.sink.mode == TOP:
         outer, walk.sink = walk.sink, Sink(PARAGRAPH, anchor=node.id)
         equation(walk, node)
-        walk.close_paragraph()
+        walk.end_paragraph()
         walk.sink = outer
         return None
     if walk.sink.display:

@@ -67,13 +67,13 @@ def _cells(walk: Walk, row: Node) -> list[Cell]:
     cells = []
     for child in row:
         if not isinstance(child, str):
-            cells.append(_cell(walk, child))
+            cells.append((_cell(walk, child), *_spans(child)))
         elif not child.isspace():
             walk.lose("outside_cells", child)
     return cells
 
 
-def _cell(walk: Walk, node: Node) -> Cell:
+def _cell(walk: Walk, node: Node) -> str:
     raw = node.only_text()
     if raw is None:
         sink = walk.gather(node, Sink(GATHER, anchor=walk.sink.anchor, cell=True))
@@ -81,7 +81,14 @@ def _cell(walk: Walk, node: Node) -> Cell:
         raw = sink.raw
     if ERRED in raw:
         walk.sink.parts.append(ERRED * raw.count(ERRED))
-    return policies.finish(raw), _span(node.get("colspan")), _span(node.get("rowspan"))
+    return policies.finish(raw)
+
+
+def _spans(node: Node) -> tuple[int, int]:
+    attributes = node.mould.attributes
+    if "colspan" not in attributes and "rowspan" not in attributes:  # 19 cells of 20
+        return 1, 1
+    return _span(node.get("colspan")), _span(node.get("rowspan"))
 
 
 def _spread(rows: Iterator[list[Cell]]) -> list[list[str]]:

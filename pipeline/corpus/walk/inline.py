@@ -39,7 +39,7 @@ def _cite_pieces(walk: Walk, node: Node, pieces: Pieces) -> None:
             pieces.append(child)
             continue
         is_link = child.mould.kind == "link"
-        key = policies.cited_key(child.get("href")) if is_link else None
+        key = policies.cited_key(child.href) if is_link else None
         if key:
             pieces.append((key, child.text()))
         elif is_link:
@@ -79,7 +79,7 @@ def note(walk: Walk, node: Node) -> None:
 def link(walk: Walk, node: Node) -> None:
     """A link: its words; in a bibliography item its address too."""
     if walk.sink.item is not None:
-        walk.sink.item.links.append(node.get("href"))
+        walk.sink.item.links.append(node.href)
     walk.flow(node)
 
 

@@ -101,14 +101,12 @@ class Walk:
 
     def flow(self, node: Node) -> None:
         """Walk the children of a node into the sink that is open."""
-        add = self.sink.parts.append
         handlers = self.handlers
         for child in node:
             if isinstance(child, str):
-                add(child)
+                self.sink.parts.append(child)  # a list within a paragraph ends that sink and begins another
             else:
                 handlers[child.mould.kind](self, child)
-                add = self.sink.parts.append  # a list within a paragraph ends it and begins another
 
     def gather(self, node: Node, sink: Sink) -> Sink:
         """Walk the children of a node into a sink of their own, and return it."""
@@ -131,6 +129,11 @@ class Walk:
 
     def close_paragraph(self) -> None:
         """End the paragraph that is open; the text that follows begins another."""
+        self.end_paragraph()
+        self.sink = Sink(PARAGRAPH)
+
+    def end_paragraph(self) -> None:
+        """End the paragraph that is open, for a handler that goes back to the sink around it."""
         sink, raw = self.sink, self.sink.raw
         text = policies.finish(raw)
         if text:
@@ -138,7 +141,6 @@ class Walk:
             keys = policies.cited_keys(text)
             self.blocks.append(Block("paragraph", anchor, self.path, text, keys, raw.count(ERRED)))
         self.blocks.extend(sink.after)
-        self.sink = Sink(PARAGRAPH)
 
     def lose(self, name: str, text: str) -> None:
         """Note a text that goes nowhere."""

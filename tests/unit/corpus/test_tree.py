@@ -65,6 +65,28 @@ def test_a_node_knows_its_attributes() -> None:
     )  # fmt: skip
 
 
+def test_links_that_differ_by_address_and_title_alone_keep_their_own_addresses() -> None:
+    tags = (
+        '<a href="#b1" title="One" class="ltx_ref">',
+        '<a href="#b2" title="Two" class="ltx_ref">',
+        '<a href="#b3" title="" class="ltx_ref">',
+        '<a class="ltx_ref" href="x?a=1&amp;b=2">',
+        """<a href='#b5' class="ltx_ref">""",
+        '<a class="ltx_ref">',
+    )
+    tree, _ = grow(source_of("".join(f"{tag}a</a>" for tag in tags)))
+    links = list(next(next(tree.elements()).elements()).elements())
+    assert [link.href for link in links] == ["#b1", "#b2", "#b3", "x?a=1&b=2", "#b5", ""]
+    assert {(link.mould.kind, link.classes) for link in links} == {("link", "ltx_ref")}
+
+
+@pytest.mark.parametrize("tag", ['a href="mailto:me', 'a href="#b1"title="x"', 'a href="#b1" title="x'])
+def test_a_link_that_is_written_wrongly_is_not_taken_for_one_that_was_met(tag: str) -> None:
+    grow(source_of('<a href="#b1" title="x">a</a><a href="#b2">b</a>'))
+    with pytest.raises(Irregular):
+        grow(source_of(f"<{tag}>a</a>"))
+
+
 @pytest.mark.parametrize(
     "body",
     [

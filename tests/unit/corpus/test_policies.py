@@ -1,0 +1,20 @@
+"""How characters are counted. Not here: how bits of a page become text, which the parsers' tests hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.corpus.policies import visible
+
+PLANE = 0x10000
+
+
+@pytest.mark.parametrize("plane", range(17))
+def test_every_character_counts_but_white_space_and_controls(plane: int) -> None:
+    for first in range(plane * PLANE, (plane + 1) * PLANE, 64):
+        text = "".join(map(chr, range(first, first + 64)))
+        assert visible(text) == sum(not sign.isspace() and sign >= " " for sign in text), hex(first)
+
+
+def test_white_space_between_other_characters_is_told_from_their_bytes() -> None:
+    assert visible("é\xa0é\u2009’\u3000漢 🙂\u205f\u1680\x85\t") == 5
