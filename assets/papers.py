@@ -43,9 +43,6 @@ def _losses(papers: Sequence[Row], month: str) -> str:
         (kind.replace("_", " "), f"{count:,}", share(count, seen), f"{pages[kind]:,}")
         for kind, count in lost.most_common()
     ]
-    # Seen, kept and lost are counted apart, so that what no rule of the parser speaks of comes to light here.
-    unexplained = seen - sum(paper["chars_kept"] for paper in papers) - lost.total()
-    rows.append(("neither kept nor lost by any rule", f"{unexplained:,}", share(unexplained, seen), ""))
     title = f"characters lost in {month}, of {seen:,} seen"
     picture = bars("losses", most_first, title=title, xlabel="characters")
     return f"{picture}\n\n{markdown_table(('element', 'characters lost', 'of all seen', 'pages'), rows)}"

@@ -36,6 +36,8 @@ class Findings:
     formulas: int = 0
     math_without_tex: int = 0
     seen: int = 0
+    repeated: int = 0
+    """Characters that tables hold more than once: heads over several columns."""
 
 
 def assemble(found: Findings, html: bytes, *, errors: int, truncated: bool) -> Paper:
@@ -54,6 +56,10 @@ def assemble(found: Findings, html: bytes, *, errors: int, truncated: bool) -> P
     of_authors, marks = characters_of_authors(authors, notes, _byline_text(found))
     losses = _losses(found, headed) + Counter(author_mark=marks)
     kept = kept_characters(found.title, of_authors, abstract, headed, blocks, found.items)
+    if "table" in kept:
+        kept["table"] -= min(found.repeated, kept["table"])
+    # Kept and lost are counted apart: what neither explains went somewhere that no rule speaks of.
+    losses += Counter(unaccounted=found.seen - sum(kept.values()) - losses.total())
     return Paper(
         title=found.title,
         authors=authors,

@@ -382,8 +382,8 @@ class _Reading:
             after += more
         raw, more = self.text_of(node)
         kind = "algorithm" if listing else "table" if grids else "caption"
-        rest = [policies.finish(raw) + ERRED * raw.count(ERRED), *grids]
-        parts = [*captions, *(reversed(rest) if kind == "table" else rest)]
+        words = policies.finish(raw) + ERRED * raw.count(ERRED)
+        parts = [*captions, *grids, words] if kind == "table" else [*captions, words, *grids]
         errors = ERRED * "".join(parts).count(ERRED)
         text = "\n".join(filter(None, (part.replace(ERRED, "") for part in parts)))
         return [*self.block(kind, _id(node), text + errors, finished=True), *after, *more]
@@ -393,7 +393,10 @@ class _Reading:
         errors, after = 0, list[Block]()
         held: dict[int, int] = {}
         rows: list[list[str]] = []
-        for row in _rows(node):
+        found = list(_rows(node))
+        first = [(_span(cell.get("colspan")), _span(cell.get("rowspan"))) for cell in _tags(found[0])]
+        heads = policies.head_rows(map(_is_head, found), first, len(found))
+        for row in found:
             cells: list[str] = []
             for cell in _tags(row):
                 self.hold(cells, held)
@@ -402,10 +405,13 @@ class _Reading:
                 wide, high = _span(cell.get("colspan")), _span(cell.get("rowspan"))
                 held.update({place: high - 1 for place in range(len(cells), len(cells) + wide) if high > 1})
                 errors += raw.count(ERRED)
-                cells += [policies.finish(raw.replace(LINE, " ")), *[""] * (wide - 1)]
+                text = policies.finish(raw.replace(LINE, " "))
+                copy = policies.head_copy(text) if len(rows) < heads > 1 else ""
+                self.found.repeated += policies.visible(copy) * (wide - 1)
+                cells += [text, *[copy] * (wide - 1)]
             self.hold(cells, held)
             rows.append(cells)
-        return policies.markdown_table(rows) + ERRED * errors, after
+        return policies.markdown_table(rows, heads) + ERRED * errors, after
 
     def cell_text(self, cell: Tag) -> tuple[str, list[Block]]:
         self.set_aside(cell, _BLOCKS - {"tabular"})
@@ -498,6 +504,12 @@ def _breaks(node: Tag) -> str:
 def _within_float(node: Tag) -> bool:
     above = node.find_parent(lambda above: _kind(above) in ("float", "section"))
     return above is not None and _kind(above) == "float"
+
+
+def _is_head(row: Tag) -> bool:
+    cells = list(_tags(row))
+    heads = ["ltx_th_column" in _classes(cell) for cell in cells]
+    return any(heads) and all(head or not cell.get_text().strip() for head, cell in zip(heads, cells, strict=True))
 
 
 def _rows(node: Tag) -> list[Tag]:

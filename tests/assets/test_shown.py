@@ -82,10 +82,9 @@ def test_the_kinds_of_passages_add_up(told: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def test_the_losses_are_those_of_the_papers(told: Mapping[str, Mapping[str, Any]]) -> None:
-    *shown, rest = [int(row[1].replace(",", "")) for row in rows_of(told["papers"]["losses"])]
+    shown = [int(row[1].replace(",", "")) for row in rows_of(told["papers"]["losses"])]
     papers = told["rows"]["papers"]
     assert sum(shown) == sum(sum(paper["losses"].values()) for paper in papers) > 0
-    assert sum(shown) + rest == sum(paper["chars_seen"] - paper["chars_kept"] for paper in papers)
     assert shown == sorted(shown, reverse=True)
 
 

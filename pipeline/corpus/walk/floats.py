@@ -18,6 +18,8 @@ _WIDEST_SPAN, _MOST_CELLS = 200, 100_000
 Cell = tuple[str, int, int]
 """Text, columns, rows."""
 
+_HEAD = "ltx_th_column"
+
 
 def float_block(walk: Walk, node: Node) -> None:
     """A figure, table or algorithm with its caption: one block; what is nested in it follows."""
@@ -29,8 +31,8 @@ def float_block(walk: Walk, node: Node) -> None:
     contents = Float(listing=is_algorithm(classes))
     sink = walk.gather(node, Sink(GATHER, anchor=node.id, breaks=LINE, float=contents))
     kind = "algorithm" if contents.listing else "table" if contents.grids else "caption"
-    head, body = "\n".join(contents.captions), [sink.text, *contents.grids]
-    text = "\n".join(filter(None, [head, *(body if kind != "table" else reversed(body))]))
+    body = [*contents.grids, sink.text] if kind == "table" else [sink.text, *contents.grids]
+    text = "\n".join(filter(None, [*contents.captions, *body]))
     return walk.put(walk.block(kind, node, text, contents.errors + sink.errors), sink.after)
 
 
@@ -53,7 +55,12 @@ def tabular(walk: Walk, node: Node) -> None:
         return box(walk, node)
     walk.found.tables += 1
     sink = walk.sink = Sink(GATHER, anchor=outer.anchor)
-    grid = policies.markdown_table(_spread(_cells(walk, row) for row in rows_of(node)))
+    rows = rows_of(node)
+    first = [_spans(cell) for cell in rows[0] if not isinstance(cell, str)]
+    heads = policies.head_rows(map(_is_head, rows), first, len(rows))
+    table, repeated = _spread((_cells(walk, row) for row in rows), heads)
+    grid = policies.markdown_table(table, heads)
+    walk.found.repeated += repeated
     walk.sink = outer
     if outer.float is None:
         return walk.put(walk.block("table", node, grid, sink.errors), sink.after)
@@ -61,6 +68,14 @@ def tabular(walk: Walk, node: Node) -> None:
     outer.float.errors += sink.errors
     outer.after.extend(sink.after)
     return None
+
+
+def _is_head(row: Node) -> bool:
+    """Whether a row says what stands in the columns below it: nothing but head cells, and some text."""
+    cells = [child for child in row if not isinstance(child, str)]
+    return all(_HEAD in cell.classes or not cell.text().strip() for cell in cells) and any(
+        _HEAD in cell.classes for cell in cells
+    )
 
 
 def _cells(walk: Walk, row: Node) -> list[Cell]:
@@ -91,11 +106,14 @@ def _spans(node: Node) -> tuple[int, int]:
     return _span(node.get("colspan")), _span(node.get("rowspan"))
 
 
-def _spread(rows: Iterator[list[Cell]]) -> list[list[str]]:
-    """The rows with empty cells where a cell spans more columns or rows than one."""
+def _spread(rows: Iterator[list[Cell]], heads: int) -> tuple[list[list[str]], int]:
+    """The rows with empty cells where a cell spans more columns or rows than one, and characters that are repeated.
+
+    In a head of several rows a cell that spans columns stands over each of them.
+    """
     held: dict[int, int] = {}
     table: list[list[str]] = []
-    size = 0
+    size = repeated = 0
     for cells in rows:
         row: list[str] = []
         if size > _MOST_CELLS:
@@ -105,11 +123,14 @@ def _spread(rows: Iterator[list[Cell]]) -> list[list[str]]:
                 _fill(row, held)
             if height > 1:
                 held.update(dict.fromkeys(range(len(row), len(row) + columns), height - 1))
-            row += [text] + [""] * (columns - 1)
+            copy = policies.head_copy(text) if len(table) < heads > 1 else ""
+            row += [text] + [copy] * (columns - 1)
+            if copy:
+                repeated += policies.visible(copy) * (columns - 1)
         _fill(row, held)
         size += len(row)
         table.append(row)
-    return table
+    return table, repeated
 
 
 def _fill(row: list[str], held: dict[int, int]) -> None:

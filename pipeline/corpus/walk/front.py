@@ -34,6 +34,7 @@ def creator(walk: Walk, node: Node) -> None:
 def personname(walk: Walk, node: Node) -> None:
     """The names of a byline, with line breaks and marks kept."""
     sink = walk.gather(node, Sink(GATHER, marks=True, breaks=LINE))
+    walk.put(None, sink.after)
     if walk.byline is None:
         walk.found.bylines.append(Byline(names=policies.with_dollars(sink.raw)))
     else:
@@ -43,6 +44,7 @@ def personname(walk: Walk, node: Node) -> None:
 def contact(walk: Walk, node: Node) -> None:
     """An affiliation, address, e-mail or the like of a byline."""
     sink = walk.gather(node, Sink(GATHER, breaks=LINE))
+    walk.put(None, sink.after)
     if walk.byline is None:
         return walk.lose("contact", sink.raw)
     walk.byline.contacts.append((role_of(node), policies.joined_lines(sink.raw)))
@@ -52,5 +54,6 @@ def contact(walk: Walk, node: Node) -> None:
 def author_notes(walk: Walk, node: Node) -> None:
     """What else is said of the authors of a byline."""
     sink = walk.gather(node, Sink(GATHER))
+    walk.put(None, sink.after)
     if walk.byline is not None:
         walk.byline.remarks.append(sink.text)

@@ -90,8 +90,8 @@ def document_title(walk: Walk, node: Node) -> None:
 
 
 def abstract(walk: Walk, node: Node) -> None:
-    """The abstract; a second one, as in another language, becomes a paragraph."""
-    if walk.found.abstract is not None and walk.sink.mode == TOP:
+    """The abstract; a second one, as in another language, becomes a paragraph, or words of what it stands in."""
+    if walk.found.abstract is not None:
         return para(walk, node)
     sink = walk.gather(node, Sink(GATHER))
     walk.found.abstract = sink.text or None

@@ -261,7 +261,7 @@ def test_a_table_is_markdown_below_its_caption() -> None:
     paper = parse(page(body))
     block = only_block(paper)
     assert (block.kind, block.anchor, paper.tables) == ("table", "T1", 1)
-    assert block.text == "Table 1: Scores.\n| Set | Scores |  |\n| --- | --- | --- |\n|  | P | R\\|F |\n| a | 1 |  |"
+    assert block.text == "Table 1: Scores.\n| Set | Scores P | Scores R\\|F |\n| --- | --- | --- |\n| a | 1 |  |"
 
 
 def test_a_paragraph_in_a_cell_is_no_running_text() -> None:
@@ -462,3 +462,58 @@ def test_no_page_breaks_the_parser(pieces: list[str]) -> None:
     except PageError:
         return
     assert paper.chars_kept + sum(paper.losses.values()) <= 1.2 * paper.chars_seen + 20
+
+
+def head_cell(text: str, columns: int = 1, rows: int = 1) -> str:
+    return f'<th class="ltx_td ltx_th ltx_th_column" colspan="{columns}" rowspan="{rows}">{text}</th>'
+
+
+def test_a_head_of_several_rows_stands_over_its_columns_in_one() -> None:
+    rows = [
+        head_cell("Model", rows=2) + head_cell("BLEU", columns=2) + head_cell("Cost"),
+        head_cell("EN-DE") + head_cell("EN-FR") + head_cell(""),
+        "<td>ours</td><td>28.4</td><td>41.8</td><td>3</td>",
+    ]
+    grid = "".join(f'<tr class="ltx_tr">{row}</tr>' for row in rows)
+    paper = parse(page(f'<table class="ltx_tabular">{grid}</table>'))
+    assert only_block(paper).text.splitlines() == [
+        "| Model | BLEU EN-DE | BLEU EN-FR | Cost |",
+        "| --- | --- | --- | --- |",
+        "| ours | 28.4 | 41.8 | 3 |",
+    ]
+    assert (paper.chars_kept, paper.losses) == (paper.chars_seen, {})
+
+
+def test_a_first_row_that_spans_rows_and_columns_is_a_head_whatever_it_is_called() -> None:
+    rows = [
+        '<td rowspan="2">Model</td><td colspan="2">BLEU</td>',
+        "<td>EN-DE</td><td>EN-FR</td>",
+        "<td>ours</td><td>28.4</td><td>41.8</td>",
+    ]
+    grid = "".join(f'<tr class="ltx_tr">{row}</tr>' for row in rows)
+    paper = parse(page(f'<table class="ltx_tabular">{grid}</table>'))
+    assert only_block(paper).text.splitlines()[0] == "| Model | BLEU EN-DE | BLEU EN-FR |"
+
+
+def test_a_table_of_heads_alone_has_one_row_of_heads() -> None:
+    grid = "".join(f'<tr class="ltx_tr">{head_cell(word)}</tr>' for word in ("one", "two"))
+    paper = parse(page(f'<table class="ltx_tabular">{grid}</table>'))
+    assert only_block(paper).text.splitlines() == ["| one |", "| --- |", "| two |"]
+
+
+def test_grids_of_one_table_keep_their_order() -> None:
+    grids = "".join(f'<table class="ltx_tabular"><tr><td>{word}</td></tr></table>' for word in ("one", "two"))
+    paper = parse(page(f'<figure class="ltx_table">{grids}<p class="ltx_p">After.</p></figure>'))
+    assert [line for line in only_block(paper).text.splitlines() if "-" not in line] == ["| one |", "| two |", "After."]
+
+
+def test_sections_within_a_byline_that_was_never_closed_are_kept() -> None:
+    name = '<span class="ltx_creator ltx_role_author"><span class="ltx_personname">A. Lee'
+    paper = parse(page(f'<div class="ltx_authors">{name}{section(para("Words."))}'))
+    assert [block.text for block in paper.blocks] == ["Words."]
+
+
+def test_what_no_rule_explains_is_counted_as_lost() -> None:
+    twice = '<div class="ltx_abstract"><p class="ltx_p">First.</p></div>' * 2
+    paper = parse(page(f'<span class="ltx_personname">{twice}</span>{section(para("Words."))}'))
+    assert paper.chars_seen <= paper.chars_kept + sum(paper.losses.values())

@@ -53,7 +53,10 @@ def check_page(page: Mutated) -> None:
     texts += [section.title for section in paper.sections] + [item.raw for item in paper.bibliography]
     assert [text for text in texts if OWN_MARKS & set(text)] == []
     assert "".join(texts).encode()  # a lone surrogate could not be written
-    assert min(paper.chars_kept, paper.chars_seen, *paper.losses.values(), 0) >= 0
+    # Nothing vanishes without being counted. Text of bylines within bylines may be counted as lost more than once, and
+    # an affiliation as kept for each of two authors.
+    assert paper.chars_seen <= paper.chars_kept + sum(paper.losses.values())
+    assert paper.chars_kept <= 1.3 * paper.chars_seen + 200
     row = paper.as_row() | {"arxiv_id": "2403.00001", "categories": ["cs.CL"], "year": 2024, "title": paper.title or ""}
     assert pack(row)
 

@@ -50,6 +50,7 @@ def test_what_a_page_shows_is_kept_or_told_as_lost(shared_data: Path) -> None:
     for name, content in [*pages_of(shared_data / "dump"), *pages_of(SAMPLE_DUMP)]:
         paper = html.parse(content)
         assert abs(remainder(paper)) < 0.005 * paper.chars_seen, name
+        assert paper.losses.get("unaccounted", 0) < 0.005 * paper.chars_seen, name
         assert paper.chars_kept == sum(paper.kept.values())
 
 
