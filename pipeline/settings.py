@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from upath import UPath
 
 from pipeline.errors import SettingError
+from pipeline.subjects import spelt
 
 PROJECT = Path(__file__).resolve().parent.parent
 SAMPLE_DUMP = PROJECT / "examples" / "dump"
@@ -140,6 +141,14 @@ class Settings(BaseSettings):
         if not value:
             raise ValueError("must name at least one")
         return value
+
+    @field_validator("categories")
+    @classmethod
+    def _spelt_categories(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        wrong = [category for category in value if spelt(category) is None]
+        if wrong:
+            raise ValueError(f"must be archives or categories such as cs or cs.CL, not {', '.join(wrong)}")
+        return tuple(dict.fromkeys(spelt(category) or "" for category in value))
 
     @field_validator("subsets")
     @classmethod

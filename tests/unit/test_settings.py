@@ -46,6 +46,7 @@ def test_empty_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "value"),
     [
         ("SUBSETS", "fine"),
+        ("CATEGORIES", "cs,computer science"),
         ("EMBEDDER", "word2vec"),
         ("CHATCITE_SAMPLES", "0"),
         ("TEMPERATURE", "hot"),
@@ -56,6 +57,11 @@ def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, va
     monkeypatch.setenv(f"CITELOOM_{name}", value)
     with pytest.raises(SettingError, match=f"CITELOOM_{name}: "):
         load_settings()
+
+
+def test_categories_are_spelt_as_arxiv_does() -> None:
+    settings = load_settings(_env_file=None, categories="CS.cl, cs.CL,stat,Physics.Optics")
+    assert settings.categories == ("cs.CL", "stat", "physics.optics")
 
 
 def test_a_secret_is_not_shown() -> None:
