@@ -25,6 +25,8 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
+# First, since pytest-xdist reads the groups in the same hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share a costly fixture go to one worker; a test that takes minutes is a group of its own."""
     for item in items:
