@@ -26,7 +26,8 @@ lint: install-dev
 	$(BIN)/mypy
 
 bench: install
-	for name in parse dump metadata references corpus; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	$(PIP) --editable '.[bench]'
+	for name in parse dump metadata references corpus embedding_stage embed; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 # The sample corpus, built again from its LaTeX; needs Debian's latexml.
 sample:

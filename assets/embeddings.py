@@ -8,7 +8,8 @@ from pipeline.embedding.stages import EMBEDDINGS
 embeddings = stage_asset(
     EMBEDDINGS,
     group="search",
-    description="Dense and sparse vectors of every passage; vectors of unchanged text are reused.",
+    description="Dense and sparse vectors of every passage. Vectors of a text that did not change are reused, and a "
+    "month whose run was interrupted is taken up where it ended.",
     kinds=("parquet", "torch"),
     pool="gpu",
 )

@@ -184,6 +184,27 @@ def search_table(hits: Sequence[Any]) -> Table | str:
     return table
 
 
+def verdict_table(verdict: Any) -> Table:
+    """How a model's vectors compare with FlagEmbedding's. `verdict` is a `pipeline.embedding.verify.Verdict`."""
+    told = "the same vectors as FlagEmbedding's" if verdict.holds else "[red]not the same vectors as FlagEmbedding's[/]"
+    title = f"{escape(verdict.model)} on {', '.join(verdict.devices)}, {verdict.precision}: {told}"
+    caption = "cosines at least, weights differ at most; token ids in both sparse vectors, and in one alone"
+    table = Table("text", title=title, title_justify="left", caption=caption, caption_justify="left")
+    bounds = verdict.bounds
+    for name in (
+        f"dense ≥ {bounds.dense}",
+        f"ColBERT ≥ {bounds.colbert}",
+        f"weights ≤ {bounds.weights}",
+        "ids",
+        "alone",
+    ):
+        table.add_column(name, justify="right")
+    for row in verdict.texts:
+        values = (f"{row.dense:.6f}", f"{row.colbert:.6f}", f"{row.weights:.0e}", str(row.ids), str(row.other_ids))
+        table.add_row(row.text, *values, style=None if row.holds else "red")
+    return table
+
+
 def _clip(text: str, most: int = 360) -> str:
     folded = " ".join(text.split())
     return folded if len(folded) <= most else f"{folded[:most].rsplit(' ', 1)[0]} …"

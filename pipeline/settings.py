@@ -83,7 +83,15 @@ class Settings(BaseSettings):
     embedder_path: str = Field(
         "BAAI/bge-m3", description="BGE-M3's folder or hub name; read where CITELOOM_EMBEDDER is bge-m3."
     )
-    embedder_device: str = Field("auto", description="auto, cpu, cuda, or a device such as cuda:1.")
+    embedder_device: str = Field(
+        "auto", description="auto or cuda (every GPU), cpu, or devices such as cuda:1, with commas between."
+    )
+    embedder_precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
+        "auto", description="Of the embedder's matrix products; auto: fp16 for BGE-M3 on a GPU, else fp32."
+    )
+    embedder_tokens: int = Field(
+        0, ge=0, description="Tokens that the embedder computes together; 0 for 1,024 on a CPU, 32,768 on a GPU."
+    )
     embedder_colbert: bool = Field(False, description="Also keep BGE-M3's ColBERT vectors.")
     qdrant_url: str | None = Field(None, description="Qdrant server; empty for Qdrant Edge in the data root.")
     qdrant_api_key: SecretStr | None = Field(None, description="API key of the Qdrant server.")

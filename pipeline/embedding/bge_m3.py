@@ -1,138 +1,103 @@
 """BGE-M3: dense, lexical and ColBERT vectors from one pass (Chen et al. 2024, arXiv:2402.03216).
 
-FlagEmbedding loads the model and defines its three heads; the loop over batches is ours, since FlagEmbedding's
-answers any RuntimeError by a smaller batch, and runs its first batch twice. Not here: a fast loop for GPUs.
-
-On a CPU a text is encoded alone and in float32, so its vectors do not depend on its neighbours. On CUDA, in float16
-and in batches of like length: there the last places of a value may differ with the batch, the card and its driver,
-and a float16 vector may differ in its last place between two machines.
+The model is read from its own files, for its weights alone; FlagEmbedding is what its vectors are tested against. Not
+here: the encoder (`encoder`), the heads (`heads`) and the loop over batches (`engine`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pipeline.embedding.embedder import Vectors, batches, cut, pad, pick_device
+from pipeline.embedding.device import DeviceModel, torch_type
+from pipeline.embedding.encoder import Encoder, Shape, shape_of
+from pipeline.embedding.heads import M3Heads
+from pipeline.embedding.packed import PackedEmbedder
+from pipeline.embedding.packing import Window, positions
+from pipeline.embedding.terms import distinct
+from pipeline.embedding.tokens import TokenRows, cut, plain, tokenize
+from pipeline.embedding.weights import WEIGHT_FILES, UnreadableWeights, read_file, read_weights
+from pipeline.embedding.words import WordTokenizer, knows_words
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from torch import Tensor
 
-# Tokens of a padded batch on a GPU: with 16 heads, attention scores of a batch of four texts of 8,192 tokens would
-# be 8 GB if they were ever held whole, and the hidden states of 32,768 tokens are 64 MB a layer.
-_GPU_BUDGET = 32_768
 _MAX_TOKENS = 8192
+# What the lexical weights leave out: FlagEmbedding's _process_token_weights.
+_SPECIAL = ("cls_token", "eos_token", "pad_token", "unk_token")
 _FILES = ("config.json", "sparse_linear.pt", "colbert_linear.pt")
-_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _TOKENIZERS = ("tokenizer.json", "sentencepiece.bpe.model")
 # Of the hub's folder, the ONNX export is 2.3 GB that nobody here reads.
 _UNUSED = ["onnx/*", "imgs/*", "*.onnx", "*.onnx_data"]
 
 
-class BgeM3:
+class BgeM3(PackedEmbedder):
     """The embedder. The model's folder is found at once, its weights are loaded on first use.
 
     Raises SettingError where the folder is not there, lacks a part or has a config.json that is none, or where the hub
-    cannot be reached.
+    cannot be reached. Questions are encoded as passages are: the model makes no difference (its model card: no
+    instruction is needed).
     """
 
     sparse_idf = False
 
-    def __init__(self, path: str, device: str = "auto", *, colbert: bool = False) -> None:
+    def __init__(
+        self, path: str, device: str = "auto", precision: str = "auto", tokens: int = 0, *, colbert: bool = False
+    ) -> None:
+        super().__init__(device, precision, tokens, colbert=colbert)
         self.name = name_of(path)
         self._folder = _find(path)
-        self._wanted, self._colbert = device, colbert
-        self.dimensions, positions = _read_config(self._folder / "config.json")
-        self.max_tokens = min(_MAX_TOKENS, positions)
+        self._shape = _read_config(self._folder / "config.json")
+        self.dimensions = self._shape.hidden
+        self.max_tokens = min(_MAX_TOKENS, self._shape.longest)
 
-    def encode(self, texts: Sequence[str]) -> list[Vectors]:
-        """Vectors of passages. A text beyond `max_tokens` is cut, and says so."""
-        tokens = self._tokenize(texts)
-        shown = [cut(ids, self.max_tokens) for ids in tokens]
-        found: list[Any] = [None] * len(tokens)
-        budget = 0 if self._device == "cpu" else _GPU_BUDGET
-        for batch in batches([len(ids) for ids in shown], budget):
-            outputs = self._forward([shown[place] for place in batch])
-            for row, place in enumerate(batch):
-                found[place] = self._vectors(outputs, row, shown[place], truncated=len(tokens[place]) > self.max_tokens)
-        return found
+    def _window(self, texts: Sequence[str], *, queries: bool = False) -> Window:
+        rows_of, special = self._tokenizer
+        rows, truncated = cut(rows_of(texts), self.max_tokens)
+        places = positions(rows, self._shape.padding)
+        return Window(rows, places, distinct(rows, special), None, truncated)
 
-    def encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
-        """Vectors of questions: the model makes no difference (its model card: no instruction is needed)."""
-        return self.encode(texts)
-
-    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        if not texts:
-            return []
-        ids: list[list[int]] = self._model.tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]
-        return ids
-
-    def _forward(self, tokens: list[list[int]]) -> dict[str, NDArray[np.float32]]:
-        import torch
-
-        ids, mask = (tensor.to(self._device) for tensor in pad(tokens, self._model.tokenizer.pad_token_id))
-        with torch.inference_mode():
-            outputs = self._model.model(
-                {"input_ids": ids, "attention_mask": mask},
-                return_dense=True,
-                return_sparse=True,
-                return_colbert_vecs=self._colbert,
-            )
-        return {name: tensor.float().cpu().numpy() for name, tensor in outputs.items()}
-
-    def _vectors(
-        self, outputs: dict[str, NDArray[np.float32]], row: int, ids: list[int], *, truncated: bool
-    ) -> Vectors:
-        colbert = None
-        if self._colbert:
-            # One vector for every token but the first: FlagEmbedding's _process_colbert_vecs.
-            colbert = outputs["colbert_vecs"][row, : len(ids) - 1]
-        words, weights = self._lexical(ids, outputs["sparse_vecs"][row, : len(ids), 0])
-        return Vectors(outputs["dense_vecs"][row], words, weights, colbert, truncated=truncated)
-
-    def _lexical(self, ids: list[int], weights: NDArray[np.float32]) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
-        """The greatest weight of every token but the special ones: FlagEmbedding's _process_token_weights."""
-        import numpy as np
-
-        words, places = np.unique(np.asarray(ids, dtype=np.uint32), return_inverse=True)
-        greatest = np.zeros(len(words), dtype=np.float32)
-        np.maximum.at(greatest, places, weights)
-        kept = (greatest > 0) & ~np.isin(words, self._special)
-        return words[kept], greatest[kept]
-
-    @cached_property
-    def _special(self) -> NDArray[np.uint32]:
-        import numpy as np
-
-        tokenizer = self._model.tokenizer
-        names = ("cls_token_id", "eos_token_id", "pad_token_id", "unk_token_id")
-        return np.array([getattr(tokenizer, name) for name in names], dtype=np.uint32)
-
-    @cached_property
-    def _device(self) -> str:
-        return pick_device(self._wanted)
-
-    @cached_property
-    def _model(self) -> Any:
-        from FlagEmbedding import BGEM3FlagModel
-
-        on_gpu = self._device.startswith("cuda")
+    def _model(self, device: str, precision: str) -> DeviceModel:
+        kind = torch_type(precision)
         try:
-            loaded = BGEM3FlagModel(str(self._folder), use_fp16=on_gpu, devices=self._device)
-        except Exception as error:  # safetensors', torch's and JSON's errors over a broken file share no other base
-            raise SettingError(
-                f"CITELOOM_EMBEDDER_PATH: the model in {self._folder} cannot be loaded ({error}): copy it again"
-            ) from error
-        loaded.model.to(self._device)
-        loaded.model.train(False)
-        return loaded
+            encoder = Encoder(read_weights(self._folder), self._shape, device, kind)
+            sparse, colbert = (self._linear(f"{name}_linear.pt") for name in ("sparse", "colbert"))
+            heads = M3Heads(sparse, colbert if self._colbert else None, device, kind)
+        except (UnreadableWeights, KeyError) as error:
+            raise self._broken(error) from error
+        return DeviceModel(encoder, heads, device)
+
+    def _broken(self, error: Exception) -> SettingError:
+        return SettingError(
+            f"CITELOOM_EMBEDDER_PATH: the model in {self._folder} cannot be loaded ({error}): copy it again"
+        )
+
+    def _linear(self, name: str) -> tuple[Tensor, Tensor]:
+        found = read_file(self._folder / name)
+        return found["weight"], found["bias"]
+
+    @cached_property
+    def _tokenizer(self) -> tuple[Callable[[Sequence[str]], TokenRows], set[int]]:
+        """What makes rows of texts, and the ids of the special tokens that the folder names."""
+        from transformers import AutoTokenizer
+
+        # Not tokenizer.json alone: transformers 5 builds XLM-RoBERTa's tokenizer anew from its vocabulary, and splits
+        # at white space where the file may not; FlagEmbedding's ids are those.
+        try:
+            wrapper = AutoTokenizer.from_pretrained(str(self._folder))
+        except Exception as error:  # transformers' and tokenizers' errors over a broken file share no other base
+            raise self._broken(error) from error
+        tokenizer = plain(wrapper.backend_tokenizer)
+        special = {getattr(wrapper, f"{role}_id") for role in _SPECIAL if role in wrapper.special_tokens_map}
+        if knows_words(tokenizer):
+            return WordTokenizer(tokenizer).rows, special
+        return partial(tokenize, tokenizer), special
 
 
 def name_of(path: str) -> str:
@@ -155,7 +120,7 @@ def name_of(path: str) -> str:
 def _fold(folder: Path) -> str:
     """8 hexadecimal digits over the sizes and the ends of the model's files: 2 GB of weights are not read for it."""
     digest = hashlib.sha256()
-    for name in (*_FILES, *_WEIGHTS, *_TOKENIZERS):
+    for name in (*_FILES, *WEIGHT_FILES, *_TOKENIZERS):
         file = folder / name
         if file.is_file():
             digest.update(f"{name} {file.stat().st_size}".encode())
@@ -180,7 +145,7 @@ def _find(path: str) -> Path:
     if not folder.is_dir():
         folder = _download(path)
     lacking = [name for name in _FILES if not (folder / name).is_file()]
-    for alternatives in (_WEIGHTS, _TOKENIZERS):
+    for alternatives in (WEIGHT_FILES, _TOKENIZERS):
         if not any((folder / name).is_file() for name in alternatives):
             lacking.append(" or ".join(alternatives))
     if lacking:
@@ -189,13 +154,9 @@ def _find(path: str) -> Path:
     return folder
 
 
-def _read_config(file: Path) -> tuple[int, int]:
-    """Length of the dense vector, and tokens that the model has positions for."""
+def _read_config(file: Path) -> Shape:
     try:
-        config = json.loads(file.read_text(encoding="utf-8"))
-        # XLM-RoBERTa counts positions from pad_token_id + 1.
-        positions = int(config["max_position_embeddings"]) - int(config.get("pad_token_id", 1)) - 1
-        return int(config["hidden_size"]), positions
+        return shape_of(json.loads(file.read_text(encoding="utf-8")))
     except KeyError as error:
         fault = f"has no {error}"
     except (OSError, ValueError, TypeError, AttributeError) as error:

@@ -1,13 +1,13 @@
-"""The protocol of an embedding model, what it returns, and what engines share: batches, devices, padding.
+"""The protocol of an embedding model, and what it returns: vectors by text, and by many texts in columns.
 
-Not here: any model, and choosing one (`choice`).
+Not here: any model, what models share (`packed`), and choosing one (`choice`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,39 @@ class Vectors:
     sparse_weights: NDArray[np.float32]
     colbert: NDArray[np.float32] | None
     truncated: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorBatch:
+    """Vectors of consecutive texts, columnar: text number n has the rows offsets[n]:offsets[n + 1].
+
+    dense: float16 of shape (texts, dimensions), of unit length before it was rounded. sparse_offsets: int32 of shape
+    (texts + 1,) into sparse_ids (uint32, ascending within a text) and sparse_weights (float32, greater than 0).
+    colbert_offsets: int32 of shape (texts + 1,) into colbert, float16 of shape (tokens, dimensions); None unless
+    asked for. truncated: bool of shape (texts,). tokens: the tokens that the model read for these texts.
+    """
+
+    dense: NDArray[np.float16]
+    sparse_offsets: NDArray[np.int32]
+    sparse_ids: NDArray[np.uint32]
+    sparse_weights: NDArray[np.float32]
+    colbert_offsets: NDArray[np.int32] | None
+    colbert: NDArray[np.float16] | None
+    truncated: NDArray[np.bool_]
+    tokens: int
+
+    def __len__(self) -> int:
+        return len(self.dense)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """How the last texts were encoded: devices and precision, tokens of a batch, how often memory made it halve."""
+
+    devices: tuple[str, ...]
+    precision: str
+    token_budget: int
+    halved: int
 
 
 class Embedder(Protocol):
@@ -56,61 +89,19 @@ class Embedder(Protocol):
         """Whether the sparse weights leave inverse document frequency to the index."""
         ...
 
+    @property
+    def last_facts(self) -> EngineFacts | None:
+        """What the last `encode`, `encode_stream` or `encode_queries` ran on; None before the first."""
+        ...
+
     def encode(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of passages, in the texts' order."""
+        ...
+
+    def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
+        """Vectors of passages, in the texts' order; holds a few windows of texts at a time, never all of them."""
         ...
 
     def encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of questions, in the texts' order."""
         ...
-
-
-def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Positions of the texts, grouped into batches of like length, longest first.
-
-    A batch padded to its longest text has at most `budget` tokens; with a budget of 0 every text goes alone.
-    """
-    found: list[list[int]] = []
-    for position in sorted(range(len(lengths)), key=lambda place: (-lengths[place], place)):
-        if found and (len(found[-1]) + 1) * lengths[found[-1][0]] <= budget:
-            found[-1].append(position)
-        else:
-            found.append([position])
-    return found
-
-
-def pick_device(wanted: str) -> str:
-    """The torch device for CITELOOM_EMBEDDER_DEVICE. Raises SettingError where torch cannot use it."""
-    import torch
-
-    from pipeline.errors import SettingError
-
-    if wanted == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if wanted.partition(":")[0] not in ("cpu", "cuda"):
-        raise SettingError(f"CITELOOM_EMBEDDER_DEVICE: {wanted!r} is none of auto, cpu, cuda, cuda:N")
-    try:
-        torch.empty(0, device=wanted)
-    except (RuntimeError, AssertionError) as error:
-        raise SettingError(
-            f"CITELOOM_EMBEDDER_DEVICE: torch cannot use {wanted} here ({error}); set it to auto or cpu"
-        ) from error
-    return wanted
-
-
-def cut(ids: list[int], most: int) -> list[int]:
-    """The ids, cut in the middle of a text so that the closing special token stays."""
-    return ids if len(ids) <= most else [*ids[: most - 1], ids[-1]]
-
-
-def pad(rows: Sequence[Sequence[int]], filler: int) -> tuple[Any, Any]:
-    """Token ids and attention mask of a batch as int64 tensors of shape (texts, longest)."""
-    import torch
-
-    longest = max(len(row) for row in rows)
-    ids = torch.full((len(rows), longest), filler, dtype=torch.long)
-    mask = torch.zeros((len(rows), longest), dtype=torch.long)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = torch.as_tensor(row)
-        mask[place, : len(row)] = 1
-    return ids, mask

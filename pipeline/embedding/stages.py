@@ -1,95 +1,187 @@
 """The table embeddings: every passage of a month, with its vectors.
 
-Not here: models (`minilm`, `bge_m3`), and loading vectors into an index (`pipeline.index.stages`).
+Not here: models (`minilm`, `bge_m3`), where vectors that were made before come from (`reuse`, `shards`), and loading
+vectors into an index (`pipeline.index.stages`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from pipeline import tables
+import pyarrow as pa
+
+from pipeline import progress, tables
 from pipeline.embedding.choice import make_embedder, model_name
-from pipeline.embedding.embedder import Embedder, Vectors
-from pipeline.embedding.reuse import PreviousVectors
+from pipeline.embedding.columns import Stream
+from pipeline.embedding.reuse import Group, KnownVectors, groups_of_month
+from pipeline.embedding.shards import Shards
 from pipeline.passages.text import embedded_text
+from pipeline.settings import Settings
 from pipeline.stages import Job, Stage, Workspace
+from pipeline.tables import read_provenance
 
 if TYPE_CHECKING:
-    from pipeline.tables import Row
+    from numpy.typing import NDArray
 
-# Passages encoded together: enough to form batches of like length for a GPU, little enough to hold (with ColBERT
-# vectors, 256 passages of 300 tokens are 300 MB of float32).
-WINDOW = 256
+    from pipeline.embedding.embedder import Embedder, VectorBatch
 
-_PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "title", "section_path", "text", "text_sha256"]
+# Passages put together at once: 250 of 300 tokens with ColBERT vectors are 150 MB, and what an interruption can cost.
+STEP = 250
+
+_IDENTITY = ["passage_id", "arxiv_id", "text_sha256"]
+_TEXT = ["title", "section_path", "text"]
 
 
-def build_embeddings(job: Job) -> Iterator[Row]:
+def build_embeddings(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Iterator[pa.RecordBatch]:
     """Rows of embeddings, in the order of passages.
 
-    The vectors of a passage whose text and model are those of the month's previous file are taken from it, so a
-    month that grew by a paper costs one paper. Raises SettingError where the model is not there.
+    A text whose vectors are in the month's previous file, or in the shards of a run that was interrupted, is not
+    encoded again, whatever passage it is of. So a month that grew by a paper costs one paper, and a run that was
+    killed costs a shard. Raises SettingError where the model is not there.
     """
-    embedder = make_embedder(job.settings)
-    file = None if job.force else job.workspace.root.file(tables.EMBEDDINGS, job.month)
-    previous = PreviousVectors(file, embedder.name, _colbert(job))
-    counts = {"reused": 0, "truncated": 0}
-    for window in _windows(job.iterate(tables.PASSAGES, _PASSAGE_COLUMNS)):
-        for row in _rows(window, embedder, previous, counts):
-            counts["truncated"] += row["truncated"]
-            yield row
-    job.measured["reused"] = counts["reused"]
-    # What the index must know of the vectors, also where a month has none.
-    job.notes.update(
-        truncated=counts["truncated"],
-        model=embedder.name,
-        dimensions=embedder.dimensions,
-        sparse_idf=embedder.sparse_idf,
-    )
+    embedder = make(job.settings)
+    shards = Shards(job.workspace.cache("embeddings") / job.month, _made_by(job, embedder))
+    job.afterwards.append(shards.remove)
+    known, resumed_from = _known(job, embedder, shards)
+    account = _Account(job, embedder)
+    with closing(Stream(embedder.encode_stream(_fresh_texts(job, known)), account.arrived)) as stream:
+        try:
+            for passages in _steps(job):
+                rows = known.find(passages["text_sha256"])
+                account.met(rows, resumed_from)
+                fresh = stream.take(int((rows < 0).sum()))
+                shards.keep(passages["text_sha256"].filter(pa.array(rows < 0)), fresh)
+                yield account.counted(_assemble(passages, embedder.name, fresh, rows, known))
+            stream.finish()
+        except BaseException:
+            shards.write()  # a failure or Ctrl-C costs a step, and only a kill costs a shard
+            raise
+    account.close()
 
 
-def _windows(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    while window := list(islice(rows, WINDOW)):
-        yield window
+def _known(job: Job, embedder: Embedder, shards: Shards) -> tuple[KnownVectors, int]:
+    """What need not be encoded, and the row of it from which on it comes from shards."""
+    if job.force:
+        shards.remove()
+        return KnownVectors([]), 0
+    file = job.workspace.root.file(tables.EMBEDDINGS, job.month)
+    groups: list[Group] = [*groups_of_month(file, embedder.name, _kinds(job.settings), job.stage.version)]
+    known = KnownVectors([*groups, *shards.whole()])
+    return known, known.start_of(len(groups))
 
 
-def _rows(
-    window: Sequence[Mapping[str, Any]], embedder: Embedder, previous: PreviousVectors, counts: dict[str, int]
-) -> Iterator[dict[str, Any]]:
-    known = previous.find([(row["passage_id"], row["text_sha256"]) for row in window])
-    fresh = [row for row in window if row["passage_id"] not in known]
-    vectors = embedder.encode([embedded_text(row["title"], row["section_path"], row["text"]) for row in fresh])
-    made = {row["passage_id"]: _columns(found) for row, found in zip(fresh, vectors, strict=True)}
-    counts["reused"] += len(known)
-    for row in window:
-        identity = {name: row[name] for name in ("passage_id", "arxiv_id", "text_sha256")}
-        yield identity | {"model": embedder.name} | (known.get(row["passage_id"]) or made[row["passage_id"]])
+def _steps(job: Job) -> Iterator[pa.RecordBatch]:
+    """The month's passages, without their texts, as many at a time as are put together."""
+    for passages in job.batches(tables.PASSAGES, _IDENTITY):
+        yield from (passages.slice(start, STEP) for start in range(0, passages.num_rows, STEP))
 
 
-def _columns(vectors: Vectors) -> dict[str, Any]:
-    """The vectors as the table keeps them: float16, whose error of 0.0005 is far below what ranks differ by."""
+def _fresh_texts(job: Job, known: KnownVectors) -> Iterator[str]:
+    """The texts that must be encoded. The embedder pulls them, ahead of the rows and from threads of its own.
+
+    So passages are read twice, the second time without their texts: no list of what is under way need be kept.
+    """
+    for passages in job.batches(tables.PASSAGES, ["text_sha256", *_TEXT]):
+        fresh = passages.select(_TEXT).filter(pa.array(known.find(passages["text_sha256"]) < 0))
+        for row in fresh.to_pylist():
+            yield embedded_text(row["title"], row["section_path"], row["text"])
+
+
+def _assemble(
+    passages: pa.RecordBatch, model: str, fresh: pa.Table, rows: NDArray[Any], known: KnownVectors
+) -> pa.RecordBatch:
+    """The rows of some passages. `fresh` holds the vectors of those whose row is -1, in their order."""
     import numpy as np
 
-    return {
-        "dense": vectors.dense.astype(np.float16),
-        "sparse_ids": vectors.sparse_ids,
-        "sparse_weights": vectors.sparse_weights,
-        "colbert": None if vectors.colbert is None else list(vectors.colbert.astype(np.float16)),
-        "truncated": vectors.truncated,
-    }
+    made = rows < 0
+    vectors = fresh
+    if not made.all():
+        order = np.empty(len(rows), np.int64)
+        order[made] = np.arange(fresh.num_rows)
+        order[~made] = np.arange(fresh.num_rows, len(rows))
+        vectors = pa.concat_tables([fresh, known.take(rows[~made])]).take(order)
+    columns = {name: passages[name] for name in _IDENTITY}
+    columns["model"] = pa.repeat(model, len(rows))
+    columns |= {name: vectors.column(name) for name in vectors.column_names}
+    table = pa.table([columns[name] for name in tables.EMBEDDINGS.schema.names], schema=tables.EMBEDDINGS.schema)
+    return table.combine_chunks().to_batches()[0]
 
 
-def _colbert(job: Job) -> bool:
-    return job.settings.embedder == "bge-m3" and job.settings.embedder_colbert
+class _Account:
+    """What is told of a month while it is made, and kept of it afterwards."""
+
+    def __init__(self, job: Job, embedder: Embedder) -> None:
+        self._job, self._embedder = job, embedder
+        self._began = time.monotonic()
+        self._reused = self._resumed = self._truncated = 0
+        self._fresh = self._tokens = 0
+        self._told = False
+        passages = read_provenance(job.workspace.root.file(tables.PASSAGES, job.month))
+        if passages is not None:
+            job.expect(passages.rows)
+
+    def met(self, rows: NDArray[Any], resumed_from: int) -> None:
+        """Some passages come next; `rows` says where the vectors of each are."""
+        resumed = int((rows >= resumed_from).sum())
+        self._resumed += resumed
+        self._reused += int((rows >= 0).sum()) - resumed
+
+    def arrived(self, batch: VectorBatch) -> None:
+        """Vectors have come from the embedder."""
+        self._fresh += len(batch.dense)
+        self._tokens += batch.tokens
+        facts = self._embedder.last_facts
+        if facts is not None and facts.halved and not self._told:
+            self._told = True
+            progress.noted(
+                f"{', '.join(facts.devices)}: memory did not hold a batch; it goes on with {facts.token_budget:,} "
+                f"tokens in each"
+            )
+
+    def counted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch, whose rows are done."""
+        self._truncated += batch["truncated"].true_count
+        return batch
+
+    def close(self) -> None:
+        """Put everything where it is kept, or shown."""
+        embedder, job = self._embedder, self._job
+        # What the index must know of the vectors, also where a month has none.
+        job.notes.update(
+            truncated=self._truncated,
+            model=embedder.name,
+            dimensions=embedder.dimensions,
+            sparse_idf=embedder.sparse_idf,
+        )
+        job.measured.update(reused=self._reused, resumed=self._resumed, encoded=self._fresh, tokens=self._tokens)
+        facts = embedder.last_facts
+        if self._fresh and facts is not None:
+            seconds = max(time.monotonic() - self._began, 1e-9)
+            job.measured.update(
+                tokens_per_second=round(self._tokens / seconds, 1),
+                devices=", ".join(facts.devices),
+                precision=facts.precision,
+                token_budget=facts.token_budget,
+                budget_halved=facts.halved,
+            )
+
+
+def _kinds(settings: Settings) -> str:
+    """Which vectors a row has: ColBERT's where they are asked for and the model has them."""
+    colbert = settings.embedder == "bge-m3" and settings.embedder_colbert
+    return "dense, sparse, colbert" if colbert else "dense, sparse"
+
+
+def _made_by(job: Job, embedder: Embedder) -> dict[str, str]:
+    return {"model": embedder.name, "vectors": _kinds(job.settings), "version": str(job.stage.version)}
 
 
 def _model(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """The model, and ColBERT where it is asked for and the model has it: settings of BGE-M3 leave MiniLM's rows be."""
-    settings = workspace.settings
-    colbert = settings.embedder == "bge-m3" and settings.embedder_colbert
-    return {"model": model_name(settings), "vectors": "dense, sparse, colbert" if colbert else "dense, sparse"}
+    """The model and its kinds of vectors: what is set for BGE-M3 leaves MiniLM's rows be."""
+    return {"model": model_name(workspace.settings), "vectors": _kinds(workspace.settings)}
 
 
 EMBEDDINGS = Stage(

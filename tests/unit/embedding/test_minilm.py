@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from pipeline.embedding.choice import make_embedder, model_name
-from pipeline.embedding.embedder import batches
 from pipeline.embedding.minilm import MiniLM
 from pipeline.errors import SettingError
 from pipeline.settings import Settings, load_settings
@@ -87,10 +86,3 @@ def test_an_embedder_is_made_once_per_process() -> None:
 def test_a_device_that_cannot_be_is_named() -> None:
     with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_DEVICE"):
         MiniLM("tpu").encode(["text"])
-
-
-def test_batches_hold_texts_of_like_length_within_the_budget() -> None:
-    assert batches([5, 50, 7, 40, 6], budget=100) == [[1, 3], [2, 4, 0]]
-    assert batches([5, 500, 7], budget=100) == [[1], [2, 0]]
-    assert batches([5, 50, 7], budget=0) == [[1], [2], [0]]
-    assert batches([], budget=100) == []

@@ -1,19 +1,29 @@
-"""The stage embeddings: rows in the order of passages, vectors of unchanged passages taken over."""
+"""The stage embeddings: rows in the order of passages, no text encoded twice, an interrupted run taken up."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pipeline import tables
-from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.stages import State, Workspace, run_stage, state
-from tests.unit.embedding.tiny_m3 import DIMENSIONS, make_tiny_m3
+from pipeline import progress, tables
+from pipeline.embedding.embedder import VectorBatch
+from pipeline.embedding.shards import TEXTS as SHARD
+from pipeline.embedding.stages import EMBEDDINGS, STEP
+from pipeline.errors import PermanentFailure
+from pipeline.stages import Job, State, Workspace, run_stage, state
+from tests.unit.embedding.hashing import DIMENSIONS, HashingEmbedder, stage_with
+from tests.unit.embedding.tiny_m3 import DIMENSIONS as M3_DIMENSIONS
+from tests.unit.embedding.tiny_m3 import make_tiny_m3
 from tests.unit.index.building import TEXTS, make_workspace, write_month
 
 MONTH = "2024-03"
+PROJECT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -21,8 +31,62 @@ def workspace(tmp_path: Path) -> Workspace:
     return make_workspace(tmp_path / "data")
 
 
-def _file(workspace: Workspace) -> bytes:
-    return workspace.root.file(tables.EMBEDDINGS, MONTH).read_bytes()
+def _many(count: int, salt: str = "") -> list[str]:
+    return [f"passage {salt}{number} " + "word " * (number % 7) for number in range(count)]
+
+
+def _file(workspace: Workspace) -> Path:
+    return workspace.root.file(tables.EMBEDDINGS, MONTH)
+
+
+def _shards(workspace: Workspace) -> list[Path]:
+    return sorted((workspace.root.path / "cache" / "embeddings" / MONTH).glob("[!.]*"))
+
+
+def _undisturbed(folder: Path, texts: Sequence[str]) -> bytes:
+    """The month's file as a run of its own makes it, with nothing to take over."""
+    apart = make_workspace(folder)
+    write_month(apart, texts=texts)
+    run_stage(stage_with(HashingEmbedder()), apart, MONTH)
+    return _file(apart).read_bytes()
+
+
+class Stopped(Exception):
+    """What the embedder below ends with."""
+
+
+class StoppingEmbedder(HashingEmbedder):
+    """Fails once it has encoded so many texts."""
+
+    def __init__(self, after: int, window: int = 300) -> None:
+        super().__init__(window=window)
+        self._after = after
+
+    def _batch(self, window: list[str]) -> VectorBatch:
+        if len(self.encoded) > self._after:
+            raise Stopped
+        return super()._batch(window)
+
+
+class Told(progress.Listener):
+    """Keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.steps: list[tuple[int, int | None]] = []
+
+    def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
+        self.steps.append((done, total))
+
+    def noted(self, message: str) -> None:
+        self.notes.append(message)
+
+
+@pytest.fixture
+def told() -> Iterator[Told]:
+    listener = Told()
+    with progress.listening(listener):
+        yield listener
 
 
 def test_every_passage_has_its_vectors_in_order(workspace: Workspace) -> None:
@@ -35,7 +99,34 @@ def test_every_passage_has_its_vectors_in_order(workspace: Workspace) -> None:
     assert all(row["colbert"] is None and row["model"] == "all-MiniLM-L6-v2+tf1" for row in rows)
     assert np.linalg.norm(np.array(rows[0]["dense"])) == pytest.approx(1.0, abs=2e-3)
     assert outcome.notes["dimensions"] == len(rows[0]["dense"]) == 384
-    assert outcome.measured == {"reused": 0}
+    assert outcome.measured["reused"] == outcome.measured["resumed"] == 0
+    assert outcome.measured["encoded"] == len(TEXTS)
+    assert outcome.measured["devices"] == "cpu"
+
+
+@pytest.mark.parametrize("window", [1, 7, 5000])
+def test_rows_do_not_depend_on_how_many_the_embedder_gives_at_once(
+    workspace: Workspace, tmp_path: Path, window: int
+) -> None:
+    texts = _many(2_300 if window > 1 else 30)
+    write_month(workspace, texts=texts)
+    run_stage(stage_with(HashingEmbedder(window=window)), workspace, MONTH)
+    assert _file(workspace).read_bytes() == _undisturbed(tmp_path / "apart", texts)
+
+
+def test_a_row_holds_what_the_embedder_gave(workspace: Workspace) -> None:
+    write_month(workspace, texts=_many(10))
+    embedder = HashingEmbedder(window=4, colbert=True)
+    run_stage(stage_with(embedder), workspace, MONTH)
+    rows = workspace.root.rows(tables.EMBEDDINGS, MONTH)
+    (made,) = HashingEmbedder(window=10, colbert=True).encode_stream(embedder.encoded)
+    for place, row in enumerate(rows):
+        mine = slice(made.sparse_offsets[place], made.sparse_offsets[place + 1])
+        assert np.array_equal(np.array(row["dense"], np.float16), made.dense[place])
+        assert row["sparse_ids"] == made.sparse_ids[mine].tolist()
+        assert row["sparse_weights"] == made.sparse_weights[mine].tolist()
+        assert len(row["colbert"]) == len(embedder.encoded[place].split())
+        assert {len(vector) for vector in row["colbert"]} == {DIMENSIONS}
 
 
 def test_cut_passages_are_counted(workspace: Workspace) -> None:
@@ -43,22 +134,166 @@ def test_cut_passages_are_counted(workspace: Workspace) -> None:
     assert run_stage(EMBEDDINGS, workspace, MONTH).notes["truncated"] == 1
 
 
-def test_vectors_of_unchanged_passages_are_taken_over(workspace: Workspace) -> None:
+def test_vectors_of_unchanged_texts_are_taken_over(workspace: Workspace, tmp_path: Path) -> None:
+    before = _many(4_500)
+    write_month(workspace, texts=before)
+    run_stage(stage_with(HashingEmbedder()), workspace, MONTH)
+    after = [*before[:2_100], "Another passage in its place.", *before[2_101:], "And one more."]
+    write_month(workspace, texts=after)
+    embedder = HashingEmbedder()
+    measured = run_stage(stage_with(embedder), workspace, MONTH).measured
+    assert (measured["reused"], measured["encoded"]) == (4_499, 2)
+    assert [text.splitlines()[1] for text in embedder.encoded] == ["Another passage in its place.", "And one more."]
+    assert _file(workspace).read_bytes() == _undisturbed(tmp_path / "apart", after)
+
+
+def test_a_text_keeps_its_vectors_where_its_passage_has_another_id(workspace: Workspace) -> None:
+    write_month(workspace, texts=TEXTS)
+    run_stage(stage_with(HashingEmbedder()), workspace, MONTH)
+    # Two passages a paper, and the paper's title is embedded too: within each paper its two passages change places.
+    turned = [TEXTS[number ^ 1] for number in range(len(TEXTS))]
+    write_month(workspace, texts=turned)
+    embedder = HashingEmbedder()
+    assert run_stage(stage_with(embedder), workspace, MONTH).measured["reused"] == len(TEXTS)
+    assert embedder.encoded == []
+
+
+def test_a_forced_run_takes_nothing_over(workspace: Workspace) -> None:
     write_month(workspace)
-    run_stage(EMBEDDINGS, workspace, MONTH)
-    write_month(workspace, texts=["Another first passage.", *TEXTS[1:], "And one more."])
-    outcome = run_stage(EMBEDDINGS, workspace, MONTH)
-    assert outcome.measured == {"reused": len(TEXTS) - 1}
-    kept = _file(workspace)
-    workspace.root.file(tables.EMBEDDINGS, MONTH).unlink()
-    assert run_stage(EMBEDDINGS, workspace, MONTH).measured == {"reused": 0}
-    assert _file(workspace) == kept
+    run_stage(stage_with(HashingEmbedder()), workspace, MONTH)
+    measured = run_stage(stage_with(HashingEmbedder()), workspace, MONTH, force=True).measured
+    assert (measured["reused"], measured["encoded"]) == (0, len(TEXTS))
 
 
 def test_a_month_without_passages_says_what_its_vectors_would_be(workspace: Workspace) -> None:
     write_month(workspace, texts=[])
     notes = run_stage(EMBEDDINGS, workspace, MONTH).notes
     assert notes == {"truncated": 0, "model": "all-MiniLM-L6-v2+tf1", "dimensions": 384, "sparse_idf": True}
+
+
+def test_a_killed_run_loses_at_most_one_shard(workspace: Workspace, tmp_path: Path) -> None:
+    texts = _many(9_000)
+    write_month(workspace, texts=texts)
+    log = tmp_path / "encoded.log"
+    command = [sys.executable, "-m", "tests.unit.embedding.interrupted", str(workspace.root.path), MONTH, str(log)]
+    with subprocess.Popen(command, cwd=PROJECT) as run:
+        while len(_shards(workspace)) < 2 and run.poll() is None:
+            time.sleep(0.02)
+        run.kill()
+    assert run.returncode == -9, "the run ended before it was killed"
+    assert not _file(workspace).exists()
+    first = log.read_text().split()
+    embedder = HashingEmbedder()
+    measured = run_stage(stage_with(embedder), workspace, MONTH).measured
+    # Beside the shard that was not yet full, the window of 500 that was under way.
+    assert len(first) + len(embedder.encoded) - len(texts) <= SHARD + 500
+    assert measured["resumed"] == len(texts) - len(embedder.encoded) >= 2 * SHARD
+    assert _file(workspace).read_bytes() == _undisturbed(tmp_path / "apart", texts)
+    assert _shards(workspace) == []
+
+
+def test_a_run_that_fails_keeps_all_that_came_before(workspace: Workspace, tmp_path: Path) -> None:
+    texts = _many(3_000)
+    write_month(workspace, texts=texts)
+    with pytest.raises(Stopped):
+        run_stage(stage_with(StoppingEmbedder(after=2_700)), workspace, MONTH)
+    embedder = HashingEmbedder()
+    run_stage(stage_with(embedder), workspace, MONTH)
+    assert len(texts) - len(embedder.encoded) == 2_500
+    assert _file(workspace).read_bytes() == _undisturbed(tmp_path / "apart", texts)
+
+
+def test_a_damaged_shard_is_made_anew(workspace: Workspace, tmp_path: Path) -> None:
+    texts = _many(7_000)
+    write_month(workspace, texts=texts)
+    with pytest.raises(Stopped):
+        run_stage(stage_with(StoppingEmbedder(after=6_100)), workspace, MONTH)
+    whole = _shards(workspace)
+    assert len(whole) == 6
+    content = bytearray(whole[0].read_bytes())
+    content[len(content) // 2] ^= 1
+    whole[0].write_bytes(content)
+    whole[1].write_bytes(whole[1].read_bytes()[:-100])
+    embedder = HashingEmbedder()
+    assert run_stage(stage_with(embedder), workspace, MONTH).measured["resumed"] == 6_000 - 2 * SHARD
+    assert len(embedder.encoded) == len(texts) - (6_000 - 2 * SHARD)
+    assert _file(workspace).read_bytes() == _undisturbed(tmp_path / "apart", texts)
+
+
+def test_shards_of_an_older_state_serve_by_their_texts_and_are_removed(workspace: Workspace) -> None:
+    before = _many(5_000)
+    write_month(workspace, texts=before)
+    with pytest.raises(Stopped):
+        run_stage(stage_with(StoppingEmbedder(after=4_100)), workspace, MONTH)
+    write_month(workspace, texts=[*before[:1_000], "A paper that came later.", "Its second passage.", *before[1_002:]])
+    embedder = HashingEmbedder()
+    assert run_stage(stage_with(embedder), workspace, MONTH).measured["resumed"] == 3_750 - 2
+    assert _shards(workspace) == []
+
+
+def test_shards_of_another_model_are_of_no_use(workspace: Workspace) -> None:
+    write_month(workspace, texts=_many(3_000))
+    with pytest.raises(Stopped):
+        run_stage(stage_with(StoppingEmbedder(after=2_500)), workspace, MONTH)
+    assert _shards(workspace)
+    measured = run_stage(stage_with(HashingEmbedder("another")), workspace, MONTH).measured
+    assert (measured["resumed"], measured["encoded"]) == (0, 3_000)
+
+
+def test_the_embedder_is_told_to_end_where_a_run_fails(workspace: Workspace) -> None:
+    write_month(workspace, texts=_many(2_500))
+    embedder = HashingEmbedder()
+    stage = stage_with(embedder)
+    building = stage.build(Job(workspace, MONTH, stage))
+    next(iter(building))
+    building.close()  # type: ignore[attr-defined]
+    assert embedder.closed
+
+
+class Miscounting(HashingEmbedder):
+    """Gives vectors for fewer texts, or for more, than it was given."""
+
+    def __init__(self, factor: int) -> None:
+        super().__init__(window=10)
+        self._factor = factor
+
+    def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
+        for batch in super().encode_stream(texts):
+            yield from [batch] * self._factor
+
+
+@pytest.mark.parametrize(("factor", "fault"), [(0, "gave 0 vectors for 6 texts"), (2, "more vectors than")])
+def test_an_embedder_that_loses_a_text_ends_the_run(workspace: Workspace, factor: int, fault: str) -> None:
+    write_month(workspace)
+    with pytest.raises(ValueError, match=fault):
+        run_stage(stage_with(Miscounting(factor)), workspace, MONTH)
+    assert not _file(workspace).exists()
+
+
+def test_progress_counts_the_months_passages(workspace: Workspace, told: Told) -> None:
+    write_month(workspace, texts=_many(2_500))
+    run_stage(stage_with(HashingEmbedder(window=1_000)), workspace, MONTH)
+    assert told.steps == [(done, 2_500) for done in range(STEP, 2_501, STEP)]
+
+
+def test_a_halved_batch_is_told_once(workspace: Workspace, told: Told) -> None:
+    write_month(workspace, texts=_many(2_500))
+    outcome = run_stage(stage_with(HashingEmbedder(halves_at=600)), workspace, MONTH)
+    assert told.notes == ["cpu: memory did not hold a batch; it goes on with 512 tokens in each"]
+    assert outcome.measured["budget_halved"] == 1
+
+
+def test_a_previous_file_that_is_damaged_is_named(workspace: Workspace) -> None:
+    texts = _many(2_000)
+    write_month(workspace, texts=texts)
+    run_stage(stage_with(HashingEmbedder()), workspace, MONTH)
+    content = bytearray(_file(workspace).read_bytes())
+    content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
+    _file(workspace).write_bytes(content)
+    write_month(workspace, texts=[*texts, "And one more."])
+    with pytest.raises(PermanentFailure, match=r"2024-03\.parquet is damaged .*--select embeddings --force"):
+        run_stage(stage_with(HashingEmbedder()), workspace, MONTH)
+    assert run_stage(stage_with(HashingEmbedder()), workspace, MONTH, force=True).measured["encoded"] == 2_001
 
 
 @pytest.mark.slow
@@ -69,14 +304,14 @@ def test_another_model_takes_nothing_over(workspace: Workspace, tmp_path: Path) 
     settings = {"embedder": "bge-m3", "embedder_path": str(model), "embedder_device": "cpu"}
     other = make_workspace(workspace.root.path, **settings)
     assert state(EMBEDDINGS, other, MONTH) is State.STALE
-    assert run_stage(EMBEDDINGS, other, MONTH).measured == {"reused": 0}
+    assert run_stage(EMBEDDINGS, other, MONTH).measured["reused"] == 0
     with_colbert = make_workspace(workspace.root.path, **settings, embedder_colbert=True)
-    assert run_stage(EMBEDDINGS, with_colbert, MONTH).measured == {"reused": 0}
+    assert run_stage(EMBEDDINGS, with_colbert, MONTH).measured["reused"] == 0
     row = workspace.root.rows(tables.EMBEDDINGS, MONTH)[0]
-    assert len(row["dense"]) == DIMENSIONS
-    assert {len(vector) for vector in row["colbert"]} == {DIMENSIONS}
+    assert len(row["dense"]) == M3_DIMENSIONS
+    assert {len(vector) for vector in row["colbert"]} == {M3_DIMENSIONS}
     write_month(workspace, texts=[*TEXTS, "And one more."])
-    assert run_stage(EMBEDDINGS, with_colbert, MONTH).measured == {"reused": len(TEXTS)}
-    taken_over = _file(workspace)
-    assert run_stage(EMBEDDINGS, with_colbert, MONTH, force=True).measured == {"reused": 0}
-    assert _file(workspace) == taken_over
+    assert run_stage(EMBEDDINGS, with_colbert, MONTH).measured["reused"] == len(TEXTS)
+    taken_over = _file(workspace).read_bytes()
+    assert run_stage(EMBEDDINGS, with_colbert, MONTH, force=True).measured["reused"] == 0
+    assert _file(workspace).read_bytes() == taken_over

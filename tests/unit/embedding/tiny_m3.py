@@ -14,15 +14,19 @@ SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 WORDS = tuple("abcdefghijklmnopqrstuvwxyz") + tuple("▁" + sign for sign in "abcdefghijklmnopqrstuvwxyz") + ("▁",)
 
 
-def make_tiny_m3(folder: Path) -> Path:
-    """Write the model into a folder, as `BAAI/bge-m3` lies on the hub."""
+def make_tiny_m3(folder: Path, positions: int = POSITIONS, scale: float = 1.0) -> Path:
+    """Write the model into a folder, as `BAAI/bge-m3` lies on the hub.
+
+    positions: rows of the position embeddings, two more than tokens that it reads. scale: what the layers' matrices
+    are multiplied with; with 1 every layer adds next to nothing to what the embeddings gave.
+    """
     folder.mkdir(parents=True)
-    _write_tokenizer(folder)
-    _write_weights(folder)
+    _write_tokenizer(folder, positions)
+    _write_weights(folder, positions, scale)
     return folder
 
 
-def _write_tokenizer(folder: Path) -> None:
+def _write_tokenizer(folder: Path, positions: int) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
     vocabulary = [(token, 0.0) for token in SPECIAL] + [(token, -float(place)) for place, token in enumerate(WORDS, 1)]
@@ -35,11 +39,11 @@ def _write_tokenizer(folder: Path) -> None:
     tokenizer.save(str(folder / "tokenizer.json"))
     names = {"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>"}
     names |= {"unk_token": "<unk>", "pad_token": "<pad>", "mask_token": "<mask>"}
-    config = names | {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": POSITIONS - 2}
+    config = names | {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": positions - 2}
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
 
 
-def _write_weights(folder: Path) -> None:
+def _write_weights(folder: Path, positions: int, scale: float) -> None:
     import torch
     from transformers import XLMRobertaConfig, XLMRobertaModel
 
@@ -51,11 +55,17 @@ def _write_weights(folder: Path) -> None:
         num_hidden_layers=2,
         num_attention_heads=4,
         intermediate_size=64,
-        max_position_embeddings=POSITIONS,
+        max_position_embeddings=positions,
         type_vocab_size=1,
         pad_token_id=1,
     )
-    XLMRobertaModel(config).save_pretrained(folder)
+    model = XLMRobertaModel(config)
+    for name, weight in model.named_parameters():
+        if scale != 1 and weight.ndim == 2:
+            weight.data *= scale
+        if scale != 1 and name.endswith("bias"):
+            weight.data += scale * torch.randn_like(weight) / 10
+    model.save_pretrained(folder)
     torch.save(torch.nn.Linear(DIMENSIONS, 1).state_dict(), folder / "sparse_linear.pt")
     torch.save(torch.nn.Linear(DIMENSIONS, DIMENSIONS).state_dict(), folder / "colbert_linear.pt")
     torch.set_rng_state(generator_state)

@@ -1,0 +1,401 @@
+"""Passages → dense and sparse vectors by BGE-M3: ours against what a user would take instead.
+
+    python -m benchmarks.embed [--device cpu|cuda] [--size full|small] [--model FOLDER] [--passages N] [--quick]
+
+Texts: passages of the real pages of ../shared/data/dump where they are there, else of the sample corpus, evenly drawn.
+The model has random weights (of the true size with `--size full`, the default), which is enough for speed; `--model`
+takes the true one. One process, contenders by turns in every round, wall time from texts to vectors in the host's
+memory, medians. Never a comparison of vectors but for one look that all did the same work (`citeloom verify-model`).
+
+FlagEmbedding as its README uses it means its defaults: 256 texts a batch, cut at 512 tokens, which is less work than
+ours does. infinity is compared where it can be imported; infinity-emb 0.0.78 asks for numpy < 2 but runs with newer:
+
+    pip install --no-deps --target FOLDER infinity-emb==0.0.78
+    PYTHONPATH=FOLDER python -m benchmarks.embed
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import Claim, median_ratio, report
+from benchmarks.parse import ABOUT, DUMPS, read_pages
+from benchmarks.random_m3 import SIZES, make_random_m3
+from pipeline.corpus import html
+from pipeline.corpus.paper import PageError
+from pipeline.embedding.bge_m3 import BgeM3
+from pipeline.embedding.tokens import TokenRows, plain, tokenize
+from pipeline.embedding.words import WordTokenizer, knows_words
+from pipeline.passages.pack import pack
+from pipeline.passages.text import embedded_text
+
+OURS, README, BEST = "ours", "FlagEmbedding as its README uses it", "FlagEmbedding, best batch size"
+DENSE, INFINITY = "sentence-transformers, dense only", "infinity, dense only"
+LONGEST = 8192
+# FlagEmbedding's example for dense vectors has 12, its default is 256.
+BATCH_SIZES = {"cpu": (1, 4, 12, 32), "cuda": (12, 64, 256, 1024)}
+PASSAGES = {"cpu": 200, "cuda": 16_384}
+# Of the passages, enough to tell batch sizes apart.
+TRIED = {"cpu": 32, "cuda": 2_048}
+
+Encode = Callable[[Sequence[str]], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Texts, what they weigh in tokens, and the floating point operations that their vectors take at least."""
+
+    texts: Sequence[str]
+    tokens: int
+    operations: float
+
+
+def read_passages() -> list[str]:
+    """The texts to embed of every passage of the real papers, or of the sample corpus."""
+    folder = next(folder for folder in DUMPS if folder.is_dir())
+    found = []
+    for page in read_pages(folder):
+        try:
+            paper = html.parse(page)
+        except PageError:
+            continue
+        for passage in pack({**paper.as_row(), **ABOUT}):
+            found.append(embedded_text(paper.title, passage.section_path, passage.text))
+    return found
+
+
+def draw(texts: Sequence[str], count: int) -> list[str]:
+    """So many of the texts at even distances, or all of them again and again."""
+    if count >= len(texts):
+        return list(islice(cycle(texts), count))
+    return [texts[number * len(texts) // count] for number in range(count)]
+
+
+def weigh(texts: Sequence[str], folder: Path) -> Work:
+    """The work that the texts are for the model in a folder.
+
+    Two operations for each weight of the layers and token (604 million at true size), and for attention two products
+    of tokens by tokens in every layer; heads, norms and the softmax are not counted.
+    """
+    from transformers import AutoConfig
+
+    config = AutoConfig.from_pretrained(folder)
+    lengths = np.minimum(token_rows(folder)(texts).lengths, LONGEST).astype(np.float64)
+    hidden, layers = config.hidden_size, config.num_hidden_layers
+    weights = layers * (4 * hidden * hidden + 2 * hidden * config.intermediate_size)
+    operations = 2 * weights * lengths.sum() + layers * 4 * hidden * (lengths**2).sum()
+    return Work(texts, int(lengths.sum()), float(operations))
+
+
+def encode_ours(model: BgeM3, texts: Sequence[str]) -> list[Any]:
+    """Dense and sparse vectors, in the order of the texts."""
+    return [batch.dense for batch in model.encode_stream(texts)]
+
+
+def load_flagembedding(folder: Path, device: str) -> Any:
+    """FlagEmbedding's model as its README makes it; on a CPU it falls back to float32 by itself."""
+    from FlagEmbedding import BGEM3FlagModel
+
+    return BGEM3FlagModel(str(folder), use_fp16=True, devices=device)
+
+
+def encode_theirs(model: Any, options: Mapping[str, int], texts: Sequence[str]) -> Any:
+    """FlagEmbedding's dense and sparse vectors."""
+    return model.encode(list(texts), return_dense=True, return_sparse=True, return_colbert_vecs=False, **options)
+
+
+def load_sentence_transformers(folder: Path, device: str) -> Encode:
+    """Dense vectors alone, as BGE-M3's folder describes them to sentence-transformers; in float16 on a GPU."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(folder), device=device)
+    if device == "cuda":
+        model.half()
+    return partial(model.encode, normalize_embeddings=True)
+
+
+@contextmanager
+def infinity(folder: Path, device: str) -> Iterator[dict[str, Encode]]:
+    """Dense vectors alone, by infinity's engine in this process, without the time that HTTP would take.
+
+    Nothing where it is not installed. Its threads end with the block.
+    """
+    if not find_spec("infinity_emb"):
+        sys.stdout.write("infinity-emb is not installed and not compared\n")
+        yield {}
+        return
+    import asyncio
+
+    engines = import_module("infinity_emb")
+    loop = asyncio.new_event_loop()
+    options = engines.EngineArgs(
+        model_name_or_path=str(folder), engine="torch", device=device, bettertransformer=False, model_warmup=False
+    )
+    engine = engines.AsyncEmbeddingEngine.from_args(options)
+    loop.run_until_complete(engine.astart())
+    try:
+        yield {INFINITY: lambda texts: loop.run_until_complete(engine.embed(sentences=list(texts)))}
+    finally:
+        loop.run_until_complete(engine.astop())
+
+
+def find_batch_size(model: Any, texts: Sequence[str], sizes: Sequence[int]) -> int:
+    """The batch size that takes FlagEmbedding the least time."""
+    spent = {}
+    for size in sizes:
+        started = time.perf_counter()
+        encode_theirs(model, {"batch_size": size, "max_length": LONGEST}, texts)
+        spent[size] = time.perf_counter() - started
+    return min(spent, key=lambda size: spent[size])
+
+
+def make_contenders(folder: Path, device: str, texts: Sequence[str]) -> tuple[dict[str, Encode], BgeM3, int]:
+    """The contenders, warm, by name; ours once more as itself, and the batch size found."""
+    tried = draw(texts, TRIED[device])
+    ours, theirs = BgeM3(str(folder), device), load_flagembedding(folder, device)
+    encode_ours(ours, tried[:8])
+    encode_theirs(theirs, {}, tried[:8])
+    size = find_batch_size(theirs, tried, BATCH_SIZES[device])
+    contenders: dict[str, Encode] = {
+        OURS: partial(encode_ours, ours),
+        README: partial(encode_theirs, theirs, {}),
+        BEST: partial(encode_theirs, theirs, {"batch_size": size, "max_length": LONGEST}),
+        DENSE: load_sentence_transformers(folder, device),
+    }
+    contenders[DENSE](tried[:8])
+    return contenders, ours, size
+
+
+def least_cosine(contenders: Mapping[str, Encode], texts: Sequence[str]) -> float:
+    """Of our dense vectors and FlagEmbedding's, whether both did the same work."""
+    ours = np.concatenate(contenders[OURS](texts)).astype(np.float64)  # type: ignore[call-overload]
+    theirs = contenders[BEST](texts)["dense_vecs"].astype(np.float64)  # type: ignore[index]
+    products = (ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
+    return float(products.min())
+
+
+def matrix_rate(device: str, precision: str) -> float:
+    """Operations in a second of large matrix products in a precision: what the hardware can do, not what it should."""
+    import torch
+
+    kind = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
+    size, times = (8192, 20) if device == "cuda" else (2048, 10)
+    a, b = (torch.randn(size, size, device=device).to(kind) for _ in range(2))
+    a @ b
+    settle(device)
+    started = time.perf_counter()
+    for _ in range(times):
+        a @ b
+    settle(device)
+    return times * 2 * size**3 / (time.perf_counter() - started)
+
+
+def settle(device: str) -> None:
+    """Wait until a GPU has done what it was given."""
+    if device == "cuda":
+        import torch
+
+        torch.cuda.synchronize()
+
+
+def time_rounds(
+    contenders: Mapping[str, Encode], texts: Sequence[str], rounds: int, rate: Callable[[], float]
+) -> tuple[dict[str, list[float]], float]:
+    """Wall seconds of each contender in each round, by turns, and the best matrix rate met between them."""
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    rates = [rate()]
+    for _ in range(rounds):
+        for name, encode in contenders.items():
+            started = time.perf_counter()
+            encode(texts)
+            seconds[name].append(time.perf_counter() - started)
+        rates.append(rate())
+    return seconds, max(rates)
+
+
+def share_off_device(encode: Encode, texts: Sequence[str]) -> float:
+    """Share of the wall time in which the GPU computed nothing. Kernels of two streams at once count twice."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
+        started = time.perf_counter()
+        encode(texts)
+        torch.cuda.synchronize()
+        wall = time.perf_counter() - started
+    busy: float = sum(event.self_device_time_total for event in profiled.key_averages()) / 1e6
+    return max(0.0, 1 - busy / wall)
+
+
+def token_rows(folder: Path) -> Callable[[Sequence[str]], TokenRows]:
+    """Our tokenizer of a model's folder, which has met no text yet."""
+    from transformers import AutoTokenizer
+
+    tokenizer = plain(AutoTokenizer.from_pretrained(folder).backend_tokenizer)
+    return WordTokenizer(tokenizer).rows if knows_words(tokenizer) else partial(tokenize, tokenizer)
+
+
+def token_lists(folder: Path) -> Callable[[Sequence[str]], list[list[int]]]:
+    """Token ids as FlagEmbedding makes them: by transformers' tokenizer, 256 texts a call."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+
+    def call(texts: Sequence[str]) -> list[list[int]]:
+        found: list[list[int]] = []
+        for start in range(0, len(texts), 256):
+            found += tokenizer(list(texts[start : start + 256]), truncation=True, max_length=LONGEST)["input_ids"]
+        return found
+
+    return call
+
+
+def tokenising(folder: Path, texts: Sequence[str], rounds: int) -> tuple[dict[str, object], float]:
+    """Tokens in a CPU second of both, of texts whose words are new to ours, and of texts after as many others.
+
+    The ratio is of the latter, since a month has millions of passages. Their words are those of other papers.
+    """
+    theirs = token_lists(folder)
+    half = len(texts) // 2
+    spent: dict[str, list[float]] = {"first": [], "second": [], "theirs": []}
+    for _ in range(rounds):
+        ours = token_rows(folder)
+        for name, call, part in (
+            ("first", ours, texts[:half]),
+            ("second", ours, texts[half:]),
+            ("theirs", theirs, texts[half:]),
+        ):
+            spent[name].append(cpu_seconds(partial(call, part)))
+    first, second = (ours(part) for part in (texts[:half], texts[half:]))
+    equal = all(
+        np.array_equal(ids[: LONGEST - 1], other[: LONGEST - 1])
+        for ids, other in zip(np.split(second.ids, second.offsets[1:-1]), theirs(texts[half:]), strict=True)
+    )
+    figures: dict[str, object] = {
+        "tokenised, tokens per CPU second": round(len(second.ids) / statistics.median(spent["second"])),
+        "tokenised, words all new": round(len(first.ids) / statistics.median(spent["first"])),
+        "tokenised by tokenizer(batch)": round(len(second.ids) / statistics.median(spent["theirs"])),
+        "token ids equal": equal,
+    }
+    return figures, median_ratio(spent["theirs"], spent["second"])
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Seconds of processor time that some work takes."""
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+@contextmanager
+def model_folder(given: Path | None, size: str) -> Iterator[Path]:
+    """The model's folder: the one that is given, or one with random weights for as long as it is used."""
+    if given is not None:
+        yield given
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield make_random_m3(Path(folder) / "random-m3", size)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """What the script was given."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    arguments.add_argument("--size", choices=list(SIZES), default="full", help="of the random model")
+    arguments.add_argument("--model", type=Path, help="folder of the true model instead")
+    arguments.add_argument("--passages", type=int, help="how many passages")
+    arguments.add_argument("--rounds", type=int, help="rounds, of which the median is told")
+    arguments.add_argument("--quick", action="store_true", help="one round, an eighth of the passages")
+    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    return arguments.parse_args()
+
+
+def describe(
+    work: Work, seconds: Mapping[str, Sequence[float]], rate: float, device: str, facts: Any
+) -> dict[str, object]:
+    """What each contender did in a second, and how much of the hardware's rate that is."""
+    figures: dict[str, object] = {
+        "passages": len(work.texts),
+        "tokens": work.tokens,
+        "operations per token, millions": round(work.operations / work.tokens / 1e6, 1),
+        "precision of ours": facts.precision,
+        "rate of torch's matrix product, TFLOP/s": round(rate / 1e12, 3),
+    }
+    for name, spent in seconds.items():
+        middle = statistics.median(spent)
+        figures[f"{name}, tokens/s"] = round(work.tokens / middle, 1)
+        figures[f"{name}, passages/s"] = round(len(work.texts) / middle, 2)
+        figures[f"{name}, share of the matrix product's rate"] = round(work.operations / middle / rate, 3)
+    return figures
+
+
+def accelerator(device: str) -> str:
+    """The GPU's name, or that none was used."""
+    if device == "cpu":
+        return "no GPU used"
+    import torch
+
+    return str(torch.cuda.get_device_name())
+
+
+def main() -> None:
+    """Compare the contenders, print the figures and the claims."""
+    given = parse_arguments()
+    count = given.passages or PASSAGES[given.device] // (8 if given.quick else 1)
+    rounds = given.rounds or (1 if given.quick else 3)
+    weights = "true" if given.model else f"random, {given.size} size"
+    sys.stdout.write(f"weights: {weights}; by turns in one process, {rounds} rounds\n")
+    with model_folder(given.model, given.size) as folder, infinity(folder, given.device) as others:
+        for encode in others.values():
+            encode(["warm"] * 8)
+        passages = read_passages()
+        work = weigh(draw(passages, count), folder)
+        contenders, ours, size = make_contenders(folder, given.device, work.texts)
+        precision = ours.last_facts.precision if ours.last_facts else "fp32"
+        rate = partial(matrix_rate, given.device, precision)
+        seconds, best_rate = time_rounds({**contenders, **others}, work.texts, rounds, rate)
+        figures = {"weights": weights, "rounds": rounds, "FlagEmbedding's best batch size": size}
+        figures |= describe(work, seconds, best_rate, given.device, ours.last_facts)
+        figures["least cosine of ours and FlagEmbedding's"] = round(least_cosine(contenders, work.texts[:16]), 6)
+        tokenised, ratio = tokenising(folder, passages, 1 if given.quick else 5)
+        figures |= tokenised
+        if given.device == "cuda":
+            figures["share of time not on the device"] = round(share_off_device(contenders[OURS], work.texts), 4)
+    report("embed", figures, claims(seconds, figures, ratio, given.device), accelerator(given.device))
+
+
+def claims(
+    seconds: Mapping[str, Sequence[float]], figures: Mapping[str, Any], tokenised: float, device: str
+) -> list[Claim]:
+    """What is promised of a device."""
+    to_best = round(median_ratio(seconds[BEST], seconds[OURS]), 2)
+    to_readme = round(median_ratio(seconds[README], seconds[OURS]), 2)
+    found = [Claim("times the tokens per CPU second of tokenizer(batch)", round(tokenised, 2), 2.0)]
+    if device == "cpu":
+        return [Claim("times as fast as FlagEmbedding with its best batch size", to_best, 1.5), *found]
+    share = figures[f"{OURS}, share of the matrix product's rate"]
+    return [
+        Claim("times as fast as FlagEmbedding as its README uses it", to_readme, 3.0),
+        Claim("share of the matrix product's rate", share, 0.6),
+        Claim("share of the matrix product's rate, aim", share, 0.75),
+        *found,
+    ]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Vectors of many texts as Arrow columns, laid out over the engine's own arrays: no row is ever a Python object.
+
+Not here: the columns that say whose vectors they are (`stages`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pipeline.embedding.reuse import VECTORS
+from pipeline.tables import EMBEDDINGS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pipeline.embedding.embedder import VectorBatch
+
+SCHEMA = pa.schema([EMBEDDINGS.schema.field(name).remove_metadata() for name in VECTORS])
+
+
+def vector_columns(batch: VectorBatch) -> pa.Table:
+    """The columns dense, sparse_ids, sparse_weights, colbert and truncated of a batch, one row a text."""
+    columns = [
+        _fixed_lists(batch.dense),
+        _lists(batch.sparse_offsets, pa.array(batch.sparse_ids)),
+        _lists(batch.sparse_offsets, pa.array(batch.sparse_weights)),
+        _colbert(batch),
+        pa.array(batch.truncated),
+    ]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def _colbert(batch: VectorBatch) -> pa.Array:
+    if batch.colbert is None:
+        return pa.nulls(len(batch.dense), SCHEMA.field("colbert").type)
+    return _lists(batch.colbert_offsets, _fixed_lists(batch.colbert))
+
+
+def _fixed_lists(rows: NDArray[Any]) -> pa.ListArray:
+    """A list for each row of a matrix."""
+    import numpy as np
+
+    count, width = rows.shape
+    return _lists(np.arange(count + 1, dtype=np.int32) * np.int32(width), pa.array(rows.reshape(-1)))
+
+
+def _lists(offsets: NDArray[Any] | None, values: pa.Array) -> pa.ListArray:
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+
+
+class Stream:
+    """Rows taken, in any number, from an embedder's batches. Holds what of a batch was not asked for yet.
+
+    arrived: told of every batch as it comes.
+    """
+
+    def __init__(self, batches: Iterator[VectorBatch], arrived: Callable[[VectorBatch], None]) -> None:
+        self._batches, self._arrived = batches, arrived
+        self._held = SCHEMA.empty_table()
+
+    def take(self, count: int) -> pa.Table:
+        """The next rows. Raises ValueError where the embedder gives fewer than it was given texts."""
+        while self._held.num_rows < count:
+            batch = next(self._batches, None)
+            if batch is None:
+                raise ValueError(f"the embedder gave {self._held.num_rows} vectors for {count} texts")
+            self._held = pa.concat_tables([self._held, vector_columns(batch)])
+            self._arrived(batch)
+        taken, self._held = self._held.slice(0, count), self._held.slice(count)
+        return taken
+
+    def finish(self) -> None:
+        """Raises ValueError where the embedder gives more vectors than it was given texts."""
+        if self._held.num_rows or next(self._batches, None) is not None:
+            raise ValueError("the embedder gave more vectors than it was given texts")
+
+    def close(self) -> None:
+        """End the embedder's work, such as threads that tokenise ahead."""
+        if isinstance(self._batches, Generator):
+            self._batches.close()

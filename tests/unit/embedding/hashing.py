@@ -1,0 +1,102 @@
+"""An embedder without a model: vectors follow from a text's digest. It counts what it encodes, and may be slow.
+
+Imported by name (`tests.unit.embedding.hashing`), also by the process that a test kills.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
+from pipeline.embedding.stages import EMBEDDINGS, build_embeddings
+from pipeline.stages import Stage
+
+DIMENSIONS = 8
+
+
+class HashingEmbedder:
+    """The embedder. `log` gets a line for every text encoded; `pause` is slept after every window."""
+
+    sparse_idf = True
+    max_tokens = 512
+    dimensions = DIMENSIONS
+
+    def __init__(
+        self,
+        name: str = "hashing",
+        *,
+        window: int = 300,
+        colbert: bool = False,
+        log: Path | None = None,
+        pause: float = 0.0,
+        halves_at: int = 0,
+    ) -> None:
+        self.name = name
+        self.encoded: list[str] = []
+        self.closed = False
+        self._window, self._colbert, self._log, self._pause = window, colbert, log, pause
+        self._halves_at, self._facts = halves_at, EngineFacts(("cpu",), "fp32", 1024, 0)
+
+    @property
+    def last_facts(self) -> EngineFacts | None:
+        """One device, and whether memory ran short at the text that the test named."""
+        return self._facts if self.encoded else None
+
+    def encode(self, texts: Sequence[str]) -> list[Vectors]:
+        """Not what a stage asks for."""
+        raise NotImplementedError
+
+    def encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
+        """Not what a stage asks for."""
+        raise NotImplementedError
+
+    def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
+        """Vectors of every text, a window at a time."""
+        stream = iter(texts)
+        try:
+            while window := list(islice(stream, self._window)):
+                self._note(window)
+                yield self._batch(window)
+        finally:
+            self.closed = True
+
+    def _note(self, window: list[str]) -> None:
+        self.encoded += window
+        if self._log is not None:
+            with self._log.open("a") as log:
+                log.writelines(f"{hashlib.sha256(text.encode()).hexdigest()}\n" for text in window)
+            time.sleep(self._pause)
+        if self._halves_at and len(self.encoded) >= self._halves_at:
+            self._facts = EngineFacts(("cpu",), "fp32", 512, 1)
+
+    def _batch(self, window: list[str]) -> VectorBatch:
+        seeds = [np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8) for text in window]
+        dense = np.stack([seed[:DIMENSIONS] for seed in seeds]).astype(np.float32)
+        words = [np.unique(seed[: int(seed[0]) % 8]).astype(np.uint32) for seed in seeds]
+        sparse_offsets = np.cumsum([0, *map(len, words)], dtype=np.int32)
+        sparse_ids = np.concatenate(words)
+        tokens = [len(text.split()) for text in window]
+        offsets = np.cumsum([0, *tokens], dtype=np.int32)
+        return VectorBatch(
+            dense=(dense / np.linalg.norm(dense, axis=1, keepdims=True)).astype(np.float16),
+            sparse_offsets=sparse_offsets,
+            sparse_ids=sparse_ids,
+            sparse_weights=sparse_ids.astype(np.float32) + 1,
+            colbert_offsets=offsets if self._colbert else None,
+            colbert=np.ones((sum(tokens), DIMENSIONS), np.float16) if self._colbert else None,
+            truncated=np.array([count > self.max_tokens for count in tokens]),
+            tokens=sum(tokens),
+        )
+
+
+def stage_with(embedder: HashingEmbedder) -> Stage:
+    """The stage embeddings with this embedder instead of that of the settings."""
+    return replace(EMBEDDINGS, build=partial(build_embeddings, make=lambda settings: embedder))

@@ -1,0 +1,182 @@
+"""The engine with a model made by hand: order, memory that runs out, errors, several devices, texts taken as needed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from pipeline.embedding.device import Landed
+from pipeline.embedding.engine import Budget, Engine, Options
+from pipeline.embedding.packing import Pack, Window, packs, positions
+from pipeline.embedding.terms import distinct
+from pipeline.embedding.tokens import TokenRows
+
+DEVICE = "card"
+
+
+def window_of(texts: Sequence[str]) -> Window:
+    """A window whose tokens are the characters of the texts."""
+    ids = np.array([ord(sign) for text in texts for sign in text], dtype=np.int32)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(text) for text in texts])])
+    rows = TokenRows(ids, offsets)
+    return Window(rows, positions(rows, None), distinct(rows, ()), None, np.zeros(len(texts), np.bool_))
+
+
+class FakeModel:
+    """Gives a text's length and first sign as its dense vector, and every term its own id as its weight.
+
+    fits: tokens of a pack that fit into its memory.
+    """
+
+    def __init__(self, fits: int = 1_000_000, error: Exception | None = None) -> None:
+        self.fits, self.error = fits, error
+        self.sizes: list[int] = []
+        self.released = 0
+        self.threads: set[str] = set()
+
+    def launch(self, pack: Pack, *, half: bool) -> Callable[[], Landed]:
+        import torch
+
+        self.threads.add(threading.current_thread().name)
+        if self.error:
+            raise self.error
+        if pack.tokens > self.fits:
+            raise torch.cuda.OutOfMemoryError(f"{pack.tokens} tokens")
+        self.sizes.append(pack.tokens)
+        starts = pack.starts[:-1]
+        dense = np.stack([np.diff(pack.starts), pack.ids[starts]], axis=1).astype(np.float32)
+        sparse = np.zeros(pack.terms + 1, dtype=np.float32)
+        np.maximum.at(sparse, pack.slots, pack.ids.astype(np.float32))
+        kept = np.ones(pack.tokens, dtype=np.bool_)
+        kept[starts] = False
+        colbert = pack.ids[kept].astype(np.float16)[:, None]
+        return lambda: Landed(dense, sparse[: pack.terms], colbert)
+
+    def release(self) -> None:
+        self.released += 1
+
+
+def _engine(*models: FakeModel, tokens: int = 50) -> Engine:
+    return Engine([(DEVICE, model) for model in models], Budget(tokens))
+
+
+def _stream(engine: Engine, texts: Sequence[str] | Iterator[str], window: int = 7) -> Iterator[tuple[str, ...]]:
+    """What every text got, as (length, first sign, terms, signs but the first)."""
+    for batch in engine.stream(texts, window_of, Options(texts=window)):
+        assert batch.colbert is not None
+        assert batch.colbert_offsets is not None
+        for text, (length, first) in enumerate(batch.dense.tolist()):
+            terms = slice(batch.sparse_offsets[text], batch.sparse_offsets[text + 1])
+            rows = slice(batch.colbert_offsets[text], batch.colbert_offsets[text + 1])
+            ids = "".join(map(chr, batch.sparse_ids[terms]))
+            assert batch.sparse_weights[terms].tolist() == [float(ord(sign)) for sign in ids]
+            yield str(int(length)), chr(int(first)), ids, "".join(chr(int(value)) for value in batch.colbert[rows, 0])
+
+
+def _expected(text: str) -> tuple[str, ...]:
+    return str(len(text)), text[0], "".join(sorted(set(text))), text[1:]
+
+
+TEXTS = ["hello world", "a", "banana", "zz", "the quick brown fox", "b" * 40, "mississippi"] * 11 + ["last"]
+
+
+@pytest.mark.parametrize("tokens", [1, 12, 50, 10_000])
+@pytest.mark.parametrize("window", [1, 7, 1000])
+def test_every_text_gets_its_vectors_in_order(tokens: int, window: int) -> None:
+    found = list(_stream(_engine(FakeModel(), tokens=tokens), TEXTS, window))
+    assert found == [_expected(text) for text in TEXTS]
+
+
+def test_packs_stay_within_the_budget_unless_one_text_is_longer() -> None:
+    model = FakeModel()
+    list(_stream(_engine(model, tokens=30), TEXTS))
+    assert {size for size in model.sizes if size > 30} == {40}
+
+
+def test_several_devices_take_from_one_queue() -> None:
+    models = [FakeModel(), FakeModel(), FakeModel()]
+    assert list(_stream(_engine(*models), TEXTS)) == [_expected(text) for text in TEXTS]
+    assert sum(sum(model.sizes) for model in models) == sum(map(len, TEXTS))
+
+
+def test_a_device_that_fails_stops_the_stream_with_its_own_error() -> None:
+    error = RuntimeError("device-side assert triggered")
+    with pytest.raises(RuntimeError, match="device-side assert") as caught:
+        list(_stream(_engine(FakeModel(error=error)), TEXTS))
+    assert caught.value is error
+
+
+def test_a_tokenizer_that_fails_stops_the_stream() -> None:
+    def broken(texts: Sequence[str]) -> Window:
+        raise ValueError("no tokens")
+
+    with pytest.raises(ValueError, match="no tokens"):
+        list(_engine(FakeModel()).stream(TEXTS, broken, Options()))
+
+
+def test_memory_that_runs_out_halves_the_budget_and_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    model = FakeModel(fits=45)
+    engine = _engine(model, tokens=200)
+    with caplog.at_level(logging.WARNING):
+        assert list(_stream(engine, TEXTS, window=20)) == [_expected(text) for text in TEXTS]
+    assert len(caplog.records) == 1
+    assert "card ran out of memory" in caplog.text
+    assert "CITELOOM_EMBEDDER_TOKENS" in caplog.text
+    assert (engine.budget.halved, engine.budget.tokens) == (3, 25)
+    assert model.released == 3
+    halved = engine.budget.halved
+    list(_stream(engine, TEXTS))
+    assert engine.budget.halved == halved, "what was learnt holds for the next stream"
+
+
+def test_one_text_that_does_not_fit_raises_what_torch_raised() -> None:
+    import torch
+
+    with pytest.raises(torch.cuda.OutOfMemoryError, match="40 tokens"):
+        list(_stream(_engine(FakeModel(fits=39)), TEXTS))
+
+
+def test_another_workers_halving_is_not_repeated() -> None:
+    budget = Budget(100)
+    (pack,) = packs(window_of(["a" * 90, "b" * 10]), 100)
+    budget.too_large(pack, DEVICE)
+    budget.too_large(pack, "another card")
+    assert (budget.tokens, budget.halved) == (50, 1)
+
+
+def test_texts_are_taken_as_they_are_needed() -> None:
+    taken = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal taken
+        for _ in range(1_000):
+            taken += 1
+            yield "word"
+
+    stream = _engine(FakeModel()).stream(texts(), window_of, Options(texts=10))
+    next(stream)
+    assert taken <= 50
+    stream.close()  # type: ignore[attr-defined]
+
+
+def test_a_stream_that_is_given_up_leaves_no_threads() -> None:
+    model = FakeModel()
+    stream = _engine(model).stream(TEXTS, window_of, Options(texts=5))
+    next(stream)
+    names = model.threads
+    assert names == {f"encode {DEVICE}"}
+    stream.close()  # type: ignore[attr-defined]
+    assert not [thread for thread in threading.enumerate() if thread.name in names]
+
+
+def test_a_window_also_ends_at_a_number_of_characters() -> None:
+    batches = list(_engine(FakeModel()).stream(["word"] * 10, window_of, Options(chars=12)))
+    assert [len(batch) for batch in batches] == [3, 3, 3, 1]
+
+
+def test_no_text_gives_no_batch() -> None:
+    assert list(_engine(FakeModel()).stream([], window_of, Options())) == []

@@ -1,0 +1,200 @@
+"""BGE-M3 against FlagEmbedding, text by text: lengths 1 to 8,192, odd signs, any order and any budget of tokens.
+
+On a random model of BGE-M3's architecture, and on the real one where CITELOOM_BGE_M3 names its folder.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.embedding.bge_m3 import BgeM3
+from pipeline.embedding.embedder import VectorBatch, Vectors
+from tests.unit.embedding.tiny_m3 import make_tiny_m3
+
+ODD = [
+    "",
+    "a",
+    " ",
+    "\n\t",
+    "two words",
+    "😀 👩‍👩‍👧 smileys",
+    "中文字符 測試 日本語の文",
+    "\x00\x01\x1b[0m control \x7f\u200b\ufeff signs",
+    "</s> <pad> <unk> <mask> spelt out <s>",
+    "a <pad> b",
+    "é e\u0301 ﬁ Å \u0301 marks",
+]
+# Letters; each is a token, and there are two more.
+LENGTHS = [1, 2, 3, 7, 31, 64, 65, 500, 2_047, 8_189, 8_190, 8_191, 9_000]
+
+pytestmark = pytest.mark.slow
+
+
+@dataclass(frozen=True)
+class Expected:
+    """FlagEmbedding's vectors of one text."""
+
+    dense: np.ndarray
+    lexical: dict[int, float]
+    colbert: np.ndarray
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A model, and FlagEmbedding with the same."""
+
+    folder: Path
+    theirs: Any
+
+    def expected(self, text: str) -> Expected:
+        return _expected(self, text)
+
+    def ours(self, **options: Any) -> BgeM3:
+        return BgeM3(str(self.folder), "cpu", **{"colbert": True} | options)
+
+    def __hash__(self) -> int:
+        return hash(self.folder)
+
+
+@lru_cache(maxsize=256)
+def _expected(pair: Pair, text: str) -> Expected:
+    found = pair.theirs.encode(
+        [text], batch_size=1, max_length=8192, return_dense=True, return_sparse=True, return_colbert_vecs=True
+    )
+    lexical = {int(key): float(value) for key, value in found["lexical_weights"][0].items()}
+    return Expected(found["dense_vecs"][0], lexical, found["colbert_vecs"][0])
+
+
+def _pair(folder: Path) -> Pair:
+    from FlagEmbedding import BGEM3FlagModel
+
+    return Pair(folder, BGEM3FlagModel(str(folder), use_fp16=False, devices="cpu"))
+
+
+@pytest.fixture(scope="module")
+def random_model(tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    return _pair(make_tiny_m3(tmp_path_factory.mktemp("parity") / "m3", positions=8194, scale=8.0))
+
+
+@pytest.fixture(scope="module", params=["random", "real"])
+def pair(request: pytest.FixtureRequest, random_model: Pair) -> Pair:
+    if request.param == "random":
+        return random_model
+    folder = os.environ.get("CITELOOM_BGE_M3")
+    if not folder:
+        pytest.skip("CITELOOM_BGE_M3 names no folder of BGE-M3's files")
+    return _pair(Path(folder))
+
+
+def _same(found: Vectors, expected: Expected) -> None:
+    assert float(found.dense @ expected.dense) / float(np.linalg.norm(found.dense)) >= 0.9999
+    assert found.sparse_ids.tolist() == sorted(expected.lexical)
+    weights = [expected.lexical[number] for number in found.sparse_ids.tolist()]
+    np.testing.assert_allclose(found.sparse_weights, weights, atol=1e-3)
+    assert found.colbert is not None
+    assert found.colbert.shape == expected.colbert.shape
+    assert np.all((found.colbert * expected.colbert).sum(axis=1) >= 0.999)
+
+
+def _texts(batches: Sequence[VectorBatch]) -> list[Vectors]:
+    """The vectors of every text of a stream."""
+    found = []
+    for batch in batches:
+        assert batch.colbert is not None
+        assert batch.colbert_offsets is not None
+        for text in range(len(batch)):
+            terms = slice(batch.sparse_offsets[text], batch.sparse_offsets[text + 1])
+            rows = batch.colbert[batch.colbert_offsets[text] : batch.colbert_offsets[text + 1]]
+            dense, truncated = batch.dense[text].astype(np.float32), bool(batch.truncated[text])
+            ids, weights = batch.sparse_ids[terms], batch.sparse_weights[terms]
+            found.append(Vectors(dense, ids, weights, rows.astype(np.float32), truncated=truncated))
+    return found
+
+
+def test_odd_texts_have_flagembeddings_vectors(pair: Pair) -> None:
+    for text, found in zip(ODD, pair.ours().encode(ODD), strict=True):
+        _same(found, pair.expected(text))
+
+
+def test_texts_of_every_length_have_flagembeddings_vectors(random_model: Pair) -> None:
+    letters = random.Random(1)
+    texts = [" ".join(letters.choices("abcdefghijklmnopqrstuvwxyz", k=length)) for length in LENGTHS]
+    found = _texts(list(random_model.ours().encode_stream(texts)))
+    for text, vectors in zip(texts, found, strict=True):
+        _same(vectors, random_model.expected(text))
+    assert [vectors.truncated for vectors in found] == [length > 8_190 for length in LENGTHS]
+    tokens = [len(vectors.colbert) + 1 for vectors in found if vectors.colbert is not None]
+    assert tokens == [min(length + 2, 8_192) for length in LENGTHS]
+
+
+def test_real_passages_have_flagembeddings_vectors(pair: Pair) -> None:
+    sentence = "Beam search keeps the best partial hypotheses while a sentence is translated word by word. "
+    texts = [sentence * times for times in (1, 2, 5, 12)]
+    for text, found in zip(texts, _texts(list(pair.ours().encode_stream(texts))), strict=True):
+        _same(found, pair.expected(text))
+
+
+def test_some_lexical_weights_are_greater_than_zero(random_model: Pair) -> None:
+    assert sum(len(random_model.expected(text).lexical) for text in ODD) > 10
+
+
+# FlagEmbedding needs 5 ms a text, so that texts are drawn from few.
+WORDS = [*ODD, "a b c", "the quick brown fox", "x " * 40, "jumps over", "lazy dogs " * 9, "zzz", "q"]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(st.sampled_from(WORDS), min_size=1, max_size=20), tokens=st.integers(1, 400))
+def test_order_and_budget_of_tokens_change_nothing(random_model: Pair, texts: list[str], tokens: int) -> None:
+    ours = random_model.ours(tokens=tokens)
+    streamed = _texts(list(ours.encode_stream(texts)))
+    assert len(streamed) == len(texts)
+    for text, found in zip(texts, streamed, strict=True):
+        _same(found, random_model.expected(text))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(max_size=60))
+def test_any_text_has_flagembeddings_vectors(random_model: Pair, text: str) -> None:
+    (found,) = random_model.ours().encode([text])
+    _same(found, random_model.expected(text))
+
+
+def test_two_devices_give_the_bits_of_one(random_model: Pair) -> None:
+    texts = [" ".join("abc"[: place % 3 + 1] * (place % 17)) for place in range(300)]
+    one = list(random_model.ours(tokens=64).encode_stream(texts))
+    two = list(BgeM3(str(random_model.folder), "cpu,cpu", tokens=64, colbert=True).encode_stream(texts))
+    for first, second in zip(one, two, strict=True):
+        for name in ("dense", "sparse_offsets", "sparse_ids", "sparse_weights", "colbert_offsets", "colbert"):
+            assert np.array_equal(getattr(first, name), getattr(second, name))
+
+
+def test_a_budget_of_tokens_changes_no_bit_on_a_cpu(random_model: Pair) -> None:
+    texts = ["a b c d", "e", "f g h i j k l m n", "", "o p q r"] * 5
+    (large,), (small,) = (list(random_model.ours(tokens=tokens).encode_stream(texts)) for tokens in (4096, 7))
+    assert np.array_equal(large.dense, small.dense)
+    assert np.array_equal(large.sparse_weights, small.sparse_weights)
+    assert np.array_equal(large.colbert, small.colbert)  # type: ignore[arg-type]
+
+
+def test_bfloat16_is_close_where_the_processor_has_it(random_model: Pair) -> None:
+    import torch
+
+    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        pytest.skip("this processor has no bfloat16")
+    model = random_model.ours(precision="bf16")
+    for text, found in zip(ODD, model.encode(ODD), strict=True):
+        assert float(found.dense @ random_model.expected(text).dense) > 0.99
+    facts = model.last_facts
+    assert facts is not None
+    assert (facts.precision, facts.devices, facts.halved) == ("bf16", ("cpu",), 0)

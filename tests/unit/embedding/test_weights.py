@@ -1,0 +1,95 @@
+"""Weights are read as weights alone: a file that holds code is refused before the code runs."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.embedding.bge_m3 import BgeM3
+from pipeline.embedding.encoder import shape_of
+from pipeline.embedding.weights import UnreadableWeights, read_file, read_weights
+from pipeline.errors import SettingError
+from tests.unit.embedding.tiny_m3 import make_tiny_m3
+
+TEXT = "a quick brown fox"
+
+
+class Planted:
+    """Writes a file where it is unpickled."""
+
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return Path.touch, (self.trace,)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return make_tiny_m3(tmp_path / "m3")
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Iterator[Path]:
+    file = tmp_path / "trace"
+    yield file
+    assert not file.exists(), "the planted code was run"
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "sparse_linear.pt", "colbert_linear.pt"])
+@pytest.mark.parametrize("plain", [True, False])
+def test_code_planted_among_the_weights_is_refused(folder: Path, trace: Path, name: str, plain: bool) -> None:
+    import torch
+
+    (folder / "model.safetensors").rename(folder / "kept")
+    if not name.startswith("pytorch"):
+        (folder / "kept").rename(folder / "model.safetensors")
+    if plain:
+        (folder / name).write_bytes(pickle.dumps({"weight": Planted(trace)}))
+    else:
+        torch.save({"weight": Planted(trace)}, folder / name)
+    with pytest.raises(SettingError, match=f"CITELOOM_EMBEDDER_PATH: .*{name} cannot be read for its weights alone"):
+        BgeM3(str(folder), "cpu").encode([TEXT])
+
+
+def test_a_torch_file_with_a_prefix_gives_the_vectors_of_safetensors(folder: Path) -> None:
+    import torch
+
+    (before,) = BgeM3(str(folder), "cpu").encode([TEXT])
+    weights = {f"roberta.{name}": weight for name, weight in read_file(folder / "model.safetensors").items()}
+    torch.save(weights | {"lm_head.bias": torch.zeros(3)}, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    (after,) = BgeM3(str(folder), "cpu").encode([TEXT])
+    assert before.dense.tolist() == after.dense.tolist()
+    assert before.sparse_weights.tolist() == after.sparse_weights.tolist()
+
+
+def test_a_file_of_something_else_is_named(folder: Path) -> None:
+    import torch
+    from safetensors.torch import save_file
+
+    save_file({"something": torch.zeros(2)}, folder / "model.safetensors")
+    with pytest.raises(UnreadableWeights, match=r"model\.safetensors holds no embeddings\.word_embeddings\.weight"):
+        read_weights(folder)
+
+
+def test_a_layer_that_is_absent_is_named(folder: Path) -> None:
+    from safetensors.torch import save_file
+
+    weights = read_file(folder / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.weight"]
+    save_file(weights, folder / "model.safetensors")
+    with pytest.raises(SettingError, match=r"cannot be loaded \('encoder\.layer\.1\.output\.dense\.weight'\)"):
+        BgeM3(str(folder), "cpu").encode([TEXT])
+
+
+@pytest.mark.parametrize("change", [{"hidden_act": "relu"}, {"position_embedding_type": "relative_key"}])
+def test_another_kind_of_encoder_is_refused(change: dict[str, str]) -> None:
+    config = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 10}
+    assert shape_of(config).longest == 8
+    assert shape_of(config | {"model_type": "bert"}).longest == 10
+    with pytest.raises(ValueError, match="no encoder with gelu"):
+        shape_of(config | change)
