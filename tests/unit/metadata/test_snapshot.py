@@ -313,7 +313,11 @@ def test_a_missing_snapshot_is_named(tmp_path: Path, cache: Path) -> None:
         Snapshot(tmp_path / "nowhere.jsonl", cache).find(["2403.00001"])
 
 
-@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(line("2403.00001").encode() * 100)[:-20]])
+@pytest.mark.parametrize(
+    "content",
+    [b"no gzip", gzip.compress(line("2403.00001").encode() * 100, mtime=0)[:-20]],
+    ids=["no gzip", "cut off"],
+)
 def test_a_packed_snapshot_that_is_broken_is_named(tmp_path: Path, cache: Path, content: bytes) -> None:
     file = tmp_path / "broken.jsonl.gz"
     file.write_bytes(content)
