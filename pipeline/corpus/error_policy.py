@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from pipeline.corpus.measures import kept_characters
@@ -28,14 +29,14 @@ def _without_broken_blocks(paper: Paper) -> Paper:
         return paper
     if not sound and not paper.abstract:
         raise PageError("no_text", "every block of it holds errors")
-    authors = paper.kept.get("authors", 0)
-    kept = kept_characters(paper.title, authors, paper.abstract, paper.sections, sound, paper.bibliography)
-    chars = sum(kept.values())
+    broken = [block for block in paper.blocks if block.errors]
+    kept = Counter(paper.kept) - Counter(kept_characters(None, 0, None, (), broken, ()))
+    chars = kept.total()
     return replace(
         paper,
         blocks=sound,
         paragraphs=sum(block.kind == "paragraph" for block in sound),
         chars_kept=chars,
-        kept=kept,
+        kept={kind: kept[kind] for kind in paper.kept if kept[kind]},
         losses={**paper.losses, DROPPED: paper.chars_kept - chars},
     )

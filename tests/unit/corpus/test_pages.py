@@ -115,6 +115,15 @@ def test_dropped_paragraphs_are_counted_as_lost(flawed: Paper) -> None:
     assert left.chars_kept == sum(left.kept.values()) == flawed.chars_kept - left.losses[DROPPED]
 
 
+def test_a_head_over_two_columns_is_counted_once_beside_a_dropped_paragraph() -> None:
+    rows = '<tr><td rowspan="2">A</td><td colspan="2">Both</td></tr><tr><td>B</td><td>C</td></tr><tr><td>1</td></tr>'
+    grid = f'<table class="ltx_tabular">{rows}</table>'
+    paper = html.parse(page(section(grid + para(f"Broken {BROKEN} words."))))
+    left = apply_policy("drop_paragraphs", paper)
+    assert left.kept["table"] == paper.kept["table"] == len("ABothBC1")
+    assert left.losses[DROPPED] == len("Brokenwords.")
+
+
 def test_a_page_of_which_nothing_sound_is_left_has_no_text() -> None:
     paper = html.parse(page(section(para(f"Broken {BROKEN} words."))))
     with pytest.raises(PageError, match="no_text"):
