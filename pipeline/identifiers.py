@@ -20,7 +20,7 @@ _ARCHIVE = (
 _OLD = re.compile(rf"({_ARCHIVE})(?:\.[A-Z]{{2}})?/(\d{{2}})(\d{{2}})(\d{{3}})")
 _OLD_NAME = re.compile(rf"({_ARCHIVE})/?(\d{{2}})(\d{{2}})(\d{{3}})")
 _MEMBER = re.compile(r"(?:(?:[^/]+/)*?([^/]+)/)?(\d{4})/([^/]+)\.x?html?", re.ASCII)
-_VERSION = re.compile(r"v\d+$")
+_VERSION = re.compile(r"(?<=\d)v(\d+)$")
 _IN_TEXT = re.compile(
     rf"(?:arxiv[\s.:/]*(?:preprint\s*)?(?:\(?\s*)?(?:arxiv[.:]\s*)?|abs/|arxiv\.org/(?:abs|pdf|html)/)"
     rf"(\d{{4}}\.\d{{4,5}}|(?:{_ARCHIVE})(?:\.[A-Z]{{2}})?/\d{{7}})(?!\d)",
@@ -49,9 +49,15 @@ class NotAPage:
     month: str | None
 
 
+def split_version(identifier: str) -> tuple[str, int | None]:
+    """An identifier without its version, and the version: `1707.08567v2` is (`1707.08567`, 2)."""
+    found = _VERSION.search(identifier)
+    return (identifier[: found.start()], int(found[1])) if found else (identifier, None)
+
+
 def strip_version(identifier: str) -> str:
     """The identifier without `v2` and the like."""
-    return _VERSION.sub("", identifier)
+    return split_version(identifier)[0]
 
 
 def normalise(identifier: str) -> str | None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.errors import CiteloomError
-from pipeline.metadata.record import Record, fold, split_version, with_status
+from pipeline.identifiers import split_version
+from pipeline.metadata.dois import plain_doi
+from pipeline.metadata.record import Record, fold, with_status
 from pipeline.metadata.vet import BrokenAnswer, root_of
 
 if TYPE_CHECKING:
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 _FEED = "{http://www.w3.org/2005/Atom}feed"
 _ERROR = "/api/errors#"
 _WRONG_ID = b"/api/errors#incorrect_id_format"
-_DOI_ADDRESSES = ("https://doi.org/", "http://doi.org/", "http://dx.doi.org/", "https://dx.doi.org/")
 
 
 class RefusedList(CiteloomError):
@@ -73,15 +74,9 @@ def _record(result: Result) -> Record:
         primary_category=result.primary_category or None,
         published=result.published.date().isoformat(),
         updated=result.updated.date().isoformat(),
-        doi=_plain_doi(fold(result.doi)),
+        doi=plain_doi(fold(result.doi)),
         journal_ref=fold(result.journal_ref),
         comment=fold(result.comment),
         source="api",
     )
     return with_status(record)
-
-
-def _plain_doi(doi: str | None) -> str | None:
-    for address in _DOI_ADDRESSES:
-        doi = doi.removeprefix(address) if doi else None
-    return doi

@@ -19,10 +19,11 @@ from oaipmh_scythe.models import Header
 from oaipmh_scythe.response import OAIResponse
 
 from pipeline.errors import CiteloomError, PermanentFailure
+from pipeline.identifiers import strip_version
 from pipeline.metadata.asking import Answer, Asker
 from pipeline.metadata.harvested import Change, Page
 from pipeline.metadata.names import split_authors
-from pipeline.metadata.record import Record, categorised, fold, split_version, with_status
+from pipeline.metadata.record import Record, categorised, fold, with_status
 from pipeline.metadata.snapshot import day_of, is_day
 from pipeline.metadata.vet import BrokenAnswer, root_of
 
@@ -187,7 +188,7 @@ def read_record(metadata: Any) -> Record:
     told = {child.tag.removeprefix(space): child.text for child in element}
     categories = tuple((told.get("categories") or "").split())
     record = Record(
-        arxiv_id=split_version(fold(told.get("id")) or "")[0],
+        arxiv_id=strip_version(fold(told.get("id")) or ""),
         title=fold(told.get("title")),
         authors=_authors(element, space),
         abstract=fold(told.get("abstract")),

@@ -19,8 +19,7 @@ from filelock import FileLock
 from xxhash import xxh3_128_digest
 
 from pipeline.errors import CiteloomError, PermanentFailure
-from pipeline.identifiers import folder_month, month_of
-from pipeline.metadata.record import split_version
+from pipeline.identifiers import folder_month, month_of, strip_version
 from pipeline.tables import move_into_place
 
 # The id is the first key of every line that arXiv writes. Finding just it is nine times as fast as parsing the line.
@@ -224,7 +223,7 @@ class Scan:
 def _plain_id(name: bytes) -> str:
     # Only a name with a v may end in a version; an id with a line break in it would shift all that follow.
     text = " ".join(name.decode(errors="replace").split("\n"))
-    return split_version(text)[0] if "v" in text else text
+    return strip_version(text) if "v" in text else text
 
 
 def _by_month(places: list[tuple[bytes, int, int, bytes]]) -> Iterator[tuple[str, list[tuple[bytes, int, int, bytes]]]]:

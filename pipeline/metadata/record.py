@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 Status = Literal["present", "withdrawn", "absent"]
 
-_VERSION = re.compile(r"(?<=\d)v(\d+)$")
-
 _WORK = r"(?:paper|article|submission|manuscript|work|preprint|e-?print|note|letter|report|thesis)"
 _NOTICE = re.compile(
     rf"""(?:
@@ -106,9 +104,3 @@ def _opens_with_notice(abstract: str) -> bool:
 def fold(text: str | None) -> str | None:
     """The text with runs of white space as one blank; None where nothing is left."""
     return " ".join(text.split()) or None if text else None
-
-
-def split_version(identifier: str) -> tuple[str, int | None]:
-    """An identifier without its version, and the version: `1707.08567v2` is (`1707.08567`, 2)."""
-    found = _VERSION.search(identifier)
-    return (identifier[: found.start()], int(found[1])) if found else (identifier, None)

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.metadata.catalogue import month_digests, open_catalogue
+from pipeline.metadata.dois import split_dois
 from pipeline.metadata.resolution import Catalogue, Resolution
-from pipeline.metadata.segment import split_dois
 from pipeline.stages import Job, Stage, Workspace
 
 _COPIED = ("key", "raw", "title", "authors", "year", "venue")

@@ -17,7 +17,8 @@ import numpy as np
 from rapidfuzz import fuzz
 
 from pipeline.identifiers import normalise
-from pipeline.metadata.segment import Candidate, Segment, split_dois
+from pipeline.metadata.dois import split_dois
+from pipeline.metadata.segment import Candidate, Segment
 from pipeline.metadata.titles import WINDOW, doi_key, fold, title_keys, title_words, window_keys, words_of
 
 By = Literal["identifier", "doi", "title"]

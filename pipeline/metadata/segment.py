@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from xxhash import xxh3_128
 
+from pipeline.metadata.dois import split_dois
 from pipeline.metadata.titles import doi_key, surname, title_keys, title_words, window_key
 from pipeline.tables import move_into_place
 
@@ -149,13 +150,3 @@ def _append(
 
 def _arrays(papers: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
     return {name: pa.array(papers[name], _SCHEMA.field(name).type.value_type) for name in _PAPER}
-
-
-def split_dois(text: str | None) -> list[str]:
-    """The DOIs of a field, lower case and without an address; arXiv's own field may hold several."""
-    if not text:
-        return []
-    bare = text.lower().replace("doi:", " ").replace(",10.", " 10.")
-    for address in ("https://doi.org/", "http://doi.org/", "https://dx.doi.org/", "http://dx.doi.org/"):
-        bare = bare.replace(address, " ")
-    return [part.rstrip(".,;") for part in bare.split() if part.startswith("10.")]

@@ -21,9 +21,10 @@ import orjson
 
 from pipeline import progress
 from pipeline.errors import MissingInput, PermanentFailure
+from pipeline.identifiers import strip_version
 from pipeline.metadata.names import split_authors
 from pipeline.metadata.places import Damaged, Place, Places, Scan
-from pipeline.metadata.record import Record, categorised, fold, split_version, with_status
+from pipeline.metadata.record import Record, categorised, fold, with_status
 from pipeline.tables import move_into_place
 
 _TO_DO = (
@@ -208,7 +209,7 @@ def parse_record(content: Mapping[str, Any]) -> Record:
     """
     versions, categories = content.get("versions") or [], _categories(content.get("categories"))
     record = Record(
-        arxiv_id=split_version(content["id"])[0],
+        arxiv_id=strip_version(content["id"]),
         version=_number(versions[-1]) if versions else None,
         title=fold(content.get("title")),
         authors=_authors(content),

@@ -10,7 +10,7 @@ import hashlib
 import re
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -139,8 +139,8 @@ def _abstract(paper: Mapping[str, Any]) -> list[Passage]:
 def _groups(blocks: Iterable[Mapping[str, Any]]) -> list[_Group]:
     groups: list[_Group] = []
     for _, section in groupby(_split_blocks(blocks), key=attrgetter("section_path")):
-        groups += _absorb_short(_pack(section))
-    return _absorb_across_sections(groups)
+        groups += _absorb(_pack(section), _is_absorbed)
+    return _absorb(groups, _is_absorbed_across)
 
 
 def _split_blocks(blocks: Iterable[Mapping[str, Any]]) -> Iterator[Block]:
@@ -190,13 +190,13 @@ def _belong_together(group: _Group, block: Block) -> bool:
     return kind == last.kind == "theorem" and block.text.startswith("Proof") and not last.text.startswith("Proof")
 
 
-def _absorb_short(groups: list[_Group]) -> list[_Group]:
-    """Join what is under FEWEST_WORDS to what is before it, or after it where nothing is or it ends in a colon."""
-    if min(group.words for group in groups) >= FEWEST_WORDS:
+def _absorb(groups: list[_Group], is_absorbed: Callable[[_Group, _Group, _Group | None], bool]) -> list[_Group]:
+    """Join groups to those before them: `is_absorbed` tells by the group before, the group, and the one after it."""
+    if all(group.words >= FEWEST_WORDS for group in groups):
         return groups
     result: list[_Group] = []
     for group, following in zip(groups, [*groups[1:], None], strict=True):
-        if result and _is_absorbed(result[-1], group, following):
+        if result and is_absorbed(result[-1], group, following):
             result[-1].take(group)
         else:
             result.append(group)
@@ -204,6 +204,7 @@ def _absorb_short(groups: list[_Group]) -> list[_Group]:
 
 
 def _is_absorbed(left: _Group, group: _Group, following: _Group | None) -> bool:
+    """Join what is under FEWEST_WORDS to what is before it, or after it where nothing is or it ends in a colon."""
     if left.words + group.words > MOST_WORDS:
         return False
     if left.words < FEWEST_WORDS:
@@ -214,23 +215,11 @@ def _is_absorbed(left: _Group, group: _Group, following: _Group | None) -> bool:
     return not (announces and following is not None and group.words + following.words <= MOST_WORDS)
 
 
-def _absorb_across_sections(groups: list[_Group]) -> list[_Group]:
+def _is_absorbed_across(left: _Group, group: _Group, following: _Group | None) -> bool:
     """Join a section that is under FEWEST_WORDS to the one with which it shares most of its path, if any.
 
     So the sentence that opens a section goes with its first subsection. Two sections of the first depth stay apart.
     """
-    if all(group.words >= FEWEST_WORDS for group in groups):
-        return groups
-    result: list[_Group] = []
-    for group, following in zip(groups, [*groups[1:], None], strict=True):
-        if result and _is_absorbed_across(result[-1], group, following):
-            result[-1].take(group)
-        else:
-            result.append(group)
-    return result
-
-
-def _is_absorbed_across(left: _Group, group: _Group, following: _Group | None) -> bool:
     if (left.words >= FEWEST_WORDS and group.words >= FEWEST_WORDS) or not _fit(left, group):
         return False
     if left.words < FEWEST_WORDS or following is None or not _fit(group, following):

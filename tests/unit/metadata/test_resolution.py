@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.metadata.dois import split_dois
 from pipeline.metadata.resolution import Catalogue, Resolution
-from pipeline.metadata.segment import split_dois
 from pipeline.metadata.titles import title_words
 
 NOWHERE = Resolution()

@@ -15,9 +15,10 @@ import pytest
 
 from pipeline import progress
 from pipeline.errors import MissingInput, PermanentFailure
+from pipeline.identifiers import split_version
 from pipeline.metadata import places
 from pipeline.metadata.names import split_authors
-from pipeline.metadata.record import is_withdrawn, split_version
+from pipeline.metadata.record import is_withdrawn
 from pipeline.metadata.snapshot import Snapshot, parse_record
 
 from .conftest import line

@@ -1,0 +1,22 @@
+"""DOIs as arXiv and bibliographies print them. Not here: identifiers of arXiv itself (`pipeline/identifiers.py`)."""
+
+from __future__ import annotations
+
+_ADDRESSES = ("https://doi.org/", "http://doi.org/", "https://dx.doi.org/", "http://dx.doi.org/")
+
+
+def plain_doi(doi: str | None) -> str | None:
+    """A DOI without the address that it was given as."""
+    for address in _ADDRESSES:
+        doi = doi.removeprefix(address) if doi else None
+    return doi
+
+
+def split_dois(text: str | None) -> list[str]:
+    """The DOIs of a field, lower case and without an address; arXiv's own field may hold several."""
+    if not text:
+        return []
+    bare = text.lower().replace("doi:", " ").replace(",10.", " 10.")
+    for address in _ADDRESSES:
+        bare = bare.replace(address, " ")
+    return [part.rstrip(".,;") for part in bare.split() if part.startswith("10.")]
