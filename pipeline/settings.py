@@ -79,6 +79,9 @@ class Settings(BaseSettings):
     )
     page_seconds: float = Field(10.0, gt=0, description="Processor time that one page may take to parse.")
     workers: int = Field(0, ge=0, description="Worker processes of papers and passages; 0 for one on each core.")
+    embedded_form: Literal["passage", "title", "sections"] = Field(
+        "sections", description="What is embedded: the passage alone, title and passage, or title, sections, passage."
+    )
     embedder: Literal["minilm", "bge-m3"] = Field("minilm", description="Embedding model.")
     embedder_path: str = Field(
         "BAAI/bge-m3", description="BGE-M3's folder or hub name; read where CITELOOM_EMBEDDER is bge-m3."
@@ -98,7 +101,24 @@ class Settings(BaseSettings):
     qdrant_grpc_port: int | None = Field(
         None, description="gRPC port of the Qdrant server; empty for 6334 where the URL's port is 6333, else HTTP."
     )
-    qdrant_collection: str = Field("citeloom", description="Name of the collection.")
+    qdrant_collection: str = Field("citeloom", description="Name (alias) of the collection that searches ask.")
+    qdrant_quantization: Literal["int8", "binary", "none"] = Field(
+        "int8", description="How dense vectors are compressed for searching; the best are scored again as they are."
+    )
+    qdrant_on_disk: bool = Field(
+        False, description="Whether whole vectors stay on disk, and compressed ones alone in memory; for a new collection."
+    )
+    qdrant_shards: int = Field(1, ge=1, description="Shards of a new collection on a server.")
+    qdrant_replicas: int = Field(1, ge=1, description="Copies of each shard of a new collection on a cluster.")
+    reranker: str = Field(
+        "", description="Cross-encoder (folder or hub name) that a search may rank again with; empty for none."
+    )
+    retrieval_queries: int = Field(
+        1000, ge=0, description="Citing sentences of one month that retrieval is scored on, at most; 0 for none."
+    )
+    retrieval_pool: int = Field(
+        20_000, ge=100, description="Passages that retrieval is scored over, at most: the cited papers' and others'."
+    )
     llm_url: str | None = Field(None, description="OpenAI-compatible endpoint (…/v1); empty for the embedded SmolLM2.")
     llm_model: str = Field("smollm2-135m-instruct", description="Model name that the endpoint knows.")
     llm_api_key: SecretStr | None = Field(None, description="API key of the LLM endpoint.")

@@ -223,6 +223,7 @@ EMBEDDINGS = Table(
         ("colbert", pa.list_(pa.list_(pa.float16())), "one vector per token; null unless asked for"),
         ("truncated", FLAG, "whether the text was longer than the model reads"),
     ),
+    rows_per_group=500,  # with ColBERT vectors a passage of 300 tokens is 600 KB
 )
 INDEX_RECEIPTS = Table(
     "index_receipts",
@@ -236,6 +237,33 @@ INDEX_RECEIPTS = Table(
         ("missing", COUNT, "of these, points not found"),
         ("stale", COUNT, "points of the month still there after the load that the table does not ask for"),
         ("ids_sha256", TEXT, "SHA-256 over the sorted ids and text hashes of the month"),
+    ),
+)
+RETRIEVAL_QUERIES = Table(
+    "retrieval_queries",
+    "one citing sentence with the papers that a search for it should find",
+    _schema(
+        ("query_id", TEXT, "UUIDv5 of the citing paper and the text"),
+        ("arxiv_id", TEXT, "citing paper, whose own passages never count"),
+        ("passage_id", TEXT, "passage that the sentence is in"),
+        ("text", TEXT, "sentence without its citation markers"),
+        ("cited", TEXTS, "papers of the corpus that it cites, sorted"),
+    ),
+)
+RETRIEVAL_SCORES = Table(
+    "retrieval_scores",
+    "one metric of one way to search, over the month's queries",
+    _schema(
+        ("method", TEXT, "dense, sparse, fused, colbert, cross_encoder, bm25, or fused_minus_bm25"),
+        ("form", TEXT, "text that was searched: passage, title or sections, as CITELOOM_EMBEDDED_FORM names them"),
+        ("metric", TEXT, "R@1, R@5, R@10, R@50, RR@50 or nDCG@10, of papers"),
+        ("value", pa.float64(), "mean over the queries, 0 to 1; for fused_minus_bm25 the mean difference"),
+        ("low", pa.float64(), "lower end of the 95 % interval; null where one paper asks every query"),
+        ("high", pa.float64(), "upper end of the 95 % interval; null where one paper asks every query"),
+        ("queries", COUNT, "queries asked"),
+        ("papers", COUNT, "papers searched"),
+        ("passages", COUNT, "passages searched"),
+        ("model", TEXT, "what ranked: the embedding model, the cross-encoder, or BM25's settings"),
     ),
 )
 RELATED_WORK_TASKS = Table(
@@ -325,8 +353,8 @@ LEDGER = Table(
 TABLES: Mapping[str, Table] = {
     table.name: table
     for table in (
-        DUMP_MEMBERS, METADATA, PAPERS, PASSAGES, REFERENCES, EMBEDDINGS, INDEX_RECEIPTS, RELATED_WORK_TASKS,
-        KEY_ELEMENTS, SUMMARIES, SCORES, REPORT, LEDGER,
+        DUMP_MEMBERS, METADATA, PAPERS, PASSAGES, REFERENCES, EMBEDDINGS, INDEX_RECEIPTS, RETRIEVAL_QUERIES,
+        RETRIEVAL_SCORES, RELATED_WORK_TASKS, KEY_ELEMENTS, SUMMARIES, SCORES, REPORT, LEDGER,
     )
 }  # fmt: skip
 

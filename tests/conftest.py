@@ -12,8 +12,8 @@ SHARED_DATA = PROJECT.parent / "shared" / "data"
 
 # The same cases in every run, so that a change alone can turn a test red; to look for new ones, give
 # `--hypothesis-profile=search`.
-settings.register_profile("steady", derandomize=True, database=None)
-settings.register_profile("search", derandomize=False, print_blob=True)
+settings.register_profile("steady", derandomize=True, database=None, deadline=None)
+settings.register_profile("search", derandomize=False, print_blob=True, deadline=None)
 settings.load_profile("steady")
 
 

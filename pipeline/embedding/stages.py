@@ -87,7 +87,7 @@ def _fresh_texts(job: Job, known: KnownVectors) -> Iterator[str]:
     for passages in job.batches(tables.PASSAGES, ["text_sha256", *_TEXT]):
         fresh = passages.select(_TEXT).filter(pa.array(known.find(passages["text_sha256"]) < 0))
         for row in fresh.to_pylist():
-            yield embedded_text(row["title"], row["section_path"], row["text"])
+            yield embedded_text(row["title"], row["section_path"], row["text"], job.settings.embedded_form)
 
 
 def _assemble(
@@ -155,6 +155,8 @@ class _Account:
             model=embedder.name,
             dimensions=embedder.dimensions,
             sparse_idf=embedder.sparse_idf,
+            form=job.settings.embedded_form,
+            colbert="colbert" in _kinds(job.settings),
         )
         job.measured.update(reused=self._reused, resumed=self._resumed, encoded=self._fresh, tokens=self._tokens)
         facts = embedder.last_facts
@@ -188,6 +190,6 @@ EMBEDDINGS = Stage(
     table=tables.EMBEDDINGS,
     build=build_embeddings,
     upstream=(tables.PASSAGES,),
-    settings=("embedder",),
+    settings=("embedder", "embedded_form"),
     inputs=_model,
 )

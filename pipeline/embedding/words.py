@@ -15,8 +15,8 @@ from typing import Any
 
 from pipeline.embedding.tokens import TokenRows, tokenize
 
-# Words that are remembered, some 100 MB; then all are forgotten. A month of 20,000 papers has more.
-_MOST_WORDS = 500_000
+# Words that are remembered, some 40 MB; then all are forgotten. A month of 20,000 papers has more.
+_MOST_WORDS = 200_000
 
 # The normalizer reads a text by grapheme clusters, and a mark that follows a space is one cluster with it. A text is
 # taken apart only where it has nothing but these: no marks, joiners, controls or unusual spaces.

@@ -36,7 +36,7 @@ def _packed(job: Job) -> Iterator[pa.RecordBatch]:
     """
     root, workers = job.workspace.root, count_workers(job.settings.workers)
     groups = range(root.count_groups(tables.PAPERS, job.month))
-    pack_chunk = partial(passages_of_chunk, root, job.month)
+    pack_chunk = partial(passages_of_chunk, root, job.month, job.settings.embedded_form)
     if len(groups) < 2 or workers == 1:
         yield from (pack_chunk([group]) for group in groups)
         return
@@ -50,4 +50,6 @@ def _packed(job: Job) -> Iterator[pa.RecordBatch]:
         yield passages
 
 
-PASSAGES = Stage(table=tables.PASSAGES, build=_build, upstream=(tables.PAPERS,), version=3)
+PASSAGES = Stage(
+    table=tables.PASSAGES, build=_build, upstream=(tables.PAPERS,), settings=("embedded_form",), version=3
+)

@@ -6,6 +6,10 @@ import hashlib
 import re
 from codecs import charmap_build, charmap_encode
 from collections.abc import Sequence
+from typing import Literal
+
+# What stands above a passage in the text that is embedded: nothing, the title, or the title and the sections.
+Form = Literal["passage", "title", "sections"]
 
 # No `\s?` before it: a pattern that begins with plain text is searched for eight times as fast.
 _MARKER = re.compile(r"\[@[^\[\]]+\]")
@@ -23,12 +27,16 @@ _IS_SIGN = bytes(code for code, sign in enumerate(_ALPHABET) if _SIGNS.fullmatch
 _LETTERS_AND_SPACES = bytes(ord(" ") if code in _IS_SPACE else ord("a") for code in range(256))
 
 
-def embedded_text(title: str | None, section_path: Sequence[str], text: str) -> str:
+def embedded_text(title: str | None, section_path: Sequence[str], text: str, form: Form = "sections") -> str:
     """The text that is embedded for a passage: title, section path, and the passage without citation markers.
 
-    WikiChat's form, `Title: {title > sections}. {content}` (its preprocessing/README), under one heading line.
+    WikiChat's form, `Title: {title > sections}. {content}` (its preprocessing/README), under one heading line; or with
+    less of it: the form `title` has no sections above the passage, the form `passage` nothing.
     """
-    return f"{' > '.join(filter(None, (title, *section_path)))}\n{without_markers(text)}"
+    if form == "passage":
+        return without_markers(text)
+    above = (title, *section_path) if form == "sections" else (title,)
+    return f"{' > '.join(filter(None, above))}\n{without_markers(text)}"
 
 
 def without_markers(text: str) -> str:
