@@ -25,9 +25,9 @@ lint: install-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: install
+bench: install qdrant
 	$(PIP) --editable '.[bench]'
-	for name in parse dump metadata references corpus embedding_stage embed; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	for name in parse dump metadata references corpus embedding_stage embed load search; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 # The sample corpus, built again from its LaTeX; needs Debian's latexml.
 sample:

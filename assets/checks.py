@@ -7,12 +7,18 @@ from typing import Any
 import dagster as dg
 
 from pipeline import tables
+from pipeline.index import close_indexes
+from pipeline.index.audit import KINDS
+from pipeline.index.upkeep import audit_of
 from pipeline.partitions import MONTHS
 from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS
 from pipeline.stages import Workspace
 from pipeline.tables import Table, read_provenance
 
 Verdict = tuple[bool, Mapping[str, Any]]
+
+# Points of one kind that a check names; `citeloom audit --json` names all.
+_NAMED = 20
 
 
 def _check(
@@ -88,8 +94,11 @@ def every_passage_is_embedded(workspace: Workspace, month: str) -> Verdict:
 
 @_check("index_receipts", blocking=True)
 def index_holds_the_embeddings(workspace: Workspace, month: str) -> Verdict:
-    """The audited load found every point that the embeddings ask for."""
-    receipt = workspace.root.rows(tables.INDEX_RECEIPTS, month)[0]
-    asked = _rows(workspace, tables.EMBEDDINGS, month)
-    facts = {"embeddings": asked, "present": receipt["present"], "missing": receipt["missing"]}
-    return receipt["missing"] == 0 and receipt["present"] == asked, facts
+    """The index holds the points that the month's tables ask for, id by id and as they are now, and no other."""
+    try:
+        audit, receipt = audit_of(workspace, month)
+    finally:
+        close_indexes()
+    named = {kind: list(map(str, getattr(audit, kind)[:_NAMED])) for kind in KINDS}
+    facts = {"collection": audit.collection, "expected": audit.expected, "present": audit.present, **named}
+    return audit.clean and [receipt] == workspace.root.rows(tables.INDEX_RECEIPTS, month), facts

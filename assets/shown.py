@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Interval = tuple[float, float | None, float | None]
+"""A value, and the ends of its interval where there is one."""
+
 LONGEST_CELL = 80
 MOST_BARS = 12
 # A white panel with dark lines: what is drawn on nothing is lost in either the light or the dark theme of the UI.
@@ -61,6 +64,25 @@ def bars(name: str, counts: Mapping[str, int], **labels: str) -> str:
     axes.bar_label(found, [f"{count:,}" for _, count in drawn], padding=3, color=_INK, fontsize=8)
     axes.margins(x=0.12)
     axes.locator_params(axis="x", integer=True)
+    axes.set(**labels)
+    return _image(name, figure)
+
+
+def intervals(name: str, groups: Mapping[str, Mapping[str, Interval]], **labels: str) -> str:
+    """Values between 0 and 1 with their intervals as a Markdown image: one dot a value, group under group.
+
+    groups: what a group is called → what a value is called → (value, lower and upper end, None for no interval).
+    """
+    places = [(f"{each}, {group}", found) for group, values in groups.items() for each, found in values.items()]
+    figure, axes = _panel(0.9 + 0.22 * len(places))
+    for place, (_, (value, low, high)) in enumerate(reversed(places)):
+        if low is not None and high is not None:
+            axes.plot([low, high], [place, place], color=_BLUE, linewidth=1.5)
+        axes.plot([value], [place], "o", color=_BLUE, markersize=5)
+        axes.annotate(f"{value:.2f}", (1.02, place), color=_INK, fontsize=8, va="center", annotation_clip=False)
+    axes.set_yticks(range(len(places)), [label for label, _ in reversed(places)])
+    axes.set_xlim(0, 1.1)
+    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set(**labels)
     return _image(name, figure)
 

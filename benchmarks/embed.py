@@ -48,7 +48,7 @@ OURS, README, BEST = "ours", "FlagEmbedding as its README uses it", "FlagEmbeddi
 DENSE, INFINITY = "sentence-transformers, dense only", "infinity, dense only"
 LONGEST = 8192
 # FlagEmbedding's example for dense vectors has 12, its default is 256.
-BATCH_SIZES = {"cpu": (1, 4, 12, 32), "cuda": (12, 64, 256, 1024)}
+BATCH_SIZES = {"cpu": (1, 2, 4, 12), "cuda": (12, 64, 256, 1024)}
 PASSAGES = {"cpu": 200, "cuda": 16_384}
 # Of the passages, enough to tell batch sizes apart.
 TRIED = {"cpu": 32, "cuda": 2_048}
@@ -155,12 +155,18 @@ def infinity(folder: Path, device: str) -> Iterator[dict[str, Encode]]:
 
 
 def find_batch_size(model: Any, texts: Sequence[str], sizes: Sequence[int]) -> int:
-    """The batch size that takes FlagEmbedding the least time."""
-    spent = {}
+    """The batch size that takes FlagEmbedding the least time; larger ones are tried until one takes half as long again.
+
+    A batch is padded to its longest text, so on a CPU each size beyond the best is slower than the one before: of 32
+    passages, 51 s one by one, 106 s by fours, 271 s by twelves.
+    """
+    spent: dict[int, float] = {}
     for size in sizes:
         started = time.perf_counter()
         encode_theirs(model, {"batch_size": size, "max_length": LONGEST}, texts)
         spent[size] = time.perf_counter() - started
+        if spent[size] > 1.5 * min(spent.values()):
+            break
     return min(spent, key=lambda size: spent[size])
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec
+from typing import Annotated, Any, Literal, ParamSpec
 
 import typer
 
@@ -235,32 +235,185 @@ def harvest(
     return 0
 
 
+QueriesOption = Annotated[
+    Path | None, typer.Option(help="File of queries, one on each line, to ask at once; - for standard input.")
+]
+LimitOption = Annotated[int, typer.Option(min=1, max=1000, help="Results at most, for each query.")]
+OffsetOption = Annotated[int, typer.Option(min=0, help="Leave out this many results that come first.")]
+CategoryOption = Annotated[
+    list[str] | None, typer.Option(help="Only papers of this category (cs.CL) or archive (cs); once for each.")
+]
+KindOption = Annotated[list[str] | None, typer.Option(help="Only passages of this kind, such as table; once for each.")]
+SeverityOption = Annotated[
+    list[str] | None, typer.Option(help="Only pages of this severity, such as no_problem; once for each.")
+]
+GradeOption = Annotated[str | None, typer.Option(help="Only pages of this grade (A, B, C or D) or better.")]
+ByOption = Annotated[Literal["fused", "dense", "sparse"], typer.Option(help="Which vectors rank.")]
+RerankOption = Annotated[
+    Literal["none", "colbert", "cross-encoder"], typer.Option(help="What ranks the best candidates again.")
+]
+
+
 @command("search")
 def search(
-    words: Annotated[str, typer.Argument(help="What to look for, in words.")],
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Passages at most.")] = 10,
-    category: Annotated[str | None, typer.Option(help="Only papers of this category, such as cs.CL.")] = None,
+    words: Annotated[str | None, typer.Argument(help="What to look for, in words.")] = None,
+    queries: QueriesOption = None,
+    limit: LimitOption = 10,
+    offset: OffsetOption = 0,
+    category: CategoryOption = None,
+    kind: KindOption = None,
+    severity: SeverityOption = None,
+    grade: GradeOption = None,
     first: Annotated[str | None, typer.Option("--from", help="Only papers of this month or later.")] = None,
     last: Annotated[str | None, typer.Option("--to", help="Only papers of this month or earlier.")] = None,
-    grade: Annotated[str | None, typer.Option(help="Only pages of this grade (A, B, C or D) or better.")] = None,
+    by: ByOption = "fused",
+    rerank: RerankOption = "none",
+    per_paper: Annotated[bool, typer.Option("--per-paper", help="Only the best passage of each paper.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Compare with every passage, uncompressed.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown with links to the passages.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Find passages: dense and sparse vectors, fused."""
-    from pipeline.display import out, print_json, search_table, waiting
-    from pipeline.index.search import search as find
-    from pipeline.months import parse_month
+    """Find passages: dense and sparse vectors, fused; ranked again where asked."""
+    from pipeline.display import waiting
+    from pipeline.index.asked import Asked
 
-    for month in filter(None, (first, last)):
-        parse_month(month)
-    workspace = Workspace(load_settings())
+    if as_json and as_markdown:
+        raise SettingError("--json and --markdown exclude each other: give one of them")
+    asked = Asked(
+        limit=limit, offset=offset, categories=category or (), kinds=kind or (), subsets=severity or (),
+        worst_grade=grade, first_month=first, last_month=last, by=by, rerank=rerank, per_paper=per_paper, exact=exact,
+    ).checked()  # fmt: skip
+    wanted = _queries(words, queries)
     with waiting("loading the model, searching"):
-        hits = find(
-            workspace, words, limit=limit, category=category, first_month=first, last_month=last, worst_grade=grade
-        )
+        from pipeline.index.search import ask
+
+        answers = ask(Workspace(load_settings()), wanted, asked)
+    _show_answers(None if queries is None else wanted, answers, offset + 1, as_json=as_json, as_markdown=as_markdown)
+    return 0
+
+
+def _queries(words: str | None, file: Path | None) -> list[str]:
+    """The one query of the arguments, or those of a file."""
+    from pipeline.index.asked import check_query, read_queries
+
+    if (words is None) == (file is None):
+        raise SettingError("give the words to search for, or --queries FILE, and not both")
+    if words is None:
+        return read_queries(sys.stdin.buffer.read() if str(file) == "-" else _content(file), str(file))
+    check_query(words)
+    return [words]
+
+
+def _content(file: Path | None) -> bytes:
+    try:
+        return Path(file or "").read_bytes()
+    except OSError as error:
+        raise SettingError(f"--queries {file} cannot be read ({error.strerror}): give a file of queries") from error
+
+
+def _show_answers(
+    queries: list[str] | None, answers: list[list[Any]], first: int, *, as_json: bool, as_markdown: bool
+) -> None:
+    """Each query's hits, under the query where there is a file of them; first: the number of the first hit."""
+    from pipeline.display import out, print_json, search_table
+    from pipeline.index import answers as told
+
     if as_json:
-        print_json([asdict(hit) for hit in hits])
+        print_json(told.as_rows(answers[0]) if queries is None else told.batch_rows(queries, answers))
+    elif as_markdown:
+        typer.echo(
+            told.as_markdown(answers[0], first) if queries is None else told.batch_markdown(queries, answers, first)
+        )
     else:
-        out.print(search_table(hits))
+        for number, hits in enumerate(answers):
+            out.print(search_table(hits, first, None if queries is None else queries[number]))
+
+
+RepairOption = Annotated[bool, typer.Option("--repair", help="Load what is missing or changed, remove the rest.")]
+
+
+@command("audit")
+def audit(months: MonthsOption = "all", repair: RepairOption = False, as_json: AsJson = False) -> int:
+    """Compare the tables with the index, point by point, and mend it where that is asked for."""
+    from pipeline.display import audit_lines, audit_table, out, print_json, print_note, waiting
+    from pipeline.index.upkeep import audit_months
+    from pipeline.index.upkeep import repair as mend
+
+    workspace = Workspace(load_settings())
+    with waiting("asking the index for its points"):
+        found = audit_months(workspace, months)
+    after = found
+    if repair and not found.clean:
+        print_note(f"found {found.describe()}; mending")
+        after = mend(workspace, found, lambda month: print_note(f"{month}: loading it again"))
+    if as_json:
+        print_json({**after.as_json(), "found": found.as_json()} if repair else after.as_json())
+    else:
+        out.print(audit_table(after))
+        for line in audit_lines(after):
+            print_note(line)
+    return 0 if after.clean else 1
+
+
+@command("reindex")
+def reindex(
+    drop_old: Annotated[bool, typer.Option("--drop-old", help="Delete every collection but the new one.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Load all months into a collection of the settings' model and form, and let searches ask it once it is whole."""
+    from pipeline.display import print_json, print_note, reindex_lines
+    from pipeline.index.reindex import reindex as change_over
+    from pipeline.preflight import check_data_root
+
+    workspace = Workspace(load_settings())
+    check_data_root(workspace)
+    _share(workspace.settings)
+    done = change_over(workspace, lambda months: _load_again(workspace, months), drop_old=drop_old, told=print_note)
+    if as_json:
+        print_json({**asdict(done), "audit": done.audit.as_json() if done.audit else None, "done": done.done})
+    else:
+        for line in reindex_lines(done):
+            typer.echo(line)
+    return 0 if done.done else 1
+
+
+def _load_again(workspace: Workspace, months: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Run on months what makes their points; what failed."""
+    from pipeline import progress
+    from pipeline.display import RunProgress
+    from pipeline.index.reindex import STAGES
+    from pipeline.registry import choose_stages
+    from pipeline.runs import run_months
+
+    stages = choose_stages(select=STAGES)
+    shown = RunProgress(steps=len(months) * len(stages))
+    with shown, progress.listening(shown):
+        return run_months(workspace, months, stages).failures
+
+
+@command("snapshot")
+def snapshot(
+    output: Annotated[Path | None, typer.Option(help="Folder for the file; else the data root's snapshots.")] = None,
+    restore: Annotated[Path | None, typer.Option(help="Snapshot to make the index of again.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Put the index of a Qdrant server into one file, or make it of such a file again."""
+    from pipeline.display import print_json, waiting
+    from pipeline.index.upkeep import restore_snapshot, take_snapshot
+
+    if output is not None and restore is not None:
+        raise SettingError("--output and --restore exclude each other: give one of them")
+    workspace = Workspace(load_settings())
+    if restore is not None:
+        with waiting(f"restoring {restore}"):
+            made = restore_snapshot(workspace, restore)
+    else:
+        with waiting("taking a snapshot"):
+            made = str(take_snapshot(workspace, output or workspace.root.path / "snapshots"))
+    if as_json:
+        print_json({"restored" if restore else "snapshot": made})
+    else:
+        typer.echo(f"searches ask {made} now" if restore else made)
     return 0
 
 

@@ -19,6 +19,8 @@ from assets import (
     references,
     related_work_tasks,
     report,
+    retrieval_queries,
+    retrieval_scores,
     scores,
     summaries,
 )
@@ -29,8 +31,8 @@ from sensors.dump import dump_folder
 from sensors.refresh import newest_month
 
 ASSET_MODULES = (
-    dump_members, metadata, papers, passages, references, embeddings, index_receipts, related_work_tasks,
-    key_elements, summaries, scores, report,
+    dump_members, metadata, papers, passages, references, embeddings, index_receipts, retrieval_queries,
+    retrieval_scores, related_work_tasks, key_elements, summaries, scores, report,
 )  # fmt: skip
 
 

@@ -14,8 +14,11 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.style import Style
 from rich.table import Table
+from rich.text import Text
 
+from pipeline.index.audit import KINDS
 from pipeline.passages.text import without_markers
 from pipeline.progress import Listener, StageClock, duration
 from pipeline.registry import STAGES
@@ -169,19 +172,95 @@ def _status_cell(row: Mapping[str, Any]) -> str:
     return f"[{_COLOURS[row['state']]}]{' · '.join(facts)}[/]"
 
 
-def search_table(hits: Sequence[Any]) -> Table | str:
-    """Passages found: score, paper, section and anchor, text. A hit is a `pipeline.index.search.Hit`."""
+def search_table(hits: Sequence[Any], first: int = 1, query: str | None = None) -> Table | str:
+    """Passages found: number, score, paper, section and anchor, text. A hit is a `pipeline.index.search.Hit`.
+
+    first: the first number. query: shown above, where there are several.
+    """
+    from pipeline.index.answers import visible
+
+    above = "" if query is None else f"{escape(visible(query))}: "
     if not hits:
-        return "No passage was found."
-    table = Table(title=f"{len(hits)} passage{'s' * (len(hits) > 1)}", title_justify="left", show_lines=True)
+        return f"{above}No passage was found."
+    title = f"{above}{len(hits)} passage{'s' * (len(hits) > 1)}"
+    table = Table(title=title, title_justify="left", show_lines=True)
+    table.add_column("", justify="right")
     table.add_column("score", justify="right")
     table.add_column("paper", ratio=1)
     table.add_column("passage", ratio=2)
-    for hit in hits:
-        path = " › ".join(hit.section_path) or hit.kind.replace("_", " ")
-        place = f"{escape(hit.title)}\n[dim]{hit.arxiv_id} · {escape(path)} · #{escape(hit.anchor)}[/]"
-        table.add_row(f"{hit.score:.3f}", place, escape(_clip(without_markers(hit.text))))
+    for number, hit in enumerate(hits, first):
+        text = Text(_clip(visible(without_markers(hit.text))))
+        table.add_row(str(number), f"{hit.score:.3f}", _paper_of(hit), text)
     return table
+
+
+def _paper_of(hit: Any) -> Text:
+    """Title, which a terminal may link to the passage, and where the passage stands."""
+    from pipeline.index.answers import place, visible
+
+    told = Text(visible(hit.title), style=Style(link=hit.passage_url))
+    return Text.assemble(told, "\n", (visible(f"{hit.arxiv_id} · {place(hit)} · #{hit.anchor}"), "dim"))
+
+
+# Ids of one kind and month that are shown; --json has them all.
+IDS_SHOWN = 5
+
+
+def audit_table(audit: Any) -> Table:
+    """A line for each month, or where they are many, for each that is not as it should be. `audit` is a
+    `pipeline.index.upkeep.Audit`."""
+    verdict = "as the tables ask for" if audit.clean else "[red]not as the tables ask for[/]"
+    names = ", ".join(dict.fromkeys(month.collection for month in audit.months))
+    told = f"{audit.describe()}\n{escape(names)}"
+    title = f"The index is {verdict}"
+    table = Table("month", title=title, title_justify="left", caption=told, caption_justify="left")
+    columns = ("expected", "present", *KINDS)
+    for name in columns:
+        table.add_column(name, justify="right")
+    shown = [month for month in audit.months if not month.clean or len(audit.months) <= MONTHS_IN_DETAIL]
+    for month in shown:
+        values = (getattr(month, name) for name in columns)
+        counts = (f"{value if isinstance(value, int) else len(value):,}" for value in values)
+        table.add_row(month.month, *counts, style=None if month.clean else "red")
+    return table
+
+
+def audit_lines(audit: Any) -> Iterator[str]:
+    """What is wrong, by name: the first ids of each kind, and months that could not be audited or mended."""
+    for month in audit.months:
+        for kind in KINDS:
+            if ids := getattr(month, kind):
+                yield f"{month.month} {kind}: {_first_of(ids)}"
+    for collection, ids in audit.outside:
+        if ids:
+            yield f"{collection} foreign, of no month: {_first_of(ids)}"
+    yield from (f"{month}: {message}" for month, message in audit.failures)
+    if not audit.clean:
+        yield "citeloom audit --repair mends it; --json names every point"
+
+
+def _first_of(ids: Sequence[object]) -> str:
+    more = f" and {len(ids) - IDS_SHOWN:,} more" if len(ids) > IDS_SHOWN else ""
+    return ", ".join(map(str, ids[:IDS_SHOWN])) + more
+
+
+def reindex_lines(done: Any) -> Iterator[str]:
+    """What came of changing over. `done` is a `pipeline.index.reindex.Reindexed`."""
+    if not done.done:
+        reasons = [f"{stage} of {month} failed" for stage, month, _ in done.failures]
+        if done.audit is not None:
+            reasons.append(f"its audit found {done.audit.describe()}")
+        yield f"{done.collection} is not whole ({'; '.join(reasons)}), so searches go on asking {done.live}."
+        yield "Once mended, citeloom reindex goes on from there."
+        return
+    if done.before == done.live:
+        yield f"Searches ask {done.live} already, which is made as the settings say: nothing was loaded."
+    else:
+        yield f"Searches ask {done.live} now, and no more {done.before}."
+    if done.dropped:
+        yield f"Deleted: {', '.join(done.dropped)}."
+    if done.kept:
+        yield f"Still there, and asked by nobody: {', '.join(done.kept)}; citeloom reindex --drop-old deletes them."
 
 
 def verdict_table(verdict: Any) -> Table:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipeline.embedding.choice import model_name
-from pipeline.errors import SettingError
+from pipeline.errors import SettingError, TransientFailure
+from pipeline.index import close_indexes
+from pipeline.index.reindex import check_layout
 from pipeline.llm.client import check_llm
 from pipeline.related_work.systems import chosen_systems
 from pipeline.settings import SAMPLE_DUMP
@@ -27,10 +29,22 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
         raise SettingError(f"CITELOOM_METADATA_SNAPSHOT: {settings.metadata_snapshot} is not a file")
     if "embeddings" in names:
         model_name(settings)
+    if "index_receipts" in names:
+        _check_index(workspace)
     if "summaries" in names:
         chosen_systems(settings.systems)
     if names & {"key_elements", "summaries", "scores"}:
         check_llm(settings)
+
+
+def _check_index(workspace: Workspace) -> None:
+    """Raise SettingError where the index would refuse what hours of embedding made; a server may come up meanwhile."""
+    try:
+        check_layout(workspace)
+    except TransientFailure:
+        return
+    finally:
+        close_indexes()
 
 
 def check_data_root(workspace: Workspace) -> None:

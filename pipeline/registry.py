@@ -8,6 +8,7 @@ from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.stages import PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.errors import SettingError
+from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
 from pipeline.evaluation.stages import REPORT, SCORES
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.metadata.references import REFERENCES
@@ -25,6 +26,8 @@ STAGES: tuple[Stage, ...] = (
     REFERENCES,
     EMBEDDINGS,
     INDEX_RECEIPTS,
+    RETRIEVAL_QUERIES,
+    RETRIEVAL_SCORES,
     RELATED_WORK_TASKS,
     KEY_ELEMENTS,
     SUMMARIES,

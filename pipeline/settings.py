@@ -106,7 +106,7 @@ class Settings(BaseSettings):
         "int8", description="How dense vectors are compressed for searching; the best are scored again as they are."
     )
     qdrant_on_disk: bool = Field(
-        False, description="Whether whole vectors stay on disk, and compressed ones alone in memory; for a new collection."
+        False, description="Whether whole vectors stay on disk, compressed ones alone in memory; for a new collection."
     )
     qdrant_shards: int = Field(1, ge=1, description="Shards of a new collection on a server.")
     qdrant_replicas: int = Field(1, ge=1, description="Copies of each shard of a new collection on a cluster.")

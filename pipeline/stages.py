@@ -215,7 +215,7 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
     A second run of the same month waits for the first and then finds it done. A failure is recorded for
     `citeloom status` and raised; what was there before stays.
     """
-    with _exclusive(stage, workspace, month):
+    with exclusive(stage, workspace, month):
         started = time.perf_counter()
         progress.started(stage.name, month)
         job = Job(workspace, month, stage, force)
@@ -303,7 +303,7 @@ def outcome_of(
     )
 
 
-class _exclusive:  # noqa: N801 - reads as a statement: with _exclusive(...)
+class exclusive:  # noqa: N801 - reads as a statement: with exclusive(...)
     """Holds the month of a stage for this process; waits for another process that holds it."""
 
     def __init__(self, stage: Stage, workspace: Workspace, month: str) -> None:

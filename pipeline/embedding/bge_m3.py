@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from pipeline.embedding.device import DeviceModel, torch_type
 from pipeline.embedding.encoder import Encoder, Shape, shape_of
 from pipeline.embedding.heads import M3Heads
+from pipeline.embedding.hub import find_folder, is_hub_name
 from pipeline.embedding.packed import PackedEmbedder
 from pipeline.embedding.packing import Window, positions
 from pipeline.embedding.terms import distinct
@@ -33,8 +33,6 @@ _MAX_TOKENS = 8192
 _SPECIAL = ("cls_token", "eos_token", "pad_token", "unk_token")
 _FILES = ("config.json", "sparse_linear.pt", "colbert_linear.pt")
 _TOKENIZERS = ("tokenizer.json", "sentencepiece.bpe.model")
-# Of the hub's folder, the ONNX export is 2.3 GB that nobody here reads.
-_UNUSED = ["onnx/*", "imgs/*", "*.onnx", "*.onnx_data"]
 
 
 class BgeM3(PackedEmbedder):
@@ -109,7 +107,7 @@ def name_of(path: str) -> str:
     folder = Path(path).expanduser()
     if folder.is_dir():
         return f"{folder.resolve().name}@{_fold(folder)}"
-    if not _is_hub_name(path):
+    if not is_hub_name(path):
         raise SettingError(
             f"CITELOOM_EMBEDDER_PATH: there is no folder {path}; give the folder of BGE-M3's files, or a name of the "
             f"Hugging Face hub such as BAAI/bge-m3"
@@ -135,15 +133,9 @@ def _ends(file: Path, most: int = 65_536) -> bytes:
         return head + stream.read(most)
 
 
-def _is_hub_name(path: str) -> bool:
-    return path.count("/") == 1 and not path.startswith((".", "/", "~")) and not path.endswith("/")
-
-
 def _find(path: str) -> Path:
     """The model's folder, from the hub's cache or the hub where `path` is none."""
-    folder = Path(path).expanduser()
-    if not folder.is_dir():
-        folder = _download(path)
+    folder = find_folder(path, "CITELOOM_EMBEDDER_PATH", "CITELOOM_EMBEDDER to minilm")
     lacking = [name for name in _FILES if not (folder / name).is_file()]
     for alternatives in (WEIGHT_FILES, _TOKENIZERS):
         if not any((folder / name).is_file() for name in alternatives):
@@ -162,20 +154,3 @@ def _read_config(file: Path) -> Shape:
     except (OSError, ValueError, TypeError, AttributeError) as error:
         fault = f"cannot be read ({error})"
     raise SettingError(f"CITELOOM_EMBEDDER_PATH: {file} {fault}: copy BGE-M3's folder again")
-
-
-def _download(name: str) -> Path:
-    import httpx
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    with suppress(LocalEntryNotFoundError):
-        return Path(snapshot_download(name, ignore_patterns=_UNUSED, local_files_only=True))
-    try:
-        return Path(snapshot_download(name, ignore_patterns=_UNUSED))
-    except (OSError, ValueError, httpx.HTTPError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise SettingError(
-            f"CITELOOM_EMBEDDER_PATH: {name} is neither a folder nor to be had from the Hugging Face hub ({reason}): "
-            f"set it to the folder of BGE-M3's files, or CITELOOM_EMBEDDER to minilm"
-        ) from error

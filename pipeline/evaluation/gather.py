@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -35,6 +37,7 @@ from pipeline.evaluation.report import (
     TaskView,
     task_file,
 )
+from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view
 from pipeline.evaluation.trace import trace_view
 from pipeline.tables import DataRoot, Table, read_provenance
 
@@ -51,6 +54,8 @@ _STEPS: tuple[tuple[Table, str, str], ...] = (
     (tables.EMBEDDINGS, "Embedded", "passage"),
     (tables.INDEX_RECEIPTS, "Found in the index", "passage"),
     (tables.REFERENCES, "References read", "reference"),
+    (tables.RETRIEVAL_QUERIES, "Citing sentences made queries", "query"),
+    (tables.RETRIEVAL_SCORES, "Ways to search measured", "score"),
     (tables.RELATED_WORK_TASKS, "Made a related-work task", "task"),
     (tables.KEY_ELEMENTS, "Key elements taken out", "paper"),
     (tables.SUMMARIES, "Sections written", "section"),
@@ -131,6 +136,7 @@ def month_view(root: DataRoot, month: str) -> MonthView:
         left_out=ledger[:MOST_LINES],
         left_out_in_all=len(ledger),
         papers=_papers(root, month)[:MOST_LINES],
+        retrieval=_retrieval(root, month),
         lengths=length_bars(root.read(tables.PASSAGES, month, ["words"])["words"].to_pylist()),
         no_task=no_task[:MOST_LINES],
         why_no_task=_reasons(ledger, tables.RELATED_WORK_TASKS.name),
@@ -146,6 +152,21 @@ def _papers(root: DataRoot, month: str) -> Any:
     resolved = references.filter(pc.is_valid(references["cited_arxiv_id"]))
     rows = root.iterate(tables.PAPERS, month, _PAPER_COLUMNS)
     return paper_lines(rows, passages, _counts(references["arxiv_id"]), _counts(resolved["arxiv_id"]))
+
+
+def _retrieval(root: DataRoot, month: str) -> RetrievalView:
+    return retrieval_view(root.rows(tables.RETRIEVAL_SCORES, month), _retrieval_notes(root, month))
+
+
+def _retrieval_notes(root: DataRoot, month: str) -> Mapping[str, Any]:
+    written = read_provenance(root.file(tables.RETRIEVAL_SCORES, month))
+    return written.notes if written else {}
+
+
+def notes_digests(root: DataRoot, month: str) -> dict[str, str]:
+    """Digest of what a file says beside its rows, where a page shows it: why something was not measured."""
+    notes = json.dumps(_retrieval_notes(root, month), sort_keys=True)
+    return {f"notes {tables.RETRIEVAL_SCORES.name}": hashlib.sha256(notes.encode()).hexdigest()}
 
 
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import Any
 from filelock import FileLock
 
 from pipeline import tables
-from pipeline.evaluation.gather import index_view, ledger_digests, month_view, task_views
+from pipeline.evaluation.gather import index_view, ledger_digests, month_view, notes_digests, task_views
 from pipeline.evaluation.report import index_page, month_page, task_page, templates_digest
 from pipeline.stages import Job, Workspace
 from pipeline.tables import DataRoot, Provenance, Row, write_whole
@@ -59,8 +59,9 @@ def _remove_others(folder: Path, names: set[str]) -> None:
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """What the pages show besides the rows of tables: the ledgers; and what they are made with: the templates."""
-    return {"templates": templates_digest(), **ledger_digests(workspace.root, month)}
+    """What the pages show besides the rows of tables: the ledgers, why some are empty; and the templates."""
+    root = workspace.root
+    return {"templates": templates_digest(), **ledger_digests(root, month), **notes_digests(root, month)}
 
 
 def still_holds(workspace: Workspace, month: str, written: Provenance) -> bool:

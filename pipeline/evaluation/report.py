@@ -24,6 +24,7 @@ from markupsafe import Markup
 from pipeline.evaluation.cited import Piece, printable
 from pipeline.evaluation.g_score import CRITERIA
 from pipeline.evaluation.overview import PUBLISHED, Bar, PaperLine, Step, SystemLine
+from pipeline.evaluation.retrieval.picture import RetrievalView, told
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -77,6 +78,7 @@ class MonthView:
     left_out_in_all: int = 0
     papers: Sequence[PaperLine] = ()
     lengths: Sequence[Bar] = ()
+    retrieval: RetrievalView = field(default_factory=RetrievalView)
     tasks: Sequence[TaskLine] = ()
     no_task: Sequence[LeftOut] = ()
     why_no_task: Sequence[tuple[str, int]] = ()
@@ -247,7 +249,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         abs_url=abs_url, fixed=fixed, percent=percent, count=count, number_of=number_of, words=words,
-        month_name=month_name, reference=reference,
+        month_name=month_name, reference=reference, told=told,
     )  # fmt: skip
     return environment
 

@@ -1,324 +1,256 @@
-"""Qdrant Edge: the index in process, in a folder of the data root, with its write-ahead log on.
+"""Qdrant Edge: a collection in process, in a folder of the data root, with its write-ahead log on.
 
 One process at a time may open the folder. API: `qdrant_edge/__init__.pyi` of qdrant-edge-py 0.9.
-Not here: when a handle is opened and let go (`opening`).
+Not here: Edge's form of points and requests (`edge_form`), the folder's lock and its failures (`edge_folder`), and
+which of several collections is live (`edge_collections`).
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import json
-import os
-import shutil
-import sys
-import time
+import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock, Timeout
-
-from pipeline.errors import CiteloomError, PermanentFailure, TransientFailure
+from pipeline.errors import MissingInput, PermanentFailure
+from pipeline.index.batch import PointBatch, check_points, check_queries
+from pipeline.index.edge_folder import (
+    PATIENCE,
+    cannot_be_used,
+    close_shard,
+    explained,
+    insist_on_room,
+    make_whole,
+    open_shard,
+)
+from pipeline.index.edge_form import edge_config, edge_filter, edge_points, edge_query
+from pipeline.index.layout import Layout
 from pipeline.index.passage_index import (
-    DENSE,
     INTEGERS,
     KEYWORDS,
     MOST_VALUES,
-    RRF_K,
-    SPARSE,
     Condition,
     Found,
-    Layout,
-    Point,
-    Restriction,
-    batched,
+    PointId,
+    Request,
+    another_layout,
     best_first,
-    candidates,
-    collection_differs,
+    none_of_ours,
     of_month,
 )
 from pipeline.tables import write_whole
 
-# How long to wait for another process: a search or a small month is over by then, a long load is not.
-PATIENCE = 10.0
-_PAGE = 5_000
-# Edge writes through memory maps, so a full disk is no error that it could report: the kernel kills the process
-# (SIGBUS). A new collection took 17 MB, and a write-ahead log's segment is 32 MB.
-_ROOM = 64 << 20
+if TYPE_CHECKING:
+    from pipeline.embedding.embedder import Vectors
 
-_WAYS_OUT = {
-    errno.EACCES: "let this user read and write the folder, or set CITELOOM_DATA to one of its own",
-    errno.EPERM: "let this user read and write the folder, or set CITELOOM_DATA to one of its own",
-    errno.EROFS: "make the file system writable, or set CITELOOM_DATA to a folder that is",
-    errno.ENOSPC: "make room on that disk, then run again",
-    errno.EDQUOT: "make room in this user's quota, then run again",
-    errno.EFBIG: "raise the limit on a file's size (ulimit -f), then run again",
-    errno.EMFILE: "raise the limit on open files (ulimit -n 65536), then run again",
-    errno.ENFILE: "the whole machine has no open file left: close programs, then run again",
-    errno.ENOMEM: "free some memory, or set CITELOOM_QDRANT_URL to a Qdrant server",
-    errno.EIO: "the disk fails to read or write: see to it, then run again",
-}
+# Says that a folder is ours, and its layout; it comes with the folder.
+LAYOUT_FILE = "citeloom.json"
+# Points of one page of a listing, and ids of one deletion. Pages of 1,000 or 20,000 took as long.
+_PAGE = 5_000
+# Queries whose answers are in memory at once, with the payloads of all their hits.
+_MOST_QUERIES = 64
 
 
 class EdgeIndex:
     """The collection in a folder. The folder is opened on first use, and never made by a call that only reads."""
 
-    engine: Literal["edge"] = "edge"
-
-    def __init__(self, folder: Path, *, patience: float = PATIENCE) -> None:
+    def __init__(self, folder: Path, *, on_disk: bool = False, patience: float = PATIENCE) -> None:
+        """on_disk: whether a folder that is made keeps whole vectors out of memory. patience: seconds to wait for
+        another process that holds the folder."""
         self.folder = folder
-        self._patience = patience
+        self._on_disk, self._patience = on_disk, patience
         self._shard: Any = None
+        self._opening = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def in_flight(self) -> int:
+        """Edge works on one update at a time."""
+        return 1
+
+    @property
+    def retries(self) -> int:
+        """Nothing of Edge's passes by itself."""
+        return 0
 
     def layout(self) -> Layout | None:
-        """Read from the collection's own configuration; the folder is not opened for it."""
-        file = self.folder / "edge_config.json"
+        """As the protocol says; the folder is not opened for it."""
+        file = self.folder / LAYOUT_FILE
         try:
-            if not file.exists():
-                return None
-            config = json.loads(file.read_text())
-            dimensions = config["vectors"][DENSE]["size"]
-            modifier = config["sparse_vectors"][SPARSE].get("modifier")
+            return Layout.from_mapping(json.loads(file.read_bytes())["layout"])
+        except FileNotFoundError:
+            if self.folder.exists():
+                raise PermanentFailure(none_of_ours(self.name, str(self.folder.parent))) from None
+            return None
         except OSError as error:
-            raise PermanentFailure(_cannot_be_used(self.folder, error)) from error
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise PermanentFailure(cannot_be_used(self.folder, error)) from error
+        except (KeyError, TypeError, ValueError) as error:
             raise PermanentFailure(
-                f"{self.folder} is no collection of ours ({type(error).__name__} in {file.name}: {error}): move it away"
+                f"{file} does not tell the layout of its collection ({type(error).__name__}: {error}): delete "
+                f"{self.folder} and run citeloom run --months all, which loads it again from the tables"
             ) from error
-        return Layout(dimensions, modifier == "idf")
 
-    def ensure_collection(self, layout: Layout) -> None:
-        """As the protocol says; payload indexes come with the folder."""
+    def create(self, layout: Layout) -> None:
+        """As the protocol says; the folder comes with its payload indexes, unless an older citeloom made it."""
+        if self.layout() is None:
+            self.close()  # of a folder that vanished
+            make_whole(self.folder, lambda staged: self._fill(staged, layout))
         found = self.layout()
-        if found is None:
-            self._create(layout)
-        elif found != layout:
-            raise PermanentFailure(collection_differs(self.folder.name, found, layout))
+        if found is not None and found != layout:
+            raise PermanentFailure(another_layout(self.name, found, layout))
+        present = self._ask("info").payload_schema
+        for operation in _payload_indexes(present):
+            self._ask("update", operation)
 
-    def upsert(self, points: Sequence[Point]) -> None:
+    def upsert(self, points: PointBatch) -> None:
+        """As the protocol says. A batch is in the log when this returns, and outlives the process. Raises
+        PermanentFailure for vectors that the collection cannot hold."""
         import qdrant_edge
 
-        for batch in batched(points):
-            _insist_on_room(self.folder)
-            self._ask("update", qdrant_edge.UpdateOperation.upsert_points([_edge_point(point) for point in batch]))
+        check_points(points, self._needed_layout())
+        for part in points.split():
+            insist_on_room(self.folder)
+            self._ask("update", qdrant_edge.UpdateOperation.upsert_points(edge_points(part)))
 
-    def delete(self, passage_ids: Sequence[str]) -> None:
+    def delete(self, ids: Sequence[PointId]) -> None:
         import qdrant_edge
 
-        for batch in batched(passage_ids):
-            self._ask("update", qdrant_edge.UpdateOperation.delete_points(list(batch)))
+        for start in range(0, len(ids), _PAGE):
+            part: list[Any] = list(ids[start : start + _PAGE])
+            self._ask("update", qdrant_edge.UpdateOperation.delete_points(part))
 
-    def ids_of_month(self, month: str) -> dict[str, str]:
-        return {str(record.id): record.payload["digest"] for record in self._scroll(of_month(month), ["digest"])}
+    def contents(self, month: str) -> Iterator[tuple[PointId, str | None]]:
+        """As the protocol says; nothing where there is no collection."""
+        for record in self._scroll(edge_filter(of_month(month)), ["digest"]):
+            digest = (record.payload or {}).get("digest")
+            yield _id_of(record), None if digest is None else str(digest)
 
-    def count(self, month: str, *, wait: bool = True) -> int:
+    def outside(self, months: Sequence[str]) -> Iterator[PointId]:
+        """As the protocol says; nothing where there is no collection."""
+        others = Condition("month", tuple(months), negated=True)
+        where = edge_filter([others] if months else [])
+        return map(_id_of, self._scroll(where, []))
+
+    def count(self, month: str | None = None, *, wait: bool = True) -> int:
         import qdrant_edge
 
         if self.layout() is None:
             return 0
-        request = qdrant_edge.CountRequest(exact=True, filter=_filter(of_month(month)))
-        return int(self._ask("count", request, wait=wait))
-
-    def models(self) -> list[str]:
-        return self.values("model")
+        where = edge_filter([] if month is None else of_month(month))
+        return int(self._ask("count", qdrant_edge.CountRequest(exact=True, filter=where), wait=wait))
 
     def values(self, field: str) -> list[str]:
         import qdrant_edge
 
         if self.layout() is None:
             return []
-        hits = self._ask("facet", qdrant_edge.FacetRequest(field, limit=MOST_VALUES)).hits
-        return sorted(str(hit.value) for hit in hits)
+        # Counted exactly, Edge also names values that no point has any more, with a count of 0.
+        hits = self._ask("facet", qdrant_edge.FacetRequest(field, limit=MOST_VALUES, exact=True)).hits
+        return sorted(str(hit.value) for hit in hits if hit.count)
 
-    def search(
-        self,
-        dense: Sequence[float],
-        sparse_ids: Sequence[int],
-        sparse_weights: Sequence[float],
-        *,
-        limit: int,
-        restriction: Restriction,
-    ) -> list[Found]:
+    def search(self, queries: Sequence[Vectors], request: Request) -> list[list[Found]]:
         import qdrant_edge
 
-        where, most = _filter(restriction.conditions()), candidates(limit)
-        vectors: list[tuple[Any, str]] = [
-            (list(dense), DENSE),
-            (qdrant_edge.SparseVector(list(sparse_ids), list(sparse_weights)), SPARSE),
-        ]
-        request = qdrant_edge.QueryRequest(
-            limit=most,
-            prefetches=[
-                qdrant_edge.Prefetch(limit=most, query=qdrant_edge.Query.Nearest(vector, using=name), filter=where)
-                for vector, name in vectors
-            ],
-            query=qdrant_edge.Fusion.Rrf(k=RRF_K),  # type: ignore[arg-type]  # its stub forgets the base class
-            with_payload=True,
-        )
-        points = self._ask("query", request)
-        return best_first([Found(str(point.id), point.score, point.payload) for point in points], limit)
+        layout = self._needed_layout()
+        check_queries(queries, request, layout)
+        found: list[list[Found]] = []
+        for start in range(0, len(queries), _MOST_QUERIES):
+            asked = [edge_query(query, request, layout) for query in queries[start : start + _MOST_QUERIES]]
+            answers = self._ask("query_batch", qdrant_edge.QueryBatchRequest(asked))
+            found += [best_first([_found(point) for point in points], request) for points in answers]
+        return found
 
-    def settle(self) -> None:
-        """Edge builds its HNSW graphs here and nowhere else; below its threshold this is nothing."""
-        self._ask("optimize")
-        self._ask("flush")
+    def defer_indexing(self) -> None:
+        """Nothing: Edge builds its graphs in `settle` alone."""
+
+    def settle(self, *, wait: bool = False) -> None:
+        """Edge builds its graphs here and nowhere else, while the caller waits; below its threshold this is nothing."""
+        if self.layout() is not None:
+            self._ask("flush")
+            self._ask("optimize")
+            self._ask("flush")
+
+    def indexed_vectors(self) -> int:
+        """Vectors that a graph or an inverted index leads to; others are compared one by one."""
+        return int(self._ask("info").indexed_vectors_count)
+
+    def hold(self) -> None:
+        """Take the folder's lock, as every call does that needs the folder."""
+        self._open()
 
     def close(self) -> None:
-        if self._shard is not None:
-            self._shard.close()
-            self._shard = None
-            with contextlib.suppress(OSError):
-                _holder_file(self.folder).unlink(missing_ok=True)
+        with self._opening:
+            shard, self._shard = self._shard, None
+            if shard is not None:
+                close_shard(self.folder, shard)
 
-    def _scroll(self, conditions: list[Condition], fields: list[str]) -> Iterator[Any]:
+    def _fill(self, folder: Path, layout: Layout) -> None:
+        """Make the collection in a folder that is empty."""
         import qdrant_edge
 
+        with explained(self.folder):
+            shard = qdrant_edge.EdgeShard.create(str(folder), edge_config(layout, on_disk=self._on_disk))
+            for operation in _payload_indexes({}):
+                shard.update(operation)
+            shard.close()
+        write_whole(folder / LAYOUT_FILE, json.dumps({"layout": asdict(layout)}, indent=1).encode())
+
+    def _needed_layout(self) -> Layout:
+        layout = self.layout()
+        if layout is None:
+            raise MissingInput(
+                f"there is no collection in {self.folder}: run citeloom run --months all --until index_receipts"
+            )
+        return layout
+
+    def _scroll(self, where: Any, fields: list[str]) -> Iterator[Any]:
+        import qdrant_edge
+
+        if self.layout() is None:
+            return
         offset = None
         while True:
             request = qdrant_edge.ScrollRequest(
-                offset=offset, limit=_PAGE, filter=_filter(conditions), with_payload=fields, with_vector=False
+                offset=offset, limit=_PAGE, filter=where, with_payload=fields or False, with_vector=False
             )
             records, offset = self._ask("scroll", request)
             yield from records
             if offset is None:
                 return
 
-    def _create(self, layout: Layout) -> None:
-        """Make the folder under another name and move it into place, so that a killed process leaves no half."""
-        self.close()
-        try:
-            self._make_whole(layout)
-        except CiteloomError:
-            raise
-        except Timeout as error:
-            raise TransientFailure(f"another process has been making {self.folder} for 60 s: run again") from error
-        except Exception as error:  # the operating system's, or the only class that qdrant_edge raises
-            raise PermanentFailure(_cannot_be_used(self.folder, error)) from error
-        found = self.layout()
-        if found is not None and found != layout:
-            raise PermanentFailure(collection_differs(self.folder.name, found, layout))
-
-    def _make_whole(self, layout: Layout) -> None:
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.folder.with_name(f"{self.folder.name}.lock"), timeout=60):
-            for orphan in self.folder.parent.glob(f".{self.folder.name}.*.new"):
-                shutil.rmtree(orphan)
-            if self.layout() is None:
-                _insist_on_room(self.folder.parent)
-                staged = self.folder.with_name(f".{self.folder.name}.{os.getpid()}.new")
-                _make_shard(staged, layout)
-                staged.rename(self.folder)
-
     def _ask(self, method: str, *arguments: Any, wait: bool = True) -> Any:
         """Call a method of the shard; what goes wrong there is told as a failure of this folder."""
-        call = getattr(self._open(wait=wait), method)
-        try:
-            return call(*arguments)
-        except Exception as error:  # the only class that qdrant_edge raises
-            raise PermanentFailure(_cannot_be_used(self.folder, error)) from error
+        shard = self._open(wait=wait)
+        with explained(self.folder):
+            return getattr(shard, method)(*arguments)
 
     def _open(self, *, wait: bool = True) -> Any:
-        if self._shard is None:
-            self._shard = self._load(self._patience if wait else 0.0)
-            holder = {"pid": os.getpid(), "program": Path(sys.argv[0]).name}
-            with contextlib.suppress(OSError):  # it only lets another process's message name this one
-                write_whole(_holder_file(self.folder), json.dumps(holder).encode())
-        return self._shard
-
-    def _load(self, patience: float) -> Any:
-        import qdrant_edge
-
-        end = time.monotonic() + patience
-        while True:
-            try:
-                return qdrant_edge.EdgeShard.load(str(self.folder))
-            except Exception as error:  # the only class that qdrant_edge raises
-                if "WouldBlock" not in str(error):
-                    raise PermanentFailure(_cannot_be_used(self.folder, error)) from error
-                if time.monotonic() >= end:
-                    raise TransientFailure(_held(self.folder)) from error
-            time.sleep(0.1)
+        with self._opening:
+            if self._shard is None:
+                self._shard = open_shard(self.folder, self._patience if wait else 0.0)
+            return self._shard
 
 
-def _cannot_be_used(folder: Path, error: Exception) -> str:
-    """The message for a folder that fails: the operating system's reason and its way out, else to make it again."""
-    for number, way_out in _WAYS_OUT.items():
-        if os.strerror(number) in str(error):
-            return f"the index in {folder} cannot be used: {os.strerror(number)} ({error}): {way_out}"
-    return (
-        f"the index in {folder} cannot be used ({error}): delete the folder and run citeloom run --months all, which "
-        f"loads it again from the tables"
-    )
-
-
-def _insist_on_room(folder: Path) -> None:
-    try:
-        free = shutil.disk_usage(folder).free
-    except FileNotFoundError:
-        return  # a folder that is gone is told of by whoever opens it
-    if free < _ROOM:
-        raise PermanentFailure(
-            f"the disk of {folder} has {free >> 20} MB left, and Qdrant Edge needs {_ROOM >> 20} MB to go on: make "
-            f"room on it, then run again"
-        )
-
-
-def _make_shard(folder: Path, layout: Layout) -> None:
+def _payload_indexes(present: Any) -> Iterator[Any]:
+    """The operations that make the payload indexes which are not present."""
     import qdrant_edge
 
-    folder.mkdir()
-    shard = qdrant_edge.EdgeShard.create(str(folder), _config(layout))
-    for name in KEYWORDS:
-        shard.update(qdrant_edge.UpdateOperation.create_field_index(name, qdrant_edge.PayloadSchemaType.Keyword))
-    for name in INTEGERS:
-        shard.update(qdrant_edge.UpdateOperation.create_field_index(name, qdrant_edge.PayloadSchemaType.Integer))
-    shard.close()
+    kinds = dict.fromkeys(KEYWORDS, qdrant_edge.PayloadSchemaType.Keyword)
+    kinds |= dict.fromkeys(INTEGERS, qdrant_edge.PayloadSchemaType.Integer)
+    for name, kind in kinds.items():
+        if name not in present:
+            yield qdrant_edge.UpdateOperation.create_field_index(name, kind)
 
 
-def _config(layout: Layout) -> Any:
-    import qdrant_edge
-
-    dense = qdrant_edge.EdgeVectorParams(size=layout.dimensions, distance=qdrant_edge.Distance.Cosine)
-    modifier = qdrant_edge.Modifier.Idf if layout.sparse_idf else None
-    sparse = qdrant_edge.EdgeSparseVectorParams(modifier=modifier)
-    return qdrant_edge.EdgeConfig(vectors={DENSE: dense}, sparse_vectors={SPARSE: sparse}, wal_enabled=True)
+def _id_of(record: Any) -> PointId:
+    """A passage's UUID as text; a foreign point's number as it is."""
+    return record.id if isinstance(record.id, int) else str(record.id)
 
 
-def _edge_point(point: Point) -> Any:
-    import qdrant_edge
-
-    sparse = qdrant_edge.SparseVector(point.sparse_ids, point.sparse_weights)
-    return qdrant_edge.Point(point.passage_id, {DENSE: point.dense, SPARSE: sparse}, dict(point.payload))
-
-
-def _filter(conditions: list[Condition]) -> Any:
-    import qdrant_edge
-
-    return qdrant_edge.Filter(must=[_condition(condition) for condition in conditions])
-
-
-def _condition(condition: Condition) -> Any:
-    import qdrant_edge
-
-    if condition.values:
-        return qdrant_edge.FieldCondition(condition.field, match=qdrant_edge.MatchAny(list(condition.values)))
-    return qdrant_edge.FieldCondition(
-        condition.field, range=qdrant_edge.RangeFloat(gte=condition.low, lte=condition.high)
-    )
-
-
-def _holder_file(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}.holder.json")
-
-
-def _held(folder: Path) -> str:
-    try:
-        holder = json.loads(_holder_file(folder).read_text())
-        who = f"process {holder['pid']} ({holder['program']})"
-    except (OSError, ValueError, KeyError):
-        who = "another process"
-    return (
-        f"the index in {folder} is held by {who}, and Qdrant Edge serves one process at a time: wait for it to end, "
-        f"or set CITELOOM_QDRANT_URL to a Qdrant server, which lifts the limit"
-    )
+def _found(point: Any) -> Found:
+    return Found(str(point.id), point.score, point.payload or {})

@@ -1,16 +1,27 @@
 """Loading a month: send what is new or changed, take out what is stale, and count what is there.
 
-Not here: the stage and its receipt (`stages`), and what a point holds (`points`).
+Not here: the stage and its receipt (`stages`), what a point holds (`points`), and the audit of a whole collection
+(`audit`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from pipeline.index.passage_index import BATCH, PassageIndex, Point
+from pipeline.errors import CiteloomError, TransientFailure
+from pipeline.index.batch import PointBatch
+
+if TYPE_CHECKING:
+    from pipeline.index.passage_index import PassageIndex, PointId
+
+# A collection that grows by more than this share is indexed once at the end: building its graph again and again
+# meanwhile costs several times as much.
+BULK = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,47 +33,109 @@ class Load:
     removed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """What a month holds after a load, by ids. missing: asked for and not there, or there with other content."""
+class NotLoaded(TransientFailure):
+    """Some points of a month could not be loaded; `ids` are theirs, and the others are in."""
 
-    present: int
-    missing: tuple[str, ...]
-    stale: tuple[str, ...]
+    def __init__(self, ids: Sequence[str], reason: str) -> None:
+        super().__init__(f"{len(ids)} points were not taken by the index ({', '.join(ids[:5])}): {reason}")
+        self.ids = ids
 
 
-def load_month(index: PassageIndex, month: str, points: Iterable[Point]) -> Load:
+def load_month(
+    index: PassageIndex,
+    month: str,
+    points: Iterable[PointBatch],
+    *,
+    expecting: int | None = None,
+    settle: bool = True,
+    told: Callable[[int], None] = lambda done: None,
+) -> Load:
     """Make the month's points in the index those given, and touch no other.
 
     Points that are there with the same digest are not sent again, so a load that was killed goes on where it was.
+    expecting: how many points the month has, if known. settle: whether the index builds its graph afterwards; not where
+    more months follow before anybody searches, and whoever loads them sees to it. told: is given the number of points
+    seen so far. Raises NotLoaded with the list of what the index did not take, after everything else was loaded.
     """
-    there = index.ids_of_month(month)
-    expected: dict[str, str] = {}
-    sent = 0
-    pending = _changed(points, there, expected)
-    while batch := list(islice(pending, BATCH)):
-        index.upsert(batch)
-        sent += len(batch)
-    stale = sorted(there.keys() - expected.keys())
-    index.delete(stale)
-    # Also where nothing was sent: the run before may have been killed while it settled. It takes milliseconds then.
-    index.settle()
-    return Load(expected, sent, len(stale))
+    there = dict(index.contents(month))
+    bulk = settle and (expecting or 0) - len(there) > BULK * index.count()
+    if bulk:
+        index.defer_indexing()
+    seen = _Seen(there, told)
+    try:
+        sent = _send(index, seen.changed(points))
+        stale = [passage_id for passage_id in there if passage_id not in seen.expected]
+        index.delete(sorted(stale, key=str))
+    except BaseException:
+        with suppress(CiteloomError):  # what failed first is what the user must hear of
+            if settle:
+                index.settle()
+        raise
+    if settle:  # also where nothing was sent: the run before may have been killed before this, which takes little then
+        index.settle()
+    return Load(seen.expected, sent, len(stale))
 
 
-def _changed(points: Iterable[Point], there: Mapping[str, str], expected: dict[str, str]) -> Iterable[Point]:
-    for point in points:
-        digest = point.payload["digest"]
-        expected[point.passage_id] = digest
-        if there.get(point.passage_id) != digest:
-            yield point
+@dataclass(slots=True)
+class _Seen:
+    """The points of a month as they pass by."""
+
+    there: Mapping[PointId, str | None]
+    told: Callable[[int], None]
+    expected: dict[str, str] = field(default_factory=dict)
+
+    def changed(self, points: Iterable[PointBatch]) -> Iterator[PointBatch]:
+        """Those that the index lacks or holds with another digest, in parts of the size of a request."""
+        import numpy as np
+
+        for batch in points:
+            digests = [payload["digest"] for payload in batch.payloads]
+            self.expected |= zip(batch.ids, digests, strict=True)
+            pairs = enumerate(zip(batch.ids, digests, strict=True))
+            wanted = [number for number, (identifier, digest) in pairs if self.there.get(identifier) != digest]
+            if wanted:
+                yield from batch.take(np.array(wanted, np.int64)).split()
+            self.told(len(self.expected))
 
 
-def audit_month(index: PassageIndex, month: str, expected: Mapping[str, str]) -> Audit:
-    """Compare a month's points with what is expected, id by id."""
-    there = index.ids_of_month(month)
-    missing = sorted(passage_id for passage_id, digest in expected.items() if there.get(passage_id) != digest)
-    return Audit(len(expected) - len(missing), tuple(missing), tuple(sorted(there.keys() - expected.keys())))
+def _send(index: PassageIndex, batches: Iterator[PointBatch]) -> int:
+    """Send all batches, several at a time; how many points went in.
+
+    A batch that fails for a time does not stop the others, unless nothing goes in any more: after as many failures in
+    a row as calls are under way, the rest is counted as not loaded and not tried.
+    """
+    sent, in_a_row, reason = 0, 0, ""
+    lost: list[str] = []
+    with ThreadPoolExecutor(index.in_flight, "load") as pool:
+        for batch, error in _in_flight(pool, index, batches):
+            if error is None:
+                sent, in_a_row = sent + len(batch), 0
+                continue
+            lost += batch.ids
+            reason, in_a_row = str(error), in_a_row + 1
+            if in_a_row >= index.in_flight:
+                lost += [identifier for rest in batches for identifier in rest.ids]
+    if lost:
+        raise NotLoaded(lost, reason)
+    return sent
+
+
+def _in_flight(
+    pool: ThreadPoolExecutor, index: PassageIndex, batches: Iterator[PointBatch]
+) -> Iterator[tuple[PointBatch, TransientFailure | None]]:
+    """Each batch when it is in, or what hindered it. Other failures than those that may pass are raised."""
+    under_way: dict[Future[None], PointBatch] = {}
+    while True:
+        while len(under_way) < index.in_flight and (batch := next(batches, None)) is not None:
+            under_way[pool.submit(index.upsert, batch)] = batch
+        if not under_way:
+            return
+        for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+            done = under_way.pop(future)
+            error = future.exception()
+            if error is not None and not isinstance(error, TransientFailure):
+                raise error
+            yield done, error
 
 
 def digest_of(expected: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Which index the settings choose, opened once per process and let go together.
+"""Which collections the settings choose, opened once per process and let go together.
 
 Not here: what an index does (`passage_index`).
 """
@@ -9,44 +9,100 @@ import atexit
 import os
 from typing import TYPE_CHECKING
 
-from pipeline.errors import SettingError
+from pipeline.embedding.choice import model_name
+from pipeline.errors import MissingInput, PermanentFailure, SettingError
+from pipeline.index.layout import Layout
 
 if TYPE_CHECKING:
-    from pipeline.index.passage_index import PassageIndex
+    from pipeline.index.passage_index import Collections, PassageIndex
     from pipeline.stages import Workspace
 
-# By process, place, collection and API key: a forked child must not use its parent's handles.
-_OPEN: dict[tuple[int, str, str, int], PassageIndex] = {}
+# By process, and whatever else the collections were opened with: a forked child must not use its parent's handles.
+_OPEN: dict[tuple[object, ...], Collections] = {}
 
 
-def open_index(workspace: Workspace) -> PassageIndex:
-    """The index of a workspace: on the server of CITELOOM_QDRANT_URL, else Edge in `<data root>/qdrant-edge`.
+def open_collections(workspace: Workspace) -> Collections:
+    """The collections of a workspace: on the server of CITELOOM_QDRANT_URL, else Edge in `<data root>/qdrant-edge`.
 
     The same object for every call in a process, until `close_indexes`. Nothing is connected or locked before the
-    first call that needs it. Raises SettingError for a URL or a collection name that cannot be.
+    first call that needs it. Raises SettingError for a URL or a name that cannot be.
     """
     settings = workspace.settings
     name = settings.qdrant_collection
     if not name or name.startswith(".") or any(sign in name for sign in "/\\:"):
         raise SettingError(f"CITELOOM_QDRANT_COLLECTION: {name!r} cannot name a collection: use letters, digits, - _")
     place = settings.qdrant_url or str(workspace.root.path)
-    key = (os.getpid(), place, name, hash(settings.qdrant_api_key))
+    storage = (settings.qdrant_on_disk, settings.qdrant_shards, settings.qdrant_replicas)
+    key = (os.getpid(), place, name, hash(settings.qdrant_api_key), storage)
     if key not in _OPEN:
         _OPEN[key] = _make(workspace)
     return _OPEN[key]
 
 
-def _make(workspace: Workspace) -> PassageIndex:
+def _make(workspace: Workspace) -> Collections:
     settings = workspace.settings
     if settings.qdrant_url is None:
-        from pipeline.index.edge import EdgeIndex
+        from pipeline.index.edge_collections import EdgeCollections
 
-        return EdgeIndex(workspace.root.path / "qdrant-edge" / settings.qdrant_collection)
-    from pipeline.index.server import ServerIndex
+        folder = workspace.root.path / "qdrant-edge" / settings.qdrant_collection
+        return EdgeCollections(folder, settings.qdrant_collection, on_disk=settings.qdrant_on_disk)
+    from pipeline.index.server_collections import ServerCollections, Storage
 
-    return ServerIndex(
-        settings.qdrant_url, settings.qdrant_collection, settings.qdrant_api_key, grpc_port=settings.qdrant_grpc_port
+    return ServerCollections(
+        settings.qdrant_url,
+        settings.qdrant_collection,
+        settings.qdrant_api_key,
+        grpc_port=settings.qdrant_grpc_port,
+        storage=Storage(settings.qdrant_on_disk, settings.qdrant_shards, settings.qdrant_replicas),
     )
+
+
+def live_index(workspace: Workspace) -> PassageIndex:
+    """The collection that searches ask. Raises MissingInput where there is none yet."""
+    collections = open_collections(workspace)
+    name = collections.live()
+    if name is None:
+        raise MissingInput(
+            f"there is no index {collections.alias} yet: run citeloom run --months all --until index_receipts"
+        )
+    return collections.collection(name)
+
+
+def index_for(workspace: Workspace, layout: Layout) -> PassageIndex:
+    """The collection of a layout, made where there is none yet; the first of an alias is live at once.
+
+    Raises PermanentFailure where searches ask a collection of another layout and nobody began to make this one
+    beside it: `pipeline.index.reindex` does that, and half of a corpus must not replace the whole.
+    """
+    collections = open_collections(workspace)
+    wanted, live = layout.collection(collections.alias), collections.live()
+    index = collections.collection(wanted)
+    if live is None:
+        index.create(layout)
+        collections.make_live(wanted)
+    elif live != wanted and wanted not in collections.names():
+        raise PermanentFailure(refusal(collections, live, layout))
+    else:
+        index.create(layout)
+    return index
+
+
+def refusal(collections: Collections, live: str, wanted: Layout) -> str:
+    """The message where the live collection has another layout than the settings ask for."""
+    found = collections.collection(live).layout()
+    return (
+        f"searches ask the collection {live} ({found.describe() if found else 'of no layout'}), and the settings now "
+        f"ask for {wanted.describe()}: run citeloom reindex, which loads all months beside it and then changes over, "
+        f"or set CITELOOM_EMBEDDER and CITELOOM_QDRANT_QUANTIZATION and the like back"
+    )
+
+
+def is_layout_of_settings(workspace: Workspace, layout: Layout) -> bool:
+    """Whether vectors made by today's settings would go into a collection of this layout."""
+    settings = workspace.settings
+    colbert = settings.embedder == "bge-m3" and settings.embedder_colbert
+    wanted = (model_name(settings), settings.embedded_form, colbert, settings.qdrant_quantization)
+    return wanted == (layout.model, layout.form, layout.colbert, layout.quantization)
 
 
 def close_indexes() -> None:

@@ -1,56 +1,49 @@
-"""The protocol of an index of passages, and the values that go in and come out.
+"""The protocols of the index, and the values that go in and come out.
 
-Not here: either engine (`edge`, `server`), and which of them the settings choose (`opening`).
+A `PassageIndex` is one collection of passages; `Collections` are those of one alias, of which one is live. Not here:
+either engine (`edge`, `server`), and which of them the settings choose (`opening`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from pipeline.index.layout import Layout, Quantization
+
+if TYPE_CHECKING:
+    from pipeline.embedding.embedder import Vectors
+    from pipeline.index.batch import PointBatch
 
 # Names of the vectors in a collection.
-DENSE, SPARSE = "dense", "sparse"
+DENSE, SPARSE, COLBERT = "dense", "sparse", "colbert"
 
 # Reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009). Qdrant's default of 2 lets the first rank of
 # one list outweigh two second ranks.
 RRF_K = 60
 
-# Points sent, deleted or read at once: 256 points of 1,024 dimensions and 150 sparse weights are 1.5 MB, far below
-# the 32 MB that a server takes.
-BATCH = 256
+# Candidates that a compressed search hands to exact scoring, as a multiple of what is asked for; benchmarks/search.py
+# measures the recall that this gives.
+OVERSAMPLING: Mapping[Quantization, float] = {"int8": 2.0, "binary": 4.0, "none": 1.0}
+# Length of the candidate list that HNSW keeps while it walks the graph.
+HNSW_EF = 128
 
-# Values of a field that are listed at most; arXiv has some 180 categories.
+# Values of a field that are listed at most; arXiv has some 180 categories and 430 months.
 MOST_VALUES = 1_000
 
 # Every field that a search or an audit restricts. Archives are those of the categories (cs for cs.CL);
 # month_number is YYYYMM, since keywords have no order to ask a range of.
-KEYWORDS = ("arxiv_id", "month", "categories", "archives", "kind", "model", "grade")
-INTEGERS = ("month_number",)
+KEYWORDS = ("arxiv_id", "month", "categories", "archives", "primary_category", "kind", "subset", "grade")
+INTEGERS = ("month_number", "year")
 
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """What a collection is made for: the dense vector's length, and whether sparse scores are multiplied by IDF."""
-
-    dimensions: int
-    sparse_idf: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One passage as it is loaded. The vectors are plain lists, as both engines take them."""
-
-    passage_id: str
-    dense: list[float]
-    sparse_ids: list[int]
-    sparse_weights: list[float]
-    payload: Mapping[str, Any]
+# A passage's UUID; a foreign point may bear a number.
+PointId = str | int
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One passage that a search found; score is that of reciprocal rank fusion, and says nothing across queries."""
+    """One passage that a search found. A score says nothing across queries."""
 
     passage_id: str
     score: float
@@ -59,39 +52,69 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A field must hold one of `values`, or lie in `low..high` (both included, None for no bound)."""
+    """A field must hold one of `values`, or lie in `low..high` (both included, None for no bound); or must not."""
 
     field: str
     values: tuple[str, ...] = ()
     low: int | None = None
     high: int | None = None
+    negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """What a search is restricted to; None for no restriction. Months are `YYYY-MM`, both included."""
+    """What a search is restricted to; empty for no restriction. Months are `YYYY-MM`, both included."""
 
-    model: str | None = None
-    category: str | None = None
+    categories: tuple[str, ...] = ()
+    """Categories (cs.CL) and archives (cs), of which a paper must have one."""
     first_month: str | None = None
     last_month: str | None = None
     kinds: tuple[str, ...] = ()
+    subsets: tuple[str, ...] = ()
     grades: tuple[str, ...] = ()
+    without_papers: tuple[str, ...] = ()
+    """Papers whose passages are not looked at."""
 
     def conditions(self) -> list[Condition]:
-        """The restriction as conditions that must all hold."""
+        """The restriction as conditions that must all hold, but for those of `any_of`."""
         found = []
-        if self.model is not None:
-            found.append(Condition("model", (self.model,)))
-        if self.category is not None:
-            found.append(Condition("categories" if "." in self.category else "archives", (self.category,)))
         if self.first_month is not None or self.last_month is not None:
             found.append(Condition("month_number", low=_number(self.first_month), high=_number(self.last_month)))
-        if self.kinds:
-            found.append(Condition("kind", self.kinds))
-        if self.grades:
-            found.append(Condition("grade", self.grades))
+        for field, values in (("kind", self.kinds), ("subset", self.subsets), ("grade", self.grades)):
+            if values:
+                found.append(Condition(field, values))
+        if self.without_papers:
+            found.append(Condition("arxiv_id", self.without_papers, negated=True))
         return found
+
+    def any_of(self) -> list[Condition]:
+        """Conditions of which one must hold, where there are any."""
+        archives = tuple(each for each in self.categories if "." not in each)
+        categories = tuple(each for each in self.categories if "." in each)
+        pairs = (("archives", archives), ("categories", categories))
+        return [Condition(field, values) for field, values in pairs if values]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a search wants of each query: points number offset, offset + 1, … offset + limit - 1 of its ranking.
+
+    by: which vectors rank; `fused` is dense and sparse by reciprocal rank fusion. colbert: rank the candidates again
+    by ColBERT. exact: compare with every point, uncompressed, instead of walking the graph.
+    """
+
+    limit: int
+    offset: int = 0
+    restriction: Restriction = Restriction()
+    by: Literal["fused", "dense", "sparse"] = "fused"
+    colbert: bool = False
+    exact: bool = False
+
+    @property
+    def candidates(self) -> int:
+        """How many candidates each of dense and sparse search gives to the fusion: ranks beyond four times what is
+        asked for rarely reach the top of a fused list, and a short list still needs enough to overlap."""
+        return max(4 * (self.limit + self.offset), 50)
 
 
 def of_month(month: str) -> list[Condition]:
@@ -108,18 +131,22 @@ def _number(month: str | None) -> int | None:
     return None if month is None else month_number(month)
 
 
-def batched(items: Sequence[Any], size: int = BATCH) -> Iterator[Sequence[Any]]:
-    """The items, `size` at a time."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
-
-
 class PassageIndex(Protocol):
-    """A collection of passages. Every call may raise TransientFailure (no answer), SettingError (a wrong key)."""
+    """One collection. Every call may raise TransientFailure (no answer), SettingError (a wrong key)."""
 
     @property
-    def engine(self) -> Literal["edge", "server"]:
-        """Which engine it is."""
+    def name(self) -> str:
+        """The collection's own name."""
+        ...
+
+    @property
+    def in_flight(self) -> int:
+        """How many calls of `upsert` may be under way at once, from threads."""
+        ...
+
+    @property
+    def retries(self) -> int:
+        """How often anything was asked again since the connection was opened."""
         ...
 
     def layout(self) -> Layout | None:
@@ -127,50 +154,48 @@ class PassageIndex(Protocol):
         collection of the name is there and is none of citeloom's."""
         ...
 
-    def ensure_collection(self, layout: Layout) -> None:
-        """Make the collection where it is absent, its payload indexes too. Raises PermanentFailure where it is
-        there with another layout."""
+    def create(self, layout: Layout) -> None:
+        """Make the collection where it is absent, and payload indexes that it lacks. Raises PermanentFailure where it
+        is there with another layout."""
         ...
 
-    def upsert(self, points: Sequence[Point]) -> None:
-        """Put points in, over those of the same id; returns when they are on disk."""
+    def upsert(self, points: PointBatch) -> None:
+        """Put points in, over those of the same id; returns when they are on disk. What may pass is tried again, for
+        about two minutes."""
         ...
 
-    def delete(self, passage_ids: Sequence[str]) -> None:
+    def delete(self, ids: Sequence[PointId]) -> None:
         """Take points out; ids that are not there do not matter."""
         ...
 
-    def ids_of_month(self, month: str) -> dict[str, str]:
-        """Passage id to content digest (`digest` of the payload) of every point of a month."""
+    def contents(self, month: str) -> Iterator[tuple[PointId, str | None]]:
+        """Id and digest of every point of a month; None where the payload has no digest."""
         ...
 
-    def count(self, month: str, *, wait: bool = True) -> int:
-        """Points of a month, counted exactly; 0 where there is no collection. Without `wait`, another process that
-        holds the index is reported at once."""
+    def outside(self, months: Sequence[str]) -> Iterator[PointId]:
+        """Ids of points that are of none of these months."""
         ...
 
-    def models(self) -> list[str]:
-        """Models whose vectors the collection holds, by name."""
+    def count(self, month: str | None = None, *, wait: bool = True) -> int:
+        """Points of a month or of all, counted exactly; 0 where there is no collection. Without `wait`, another
+        process that holds the index is reported at once."""
         ...
 
     def values(self, field: str) -> list[str]:
         """Values that a field of KEYWORDS has, in order, at most MOST_VALUES; none where there is no collection."""
         ...
 
-    def search(
-        self,
-        dense: Sequence[float],
-        sparse_ids: Sequence[int],
-        sparse_weights: Sequence[float],
-        *,
-        limit: int,
-        restriction: Restriction,
-    ) -> list[Found]:
-        """The best `limit` points by dense and sparse score, fused by rank; best first, ties by id."""
+    def search(self, queries: Sequence[Vectors], request: Request) -> list[list[Found]]:
+        """For each query, the points that the request wants; best first, ties by id. Raises PermanentFailure where
+        ColBERT is asked for and the collection has none."""
         ...
 
-    def settle(self) -> None:
-        """Called when a load is done: build what searches profit from."""
+    def defer_indexing(self) -> None:
+        """Build no graph while much is loaded; points can be searched all the same, one by one."""
+        ...
+
+    def settle(self, *, wait: bool = False) -> None:
+        """Called when a load is done: build what searches profit from, and with `wait`, return when it is built."""
         ...
 
     def close(self) -> None:
@@ -178,24 +203,57 @@ class PassageIndex(Protocol):
         ...
 
 
-def collection_differs(name: str, found: Layout, wanted: Layout) -> str:
-    """The message where a collection has another layout than the vectors need."""
+class Collections(Protocol):
+    """The collections of one alias. Every call may raise TransientFailure, SettingError or PermanentFailure."""
+
+    @property
+    def engine(self) -> Literal["edge", "server"]:
+        """Which engine it is."""
+        ...
+
+    @property
+    def alias(self) -> str:
+        """The name that searches ask for."""
+        ...
+
+    def live(self) -> str | None:
+        """Name of the collection that searches ask; None before the first."""
+        ...
+
+    def names(self) -> list[str]:
+        """Names of the collections of this alias, the live one and those beside it."""
+        ...
+
+    def collection(self, name: str) -> PassageIndex:
+        """A collection, the same object for every call; nothing is made or asked before it is used."""
+        ...
+
+    def make_live(self, name: str) -> None:
+        """Let searches ask this collection from now on, in one step."""
+        ...
+
+    def drop(self, name: str) -> None:
+        """Delete a collection. Raises SettingError for the live one."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything that is open."""
+        ...
+
+
+def best_first(found: list[Found], request: Request) -> list[Found]:
+    """The part that a request wants, sorted by score, ties by id: neither engine promises an order within a tie."""
+    ranked = sorted(found, key=lambda hit: (-hit.score, hit.passage_id))
+    return ranked[request.offset : request.offset + request.limit]
+
+
+def another_layout(name: str, found: Layout, wanted: Layout) -> str:
+    """The message where a collection has another layout than its name says."""
+    return f"the collection {name} is made for {found.describe()}, and not for {wanted.describe()}: delete it"
+
+
+def none_of_ours(name: str, place: str) -> str:
+    """The message where somebody else's collection has the name."""
     return (
-        f"the collection {name} holds {_describe(found)}, the vectors are {_describe(wanted)}: "
-        f"set CITELOOM_QDRANT_COLLECTION to another name, or delete the collection and run again"
+        f"{place} holds a collection {name} that citeloom did not make: set CITELOOM_QDRANT_COLLECTION to another name"
     )
-
-
-def _describe(layout: Layout) -> str:
-    return f"{layout.dimensions} dimensions with sparse IDF {'on' if layout.sparse_idf else 'off'}"
-
-
-def best_first(found: list[Found], limit: int) -> list[Found]:
-    """Sorted by score, ties by id: neither engine promises an order within a tie."""
-    return sorted(found, key=lambda hit: (-hit.score, hit.passage_id))[:limit]
-
-
-def candidates(limit: int) -> int:
-    """How many candidates each of dense and sparse search gives to the fusion: ranks beyond four times the limit
-    rarely reach the top of a fused list, and a short list still needs enough to overlap."""
-    return max(4 * limit, 50)

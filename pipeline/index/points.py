@@ -8,77 +8,149 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from pipeline import tables
 from pipeline.errors import PermanentFailure
-from pipeline.index.passage_index import Point, month_number
-from pipeline.stages import Job
+from pipeline.index.batch import PointBatch
+from pipeline.index.passage_index import month_number
+from pipeline.tables import DataRoot
 
-_PASSAGE_COLUMNS = ["passage_id", "anchor", "kind", "title", "section_path"]
-_EMBEDDING_COLUMNS = ["passage_id", "arxiv_id", "text_sha256", "model", "dense", "sparse_ids", "sparse_weights"]
-_PAPER_COLUMNS = ["arxiv_id", "subset", "categories", "primary_category", "year", "grade"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_PASSAGES = ["passage_id", "arxiv_id", "anchor", "kind", "title", "section_path"]
+_EMBEDDINGS = ["passage_id", "text_sha256"]
+_VECTORS = ["dense", "sparse_ids", "sparse_weights"]
+_PAPERS = ["arxiv_id", "subset", "categories", "primary_category", "year", "grade"]
 
 
-def points_of(job: Job) -> Iterator[Point]:
-    """A month's points in the order of embeddings, read in bounded memory but for five columns of its papers.
+def points_of(root: DataRoot, month: str, *, dimensions: int, colbert: bool = False) -> Iterator[PointBatch]:
+    """A month's points in the order of its passages, some hundred at a time.
 
-    Raises PermanentFailure where embeddings and passages do not hold the same passages in the same order.
+    Memory is bounded but for six columns of the month's papers. Raises PermanentFailure where embeddings and passages
+    do not hold the same passages in the same order, or a vector has another length than `dimensions`.
     """
-    papers = {row["arxiv_id"]: row for row in job.rows(tables.PAPERS, _PAPER_COLUMNS)}
-    passages = job.iterate(tables.PASSAGES, _PASSAGE_COLUMNS)
-    for vectors in job.iterate(tables.EMBEDDINGS, _EMBEDDING_COLUMNS):
-        passage = next(passages, None)
-        if passage is None or passage["passage_id"] != vectors["passage_id"]:
-            raise _out_of_step(job.month, vectors["passage_id"])
-        yield _point(job.month, papers[vectors["arxiv_id"]], passage, vectors)
-    extra = next(passages, None)
-    if extra is not None:
-        raise _out_of_step(job.month, extra["passage_id"])
+    columns = [*_EMBEDDINGS, *_VECTORS, *(["colbert"] if colbert else [])]
+    for vectors, payloads in _joined(root, month, columns):
+        yield PointBatch(
+            ids=vectors["passage_id"].to_pylist(),
+            dense=_matrix(vectors, "dense", dimensions, month),
+            sparse_offsets=_offsets(vectors["sparse_ids"]),
+            sparse_ids=_numbers(vectors["sparse_ids"].flatten()),
+            sparse_weights=_numbers(vectors["sparse_weights"].flatten()),
+            payloads=payloads,
+            colbert_offsets=_offsets(vectors["colbert"]) if colbert else None,
+            colbert=_token_matrix(vectors["colbert"], dimensions) if colbert else None,
+        )
 
 
-def _out_of_step(month: str, passage_id: str) -> PermanentFailure:
+def digests_of(root: DataRoot, month: str) -> dict[str, str]:
+    """Passage id to digest of every point that a month asks for, without its vectors. Raises as `points_of` does."""
+    found: dict[str, str] = {}
+    for vectors, payloads in _joined(root, month, _EMBEDDINGS):
+        found |= zip(vectors["passage_id"].to_pylist(), (payload["digest"] for payload in payloads), strict=True)
+    return found
+
+
+def _joined(root: DataRoot, month: str, columns: list[str]) -> Iterator[tuple[pa.RecordBatch, list[dict[str, Any]]]]:
+    """Batches of embeddings, and the payload of each row."""
+    papers = {row.pop("arxiv_id"): _of_paper(month, row) for row in root.rows(tables.PAPERS, month, _PAPERS)}
+    passages = _Passages(root, month)
+    for vectors in root.batches(tables.EMBEDDINGS, month, columns):
+        yield vectors, list(_payloads(papers, passages.take(vectors["passage_id"]), vectors))
+    passages.finish()
+
+
+class _Passages:
+    """The month's passages, taken in step with its embeddings."""
+
+    def __init__(self, root: DataRoot, month: str) -> None:
+        self._month = month
+        self._batches = root.batches(tables.PASSAGES, month, _PASSAGES)
+        self._held = pa.schema([tables.PASSAGES.schema.field(name) for name in _PASSAGES]).empty_table()
+
+    def take(self, wanted: pa.Array) -> list[dict[str, Any]]:
+        """The next passages, which must be those with the wanted ids."""
+        while self._held.num_rows < len(wanted) and (batch := next(self._batches, None)) is not None:
+            self._held = pa.concat_tables([self._held, pa.Table.from_batches([batch], self._held.schema)])
+        taken, self._held = self._held.slice(0, len(wanted)), self._held.slice(len(wanted))
+        there, asked = taken["passage_id"].to_pylist(), wanted.to_pylist()
+        if there != asked:
+            pairs = zip(asked, [*there, *[None] * len(asked)], strict=False)
+            raise _out_of_step(self._month, next(one for one, other in pairs if one != other))
+        rows: list[dict[str, Any]] = taken.to_pylist()
+        return rows
+
+    def finish(self) -> None:
+        """Every passage must have been taken."""
+        rest = self._held.num_rows or sum(batch.num_rows for batch in self._batches)
+        if rest:
+            raise _out_of_step(self._month, f"{rest} before the end")
+
+
+def _out_of_step(month: str, place: str) -> PermanentFailure:
     return PermanentFailure(
-        f"embeddings and passages of {month} do not agree from passage {passage_id} on: "
+        f"embeddings and passages of {month} do not agree from passage {place} on: "
         f"run citeloom run --months {month} --select embeddings --force"
     )
 
 
-def _point(month: str, paper: Mapping[str, Any], passage: Mapping[str, Any], vectors: Mapping[str, Any]) -> Point:
-    payload = _payload(month, paper, passage, vectors)
-    return Point(
-        passage_id=vectors["passage_id"],
-        dense=[float(value) for value in vectors["dense"]],
-        sparse_ids=vectors["sparse_ids"],
-        sparse_weights=vectors["sparse_weights"],
-        payload=payload | {"digest": _digest(payload)},
-    )
+def _of_paper(month: str, paper: Mapping[str, Any]) -> dict[str, Any]:
+    """What all passages of a paper share."""
+    archives = sorted({category.partition(".")[0] for category in paper["categories"]})
+    return {"month": month, "month_number": month_number(month), "archives": archives, **paper}
 
 
-def _payload(
-    month: str, paper: Mapping[str, Any], passage: Mapping[str, Any], vectors: Mapping[str, Any]
-) -> dict[str, Any]:
+def _payloads(
+    papers: Mapping[str, Mapping[str, Any]], passages: list[dict[str, Any]], vectors: pa.RecordBatch
+) -> Iterator[dict[str, Any]]:
     """What a search restricts or shows. The text is not among it: it would double the index, and lies in passages."""
-    return {
-        "arxiv_id": vectors["arxiv_id"],
-        "month": month,
-        "month_number": month_number(month),
-        "categories": paper["categories"],
-        "archives": sorted({category.partition(".")[0] for category in paper["categories"]}),
-        "primary_category": paper["primary_category"],
-        "subset": paper["subset"],
-        "year": paper["year"],
-        "grade": paper["grade"],
-        "kind": passage["kind"],
-        "title": passage["title"],
-        "section_path": passage["section_path"],
-        "anchor": passage["anchor"],
-        "text_sha256": vectors["text_sha256"],
-        "model": vectors["model"],
-    }
+    for passage, text_sha256 in zip(passages, vectors["text_sha256"].to_pylist(), strict=True):
+        payload = {**papers[passage["arxiv_id"]], **passage, "text_sha256": text_sha256}
+        digest = _digest(payload)
+        del payload["passage_id"]  # it is the point's id
+        yield payload | {"digest": digest}
 
 
 def _digest(payload: Mapping[str, Any]) -> str:
-    """128 bits over the payload. Text hash and model are in it, so equal digests mean equal vectors too."""
+    """128 bits over id and payload. The text's hash is in it, so equal digests mean equal vectors of one model too."""
     content = json.dumps(payload, sort_keys=True, ensure_ascii=False).encode()
     return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _matrix(vectors: pa.RecordBatch, column: str, dimensions: int, month: str) -> NDArray[Any]:
+    """Lists of equal length as float32, a row for each."""
+    import numpy as np
+
+    lengths = np.diff(_offsets(vectors[column]))
+    if (lengths != dimensions).any():
+        row = int(np.flatnonzero(lengths != dimensions)[0])
+        raise PermanentFailure(
+            f"the {column} vector of passage {vectors['passage_id'][row]} has {lengths[row]} dimensions and not "
+            f"{dimensions}: run citeloom run --months {month} --select embeddings --force"
+        )
+    return _numbers(vectors[column].flatten()).reshape(-1, dimensions).astype(np.float32)
+
+
+def _token_matrix(column: pa.ListArray, dimensions: int) -> NDArray[Any]:
+    """All tokens' vectors of all rows as float32, a row for each token."""
+    import numpy as np
+
+    return _numbers(column.flatten().flatten()).reshape(-1, dimensions).astype(np.float32)
+
+
+def _offsets(column: pa.ListArray) -> NDArray[Any]:
+    """Where each row's list begins, from 0, and where the last ends."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    lengths = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _numbers(values: pa.Array) -> NDArray[Any]:
+    numbers: NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    return numbers

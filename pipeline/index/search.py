@@ -1,39 +1,45 @@
-"""Hybrid search: the question's vectors against the index, and the text of what it found from the passages table.
+"""Search: questions against the live collection, ranked again where asked, with the texts of what was found.
 
-Not here: how the index ranks (`edge`, `server`).
+Not here: how the index ranks (`edge`, `server`), what may be asked (`asked`), what is shown (`answers`).
 """
 
 from __future__ import annotations
 
-import logging
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from pipeline import tables
-from pipeline.embedding.choice import make_embedder
-from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.index.opening import open_index
-from pipeline.index.passage_index import Found, Layout, PassageIndex, Restriction, collection_differs
-from pipeline.months import parse_month
-from pipeline.subjects import spelt
+from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.embedding.minilm import NAME as MINILM
+from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, TransientFailure
+from pipeline.index.asked import Asked, Options, check_query
+from pipeline.index.links import abstract_url, passage_url
+from pipeline.index.opening import open_collections
+from pipeline.index.passage_index import Found, PassageIndex
+from pipeline.index.passage_texts import read_texts
+from pipeline.index.rerank import make_reranker
+from pipeline.passages.text import embedded_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pipeline.embedding.embedder import Embedder
+    from pipeline.embedding.embedder import Embedder, Vectors
+    from pipeline.index.layout import Layout
+    from pipeline.index.passage_index import Collections
+    from pipeline.index.rerank import Reranker
+    from pipeline.settings import Settings
     from pipeline.stages import Workspace
 
-_log = logging.getLogger(__name__)
-
-# A search reads whole row groups of passages for its texts; nobody reads further than this.
-MOST = 1_000
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One passage found. score is that of rank fusion: it orders one search's hits and compares with nothing else."""
+    """One passage found.
+
+    score: of rank fusion, of a vector alone (dense: cosine) or of the reranker; it orders one search's hits and
+    compares with nothing else. url: the paper's page on arXiv. passage_url: the paper as HTML, at this passage.
+    """
 
     score: float
     arxiv_id: str
@@ -44,121 +50,167 @@ class Hit:
     month: str
     text: str
     passage_id: str
+    categories: tuple[str, ...]
+    primary_category: str
+    subset: str
+    grade: str
     url: str
+    passage_url: str
 
 
-def search(
-    workspace: Workspace,
-    query: str,
-    *,
-    limit: int = 10,
-    category: str | None = None,
-    first_month: str | None = None,
-    last_month: str | None = None,
-    kinds: Sequence[str] = (),
-    worst_grade: str | None = None,
-) -> list[Hit]:
-    """The passages that answer a query best, best first.
+def search(workspace: Workspace, query: str, **options: Unpack[Options]) -> list[Hit]:
+    """The passages that answer a query best, best first; options as in `pipeline.index.asked.Asked`.
 
-    category: one category (cs.CL) or archive (cs), in capitals or not. Months as YYYY-MM, both included.
-    worst_grade: only passages of papers whose page is of this grade or a better one. Raises
-    SettingError for an argument that is wrong or a category that no passage has, MissingInput where nothing is
-    indexed, PermanentFailure where the index was made by another model or a table is broken, TransientFailure where
-    the index does not answer or another process holds it. Never makes a collection.
+    Raises SettingError for an argument that is wrong, a category or kind that no passage has, or a reranker that is
+    not there; MissingInput where nothing is indexed; PermanentFailure where the collection's model or its ColBERT
+    vectors are not to be had, or a table is broken; TransientFailure where the index does not answer or another
+    process holds it. Never makes a collection.
     """
-    _check(query, limit, first_month, last_month)
-    category = None if category is None else _spelt(category)
-    grades = _grades(worst_grade)
-    index, embedder = open_index(workspace), make_embedder(workspace.settings)
-    _check_index(index, embedder, workspace)
-    restriction = Restriction(embedder.name, category, first_month, last_month, tuple(kinds), grades)
-    vectors = embedder.encode_queries([query])[0]
-    found = index.search(
-        vectors.dense.tolist(),
-        vectors.sparse_ids.tolist(),
-        vectors.sparse_weights.tolist(),
-        limit=limit,
-        restriction=restriction,
-    )
-    if category is not None and not found:
-        _insist_on_category(index, category)
-    return _hits(workspace, found)
+    return search_many(workspace, [query], **options)[0]
 
 
-def _check(query: str, limit: int, first_month: str | None, last_month: str | None) -> None:
-    if not query.strip():
-        raise SettingError("the query is empty: give some words to search for")
-    if not _is_unicode(query):
-        raise SettingError("the query is not valid UTF-8: type it again, or see that the terminal's locale is UTF-8")
-    if not 1 <= limit <= MOST:
-        raise SettingError(f"the limit {limit} is not between 1 and {MOST}")
-    months = [parse_month(month) for month in (first_month, last_month) if month is not None]
-    if months != sorted(months):
-        raise SettingError(f"the months run backwards, from {first_month} to {last_month}")
+def search_many(workspace: Workspace, queries: Sequence[str], **options: Unpack[Options]) -> list[list[Hit]]:
+    """What `search` says to each query; the model and the index get all of them at once. Raises as `search` does."""
+    return ask(workspace, queries, Asked(**options))
 
 
-def _grades(worst: str | None) -> tuple[str, ...]:
-    """The grades down to the worst that is asked for; none where nothing is asked."""
-    if worst is None:
-        return ()
-    if worst.upper() not in tables.GRADES:
-        raise SettingError(f"there is no grade {worst}: give one of {', '.join(tables.GRADES)}")
-    return tables.GRADES[: tables.GRADES.index(worst.upper()) + 1]
+def ask(
+    workspace: Workspace, queries: Sequence[str], asked: Asked, *, collections: Collections | None = None
+) -> list[list[Hit]]:
+    """`search_many`, with the options in one value. collections: to be asked instead of the workspace's own."""
+    checked = asked.checked()
+    for number, query in enumerate(queries, 1):
+        check_query(query, f"query {number}" if len(queries) > 1 else "the query")
+    if not queries:
+        return []
+    return on_live(collections or open_collections(workspace), partial(_answer, workspace, queries, checked))
 
 
-def _is_unicode(text: str) -> bool:
-    """Whether a text can be encoded: bytes of an argument that are no UTF-8 come as lone surrogates (PEP 383)."""
-    return not any("\ud800" <= sign <= "\udfff" for sign in text)
+def on_live(collections: Collections, work: Callable[[PassageIndex, Layout], T]) -> T:
+    """What `work` makes of the live collection, asked by its own name: nothing mixes if another one is made live.
+
+    Where it is gone meanwhile, the work is done once more, on the collection that took its place.
+    """
+    name = _live(collections)
+    try:
+        return work(*_opened(collections, name))
+    except TransientFailure:
+        raise
+    except CiteloomError:
+        now = collections.live()
+        if now is None or now == name:
+            raise
+    return work(*_opened(collections, now))
 
 
-def _spelt(category: str) -> str:
-    """A category as arXiv spells it. Raises SettingError for what is none."""
-    found = spelt(category)
-    if found is None:
-        raise SettingError(f"{category!r} is not a category: write one such as cs.CL, or an archive such as cs")
-    return found
+def _live(collections: Collections) -> str:
+    name = collections.live()
+    if name is None:
+        raise MissingInput(_nothing_in(collections.alias, "is not there"))
+    return name
 
 
-def _insist_on_category(index: PassageIndex, category: str) -> None:
-    """Raise SettingError where no passage has the category; asked only of a search that found nothing."""
-    archive, dot, _ = category.partition(".")
-    archives = index.values("archives")
-    if archive not in archives:
-        raise SettingError(f"no passage is of the archive {archive}; the index holds {', '.join(archives)}")
-    of_archive = [each for each in index.values("categories") if each.partition(".")[0] == archive]
-    if dot and category not in of_archive:
-        raise SettingError(f"no passage is of the category {category}; of {archive}, there are {', '.join(of_archive)}")
+def _opened(collections: Collections, name: str) -> tuple[PassageIndex, Layout]:
+    index = collections.collection(name)
+    layout = index.layout()
+    if layout is None:
+        raise MissingInput(_nothing_in(name, "is not there"))
+    return index, layout
 
 
-def _check_index(index: PassageIndex, embedder: Embedder, workspace: Workspace) -> None:
-    name = workspace.settings.qdrant_collection
-    layout, models = index.layout(), index.models()
-    if layout is None or not models:
-        state = "is not there" if layout is None else "is empty"
-        raise MissingInput(
-            f"the collection {name} {state}: run citeloom run --months all --until {tables.INDEX_RECEIPTS.name}"
+def _nothing_in(name: str, state: str) -> str:
+    return f"the collection {name} {state}: run citeloom run --months all --until {tables.INDEX_RECEIPTS.name}"
+
+
+def _answer(
+    workspace: Workspace, queries: Sequence[str], asked: Asked, index: PassageIndex, layout: Layout
+) -> list[list[Hit]]:
+    reranker = _reranker(workspace.settings) if asked.rerank == "cross-encoder" else None
+    embedder = _embedder_of(layout, workspace.settings, asked)
+    rankings = _gather(index, embedder.encode_queries(queries), asked)
+    if not any(rankings):
+        _explain_nothing(index, asked)
+    if reranker is not None:
+        texts = read_texts(workspace, (point for ranking in rankings for point in ranking))
+        reranked = [_reranked(reranker, *pair, texts) for pair in zip(queries, rankings, strict=True)]
+        return [_hits(page, texts) for page in _pages(reranked, asked)]
+    pages = _pages(rankings, asked)
+    texts = read_texts(workspace, (point for page in pages for point in page))
+    return [_hits(page, texts) for page in pages]
+
+
+def _reranker(settings: Settings) -> Reranker:
+    reranker = make_reranker(settings)
+    if reranker is None:
+        raise SettingError(
+            "--rerank cross-encoder: CITELOOM_RERANKER names no model: set it to a cross-encoder's folder, or to a "
+            "name of the Hugging Face hub such as BAAI/bge-reranker-v2-m3"
         )
-    if embedder.name not in models:
+    return reranker
+
+
+def _embedder_of(layout: Layout, settings: Settings, asked: Asked) -> Embedder:
+    """The model that the collection's vectors are of, whatever model the settings make new ones with."""
+    if asked.rerank == "colbert":
+        if not layout.colbert:
+            raise PermanentFailure(
+                f"--rerank colbert: the index has no ColBERT vectors ({layout.describe()}): search without, or set "
+                f"CITELOOM_EMBEDDER=bge-m3 and CITELOOM_EMBEDDER_COLBERT=true and run citeloom reindex"
+            )
+        settings = settings.model_copy(update={"embedder_colbert": True})
+    if layout.model == MINILM:
+        return make_embedder(settings.model_copy(update={"embedder": "minilm"}))
+    if settings.embedder == "minilm" or model_name(settings) != layout.model:
         raise PermanentFailure(
-            f"the collection {name} holds vectors of {', '.join(models)}, and CITELOOM_EMBEDDER is {embedder.name}: "
-            f"set the embedder back, or CITELOOM_QDRANT_COLLECTION to another name and run citeloom run --months all"
+            f"the index holds vectors of {layout.model}, and the settings name {model_name(settings)}: set "
+            f"CITELOOM_EMBEDDER and CITELOOM_EMBEDDER_PATH to {layout.model}, or run citeloom reindex"
         )
-    wanted = Layout(embedder.dimensions, embedder.sparse_idf)
-    if layout != wanted:
-        raise PermanentFailure(collection_differs(name, layout, wanted))
+    return make_embedder(settings)
 
 
-def _hits(workspace: Workspace, found: list[Found]) -> list[Hit]:
-    texts = _texts(workspace, found)
-    hits = [_hit(point, texts[point.passage_id]) for point in found if point.passage_id in texts]
-    if len(hits) < len(found):
-        lost = [point for point in found if point.passage_id not in texts]
-        _log.warning(
-            "%d passages found are not in the passages table of %s, hence left out: run citeloom run on these months",
-            len(lost),
-            ", ".join(sorted({point.payload["month"] for point in lost})),
-        )
-    return hits
+def _gather(index: PassageIndex, vectors: Sequence[Vectors], asked: Asked) -> list[list[Found]]:
+    """Each query's ranking, deep enough for what is asked: per paper, as deep as it takes, or to its end."""
+    request = asked.request()
+    rankings = index.search(vectors, request)
+    while short := [number for number, ranking in enumerate(rankings) if _is_short(ranking, asked, request.limit)]:
+        request = asked.request(2 * request.limit)
+        deeper = index.search([vectors[number] for number in short], request)
+        for number, ranking in zip(short, deeper, strict=True):
+            rankings[number] = ranking
+    return rankings
+
+
+def _is_short(ranking: Sequence[Found], asked: Asked, depth: int) -> bool:
+    """Whether a ranking has too few papers and may go on."""
+    return asked.per_paper and len(ranking) == depth and len(_papers_best(ranking)) < asked.wanted
+
+
+def _papers_best(ranking: Sequence[Found]) -> list[Found]:
+    """The first passage of every paper."""
+    first: dict[str, Found] = {}
+    for point in ranking:
+        first.setdefault(point.payload["arxiv_id"], point)
+    return list(first.values())
+
+
+def _reranked(reranker: Reranker, query: str, ranking: Sequence[Found], texts: Mapping[str, str]) -> list[Found]:
+    """The candidates that have a text by the reranker's scores, ties by id; it reads title and sections too."""
+    known = [point for point in ranking if point.passage_id in texts]
+    told = [
+        embedded_text(point.payload["title"], point.payload["section_path"], texts[point.passage_id]) for point in known
+    ]
+    scores = reranker.score(query, told).tolist()
+    scored = [replace(point, score=score) for point, score in zip(known, scores, strict=True)]
+    return sorted(scored, key=lambda point: (-point.score, point.passage_id))
+
+
+def _pages(rankings: Sequence[Sequence[Found]], asked: Asked) -> list[Sequence[Found]]:
+    ordered = [_papers_best(ranking) if asked.per_paper else ranking for ranking in rankings]
+    return [ranking[asked.offset : asked.wanted] for ranking in ordered]
+
+
+def _hits(page: Sequence[Found], texts: Mapping[str, str]) -> list[Hit]:
+    return [_hit(point, texts[point.passage_id]) for point in page if point.passage_id in texts]
 
 
 def _hit(point: Found, text: str) -> Hit:
@@ -173,33 +225,37 @@ def _hit(point: Found, text: str) -> Hit:
         month=payload["month"],
         text=text,
         passage_id=point.passage_id,
-        url=f"https://arxiv.org/abs/{payload['arxiv_id']}",
+        categories=tuple(payload["categories"]),
+        primary_category=payload["primary_category"],
+        subset=payload["subset"],
+        grade=payload["grade"],
+        url=abstract_url(payload["arxiv_id"]),
+        passage_url=passage_url(payload["arxiv_id"], payload["anchor"]),
     )
 
 
-def _texts(workspace: Workspace, found: list[Found]) -> dict[str, str]:
-    """Passage id to text. Passages lie in order of papers, so row groups without these papers are not read."""
-    by_month: dict[str, list[Found]] = defaultdict(list)
-    for point in found:
-        by_month[point.payload["month"]].append(point)
-    texts: dict[str, str] = {}
-    for month, points in by_month.items():
-        workspace.root.read(tables.PASSAGES, month, columns=[])
-        texts.update(_texts_of(workspace.root.file(tables.PASSAGES, month), month, points))
-    return texts
+def _explain_nothing(index: PassageIndex, asked: Asked) -> None:
+    """Raise where a search finds nothing because there is nothing, or nothing of a category or kind.
+
+    Asked only then: counting and listing values cost more than a search.
+    """
+    if index.count() == 0:
+        raise MissingInput(_nothing_in(index.name, "is empty"))
+    for category in asked.categories:
+        _insist_on_category(index, category)
+    kinds = index.values("kind") if asked.kinds else []
+    for kind in asked.kinds:
+        if kind not in kinds:
+            raise SettingError(f"--kind: no passage is of the kind {kind}; the index holds {', '.join(kinds)}")
 
 
-def _texts_of(file: Path, month: str, points: Sequence[Found]) -> dict[str, str]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    papers = sorted({point.payload["arxiv_id"] for point in points})
-    wanted = [("arxiv_id", "in", papers), ("passage_id", "in", [point.passage_id for point in points])]
-    try:
-        rows = pq.read_table(file, columns=["passage_id", "text"], filters=wanted).to_pylist()
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise PermanentFailure(
-            f"{file} cannot be read ({' '.join(str(error).split())}): make it again by "
-            f"citeloom run --months {month} --select {tables.PASSAGES.name} --force"
-        ) from error
-    return {row["passage_id"]: row["text"] for row in rows}
+def _insist_on_category(index: PassageIndex, category: str) -> None:
+    archive, dot, _ = category.partition(".")
+    archives = index.values("archives")
+    if archive not in archives:
+        raise SettingError(f"--category: no passage is of the archive {archive}; the index holds {', '.join(archives)}")
+    of_archive = [each for each in index.values("categories") if each.partition(".")[0] == archive]
+    if dot and category not in of_archive:
+        raise SettingError(
+            f"--category: no passage is of the category {category}; of {archive}, there are {', '.join(of_archive)}"
+        )

@@ -5,17 +5,18 @@ Not here: what a point holds (`points`), how it is sent (`load`), and searching 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pipeline import tables
 from pipeline.errors import CiteloomError, PermanentFailure, TransientFailure
-from pipeline.index.load import Audit, audit_month, digest_of, load_month
-from pipeline.index.opening import close_indexes, open_index
-from pipeline.index.passage_index import Layout
+from pipeline.index.audit import MonthAudit, audit_month
+from pipeline.index.layout import Layout
+from pipeline.index.load import NotLoaded, digest_of, load_month
+from pipeline.index.opening import close_indexes, index_for, open_collections
 from pipeline.index.points import points_of
 from pipeline.stages import Job, Stage, Workspace
-from pipeline.tables import Provenance, read_provenance
+from pipeline.tables import Provenance, read_provenance, write_whole
 
 if TYPE_CHECKING:
     from pipeline.tables import Row
@@ -27,55 +28,84 @@ def build_index_receipts(job: Job) -> Iterator[Row]:
     A receipt is written only where the audit found every point and no other, and depends on nothing but the month's
     tables: how many points were sent and taken out differs between a run that was killed and one that was not, so
     that goes to `job.measured`, and `stale` counts what is still there after the load and should not be: 0.
-    Raises TransientFailure where the audit fails, PermanentFailure where the collection has another layout.
+    Raises TransientFailure where points could not be loaded or the audit fails, and then lists them in a file.
+    Raises PermanentFailure where searches ask a collection of another layout.
     """
-    model, layout = _vectors_of(job)
+    layout, rows = layout_of(job.workspace, job.month)
+    job.expect(rows)
     try:
-        index = open_index(job.workspace)
-        index.ensure_collection(layout)
-        load = load_month(index, job.month, points_of(job))
-        job.measured.update(sent=load.sent, removed=load.removed)
+        index = index_for(job.workspace, layout)
+        points = points_of(job.workspace.root, job.month, dimensions=layout.dimensions, colbert=layout.colbert)
+        # A collection beside the live one gets its graph once, at the end, from `reindex`.
+        live = open_collections(job.workspace).live() == index.name
+        load = load_month(index, job.month, points, expecting=rows, settle=live, told=job.advance)
+        job.measured.update(sent=load.sent, removed=load.removed, retries=index.retries)
         audit = audit_month(index, job.month, load.expected)
+    except NotLoaded as error:
+        raise TransientFailure(f"{error}; run again. {_listed(job, error.ids)}") from error
     finally:
         close_indexes()  # the stages below this one may take hours, and other processes want Edge meanwhile
     _insist(audit, job)
-    job.notes["points"] = len(load.expected)
-    yield {
-        "collection": job.settings.qdrant_collection,
-        "engine": index.engine,
-        "model": model,
-        "expected": len(load.expected),
+    job.notes["points"] = audit.expected
+    yield receipt(open_collections(job.workspace).engine, index.name, layout, audit, digest_of(load.expected))
+
+
+def receipt(engine: str, collection: str, layout: Layout, audit: MonthAudit, ids_sha256: str) -> Row:
+    """The row of `index_receipts` that an audit gives."""
+    return {
+        "collection": collection,
+        "engine": engine,
+        "model": layout.model,
+        "expected": audit.expected,
         "present": audit.present,
         "missing": len(audit.missing),
-        "stale": len(audit.stale),
-        "ids_sha256": digest_of(load.expected),
+        "stale": len(audit.surplus),
+        "ids_sha256": ids_sha256,
     }
 
 
-def _vectors_of(job: Job) -> tuple[str, Layout]:
-    """Model and layout as the embeddings file states them: a month may have no row to tell."""
-    written = read_provenance(job.workspace.root.file(tables.EMBEDDINGS, job.month))
+def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
+    """The layout that a month's embeddings need, and how many there are.
+
+    As the file states it: a month may have no row to tell. Raises PermanentFailure where it does not.
+    """
+    written = read_provenance(workspace.root.file(tables.EMBEDDINGS, month))
     notes = written.notes if written is not None else {}
     try:
-        return notes["model"], Layout(notes["dimensions"], notes["sparse_idf"])
+        layout = Layout(
+            notes["model"],
+            notes["dimensions"],
+            notes["sparse_idf"],
+            notes["form"],
+            notes["colbert"],
+            workspace.settings.qdrant_quantization,
+        )
     except KeyError as error:
         raise PermanentFailure(
-            f"embeddings of {job.month} do not say what made them (no {error}): "
-            f"run citeloom run --months {job.month} --select embeddings --force"
+            f"embeddings of {month} do not say what made them (no {error}): "
+            f"run citeloom run --months {month} --select embeddings --force"
         ) from error
+    return layout, written.rows if written is not None else 0
 
 
-def _insist(audit: Audit, job: Job) -> None:
-    if not audit.missing and not audit.stale:
+def _insist(audit: MonthAudit, job: Job) -> None:
+    if audit.clean:
         return
-    some = ", ".join((audit.missing + audit.stale)[:5])
+    wrong = [*audit.missing, *map(str, audit.surplus)]
     raise TransientFailure(
-        f"after loading {job.month} into {job.settings.qdrant_collection}, {len(audit.missing)} points are missing "
-        f"and {len(audit.stale)} are there that should not be ({some}): run again"
+        f"after loading {job.month} into {job.settings.qdrant_collection}, {audit.describe()} "
+        f"({', '.join(wrong[:5])}): run again. {_listed(job, wrong)}"
     )
 
 
-def _still_indexed(workspace: Workspace, month: str, receipt: Provenance) -> bool:
+def _listed(job: Job, ids: Sequence[str]) -> str:
+    """Put all ids into a file; the sentence that names it."""
+    file = job.workspace.root.path / "failures" / f"{job.stage.name}-{job.month}-points.txt"
+    write_whole(file, "\n".join([*ids, ""]).encode())
+    return f"All {len(ids)} are listed in {file}"
+
+
+def _still_indexed(workspace: Workspace, month: str, written: Provenance) -> bool:
     """Whether the index still holds as many points of the month as its receipt says.
 
     A count, since it is asked for every month by `citeloom status`; `citeloom audit` is for ids. A server that does
@@ -83,7 +113,10 @@ def _still_indexed(workspace: Workspace, month: str, receipt: Provenance) -> boo
     there: its receipt is believed. Raises nothing: of a wrong key or a broken folder, the next run says what to do.
     """
     try:
-        return open_index(workspace).count(month, wait=False) == receipt.notes.get("points")
+        layout, _ = layout_of(workspace, month)
+        collections = open_collections(workspace)
+        index = collections.collection(layout.collection(collections.alias))
+        return index.count(month, wait=False) == written.notes.get("points")
     except TransientFailure:
         return workspace.settings.qdrant_url is None
     except CiteloomError:
@@ -94,6 +127,7 @@ INDEX_RECEIPTS = Stage(
     table=tables.INDEX_RECEIPTS,
     build=build_index_receipts,
     upstream=(tables.EMBEDDINGS, tables.PASSAGES, tables.PAPERS),
-    settings=("qdrant_collection", "qdrant_url"),
+    settings=("qdrant_collection", "qdrant_url", "qdrant_quantization"),
     still_holds=_still_indexed,
+    version=2,
 )

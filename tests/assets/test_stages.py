@@ -147,14 +147,16 @@ def test_what_is_below_a_change_is_kept_where_the_rows_came_out_the_same(own: Pl
 def test_a_month_in_the_embedded_index_lets_go_of_it(own: Place, force: bool) -> None:
     """Another run, or a search, can open it while this process is busy with the month's LLM stages."""
     look = (
-        "import sys; from pathlib import Path; from pipeline.index.edge import EdgeIndex\n"
-        "print(EdgeIndex(Path(sys.argv[1]), patience=0.1).count('2024-03'))"
+        "import sys; from pathlib import Path; from pipeline.index.edge_collections import EdgeCollections\n"
+        "held = EdgeCollections(Path(sys.argv[1]), sys.argv[2], on_disk=False, patience=0.1)\n"
+        "print(held.collection(held.live()).count('2024-03'))"
     )
     workspace, stages = own.workspace(), choose_stages(select=["index_receipts"])
-    folder = str(own.root / "qdrant-edge" / workspace.settings.qdrant_collection)
+    name = workspace.settings.qdrant_collection
+    folder = str(own.root / "qdrant-edge" / name)
     with own.entered():
         assert run_in_process(stages, "2024-03", dagster_home(workspace), force=force).succeeded
-        done = subprocess.run([sys.executable, "-c", look, folder], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", look, folder, name], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == str(count(own, tables.PASSAGES, "2024-03")), done.stderr
 
 

@@ -2,113 +2,230 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from pydantic import SecretStr
 
-from pipeline.errors import PermanentFailure
-from pipeline.index.edge import EdgeIndex
-from pipeline.index.load import audit_month, load_month
-from pipeline.index.passage_index import Layout, PassageIndex, Restriction
-from pipeline.index.server import ServerIndex
-from tests.server.conftest import KEY, Server
-from tests.unit.index.building import LAYOUT, MODEL, answers, make_point, three_months
+from pipeline.errors import MissingInput, PermanentFailure, SettingError
+from pipeline.index.batch import PointBatch
+from pipeline.index.edge_collections import EdgeCollections
+from pipeline.index.layout import Layout
+from pipeline.index.passage_index import Collections, Found, PassageIndex, Request
+from pipeline.index.server_collections import ServerCollections
+from tests.server.conftest import Server, open_collections, sweep
+from tests.unit.index.building import LAYOUT, answers, make_points, passage_id, query, three_months
+
+ENGINES = ("edge", "http", "grpc")
+MONTHS = ("2024-03", "2024-04", "2024-05", "2024-06")
+OTHER = replace(LAYOUT, form="title")
+
+
+def _open(engine: str, alias: str, folder: Path, qdrant: Server, **storage: Any) -> Collections:
+    if engine == "edge":
+        return EdgeCollections(folder / "qdrant-edge" / alias, alias)
+    return open_collections(qdrant, f"{alias}-{folder.name}-{engine}", engine, **storage)
 
 
 @pytest.fixture
-def edge(tmp_path: Path) -> Iterator[EdgeIndex]:
-    index = EdgeIndex(tmp_path / "qdrant-edge" / "c")
-    yield index
-    index.close()
-
-
-@pytest.fixture(params=["http", "grpc"])
-def server(qdrant: Server, request: pytest.FixtureRequest) -> Iterator[ServerIndex]:
-    port = qdrant.grpc_port if request.param == "grpc" else None
-    index = ServerIndex(qdrant.url, f"{request.node.name}", SecretStr(KEY), grpc_port=port)
-    yield index
-    index.close()
-
-
-@pytest.fixture(params=["edge", "http", "grpc"])
-def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PassageIndex]:
-    if request.param == "edge":
-        made: PassageIndex = EdgeIndex(tmp_path / "qdrant-edge" / "c")
-    else:
-        qdrant: Server = request.getfixturevalue("qdrant")
-        port = qdrant.grpc_port if request.param == "grpc" else None
-        made = ServerIndex(qdrant.url, request.node.name, SecretStr(KEY), grpc_port=port)
+def every(qdrant: Server, tmp_path: Path) -> Iterator[list[Collections]]:
+    """The collections of one alias on every engine."""
+    made = [_open(engine, "congruent", tmp_path, qdrant) for engine in ENGINES]
     yield made
-    made.close()
+    for each in made:
+        _let_go(each)
 
 
-@pytest.mark.parametrize("layout", [LAYOUT, replace(LAYOUT, sparse_idf=False)], ids=["idf", "plain"])
-def test_every_search_has_the_same_answer(edge: EdgeIndex, server: ServerIndex, layout: Layout) -> None:
-    for index in (edge, server):
-        index.ensure_collection(layout)
-        load_month(index, "2024-03", three_months())
-    assert answers(server) == answers(edge)
-    assert any(answers(edge))
+@pytest.fixture(params=ENGINES)
+def one(request: pytest.FixtureRequest, qdrant: Server, tmp_path: Path) -> Iterator[Collections]:
+    """The collections of one alias, on each engine by turns."""
+    made = _open(request.param, "one", tmp_path, qdrant)
+    yield made
+    _let_go(made)
 
 
-def test_months_and_models_are_the_same(edge: EdgeIndex, server: ServerIndex) -> None:
-    for index in (edge, server):
-        index.ensure_collection(LAYOUT)
-        index.upsert(three_months())
-        index.delete([make_point(4).passage_id, make_point(77).passage_id])
-    assert server.layout() == edge.layout() == LAYOUT
-    assert server.models() == edge.models() == [MODEL]
-    assert server.values("categories") == edge.values("categories") == ["cs.CL", "cs.IR", "stat.ML"]
-    for month in ("2024-03", "2024-04", "2024-05", "2024-06"):
-        assert server.ids_of_month(month) == edge.ids_of_month(month)
-        assert server.count(month) == edge.count(month) == len(edge.ids_of_month(month))
+def _let_go(collections: Collections) -> None:
+    if isinstance(collections, ServerCollections):
+        sweep(collections)
+    collections.close()
 
 
-def test_reading_makes_no_collection(index: PassageIndex) -> None:
-    assert (index.layout(), index.count("2024-03"), index.models()) == (None, 0, [])
-    assert index.layout() is None
+def _of(collections: Collections, layout: Layout = LAYOUT) -> PassageIndex:
+    return collections.collection(layout.collection(collections.alias))
 
 
-def test_a_collection_of_another_layout_is_refused(index: PassageIndex) -> None:
-    index.ensure_collection(LAYOUT)
-    index.ensure_collection(LAYOUT)
-    with pytest.raises(PermanentFailure, match=r"16 dimensions.*CITELOOM_QDRANT_COLLECTION"):
-        index.ensure_collection(Layout(16, sparse_idf=True))
+def _loaded(collections: Collections, layout: Layout, batches: list[PointBatch]) -> PassageIndex:
+    index = _of(collections, layout)
+    index.create(layout)
+    for batch in batches:
+        index.upsert(batch)
+    index.settle()
+    return index
 
 
-def test_a_second_load_sends_nothing_and_a_third_only_changes(index: PassageIndex) -> None:
-    index.ensure_collection(LAYOUT)
-    points = [make_point(number) for number in range(600)]
-    assert load_month(index, "2024-03", points).sent == 600
-    assert load_month(index, "2024-03", points).sent == 0
-    changed = [make_point(0, content="second"), *points[2:]]
-    load = load_month(index, "2024-03", changed)
-    assert (load.sent, load.removed) == (1, 1)
-    audit = audit_month(index, "2024-03", load.expected)
-    assert (audit.present, audit.missing, audit.stale) == (599, (), ())
+@pytest.mark.parametrize("quantization", ["none", "int8", "binary"])
+@pytest.mark.parametrize("sparse_idf", [True, False], ids=["idf", "plain"])
+def test_every_search_has_the_same_answer(every: list[Collections], sparse_idf: bool, quantization: Any) -> None:
+    layout = replace(LAYOUT, sparse_idf=sparse_idf, quantization=quantization)
+    edge, *servers = [answers(_loaded(each, layout, three_months())) for each in every]
+    assert all(edge)
+    for server in servers:
+        assert [_without_scores(found) for found in server] == [_without_scores(found) for found in edge]
+        for found, expected in zip(server, edge, strict=True):
+            # Both keep 16 bits of a number, and do not round alike.
+            assert [hit[1] for hit in found] == pytest.approx([hit[1] for hit in expected], abs=5e-4)
 
 
-def test_a_load_leaves_other_months_alone(index: PassageIndex) -> None:
-    index.ensure_collection(LAYOUT)
-    load_month(index, "2024-03", [make_point(1)])
-    load_month(index, "2024-04", [make_point(2, month="2024-04")])
-    load_month(index, "2024-03", [])
-    assert (index.count("2024-03"), index.count("2024-04")) == (0, 1)
+def _without_scores(found: list[tuple[str, float, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
+    return [(identifier, payload) for identifier, _, payload in found]
 
 
-def test_a_point_without_sparse_terms_can_be_found(index: PassageIndex) -> None:
-    index.ensure_collection(LAYOUT)
-    bare = replace(make_point(3), sparse_ids=[], sparse_weights=[])
-    index.upsert([bare])
-    hits = index.search(bare.dense, [], [], limit=5, restriction=Restriction())
-    assert [hit.passage_id for hit in hits] == [bare.passage_id]
+def _ranked(found: list[list[Found]]) -> list[list[tuple[str, float]]]:
+    return [[(hit.passage_id, round(hit.score, 2)) for hit in hits] for hits in found]
 
 
-def test_every_id_of_a_large_month_is_listed(index: PassageIndex) -> None:
-    index.ensure_collection(LAYOUT)
-    points = [make_point(number) for number in range(5_300)]
-    index.upsert(points)
-    assert len(index.ids_of_month("2024-03")) == 5_300
+@pytest.mark.parametrize("by", ["fused", "dense", "sparse"])
+def test_ranking_by_colbert_is_the_same(every: list[Collections], by: Any) -> None:
+    layout = replace(LAYOUT, colbert=True)
+    request = Request(6, by=by, colbert=True)
+    indexes = [_loaded(each, layout, [make_points(range(40), colbert=True)]) for each in every]
+    # Between two points, since those to the left and to the right of one are equally far.
+    angles = (1.73, 2.73)
+    tokens = np.array([[math.cos(angle), 0, 0, 0, 0, 0, 0, math.sin(angle)] for angle in angles], np.float32)
+    asked = [replace(query(), colbert=tokens)]
+    edge, *servers = [_ranked(index.search(asked, request)) for index in indexes]
+    assert servers == [edge, edge]
+    assert edge != _ranked(indexes[0].search(asked, Request(6, by=by)))
+
+
+def test_many_queries_are_answered_like_one_after_the_other(one: Collections) -> None:
+    index = _loaded(one, LAYOUT, three_months())
+    queries = [query(number, sparse=(number % 5, 100 + number)) for number in range(70)]
+    together = index.search(queries, Request(5))
+    assert together == [index.search([each], Request(5))[0] for each in queries]
+    assert index.search([], Request(5)) == []
+
+
+def test_what_is_in_a_collection_is_the_same(every: list[Collections]) -> None:
+    indexes = [_loaded(each, LAYOUT, three_months()) for each in every]
+    for index in indexes:
+        index.delete([passage_id(4), passage_id(77)])
+    told = [
+        (
+            index.layout(),
+            [index.values(field) for field in ("categories", "archives", "kind", "subset")],
+            [dict(index.contents(month)) for month in MONTHS],
+            [sorted(index.outside(months)) for months in ((), ("2024-03",), MONTHS)],
+            [index.count(month) for month in (None, *MONTHS)],
+        )
+        for index in indexes
+    ]
+    assert told == [told[0]] * len(ENGINES)
+    assert told[0][-1] == [39, 14, 12, 13, 0]
+
+
+def test_reading_makes_no_collection(one: Collections) -> None:
+    index = _of(one)
+    assert (index.layout(), index.count(), index.values("kind")) == (None, 0, [])
+    assert (one.live(), one.names()) == (None, [])
+
+
+def test_a_collection_is_made_once_and_with_one_layout(one: Collections) -> None:
+    index = _of(one)
+    index.create(LAYOUT)
+    index.create(LAYOUT)
+    with pytest.raises(PermanentFailure, match=r"16 dimensions"):
+        index.create(replace(LAYOUT, dimensions=16))
+    assert index.layout() == LAYOUT
+
+
+def test_searches_follow_the_alias_and_nothing_is_mixed(one: Collections) -> None:
+    first, second = _loaded(one, LAYOUT, [make_points([1])]), _loaded(one, OTHER, [make_points([2])])
+    assert one.live() is None
+    for index in (first, second, first, first):
+        one.make_live(index.name)
+        assert one.live() == index.name
+    assert one.names() == sorted([first.name, second.name])
+    assert (first.count(), second.count()) == (1, 1)
+
+
+def test_the_live_collection_is_not_dropped_and_another_is(one: Collections) -> None:
+    first, second = _loaded(one, LAYOUT, []), _loaded(one, OTHER, [])
+    one.make_live(first.name)
+    with pytest.raises(SettingError, match=first.name):
+        one.drop(first.name)
+    one.drop(second.name)
+    one.drop(second.name)
+    assert one.names() == [first.name]
+    assert second.layout() is None
+
+
+def test_what_is_not_there_cannot_be_made_live(one: Collections) -> None:
+    with pytest.raises((PermanentFailure, SettingError)):
+        one.make_live(LAYOUT.collection(one.alias))
+    assert one.live() is None
+
+
+def test_a_point_that_is_sent_again_replaces_the_one_before(one: Collections) -> None:
+    index = _loaded(one, LAYOUT, [make_points([1, 2]), make_points([1], content="second", month="2024-04")])
+    assert (index.count(), index.count("2024-03"), index.count("2024-04")) == (2, 1, 1)
+
+
+def test_a_point_without_sparse_terms_can_be_found(one: Collections) -> None:
+    points = make_points([3])
+    bare = replace(points, sparse_offsets=points.sparse_offsets * 0, sparse_ids=points.sparse_ids[:0],
+                   sparse_weights=points.sparse_weights[:0])  # fmt: skip
+    index = _loaded(one, LAYOUT, [bare])
+    asked = query(3, sparse=())
+    assert [hit.passage_id for hit in index.search([asked], Request(5))[0]] == list(bare.ids)
+    assert index.search([asked], Request(5, by="sparse")) == [[]]
+
+
+def _broken(what: str) -> PointBatch:
+    points = make_points([5, 6], month="2024-04")
+    if what == "dimensions":
+        return replace(points, dense=points.dense[:, :7])
+    dense, weights = points.dense.copy(), points.sparse_weights.copy()
+    dense[1, 3] = np.nan if what == "dense" else dense[1, 3]
+    weights[4] = np.inf if what == "sparse" else weights[4]
+    return replace(points, dense=dense, sparse_weights=weights)
+
+
+@pytest.mark.parametrize(
+    ("what", "number"), [("dimensions", 5), ("dense", 6), ("sparse", 6)], ids=["dimensions", "dense", "sparse"]
+)
+def test_a_point_that_cannot_be_is_named_and_none_is_sent(one: Collections, what: str, number: int) -> None:
+    index = _loaded(one, LAYOUT, [])
+    with pytest.raises(PermanentFailure, match=rf"{passage_id(number)} .*--months 2024-04 --select embeddings --force"):
+        index.upsert(_broken(what))
+    assert index.count() == 0
+
+
+def test_every_id_of_a_large_month_is_listed(one: Collections) -> None:
+    index = _loaded(one, LAYOUT, [make_points(range(10_300))])
+    assert {identifier for identifier, _ in index.contents("2024-03")} == {passage_id(n) for n in range(10_300)}
+
+
+def test_a_point_without_month_or_digest_is_outside_and_foreign(collections: Collections) -> None:
+    index = _loaded(collections, LAYOUT, [make_points([1])])
+    bare, half = make_points([2]), make_points([3])
+    half = replace(half, payloads=[{"month": "2024-03"}])
+    index.upsert(replace(bare, payloads=[{}]))
+    index.upsert(half)
+    assert list(index.outside(MONTHS)) == [passage_id(2)]
+    assert dict(index.contents("2024-03"))[passage_id(3)] is None
+
+
+def test_ranking_by_colbert_where_there_is_none_is_refused(one: Collections) -> None:
+    index = _loaded(one, LAYOUT, [make_points([1])])
+    with pytest.raises(PermanentFailure, match="no ColBERT vectors"):
+        index.search([query(colbert=True)], Request(5, colbert=True))
+
+
+def test_searching_a_collection_that_is_not_there_says_what_to_run(collections: Collections) -> None:
+    with pytest.raises(MissingInput, match="citeloom run --months all"):
+        _of(collections).search([query()], Request(5))

@@ -3,59 +3,76 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
-from pipeline.errors import PermanentFailure, SettingError
-from pipeline.index.server import ServerIndex
+from pipeline.errors import SettingError, TransientFailure
+from pipeline.index import snapshots
+from pipeline.index.server_collections import ServerCollections
 from tests.server.conftest import KEY, Server
-from tests.unit.index.building import LAYOUT
+from tests.unit.index.building import LAYOUT, make_points
 
 
 @pytest.mark.parametrize("over", ["http", "grpc"])
-def test_a_wrong_key_is_named_without_being_shown(qdrant: Server, over: str) -> None:
+def test_a_wrong_key_is_named_without_being_shown_and_not_tried_again(qdrant: Server, over: str) -> None:
     port = qdrant.grpc_port if over == "grpc" else None
-    index = ServerIndex(qdrant.url, "c", SecretStr("not the key"), grpc_port=port)
-    with pytest.raises(SettingError, match=f"{qdrant.url}: CITELOOM_QDRANT_API_KEY is refused") as caught:
-        index.ensure_collection(LAYOUT)
-    assert "not the key" not in str(caught.value)
-    index.close()
+    collections = ServerCollections(qdrant.url, "c", SecretStr("not the key"), grpc_port=port)
+    index = collections.collection(LAYOUT.collection("c"))
+    for call in (lambda: index.create(LAYOUT), lambda: index.delete(["x"]), collections.live, collections.names):
+        with pytest.raises(SettingError, match=f"{qdrant.url}: CITELOOM_QDRANT_API_KEY is refused") as caught:
+            call()
+        assert "not the key" not in str(caught.value)
+    assert collections.retries == 0
+    collections.close()
 
 
 @pytest.mark.parametrize("over", ["http", "grpc"])
 def test_a_missing_key_is_named(qdrant: Server, over: str) -> None:
     port = qdrant.grpc_port if over == "grpc" else None
-    index = ServerIndex(qdrant.url, "c", grpc_port=port)
+    collections = ServerCollections(qdrant.url, "c", grpc_port=port)
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY is not set"):
-        index.count("2024-03")
-    index.close()
+        collections.collection("c").count("2024-03")
+    collections.close()
 
 
-def test_a_collection_of_somebody_else_is_refused(qdrant: Server) -> None:
-    from qdrant_client import QdrantClient, models
-
-    with pytest.warns(UserWarning, match="insecure"):
-        client = QdrantClient(url=qdrant.url, api_key=KEY, check_compatibility=False, trust_env=False)
-    client.create_collection("strange", models.VectorParams(size=4, distance=models.Distance.DOT))
-    client.close()
-    index = ServerIndex(qdrant.url, "strange", SecretStr(KEY))
-    with pytest.raises(PermanentFailure, match="none of citeloom's"):
-        index.ensure_collection(LAYOUT)
-    index.close()
+def test_a_snapshot_with_a_wrong_key_is_refused(qdrant: Server, tmp_path: Path) -> None:
+    collections = ServerCollections(qdrant.url, "c", SecretStr("not the key"))
+    with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY is refused"):
+        snapshots.take(collections, tmp_path)
+    collections.close()
 
 
-def test_a_grpc_port_that_does_not_listen_falls_back_to_http(qdrant: Server) -> None:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        index = ServerIndex(qdrant.url, "fallback", SecretStr(KEY), grpc_port=bound.getsockname()[1])
-        index.ensure_collection(LAYOUT)
-        assert index.layout() == LAYOUT
-        index.close()
+def _listening(port: int) -> socket.socket:
+    bound = socket.socket()
+    bound.bind(("127.0.0.1", port))
+    return bound
 
 
-def test_a_grpc_port_that_is_none_falls_back_to_http(qdrant: Server) -> None:
-    index = ServerIndex(qdrant.url, "no-grpc", SecretStr(KEY), grpc_port=qdrant.http_port)
-    index.ensure_collection(LAYOUT)
-    assert index.layout() == LAYOUT
-    index.close()
+@pytest.mark.parametrize("what", ["nothing", "http"])
+def test_where_grpc_cannot_be_reached_points_go_over_http_and_the_log_says_so_once(
+    qdrant: Server, what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with _listening(0) as bound:  # without `listen`, so that nobody answers there
+        port = bound.getsockname()[1] if what == "nothing" else qdrant.http_port
+        collections = ServerCollections(qdrant.url, f"over-{what}", SecretStr(KEY), grpc_port=port)
+        index = collections.collection(LAYOUT.collection(collections.alias))
+        index.create(LAYOUT)
+        index.upsert(make_points([1, 2]))
+        index.upsert(make_points([3]))
+        assert index.count() == 3
+        collections.close()
+    told = [record.getMessage() for record in caplog.records]
+    assert (
+        len([each for each in told if f"{qdrant.url} over HTTP" in each and "CITELOOM_QDRANT_GRPC_PORT" in each]) == 1
+    )
+
+
+def test_a_server_that_is_not_there_is_not_taken_for_one_without_grpc() -> None:
+    with _listening(0) as http, _listening(0) as grpc:
+        url = f"http://127.0.0.1:{http.getsockname()[1]}"
+        collections = ServerCollections(url, "c", SecretStr(KEY), grpc_port=grpc.getsockname()[1], patience=0.2)
+        with pytest.raises(TransientFailure, match=f"{url} does not answer"):
+            collections.live()
+    collections.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipeline import tables
-from pipeline.index.opening import open_index
+from pipeline.index.opening import live_index
 from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.stages import State, Workspace, run_stage, state
@@ -40,12 +40,14 @@ def _workspace(folder: Path, qdrant: Server, collection: str) -> Workspace:
 
 
 def test_a_month_is_loaded_once_and_found(workspace: Workspace) -> None:
-    assert run_stage(INDEX_RECEIPTS, workspace, MONTH).measured == {"sent": len(TEXTS), "removed": 0}
+    measured = run_stage(INDEX_RECEIPTS, workspace, MONTH).measured
+    assert (measured["sent"], measured["removed"]) == (len(TEXTS), 0)
     first = workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes()
-    assert run_stage(INDEX_RECEIPTS, workspace, MONTH, force=True).measured == {"sent": 0, "removed": 0}
+    measured = run_stage(INDEX_RECEIPTS, workspace, MONTH, force=True).measured
+    assert (measured["sent"], measured["removed"]) == (0, 0)
     assert workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == first
     assert workspace.root.rows(tables.INDEX_RECEIPTS, MONTH)[0]["engine"] == "server"
-    assert search(workspace, "light for plants", category="cs.CL")[0].text == TEXTS[5]
+    assert search(workspace, "light for plants", categories=["cs.CL"])[0].text == TEXTS[5]
 
 
 def test_no_file_holds_the_key(workspace: Workspace) -> None:
@@ -58,8 +60,8 @@ def test_no_file_holds_the_key(workspace: Workspace) -> None:
 def test_a_receipt_does_not_hold_once_points_are_gone(workspace: Workspace) -> None:
     run_stage(INDEX_RECEIPTS, workspace, MONTH)
     assert state(INDEX_RECEIPTS, workspace, MONTH) is State.DONE
-    index = open_index(workspace)
-    index.delete([min(index.ids_of_month(MONTH))])
+    index = live_index(workspace)
+    index.delete([min(str(identifier) for identifier, _ in index.contents(MONTH))])
     assert state(INDEX_RECEIPTS, workspace, MONTH) is State.STALE
     assert run_stage(INDEX_RECEIPTS, workspace, MONTH).measured["sent"] == 1
 
@@ -68,26 +70,28 @@ _LOADER = textwrap.dedent(
     """
     import os, signal, sys
     from pathlib import Path
-    from pipeline.index import load
+    from pipeline.index.opening import open_collections
     from pipeline.index.server import ServerIndex
-    from pipeline.index.stages import INDEX_RECEIPTS
+    from pipeline.index.server_collections import Storage
+    from pipeline.index.stages import INDEX_RECEIPTS, layout_of
     from pipeline.stages import run_stage
     from tests.unit.index.building import make_workspace
 
-    batches = 0
-    upsert = ServerIndex.upsert
+    class Dying(ServerIndex):
+        def upsert(self, points):
+            for number, part in enumerate(points.split(1)):
+                if number == 4:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                super().upsert(part)
 
-    def dying(index, points):
-        global batches
-        upsert(index, points)
-        batches += 1
-        if batches == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    ServerIndex.upsert = dying
-    load.BATCH = 2
-    folder, url, key, collection = sys.argv[1:]
-    workspace = make_workspace(Path(folder), qdrant_url=url, qdrant_api_key=key, qdrant_collection=collection)
+    folder, url, key, port, alias = sys.argv[1:]
+    workspace = make_workspace(
+        Path(folder), qdrant_url=url, qdrant_api_key=key, qdrant_grpc_port=port, qdrant_collection=alias
+    )
+    layout, _ = layout_of(workspace, "2024-03")
+    collections = open_collections(workspace)
+    name = layout.collection(alias)
+    collections._indexes[name] = Dying(collections.connection, name, alias, storage=Storage())
     run_stage(INDEX_RECEIPTS, workspace, "2024-03")
     """
 )
@@ -95,10 +99,11 @@ _LOADER = textwrap.dedent(
 
 def test_a_load_that_was_killed_between_batches_goes_on_where_it_was(workspace: Workspace) -> None:
     settings = workspace.settings
-    arguments = [str(workspace.root.path), str(settings.qdrant_url), KEY, settings.qdrant_collection]
+    port, alias = str(settings.qdrant_grpc_port), settings.qdrant_collection
+    arguments = [str(workspace.root.path), str(settings.qdrant_url), KEY, port, alias]
     killed = subprocess.run([sys.executable, "-c", _LOADER, *arguments], cwd=PROJECT, check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert open_index(workspace).count(MONTH) == 4
+    assert live_index(workspace).count(MONTH) == 4
     assert run_stage(INDEX_RECEIPTS, workspace, MONTH).measured["sent"] == len(TEXTS) - 4
     (receipt,) = workspace.root.rows(tables.INDEX_RECEIPTS, MONTH)
     assert (receipt["expected"], receipt["present"], receipt["missing"]) == (len(TEXTS), len(TEXTS), 0)

@@ -38,7 +38,7 @@ GROUPS = {
     "corpus": ["dump_members", "metadata", "papers", "passages", "references"],
     "search": ["embeddings", "index_receipts"],
     "related_work": ["related_work_tasks", "key_elements", "summaries"],
-    "evaluation": ["scores", "report"],
+    "evaluation": ["retrieval_queries", "retrieval_scores", "scores", "report"],
 }
 # Chromium as root in a container, with nothing that calls home.
 FLAGS = (

@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.evaluation.g_score import CRITERIA
+from pipeline.evaluation.retrieval.metrics import METRICS
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
 from pipeline.tables import LEDGER, DataRoot, MonthWriter, Provenance, Table
@@ -91,6 +92,8 @@ def _write_corpus(root: DataRoot, month: str, ids: Sequence[str], text: Text) ->
     write_table(root, tables.REFERENCES, month, (row for i in ids for row in references(i, ids, text)))
     write_table(root, tables.EMBEDDINGS, month, [{"passage_id": f"{i}-{n}"} for i in ids for n in range(12)])
     write_table(root, tables.INDEX_RECEIPTS, month, [receipt(12 * len(ids), text)])
+    write_table(root, tables.RETRIEVAL_QUERIES, month, [retrieval_query(i, ids[0], text) for i in ids[1:]])
+    write_table(root, tables.RETRIEVAL_SCORES, month, retrieval_scores(len(ids), text) if ids else [])
 
 
 def paper(arxiv_id: str, text: Text = same) -> Row:
@@ -119,6 +122,26 @@ def receipt(points: int, text: Text) -> Row:
         "collection": text("citeloom"), "engine": "edge", "model": text("minilm"), "expected": points,
         "present": points, "missing": 0, "stale": 0, "ids_sha256": "0",
     }  # fmt: skip
+
+
+def retrieval_query(arxiv_id: str, cited: str, text: Text) -> Row:
+    asked = text("Sparse vectors find rare words that dense ones miss")
+    return {
+        "query_id": f"{arxiv_id}?", "arxiv_id": arxiv_id, "passage_id": f"{arxiv_id}-3", "text": asked,
+        "cited": [cited],
+    }  # fmt: skip
+
+
+def retrieval_scores(papers: int, text: Text) -> Iterable[Row]:
+    base = {"queries": papers, "papers": papers, "passages": 12 * papers, "model": text("minilm")}
+    for form in ("passage", "title", "sections"):
+        for place, method in enumerate(("dense", "sparse", "fused", "bm25")):
+            for depth, metric in enumerate(METRICS):
+                value = 0.3 + 0.1 * place + 0.05 * depth
+                measured = {"value": value, "low": value - 0.1, "high": value + 0.1}
+                yield {**base, **measured, "method": method, "form": form, "metric": metric}
+    gained = {"value": -0.1, "low": -0.25, "high": 0.05}
+    yield {**base, **gained, "method": "fused_minus_bm25", "form": "sections", "metric": "R@10"}
 
 
 def task(arxiv_id: str, text: Text = same) -> Row:

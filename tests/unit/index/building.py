@@ -8,20 +8,26 @@ from __future__ import annotations
 import hashlib
 import math
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pipeline import tables
+from pipeline.embedding.embedder import Vectors
 from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.index.passage_index import Layout, PassageIndex, Point, Restriction, month_number
+from pipeline.index.batch import PointBatch
+from pipeline.index.layout import Layout
+from pipeline.index.passage_index import PassageIndex, Request, Restriction, month_number
 from pipeline.passages.text import embedded_text, text_digest
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace, run_stage
 from pipeline.tables import MonthWriter, Provenance, Row, Table
 
-LAYOUT = Layout(dimensions=8, sparse_idf=True)
 MODEL = "a model"
+LAYOUT = Layout(MODEL, dimensions=8, sparse_idf=True, quantization="none")
 
 TEXTS = (
     "Beam search keeps the best partial hypotheses while a sentence is translated word by word.",
@@ -38,61 +44,95 @@ def passage_id(number: int) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"test passage {number}"))
 
 
-def make_point(number: int, *, month: str = "2024-03", content: str = "first", **payload: Any) -> Point:
-    """A point whose vectors follow from its number: neighbours in number are neighbours in angle.
+def make_points(
+    numbers: Iterable[int], *, month: str = "2024-03", content: str = "first", colbert: bool = False, **payload: Any
+) -> PointBatch:
+    """Points whose vectors follow from their numbers: neighbours in number are neighbours in angle.
 
     No two points score alike on the searches of `answers`, since an engine is free in the order of a tie.
     """
-    angle = 0.1 * number
-    base = {
+    numbers = list(numbers)
+    angles = [0.1 * number for number in numbers]
+    dense = [
+        [math.cos(angle), math.sin(angle), 0.01 * number, 0.0, 0.0, 0.0, 0.0, 0.5]
+        for number, angle in zip(numbers, angles, strict=True)
+    ]
+    sparse = [(number % 5, 5 + number % 7, 100 + number) for number in numbers]
+    weights = [(1.0 + 0.017 * number, 0.5 + 0.011 * number, 0.25) for number in numbers]
+    return PointBatch(
+        ids=[passage_id(number) for number in numbers],
+        dense=np.array(dense, np.float32).reshape(len(numbers), 8),
+        sparse_offsets=np.arange(len(numbers) + 1, dtype=np.int64) * 3,
+        sparse_ids=np.array(sparse, np.uint32).reshape(-1),
+        sparse_weights=np.array(weights, np.float32).reshape(-1),
+        payloads=[_payload_of(number, month, content) | payload for number in numbers],
+        colbert_offsets=np.arange(len(numbers) + 1, dtype=np.int64) * 2 if colbert else None,
+        colbert=_tokens_of(numbers) if colbert else None,
+    )
+
+
+def _payload_of(number: int, month: str, content: str) -> dict[str, Any]:
+    return {
         "arxiv_id": f"{month[2:4]}{month[5:]}.{number // 4:05d}",
         "month": month,
         "month_number": month_number(month),
+        "year": int(month[:4]),
         "categories": ["cs.CL", "stat.ML"] if number % 2 else ["cs.IR"],
         "archives": ["cs", "stat"] if number % 2 else ["cs"],
+        "primary_category": "cs.CL" if number % 2 else "cs.IR",
+        "subset": ("no_problem", "warning", "error")[number % 3],
         "kind": "abstract" if number % 4 == 0 else "paragraph",
+        "title": f"Paper {number // 4}",
         "section_path": ["Method", f"Part {number}"],
-        "model": MODEL,
+        "anchor": f"S1.p{number}",
         "grade": "AB"[number % 2],
+        "digest": hashlib.sha256(f"{number} {content}".encode()).hexdigest(),
     }
-    digest = hashlib.sha256(f"{number} {content}".encode()).hexdigest()
-    return Point(
-        passage_id=passage_id(number),
-        dense=[math.cos(angle), math.sin(angle), 0.01 * number, 0.0, 0.0, 0.0, 0.0, 0.5],
-        sparse_ids=[number % 5, 5 + number % 7, 100 + number],
-        sparse_weights=[1.0 + 0.017 * number, 0.5 + 0.011 * number, 0.25],
-        payload=base | payload | {"digest": digest},
-    )
+
+
+def _tokens_of(numbers: Sequence[int]) -> NDArray[np.float32]:
+    """Two tokens a point, whose order by ColBERT is against that of the angles."""
+    rows = [
+        [math.cos(0.1 * n + shift), 0, 0, 0, 0, 0, 0, math.sin(0.1 * n + shift)] for n in numbers for shift in (0, 1)
+    ]
+    return np.array(rows, np.float32).reshape(-1, 8)
+
+
+def query(number: int = 17, *, sparse: Sequence[int] = (3, 7, 117), colbert: bool = False) -> Vectors:
+    """The vectors of a question that lies near a point."""
+    points = make_points([number])
+    tokens = _tokens_of([number]) if colbert else None
+    ids = np.array(sparse, np.uint32)
+    return Vectors(points.dense[0], ids, np.ones(len(ids), np.float32), tokens, truncated=False)
 
 
 def answers(index: PassageIndex) -> list[list[tuple[str, float, dict[str, Any]]]]:
-    """What an index that holds `make_point(0..39)` over three months says to a set of searches."""
+    """What an index that holds forty points of three months says to a set of searches; scores to five digits."""
     restrictions = (
         Restriction(),
-        Restriction(category="cs.CL"),
-        Restriction(category="stat"),
+        Restriction(categories=("cs.CL",)),
+        Restriction(categories=("stat", "cs.IR")),
         Restriction(first_month="2024-04"),
         Restriction(last_month="2024-03"),
         Restriction(first_month="2024-04", last_month="2024-04", kinds=("abstract",)),
-        Restriction(model="another model"),
+        Restriction(subsets=("error", "warning")),
         Restriction(grades=("A",)),
-        Restriction(model=MODEL, category="cs.IR", kinds=("paragraph", "abstract")),
+        Restriction(without_papers=("2403.00000", "2404.00004")),
+        Restriction(categories=("cs.IR",), kinds=("paragraph", "abstract")),
     )
+    requests = [Request(limit, restriction=restriction) for restriction in restrictions for limit in (1, 5, 40)]
+    requests += [Request(5, offset=3), Request(7, by="dense"), Request(7, by="sparse"), Request(5, exact=True)]
     return [
-        [
-            (hit.passage_id, round(hit.score, 6), dict(hit.payload))
-            for hit in index.search(
-                make_point(17).dense, [3, 7, 117], [1.0, 1.0, 1.0], limit=limit, restriction=restriction
-            )
-        ]
-        for restriction in restrictions
-        for limit in (1, 5, 40)
+        [(hit.passage_id, round(hit.score, 5), dict(hit.payload)) for hit in index.search([query()], request)[0]]
+        for request in requests
     ]
 
 
-def three_months() -> list[Point]:
+def three_months() -> list[PointBatch]:
     """Forty points, by turns in three months."""
-    return [make_point(number, month=("2024-03", "2024-04", "2024-05")[number % 3]) for number in range(40)]
+    return [
+        make_points(range(first, 40, 3), month=month) for first, month in enumerate(("2024-03", "2024-04", "2024-05"))
+    ]
 
 
 def make_workspace(folder: Path, **overrides: Any) -> Workspace:

@@ -1,4 +1,4 @@
-"""The index on Qdrant Edge: its layout, its lock, and what is left after a process was killed."""
+"""A collection on Qdrant Edge: its layout, its lock, its searches, and what is left after a process was killed."""
 
 from __future__ import annotations
 
@@ -8,97 +8,452 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from pipeline.errors import PermanentFailure, TransientFailure
-from pipeline.index.edge import EdgeIndex, _cannot_be_used
-from pipeline.index.passage_index import Layout, Restriction
-from tests.unit.index.building import LAYOUT, MODEL, make_point, three_months
+from pipeline.embedding.embedder import Vectors
+from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
+from pipeline.index.batch import PointBatch
+from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
+from pipeline.index.edge_folder import cannot_be_used, explained
+from pipeline.index.layout import Layout, Quantization
+from pipeline.index.passage_index import Found, Request, Restriction
+from tests.unit.index.building import LAYOUT, answers, make_points, passage_id, query, three_months
+
+WITH_COLBERT = replace(LAYOUT, colbert=True)
+
+
+def _load(index: EdgeIndex, *batches: PointBatch, layout: Layout = LAYOUT) -> None:
+    index.create(layout)
+    for points in batches:
+        index.upsert(points)
+
+
+def _ids(found: list[Found]) -> list[str]:
+    return [hit.passage_id for hit in found]
 
 
 def test_reading_makes_no_folder(edge: EdgeIndex) -> None:
     assert edge.layout() is None
-    assert edge.count("2024-03") == 0
-    assert edge.models() == []
+    assert edge.count("2024-03") == edge.count() == 0
+    assert edge.values("categories") == []
+    assert list(edge.contents("2024-03")) == []
+    assert list(edge.outside([])) == []
+    edge.settle()
     assert not edge.folder.parent.exists()
 
 
-def test_a_collection_remembers_its_layout(edge: EdgeIndex) -> None:
-    edge.ensure_collection(Layout(8, sparse_idf=False))
-    assert edge.layout() == Layout(8, sparse_idf=False)
+def test_searching_or_loading_what_was_never_made_is_refused(edge: EdgeIndex) -> None:
+    for ask in (lambda: edge.search([query()], Request(5)), lambda: edge.upsert(make_points([1]))):
+        with pytest.raises(MissingInput, match=r"there is no collection in .*citeloom run"):
+            ask()
+    assert not edge.folder.parent.exists()
 
 
-@pytest.mark.parametrize("other", [Layout(16, True), Layout(8, False)])
-def test_a_collection_of_another_layout_is_refused(edge: EdgeIndex, other: Layout) -> None:
-    edge.ensure_collection(LAYOUT)
-    with pytest.raises(PermanentFailure, match="CITELOOM_QDRANT_COLLECTION"):
-        edge.ensure_collection(other)
+@pytest.mark.parametrize(
+    ("quantization", "colbert", "on_disk"),
+    [("int8", False, False), ("binary", True, True), ("none", True, False), ("int8", False, True)],
+)
+def test_a_collection_remembers_its_layout(
+    tmp_path: Path, quantization: Quantization, colbert: bool, on_disk: bool
+) -> None:
+    layout = Layout("BAAI/bge-m3", 8, False, form="title", colbert=colbert, quantization=quantization)
+    index = EdgeIndex(tmp_path / layout.collection("a"), on_disk=on_disk)
+    _load(index, make_points(range(4), colbert=colbert), layout=layout)
+    index.create(layout)
+    index.close()
+    assert EdgeIndex(index.folder).layout() == layout
+    assert index.count() == 4
+    index.close()
+
+
+@pytest.mark.parametrize(
+    "change", [{"dimensions": 16}, {"sparse_idf": False}, {"form": "title"}, {"quantization": "binary"}, {"model": "b"}]
+)
+def test_a_collection_of_another_layout_is_refused(edge: EdgeIndex, change: dict[str, Any]) -> None:
+    edge.create(LAYOUT)
+    with pytest.raises(PermanentFailure, match=r"passages is made for a model.*and not for.*delete it"):
+        edge.create(replace(LAYOUT, **change))
     assert edge.layout() == LAYOUT
 
 
-def test_a_folder_that_is_no_collection_of_ours_is_refused(edge: EdgeIndex) -> None:
+@pytest.mark.parametrize("content", ["", '{"vectors": {"other": {"size": 3}}}'])
+def test_a_folder_that_citeloom_did_not_make_is_refused(edge: EdgeIndex, content: str) -> None:
     edge.folder.mkdir(parents=True)
-    (edge.folder / "edge_config.json").write_text('{"vectors": {"other": {"size": 3}}}')
-    with pytest.raises(PermanentFailure, match="move it away"):
-        edge.ensure_collection(LAYOUT)
+    (edge.folder / "edge_config.json").write_text(content)
+    for ask in (edge.layout, edge.count, lambda: edge.create(LAYOUT)):
+        with pytest.raises(PermanentFailure, match="did not make: set CITELOOM_QDRANT_COLLECTION"):
+            ask()
+    assert (edge.folder / "edge_config.json").read_text() == content
+
+
+@pytest.mark.parametrize("content", ["junk", "[]", "{}", '{"layout": {"model": "a"}}', '{"layout": 3}', b"\xff\xfe"])
+def test_a_layout_that_cannot_be_read_is_named(edge: EdgeIndex, content: str | bytes) -> None:
+    edge.folder.mkdir(parents=True)
+    (edge.folder / LAYOUT_FILE).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(PermanentFailure, match=r"citeloom\.json does not tell the layout.*delete"):
+        edge.count("2024-03")
 
 
 def test_points_are_counted_and_listed_by_month(edge: EdgeIndex) -> None:
-    edge.ensure_collection(LAYOUT)
-    edge.upsert(three_months())
-    expected = {point.passage_id: point.payload["digest"] for point in three_months()[1::3]}
-    assert edge.ids_of_month("2024-04") == expected
+    _load(edge, *three_months())
+    april = three_months()[1]
+    expected = {identifier: payload["digest"] for identifier, payload in zip(april.ids, april.payloads, strict=True)}
+    assert dict(edge.contents("2024-04")) == expected
     assert edge.count("2024-04") == len(expected)
-    assert edge.models() == [MODEL]
+    assert edge.count() == 40
+    assert edge.count("2024-06") == 0
+
+
+def test_every_id_of_a_large_month_is_listed(edge: EdgeIndex) -> None:
+    _load(edge, make_points(range(5_300)))
+    assert len(dict(edge.contents("2024-03"))) == 5_300
+
+
+def test_points_outside_some_months_are_listed_also_those_of_no_month(edge: EdgeIndex) -> None:
+    import qdrant_edge
+
+    _load(edge, *three_months())
+    edge.close()
+    shard = qdrant_edge.EdgeShard.load(str(edge.folder))
+    strangers = [
+        qdrant_edge.Point(7, {"dense": [0.5] * 8}),
+        qdrant_edge.Point(8, {"dense": [0.5] * 8}, {"month": None}),
+        qdrant_edge.Point(9, {"dense": [0.5] * 8}, {"month": "2024-04"}),
+    ]
+    shard.update(qdrant_edge.UpdateOperation.upsert_points(strangers))
+    shard.close()
+    months = ["2024-03", "2024-04", "2024-05"]
+    assert sorted(edge.outside(months), key=str) == [7, 8]
+    assert len(list(edge.outside([]))) == 43
+    assert set(edge.outside(["2024-04", "2024-05"])) == {7, 8, *three_months()[0].ids}
+    assert dict(edge.contents("2024-04"))[9] is None
+    edge.delete([7, 8, 9])
+    assert (list(edge.outside(months)), edge.count()) == ([], 40)
 
 
 def test_points_that_are_deleted_are_gone(edge: EdgeIndex) -> None:
-    edge.ensure_collection(LAYOUT)
-    edge.upsert([make_point(1), make_point(2)])
-    edge.delete([make_point(1).passage_id, make_point(99).passage_id])
-    assert list(edge.ids_of_month("2024-03")) == [make_point(2).passage_id]
+    _load(edge, make_points([1, 2]))
+    edge.delete([passage_id(1), passage_id(99)])
+    edge.delete([])
+    assert [identifier for identifier, _ in edge.contents("2024-03")] == [passage_id(2)]
+
+
+def test_a_point_that_is_sent_again_takes_the_place_of_the_old(edge: EdgeIndex) -> None:
+    _load(edge, make_points([1]), make_points([1], content="second", month="2024-04"))
+    assert edge.count() == 1
+    [(_, digest)] = edge.contents("2024-04")
+    assert digest == make_points([1], content="second").payloads[0]["digest"]
 
 
 def test_points_survive_closing_and_opening(edge: EdgeIndex) -> None:
-    edge.ensure_collection(LAYOUT)
-    edge.upsert([make_point(1)])
+    _load(edge, make_points([1]))
     edge.settle()
     edge.close()
     assert edge.count("2024-03") == 1
 
 
-def test_a_point_without_sparse_terms_can_be_found(edge: EdgeIndex) -> None:
-    from dataclasses import replace
+def test_the_values_of_a_field_are_those_that_points_have(edge: EdgeIndex) -> None:
+    _load(edge, make_points([1, 2]))
+    assert edge.values("categories") == ["cs.CL", "cs.IR", "stat.ML"]
+    assert edge.values("archives") == ["cs", "stat"]
+    edge.delete([passage_id(1)])
+    assert edge.values("categories") == ["cs.IR"]
 
-    edge.ensure_collection(LAYOUT)
-    bare = replace(make_point(3), sparse_ids=[], sparse_weights=[])
-    edge.upsert([bare])
-    hits = edge.search(bare.dense, [], [], limit=5, restriction=Restriction())
-    assert [hit.passage_id for hit in hits] == [bare.passage_id]
+
+def test_a_payload_index_that_an_older_collection_lacks_is_made(edge: EdgeIndex) -> None:
+    import qdrant_edge
+
+    _load(edge, make_points([1, 2]))
+    edge.close()
+    shard = qdrant_edge.EdgeShard.load(str(edge.folder))
+    shard.update(qdrant_edge.UpdateOperation.delete_field_index("kind"))
+    shard.close()
+    edge.create(LAYOUT)
+    assert edge.values("kind") == ["paragraph"]
+
+
+def test_a_point_without_sparse_terms_can_be_found(edge: EdgeIndex) -> None:
+    bare = replace(
+        make_points([3]),
+        sparse_offsets=np.zeros(2, np.int64),
+        sparse_ids=np.zeros(0, np.uint32),
+        sparse_weights=np.zeros(0, np.float32),
+    )
+    _load(edge, bare)
+    assert _ids(edge.search([query(3, sparse=())], Request(5))[0]) == [passage_id(3)]
+    assert edge.search([query(3, sparse=())], Request(5, by="sparse")) == [[]]
+
+
+@pytest.mark.parametrize("colbert", [False, True])
+def test_a_vector_that_is_none_is_refused_and_nothing_of_its_batch_goes_in(edge: EdgeIndex, colbert: bool) -> None:
+    _load(edge, make_points([1], colbert=colbert), layout=replace(LAYOUT, colbert=colbert))
+    points = make_points([2, 3], colbert=colbert)
+    points.dense[1, 0] = float("nan")
+    with pytest.raises(PermanentFailure, match=passage_id(3)):
+        edge.upsert(points)
+    with pytest.raises(PermanentFailure, match="dense vector of shape"):
+        edge.upsert(replace(points, dense=points.dense[:, :5]))
+    edge.close()
+    assert edge.count() == 1
+
+
+def _restricted(index: EdgeIndex, restriction: Restriction) -> set[str]:
+    return set(_ids(index.search([query()], Request(40, restriction=restriction))[0]))
+
+
+def test_a_search_is_restricted_by_every_condition_and_one_of_its_categories(edge: EdgeIndex) -> None:
+    _load(edge, *three_months())
+    ids = {number: passage_id(number) for number in range(40)}
+    odd = {ids[number] for number in range(1, 40, 2)}
+    assert _restricted(edge, Restriction(categories=("cs.CL",))) == odd
+    assert _restricted(edge, Restriction(categories=("stat", "cs.IR"))) == set(ids.values())
+    assert _restricted(edge, Restriction(categories=("math", "cs.CL"), first_month="2024-05")) == {
+        ids[number] for number in range(2, 40, 3) if number % 2
+    }
+    without = Restriction(grades=("B",), without_papers=("2403.00000", "2404.00000"))
+    assert _restricted(edge, without) == odd - {ids[1], ids[3]}
+    assert _restricted(edge, Restriction(kinds=("abstract",), subsets=("error",), last_month="2024-04")) == set()
+
+
+def test_the_second_page_of_a_search_begins_where_the_first_ends(edge: EdgeIndex) -> None:
+    _load(edge, *three_months())
+    whole = edge.search([query()], Request(12))[0]
+    assert edge.search([query()], Request(5))[0] == whole[:5]
+    assert edge.search([query()], Request(7, offset=5))[0] == whole[5:]
+    assert edge.search([query()], Request(5, offset=40)) == [[]]
+
+
+def test_queries_that_are_asked_together_are_answered_one_by_one(edge: EdgeIndex) -> None:
+    _load(edge, *three_months())
+    queries = [query(3), query(30, sparse=(130,)), query(17)]
+    together = edge.search(queries, Request(5))
+    assert together == [edge.search([each], Request(5))[0] for each in queries]
+    assert len({tuple(_ids(found)) for found in together}) == 3
+    assert edge.search([], Request(5)) == []
+    assert edge.search(queries * 50, Request(5)) == together * 50
+
+
+def test_equals_come_in_the_order_of_their_ids(edge: EdgeIndex) -> None:
+    points = make_points(range(30))
+    points.dense[:] = points.dense[0]
+    _load(edge, points)
+    assert _ids(edge.search([query(0)], Request(4, by="dense"))[0]) == sorted(points.ids)[:4]
+
+
+def test_dense_sparse_and_fused_rank_by_what_they_say(edge: EdgeIndex) -> None:
+    _load(edge, *three_months())
+    asked = [query(5, sparse=(130,))]
+    dense, sparse = edge.search(asked, Request(40, by="dense"))[0], edge.search(asked, Request(40, by="sparse"))[0]
+    assert dense[0].passage_id == passage_id(5)
+    assert _ids(sparse) == [passage_id(30)]
+    ranks = {hit.passage_id: 1 / (60 + rank) for rank, hit in enumerate(dense)}
+    ranks[passage_id(30)] += 1 / 60
+    fused = edge.search(asked, Request(40))[0]
+    assert {hit.passage_id: hit.score for hit in fused} == pytest.approx(ranks, rel=1e-5)
+
+
+def test_colbert_ranks_the_candidates_again(edge: EdgeIndex) -> None:
+    batches = [make_points(range(first, 40, 3), month="2024-03", colbert=True) for first in range(3)]
+    _load(edge, *batches, layout=WITH_COLBERT)
+    asked = query(17, colbert=True)
+    for by in ("fused", "dense", "sparse"):
+        found = edge.search([asked], Request(3, by=by, colbert=True))[0]
+        assert found[0].passage_id == passage_id(17)
+        assert found[0].score == pytest.approx(_max_sim(asked, 17), rel=2e-3)
+    last = edge.search([asked], Request(40, colbert=True))[0]
+    assert [hit.score for hit in last] == pytest.approx(
+        sorted((_max_sim(asked, number) for number in range(40)), reverse=True), abs=2e-3
+    )
+
+
+def _max_sim(asked: Vectors, number: int) -> float:
+    tokens = make_points([number], colbert=True).colbert
+    assert tokens is not None
+    assert asked.colbert is not None
+    return float((asked.colbert @ tokens.T).max(axis=1).sum())
+
+
+def test_ranking_by_colbert_without_its_vectors_is_refused(edge: EdgeIndex) -> None:
+    _load(edge, make_points([1]))
+    with pytest.raises(PermanentFailure, match="no ColBERT vectors"):
+        edge.search([query(colbert=True)], Request(3, colbert=True))
+
+
+@pytest.mark.parametrize("layout", [LAYOUT, replace(LAYOUT, quantization="int8")])
+def test_a_small_collection_answers_the_same_after_it_settled(edge: EdgeIndex, layout: Layout) -> None:
+    _load(edge, *three_months(), layout=layout)
+    edge.defer_indexing()
+    before = answers(edge)
+    edge.settle(wait=True)
+    edge.close()
+    assert answers(edge) == before
+
+
+def _clustered(count: int, dimensions: int, seed: int) -> NDArray[np.float32]:
+    """Unit vectors around common centres in few directions, as those of texts are."""
+    common, own = np.random.default_rng(7), np.random.default_rng(seed)
+    basis, centres = common.standard_normal((24, dimensions)), common.standard_normal((100, 24))
+    inner = centres[own.integers(0, 100, count)] + 0.6 * own.standard_normal((count, 24))
+    rows = inner @ basis + 0.3 * own.standard_normal((count, dimensions))
+    unit: NDArray[np.float32] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+@pytest.mark.parametrize("quantization", ["int8", "binary"])
+def test_a_compressed_search_over_a_graph_finds_what_an_exact_one_finds(
+    edge: EdgeIndex, quantization: Quantization
+) -> None:
+    count, dimensions = 5_300, 1_024  # just beyond the 10 MB from which Edge builds a graph
+    vectors = _clustered(count, dimensions, seed=1)
+    offsets = np.arange(count + 1, dtype=np.int64)
+    ids = [passage_id(number) for number in range(count)]
+    sparse = np.zeros(count, np.uint32), np.ones(count, np.float32)
+    payloads = [{"month": "2024-03"}] * count
+    layout = Layout("a model", dimensions, False, quantization=quantization)
+    _load(edge, PointBatch(ids, vectors, offsets, *sparse, payloads), layout=layout)
+    edge.settle()
+    assert edge.indexed_vectors() >= count
+
+    queries = _clustered(20, dimensions, seed=2)
+    asked = [Vectors(row, sparse[0][:0], sparse[1][:0], None, truncated=False) for row in queries]
+    nearest = np.argsort(-(queries @ vectors.T), axis=1)[:, :10]
+    wanted = [{ids[number] for number in row} for row in nearest]
+    for request, least in ((Request(10, by="dense", exact=True), 0.99), (Request(10, by="dense"), 0.95)):
+        found = edge.search(asked, request)
+        recall = np.mean([len(truth & set(_ids(hits))) / 10 for truth, hits in zip(wanted, found, strict=True)])
+        assert recall >= least
 
 
 def test_a_folder_that_vanished_under_an_open_index_is_made_anew(edge: EdgeIndex) -> None:
-    edge.ensure_collection(LAYOUT)
-    edge.upsert([make_point(1)])
+    _load(edge, make_points([1]))
     shutil.rmtree(edge.folder)
     assert edge.count("2024-03") == 0
-    edge.ensure_collection(LAYOUT)
-    edge.upsert([make_point(2)])
-    assert list(edge.ids_of_month("2024-03")) == [make_point(2).passage_id]
+    _load(edge, make_points([2]))
+    assert [identifier for identifier, _ in edge.contents("2024-03")] == [passage_id(2)]
 
 
-def test_what_a_killed_process_began_to_make_is_cleared_away(edge: EdgeIndex) -> None:
-    orphan = edge.folder.parent / ".passages.4711.new"
-    (orphan / "segments").mkdir(parents=True)
-    edge.ensure_collection(LAYOUT)
+_KILLED_WHILE_MAKING = textwrap.dedent(
+    """
+    import os, signal, sys
+    from pathlib import Path
+    from pipeline.index.edge import EdgeIndex
+    from tests.unit.index.building import LAYOUT
+    folder, rename = Path(sys.argv[1]), os.replace
+    def replace(source, target):
+        if Path(target) == folder:
+            os.kill(os.getpid(), signal.SIGKILL)
+        rename(source, target)
+    os.replace = replace
+    EdgeIndex(folder).create(LAYOUT)
+    """
+)
+
+
+def test_a_process_that_is_killed_before_the_folder_has_its_name_leaves_no_half(edge: EdgeIndex) -> None:
+    done = subprocess.run([sys.executable, "-c", _KILLED_WHILE_MAKING, str(edge.folder)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert edge.layout() is None
+    [orphan] = edge.folder.parent.glob(".passages.*.new")
+    assert (orphan / LAYOUT_FILE).exists()
+    edge.create(LAYOUT)
     assert not orphan.exists()
     assert edge.layout() == LAYOUT
 
 
+_LOADER = textwrap.dedent(
+    """
+    import sys
+    from pathlib import Path
+    from pipeline.index.edge import EdgeIndex
+    from tests.unit.index.building import LAYOUT, make_points
+    index = EdgeIndex(Path(sys.argv[1]))
+    index.create(LAYOUT)
+    for number in range(100_000):
+        index.upsert(make_points(range(number * 10, number * 10 + 10)))
+        print(number, flush=True)
+    """
+)
+
+
+def test_every_batch_that_was_acknowledged_outlives_a_kill(edge: EdgeIndex) -> None:
+    with subprocess.Popen([sys.executable, "-c", _LOADER, str(edge.folder)], stdout=subprocess.PIPE) as loader:
+        assert loader.stdout is not None
+        acknowledged = [int(loader.stdout.readline()) for _ in range(25)]
+        os.kill(loader.pid, signal.SIGKILL)
+        acknowledged += [int(line) for line in loader.stdout.read().split(b"\n")[:-1]]
+    there = dict(edge.contents("2024-03"))
+    assert acknowledged == list(range(len(acknowledged)))
+    assert {passage_id(number) for number in range(len(acknowledged) * 10)} <= set(there)
+    assert None not in there.values()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 200 MB in memory: a new collection wants 160 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", str(folder)], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+_FILLER = textwrap.dedent(
+    """
+    import sys
+    from dataclasses import replace
+    from pathlib import Path
+    import numpy as np
+    from pipeline.errors import PermanentFailure
+    from pipeline.index.edge import EdgeIndex
+    from tests.unit.index.building import LAYOUT, make_points
+    index = EdgeIndex(Path(sys.argv[1]))
+    index.create(replace(LAYOUT, dimensions=1024))
+    print("made", flush=True)
+    try:
+        for number in range(1_000):
+            points = make_points(range(number * 500, number * 500 + 500))
+            index.upsert(replace(points, dense=np.tile(points.dense, (1, 128))))
+            print(number, flush=True)
+    except PermanentFailure as error:
+        print(error, flush=True)
+    """
+)
+
+
+def test_a_full_disk_stops_a_load_with_words_and_keeps_what_was_acknowledged(small_disk: Path) -> None:
+    # In a process of its own: if Edge wrote on, the kernel would kill it.
+    command = [sys.executable, "-c", _FILLER, str(small_disk / "passages")]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    _, *acknowledged, reason = done.stdout.splitlines()
+    assert "make room" in reason
+    assert len(acknowledged) >= 5
+    index = EdgeIndex(small_disk / "passages")
+    assert index.count() >= len(acknowledged) * 500
+    with pytest.raises(PermanentFailure, match="make room"):
+        EdgeIndex(small_disk / "another").create(LAYOUT)
+    index.close()
+
+
+def test_threads_that_ask_first_at_once_open_the_folder_once(edge: EdgeIndex) -> None:
+    _load(edge, make_points(range(3)))
+    edge.close()
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda _: edge.count(), range(8))) == [3] * 8
+
+
 def test_a_broken_folder_is_named(edge: EdgeIndex) -> None:
-    edge.ensure_collection(LAYOUT)
+    edge.create(LAYOUT)
+    edge.close()
     for file in edge.folder.rglob("segment.json"):
         file.write_text("{")
     shutil.rmtree(edge.folder / "wal")
@@ -107,12 +462,17 @@ def test_a_broken_folder_is_named(edge: EdgeIndex) -> None:
         edge.count("2024-03")
 
 
-@pytest.mark.parametrize("config", ["junk", "[]", '{"vectors": {"dense": 3}}'])
-def test_a_configuration_that_is_none_is_named(edge: EdgeIndex, config: str) -> None:
-    edge.folder.mkdir(parents=True)
-    (edge.folder / "edge_config.json").write_text(config)
-    with pytest.raises(PermanentFailure, match=r"edge_config\.json.*move it away"):
-        edge.count("2024-03")
+def test_a_panic_inside_edge_is_a_failure_that_names_the_folder(edge: EdgeIndex) -> None:
+    import qdrant_edge
+
+    edge.create(LAYOUT)
+    edge.close()
+    shard = qdrant_edge.EdgeShard.load(str(edge.folder))
+    broken = qdrant_edge.Point(1, {"sparse": qdrant_edge.SparseVector([1, 2], [1.0])})
+    with pytest.raises(PermanentFailure, match=r"passages cannot be used.*delete the folder"), explained(edge.folder):
+        shard.update(qdrant_edge.UpdateOperation.upsert_points([broken]))
+    with pytest.raises(KeyboardInterrupt), explained(edge.folder):
+        raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(
@@ -120,11 +480,12 @@ def test_a_configuration_that_is_none_is_named(edge: EdgeIndex, config: str) -> 
     [
         ("failed to load segment: Permission denied (os error 13)", "CITELOOM_DATA"),
         ('Can\'t init WAL: Os { code: 28, kind: StorageFull, message: "No space left on device" }', "make room"),
+        ("Not enough space available for optimization, needed: 3, available: 2", "make room"),
         ("IO Error: Too many open files (os error 24)", "ulimit -n"),
     ],
 )
 def test_a_failure_of_the_system_has_its_reason_and_not_the_advice_to_delete(reason: str, way_out: str) -> None:
-    message = _cannot_be_used(Path("/data/edge"), Exception(f"Service runtime error: {reason}"))
+    message = cannot_be_used(Path("/data/edge"), Exception(f"Service runtime error: {reason}"))
     assert reason in message
     assert way_out in message
     assert "delete" not in message
@@ -154,21 +515,13 @@ _CRAMPED = textwrap.dedent(
 
 
 def test_a_process_without_open_files_to_spare_is_told_so(edge: EdgeIndex) -> None:
-    edge.ensure_collection(LAYOUT)
+    edge.create(LAYOUT)
     edge.close()
     done = subprocess.run(
         [sys.executable, "-c", _CRAMPED, str(edge.folder)], capture_output=True, text=True, check=True
     )
     assert "Too many open files" in done.stdout
     assert "ulimit -n" in done.stdout
-
-
-def test_the_values_of_a_field_are_listed(edge: EdgeIndex) -> None:
-    assert edge.values("categories") == []
-    edge.ensure_collection(LAYOUT)
-    edge.upsert([make_point(1), make_point(2)])
-    assert edge.values("categories") == ["cs.CL", "cs.IR", "stat.ML"]
-    assert edge.values("archives") == ["cs", "stat"]
 
 
 _HOLDER = textwrap.dedent(
@@ -179,7 +532,7 @@ _HOLDER = textwrap.dedent(
     index = EdgeIndex(Path(sys.argv[1]))
     index.count("2024-03")
     print("held", flush=True)
-    time.sleep(600)
+    time.sleep(60)
     """
 )
 
@@ -192,10 +545,14 @@ def _hold(folder: Path) -> subprocess.Popen[str]:
 
 
 def test_a_second_process_is_told_who_holds_the_index(edge: EdgeIndex) -> None:
-    edge.ensure_collection(LAYOUT)
+    edge.create(LAYOUT)
+    edge.close()
     with _hold(edge.folder) as holder:
+        assert edge.layout() == LAYOUT
         with pytest.raises(TransientFailure, match="CITELOOM_QDRANT_URL") as caught:
             edge.count("2024-03")
+        with pytest.raises(TransientFailure, match=f"process {holder.pid}"):
+            edge.count("2024-03", wait=False)
         os.kill(holder.pid, signal.SIGKILL)
     assert f"process {holder.pid}" in str(caught.value)
     assert edge.count("2024-03") == 0

@@ -1,23 +1,41 @@
-"""Search: what it finds on Edge with MiniLM, what it restricts, and what it says where it cannot."""
+"""Search: what it finds on Edge with MiniLM, what it restricts, how it pages, and what it says where it cannot."""
 
 from __future__ import annotations
 
+import json
+import logging
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
 
 from pipeline import tables
-from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.index.opening import open_index
-from pipeline.index.passage_index import Layout
-from pipeline.index.search import search
+from pipeline.cli import app
+from pipeline.embedding.choice import make_embedder
+from pipeline.embedding.embedder import Vectors
+from pipeline.embedding.minilm import NAME as MINILM
+from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
+from pipeline.index.asked import Asked, Options
+from pipeline.index.layout import Layout
+from pipeline.index.opening import close_indexes, open_collections
+from pipeline.index.passage_index import Found, Request
+from pipeline.index.search import ask, on_live, search, search_many
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.stages import Workspace, run_stage
-from tests.unit.index.building import TEXTS, embed, make_point, make_workspace, write_month, write_table
+from tests.unit.embedding.tiny_m3 import make_tiny_m3
+from tests.unit.index.building import TEXTS, embed, make_points, make_workspace, write_month, write_table
+from tests.unit.index.fake import FakeCollections, FakeIndex
+from tests.unit.index.tiny_reranker import make_tiny_reranker
+
+LAYOUT = Layout(MINILM, 384, sparse_idf=True)
 
 
-@pytest.fixture
-def loaded(workspace: Workspace) -> Workspace:
+def _load(workspace: Workspace) -> Workspace:
+    """Six passages of three papers, in two months."""
     write_month(workspace, "2024-03", TEXTS[:3], ["cs.CL"])
     write_month(workspace, "2024-05", TEXTS[3:], ["cs.IR", "stat.ML"])
     for month in ("2024-03", "2024-05"):
@@ -26,73 +44,156 @@ def loaded(workspace: Workspace) -> Workspace:
     return workspace
 
 
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A workspace that tests only read."""
+    yield _load(make_workspace(tmp_path_factory.mktemp("searched") / "data"))
+    close_indexes()
+
+
+@pytest.fixture
+def own(loaded: Workspace, tmp_path: Path) -> Iterator[Workspace]:
+    """The same for a test that breaks something in it."""
+    close_indexes()
+    shutil.copytree(loaded.root.path, tmp_path / "own")
+    yield make_workspace(tmp_path / "own")
+    close_indexes()
+
+
+def _texts(workspace: Workspace, query: str, **options: Any) -> list[str]:
+    return [hit.text for hit in search(workspace, query, **options)]
+
+
 def test_the_passage_that_answers_comes_first_with_its_text(loaded: Workspace) -> None:
     hits = search(loaded, "how do plants get energy from light?")
     assert hits[0].text == TEXTS[5]
     assert hits[0].url == f"https://arxiv.org/abs/{hits[0].arxiv_id}"
+    assert hits[0].passage_url == f"https://arxiv.org/html/{hits[0].arxiv_id}#S1.p2"
     assert hits[0].section_path == ("Method", "Decoding")
-    assert (hits[0].month, hits[0].anchor) == ("2024-05", "S1.p2")
+    assert (hits[0].month, hits[0].anchor, hits[0].kind) == ("2024-05", "S1.p2", "paragraph")
+    assert (hits[0].categories, hits[0].primary_category) == (("cs.IR", "stat.ML"), "cs.IR")
+    assert (hits[0].subset, hits[0].grade) == ("no_problem", "C")
     assert len({hit.passage_id for hit in hits}) == len(TEXTS)
 
 
 def test_a_rare_word_is_found_by_its_letters(loaded: Workspace) -> None:
-    assert search(loaded, "untranslated", limit=1)[0].text == TEXTS[1]
+    assert _texts(loaded, "untranslated", limit=1) == [TEXTS[1]]
+
+
+def test_sparse_vectors_alone_find_what_shares_a_word(loaded: Workspace) -> None:
+    assert _texts(loaded, "untranslated", by="sparse") == [TEXTS[1]]
+    dense = search(loaded, "untranslated", by="dense")
+    assert len(dense) == len(TEXTS)
+    assert [hit.score for hit in dense] == sorted((hit.score for hit in dense), reverse=True)
+
+
+def test_an_exact_search_finds_the_same_of_a_small_index(loaded: Workspace) -> None:
+    assert _texts(loaded, "decoding words", exact=True) == _texts(loaded, "decoding words")
+
+
+@pytest.mark.parametrize("per_paper", [False, True])
+def test_pages_are_parts_of_one_ranking(loaded: Workspace, per_paper: bool) -> None:
+    whole = search(loaded, "decoding words", limit=50, per_paper=per_paper)
+    pages = [search(loaded, "decoding words", limit=2, offset=at, per_paper=per_paper) for at in range(0, 8, 2)]
+    assert [hit for page in pages for hit in page] == whole
+
+
+def test_a_page_beyond_the_end_is_empty_and_no_error(loaded: Workspace) -> None:
+    assert search(loaded, "decoding words", offset=len(TEXTS), categories=["cs"]) == []
+
+
+def test_of_each_paper_the_best_passage_alone(loaded: Workspace) -> None:
+    every = search(loaded, "decoding words")
+    best = {}
+    for hit in every:
+        best.setdefault(hit.arxiv_id, hit)
+    assert search(loaded, "decoding words", per_paper=True) == list(best.values())
+    assert 1 < len(best) < len(every)
+
+
+def test_many_queries_have_the_answers_of_each(loaded: Workspace) -> None:
+    queries = ["light for plants", "untranslated", "rank fusion"]
+    together = search_many(loaded, queries, limit=3, categories=["cs"])
+    assert together == [search(loaded, query, limit=3, categories=["cs"]) for query in queries]
+    assert search_many(loaded, []) == []
 
 
 @pytest.mark.parametrize(
-    ("restriction", "months"),
+    ("options", "months"),
     [
-        ({"category": "cs.CL"}, {"2024-03"}),
-        ({"category": "stat"}, {"2024-05"}),
-        ({"category": "cs"}, {"2024-03", "2024-05"}),
-        ({"category": "CS.cl"}, {"2024-03"}),
-        ({"category": " Stat "}, {"2024-05"}),
-        ({"category": "cs.CL", "first_month": "2024-04"}, set()),
+        ({"categories": ["cs.CL"]}, {"2024-03"}),
+        ({"categories": ["stat"]}, {"2024-05"}),
+        ({"categories": ["cs"]}, {"2024-03", "2024-05"}),
+        ({"categories": ["CS.cl"]}, {"2024-03"}),
+        ({"categories": [" Stat "]}, {"2024-05"}),
+        ({"categories": "cs.CL", "kinds": "paragraph", "subsets": "No_problem"}, {"2024-03"}),
+        ({"categories": ["cs.CL", "stat"]}, {"2024-03", "2024-05"}),
+        ({"categories": ["cs.CL"], "first_month": "2024-04"}, set()),
         ({"first_month": "2024-04"}, {"2024-05"}),
         ({"last_month": "2024-03"}, {"2024-03"}),
         ({"first_month": "2024-06"}, set()),
-        ({"kinds": ["table"]}, set()),
+        ({"kinds": ["Paragraph"]}, {"2024-03", "2024-05"}),
+        ({"subsets": ["no_problem", "error"]}, {"2024-03", "2024-05"}),
+        ({"subsets": ["error"]}, set()),
         ({"worst_grade": "B"}, set()),
         ({"worst_grade": "c"}, {"2024-03", "2024-05"}),
     ],
 )
-def test_a_search_is_restricted(loaded: Workspace, restriction: dict[str, str], months: set[str]) -> None:
-    assert {hit.month for hit in search(loaded, "decoding words", **restriction)} == months  # type: ignore[arg-type]
+def test_a_search_is_restricted(loaded: Workspace, options: Options, months: set[str]) -> None:
+    assert {hit.month for hit in search(loaded, "decoding words", **options)} == months
 
 
 @pytest.mark.parametrize(
-    ("query", "arguments", "message"),
+    ("query", "options", "message"),
     [
-        ("  ", {}, "query is empty"),
-        ("x", {"limit": 0}, "limit 0"),
-        ("x", {"first_month": "March"}, "not a month"),
+        ("  ", {}, "the query is empty"),
         ("caf\udce9", {}, "not valid UTF-8"),
-        ("x", {"worst_grade": "E"}, "there is no grade E: give one of A, B, C, D"),
-        ("x", {"category": " "}, "is not a category"),
-        ("x", {"category": "cs."}, "is not a category"),
-        ("x", {"category": "cs,stat"}, "is not a category"),
+        ("x", {"limit": 0}, "--limit 0"),
+        ("x", {"limit": 1001}, "--limit 1001"),
+        ("x", {"offset": -1}, "--offset -1"),
+        ("x", {"offset": 9995}, "--offset 9995 with --limit 10: results number 1 to 10000"),
+        ("x", {"first_month": "March"}, "--from: 'March' is not a month"),
+        ("x", {"last_month": "2024-3"}, "--to: '2024-3' is not a month"),
         ("x", {"first_month": "2024-05", "last_month": "2024-03"}, "backwards"),
+        ("x", {"worst_grade": "E"}, "--grade: there is no grade E: give one of A, B, C, D"),
+        ("x", {"categories": ["cs.CL", " "]}, "--category: ' ' is not a category"),
+        ("x", {"categories": ["cs."]}, "is not a category"),
+        ("x", {"categories": ["cs,stat"]}, "is not a category"),
+        ("x", {"kinds": ["-"]}, "--kind is empty"),
+        ("x", {"subsets": ["bad"]}, "--severity: 'bad' is none of no_problem, warning, error, unrated"),
+        ("x", {"by": "colbert"}, "--by: 'colbert' is none of fused, dense, sparse"),
+        ("x", {"rerank": "yes"}, "--rerank: 'yes' is none of none, colbert, cross-encoder"),
     ],
 )
-def test_a_wrong_argument_is_named(workspace: Workspace, query: str, arguments: dict[str, str], message: str) -> None:
+def test_a_wrong_argument_is_named(workspace: Workspace, query: str, options: Any, message: str) -> None:
     with pytest.raises(SettingError, match=message):
-        search(workspace, query, **arguments)  # type: ignore[arg-type]
+        search(workspace, query, **options)
+
+
+def test_a_wrong_query_among_many_is_named_by_its_number(workspace: Workspace) -> None:
+    with pytest.raises(SettingError, match="query 2 is empty"):
+        search_many(workspace, ["words", " "])
+
+
+def test_options_have_one_list_of_names() -> None:
+    assert list(Options.__annotations__) == [each.name for each in fields(Asked)]
 
 
 @pytest.mark.parametrize(
-    ("category", "message"),
+    ("options", "message"),
     [
-        ("math", "no passage is of the archive math; the index holds cs, stat"),
-        ("cs.xx", "of cs, there are cs.CL, cs.I"),
+        ({"categories": ["math"]}, "--category: no passage is of the archive math; the index holds cs, stat"),
+        ({"categories": ["cs.xx"]}, "--category: .* of cs, there are cs.CL, cs.I"),
+        ({"kinds": ["figure"]}, "--kind: no passage is of the kind figure; the index holds paragraph"),
     ],
 )
-def test_a_category_that_no_passage_has_is_named(loaded: Workspace, category: str, message: str) -> None:
+def test_what_no_passage_has_is_named(loaded: Workspace, options: Options, message: str) -> None:
     with pytest.raises(SettingError, match=message):
-        search(loaded, "decoding words", category=category)
+        search(loaded, "decoding words", **options)
 
 
-def test_a_passages_table_with_broken_pages_is_named(loaded: Workspace) -> None:
-    file = loaded.root.file(tables.PASSAGES, "2024-03")
+def test_a_passages_table_with_broken_pages_is_named(own: Workspace) -> None:
+    file = own.root.file(tables.PASSAGES, "2024-03")
     content = bytearray(file.read_bytes())
     footer = 8 + int.from_bytes(content[-8:-4], "little")
     content[4:-footer] = bytes(len(content) - footer - 4)
@@ -100,7 +201,16 @@ def test_a_passages_table_with_broken_pages_is_named(loaded: Workspace) -> None:
     with pytest.raises(
         PermanentFailure, match=r"2024-03\.parquet cannot .* --months 2024-03 --select passages --force"
     ):
-        search(loaded, TEXTS[0])
+        search(own, TEXTS[0])
+
+
+def test_a_passage_that_left_its_table_is_left_out_with_a_warning(
+    own: Workspace, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = own.root.rows(tables.PASSAGES, "2024-03")
+    write_table(own, tables.PASSAGES, "2024-03", rows[1:])
+    assert TEXTS[0] not in _texts(own, TEXTS[0])
+    assert "1 passages found are not in the passages table of 2024-03" in caplog.text
 
 
 def test_searching_before_anything_is_indexed_makes_no_collection(workspace: Workspace) -> None:
@@ -109,31 +219,264 @@ def test_searching_before_anything_is_indexed_makes_no_collection(workspace: Wor
     assert not (workspace.root.path / "qdrant-edge").exists()
 
 
+def _make_live(workspace: Workspace, layout: Layout) -> None:
+    collections = open_collections(workspace)
+    name = layout.collection(collections.alias)
+    collections.collection(name).create(layout)
+    collections.make_live(name)
+
+
 def test_an_empty_collection_is_named(workspace: Workspace) -> None:
-    open_index(workspace).ensure_collection(Layout(384, sparse_idf=True))
-    with pytest.raises(MissingInput, match="is empty"):
+    _make_live(workspace, LAYOUT)
+    with pytest.raises(MissingInput, match=r"collection citeloom-all-minilm-.* is empty: run citeloom run"):
         search(workspace, "anything")
 
 
-def test_an_index_of_another_model_is_named(workspace: Workspace) -> None:
-    index = open_index(workspace)
-    index.ensure_collection(Layout(8, sparse_idf=True))
-    index.upsert([make_point(1)])
-    with pytest.raises(PermanentFailure, match=r"holds vectors of a model, and CITELOOM_EMBEDDER is all-MiniLM"):
+def test_a_collection_of_a_model_that_the_settings_do_not_name_is_named(workspace: Workspace) -> None:
+    _make_live(workspace, Layout("BAAI/bge-m3", 1024, sparse_idf=False))
+    with pytest.raises(PermanentFailure, match=r"holds vectors of BAAI/bge-m3, and .* all-MiniLM.*CITELOOM_EMBEDDER"):
         search(workspace, "anything")
 
 
-def test_a_passage_that_left_its_table_is_left_out_with_a_warning(
-    loaded: Workspace, caplog: pytest.LogCaptureFixture
-) -> None:
-    rows = loaded.root.rows(tables.PASSAGES, "2024-03")
-    write_table(loaded, tables.PASSAGES, "2024-03", rows[1:])
-    hits = search(loaded, TEXTS[0])
-    assert TEXTS[0] not in [hit.text for hit in hits]
-    assert "1 passages found are not in the passages table of 2024-03" in caplog.text
+def test_the_collection_decides_which_model_reads_the_question(loaded: Workspace) -> None:
+    other = make_workspace(loaded.root.path, embedder="bge-m3", embedder_path="/nowhere/at/all")
+    assert search(other, "untranslated", limit=1) == search(loaded, "untranslated", limit=1)
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b"])
 def test_a_collection_name_that_cannot_be_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_COLLECTION"):
-        open_index(make_workspace(tmp_path, qdrant_collection=name))
+        search(make_workspace(tmp_path, qdrant_collection=name), "anything")
+
+
+# Another collection made live meanwhile.
+
+
+class Vanishing(FakeIndex):
+    """A collection that is dropped while it is searched, after another took its place."""
+
+    def search(self, queries: Sequence[Vectors], request: Request) -> list[list[Found]]:
+        raise MissingInput(f"there is no collection {self.name}")
+
+
+def _two(first: FakeIndex) -> FakeCollections:
+    second = FakeIndex("second")
+    second.create(LAYOUT)
+    first.create(LAYOUT)
+    return FakeCollections(made={first.name: first, "second": second}, live_name=first.name)
+
+
+def test_a_search_keeps_to_the_collection_that_it_began_with() -> None:
+    collections = _two(FakeIndex("first"))
+
+    def work(index: Any, layout: Layout) -> list[str]:
+        collections.make_live("second")
+        return [index.name, collections.live() or ""]
+
+    assert on_live(collections, work) == ["first", "second"]
+
+
+def test_a_search_whose_collection_is_gone_is_made_on_its_successor() -> None:
+    collections = _two(Vanishing("first"))
+
+    def work(index: Any, layout: Layout) -> str:
+        collections.make_live("second")
+        index.search([], Request(1))
+        return str(index.name)
+
+    assert on_live(collections, work) == "second"
+
+
+def test_a_collection_that_vanished_before_it_was_opened_has_a_successor_too() -> None:
+    collections = _two(FakeIndex("first"))
+    names = iter(["first", "second"])
+    collections.live = lambda: next(names)  # type: ignore[method-assign]
+    collections.made["first"].made_for = None
+    assert on_live(collections, lambda index, layout: index.name) == "second"
+
+
+def test_a_collection_that_is_gone_without_successor_is_named() -> None:
+    collections = _two(Vanishing("first"))
+    with pytest.raises(MissingInput, match="there is no collection first"):
+        on_live(collections, lambda index, layout: index.search([], Request(1)))
+
+
+def test_a_server_that_does_not_answer_is_not_asked_twice() -> None:
+    collections, asked = _two(FakeIndex("first")), []
+
+    def work(index: Any, layout: Layout) -> None:
+        asked.append(index.name)
+        collections.make_live("second")
+        raise TransientFailure("no answer")
+
+    with pytest.raises(TransientFailure):
+        on_live(collections, work)
+    assert asked == ["first"]
+
+
+# One passage per paper, of papers with many passages.
+
+
+@dataclass
+class Ranked(FakeIndex):
+    """An index whose ranking is given: the n-th passage is of the paper papers[n]."""
+
+    papers: Sequence[int] = ()
+    asked: list[tuple[int, int]] = field(default_factory=list)
+
+    def search(self, queries: Sequence[Vectors], request: Request) -> list[list[Found]]:
+        self.asked.append((len(queries), request.limit))
+        payload = make_points([0]).payloads[0]
+        ranking = [
+            Found(f"{number:06d}", 1 / (1 + number), payload | {"arxiv_id": f"2403.{paper:05d}"})
+            for number, paper in enumerate(self.papers)
+        ]
+        return [ranking[request.offset : request.offset + request.limit]] * len(queries)
+
+
+def _papers_found(workspace: Workspace, index: Ranked, **options: Any) -> list[str]:
+    """The papers that an index of one month finds; each passage there has a text."""
+    index.create(LAYOUT)
+    rows = [
+        {"passage_id": f"{number:06d}", "arxiv_id": f"2403.{paper:05d}", "text": f"text {number}"}
+        for number, paper in enumerate(index.papers)
+    ]
+    empty = dict.fromkeys(tables.PASSAGES.schema.names)
+    write_table(workspace, tables.PASSAGES, "2024-03", [empty | row for row in rows])
+    collections = FakeCollections(made={index.name: index}, live_name=index.name)
+    hits = ask(workspace, ["words", "others"], Asked(per_paper=True, **options), collections=collections)
+    assert hits[0] == hits[1]
+    return [hit.arxiv_id for hit in hits[0]]
+
+
+def test_a_list_that_one_paper_fills_is_searched_deeper(workspace: Workspace) -> None:
+    index = Ranked(papers=[0] * 180 + list(range(1, 300)))
+    assert _papers_found(workspace, index, limit=10) == [f"2403.{paper:05d}" for paper in range(10)]
+    assert index.asked == [(2, 50), (2, 100), (2, 200)]
+
+
+def test_a_list_with_enough_papers_is_searched_once(workspace: Workspace) -> None:
+    index = Ranked(papers=[number // 2 for number in range(100)])
+    assert _papers_found(workspace, index, limit=5, offset=20) == [f"2403.{paper:05d}" for paper in range(20, 25)]
+    assert index.asked == [(2, 50)]
+
+
+def test_a_list_that_ends_is_not_searched_for_more(workspace: Workspace) -> None:
+    index = Ranked(papers=[0] * 40 + [1] * 40)
+    assert _papers_found(workspace, index, limit=10) == ["2403.00000", "2403.00001"]
+    assert index.asked == [(2, 50), (2, 100)]
+
+
+# Ranking again.
+
+
+def test_colbert_is_refused_where_the_collection_has_none(loaded: Workspace) -> None:
+    with pytest.raises(PermanentFailure, match=r"--rerank colbert: the index has no ColBERT .* citeloom reindex"):
+        search(loaded, "words", rerank="colbert")
+
+
+def test_a_cross_encoder_that_is_not_named_is_asked_for(loaded: Workspace) -> None:
+    with pytest.raises(SettingError, match="--rerank cross-encoder: CITELOOM_RERANKER names no model"):
+        search(loaded, "words", rerank="cross-encoder")
+
+
+@pytest.mark.slow  # the first import of transformers takes seconds
+def test_a_cross_encoder_ranks_the_candidates_again(loaded: Workspace, tmp_path: Path) -> None:
+    from pipeline.index.rerank import CrossEncoder
+
+    folder = str(make_tiny_reranker(tmp_path / "model"))
+    ranked = make_workspace(loaded.root.path, reranker=folder, embedder_device="cpu")
+    hits = search(ranked, "decoding words", rerank="cross-encoder", limit=3)
+    told = {hit.text: f"{hit.title} > Method > Decoding\n{hit.text}" for hit in search(loaded, "decoding words")}
+    scores = CrossEncoder(folder, "cpu").score("decoding words", list(told.values()))
+    expected = sorted(zip(scores.tolist(), told, strict=True), reverse=True)[:3]
+    assert [(hit.score, hit.text) for hit in hits] == expected
+    assert _texts(loaded, "decoding words", limit=3) != [hit.text for hit in hits]
+    best = search(ranked, "decoding words", rerank="cross-encoder", per_paper=True, limit=1, offset=1)
+    assert best[0].arxiv_id != hits[0].arxiv_id
+
+
+@pytest.mark.slow  # the first import of transformers takes seconds
+def test_colbert_ranks_the_candidates_again(tmp_path: Path) -> None:
+    folder = str(make_tiny_m3(tmp_path / "tiny-m3", positions=514, scale=8.0))
+    settings = {"embedder": "bge-m3", "embedder_path": folder, "embedder_device": "cpu"}
+    workspace = _load(make_workspace(tmp_path / "data", **settings, embedder_colbert=True))
+    without = make_workspace(tmp_path / "data", **settings)
+    hits = search(without, TEXTS[4], rerank="colbert")
+    question, *passages = (
+        vectors.colbert
+        for vectors in make_embedder(workspace.settings).encode(
+            [TEXTS[4], *(f"{hit.title} > Method > Decoding\n{hit.text}" for hit in hits)]
+        )
+    )
+    expected = [float((question @ tokens.T).max(axis=1).sum()) for tokens in passages if tokens is not None]
+    assert [hit.score for hit in hits] == pytest.approx(expected, rel=1e-2)
+    assert expected == sorted(expected, reverse=True)
+    close_indexes()
+
+
+# The command.
+
+
+def _invoke(workspace: Workspace, *arguments: str, stdin: str | None = None) -> Result:
+    environment = {"CITELOOM_DATA": str(workspace.root.path), "NO_COLOR": "1", "COLUMNS": "160"}
+    return CliRunner().invoke(app, ["search", *arguments], env=environment, input=stdin)
+
+
+def test_the_command_takes_every_option(loaded: Workspace) -> None:
+    restricted = ["--category", "cs.CL", "--category", "stat", "--kind", "paragraph", "--severity", "no_problem"]
+    restricted += ["--grade", "C", "--from", "2024-03", "--to", "2024-05", "--by", "dense", "--exact"]
+    done = _invoke(loaded, "decoding words", "--json", "--limit", "2", "--offset", "1", "--per-paper", *restricted)
+    assert done.exit_code == 0, done.output
+    hits = json.loads(done.stdout)
+    expected = search(loaded, "decoding words", limit=2, offset=1, per_paper=True, by="dense", exact=True)
+    assert [(hit["passage_id"], hit["text"]) for hit in hits] == [(hit.passage_id, hit.text) for hit in expected]
+    assert hits[0]["passage_url"] == expected[0].passage_url
+
+
+def test_the_command_asks_the_queries_of_a_file(loaded: Workspace, tmp_path: Path) -> None:
+    file = tmp_path / "queries.txt"
+    file.write_bytes("\ufeffuntranslated\r\n\n  light für plants \n".encode())
+    done = _invoke(loaded, "--queries", str(file), "--limit", "1", "--json")
+    told = json.loads(done.stdout)
+    assert [(each["query"], each["hits"][0]["text"]) for each in told] == [
+        ("untranslated", TEXTS[1]),
+        ("light für plants", TEXTS[5]),
+    ]
+    assert (
+        json.loads(_invoke(loaded, "--queries", "-", "--limit", "1", "--json", stdin=file.read_text()).stdout) == told
+    )
+    shown = _invoke(loaded, "--queries", str(file), "--limit", "1")
+    assert "untranslated: 1 passage" in shown.stdout
+    markdown = _invoke(loaded, "--queries", str(file), "--limit", "1", "--markdown").stdout
+    assert markdown.startswith("## untranslated\n\n1. [Paper 2403.00000](https://arxiv.org/html/2403.00000#S1.p1)")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "content", "message"),
+    [
+        (["words", "--queries", "FILE"], b"words", "and not both"),
+        ([], b"", "give the words to search for, or --queries FILE"),
+        (["--queries", "/nowhere/at/all"], b"", "--queries /nowhere/at/all cannot be read"),
+        (["--queries", "FILE"], b" \n\n", "FILE holds no query"),
+        (["--queries", "FILE"], b"good\nca\xe9\n", "FILE: line 2 is not UTF-8"),
+        (["words", "--json", "--markdown"], b"", "exclude each other"),
+        (["words", "--category", "cs."], b"", "--category"),
+        (["words", "--by", "colbert"], b"", "--by"),
+        (["words", "--from", "2024-3"], b"", "--from"),
+    ],
+)
+def test_a_command_that_cannot_be_says_why(
+    workspace: Workspace, tmp_path: Path, arguments: list[str], content: bytes, message: str
+) -> None:
+    file = tmp_path / "queries.txt"
+    file.write_bytes(content)
+    done = _invoke(workspace, *(argument.replace("FILE", str(file)) for argument in arguments))
+    assert done.exit_code == 2
+    assert message.replace("FILE", str(file) if "give" not in message else "FILE") in " ".join(done.output.split())
+
+
+def test_a_search_leaves_no_noise_in_the_log(loaded: Workspace, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        search(loaded, "decoding words")
+    assert caplog.records == []

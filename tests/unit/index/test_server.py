@@ -1,22 +1,28 @@
-"""Addresses of servers, and servers that are not there. No server runs here but a false one on loopback."""
+"""Addresses of servers, servers that are not there, and waiting for one. None runs here but a false one on loopback."""
 
 from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import SecretStr
 from pytest_httpserver import HTTPServer
 
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.index.connection import parse_address
 from pipeline.index.opening import close_indexes
 from pipeline.index.search import search
-from pipeline.index.server import ServerIndex, parse_address
+from pipeline.index.server import Building, ServerIndex
+from pipeline.index.server_collections import ServerCollections
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.stages import State, run_stage, state
 from pipeline.tables import Provenance
 from tests.unit.index.building import LAYOUT, embed, make_workspace, write_month
+
+if TYPE_CHECKING:
+    from qdrant_client import models
 
 
 @pytest.mark.parametrize(
@@ -51,14 +57,18 @@ def test_a_password_in_the_url_is_refused_without_being_shown() -> None:
 @pytest.mark.parametrize("host", ["qdrant.example.org", "10.0.0.7", "localhost.example.org", "[2001:db8::1]"])
 def test_a_key_over_plain_http_to_another_host_is_refused(host: str) -> None:
     with pytest.raises(SettingError, match=r"unencrypted.*use https"):
-        ServerIndex(f"http://{host}:6333", "c", SecretStr("key"))
-    ServerIndex(f"https://{host}:6333", "c", SecretStr("key"))
-    ServerIndex(f"http://{host}:6333", "c")
+        ServerCollections(f"http://{host}:6333", "c", SecretStr("key"))
+    ServerCollections(f"https://{host}:6333", "c", SecretStr("key"))
+    ServerCollections(f"http://{host}:6333", "c")
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1.2.3", "[::1]"])
 def test_a_key_over_plain_http_to_this_machine_is_let_pass(host: str) -> None:
-    assert ServerIndex(f"http://{host}:6333", "c", SecretStr("key")).engine == "server"
+    assert ServerCollections(f"http://{host}:6333", "c", SecretStr("key")).engine == "server"
+
+
+def _index(url: str, patience: float = 0.0) -> ServerIndex:
+    return ServerCollections(url, "c", patience=patience).collection("c-model")
 
 
 @pytest.fixture
@@ -71,7 +81,7 @@ def nowhere() -> str:
 
 def test_a_server_that_does_not_answer_is_named(nowhere: str) -> None:
     with pytest.raises(TransientFailure, match=f"{nowhere} does not answer.*CITELOOM_QDRANT_URL"):
-        ServerIndex(nowhere, "c").ensure_collection(LAYOUT)
+        _index(nowhere).create(LAYOUT)
 
 
 def test_searching_a_server_that_does_not_answer_names_it(nowhere: str, tmp_path: Path) -> None:
@@ -95,27 +105,27 @@ def test_a_load_to_a_server_that_does_not_answer_leaves_the_month_undone(nowhere
     [(404, PermanentFailure), (502, TransientFailure), (401, SettingError), (429, TransientFailure)],
 )
 def test_what_is_no_qdrant_server_is_named(httpserver: HTTPServer, status: int, error: type[Exception]) -> None:
-    httpserver.expect_request("/collections/c/exists").respond_with_data("go away", status=status)
+    httpserver.expect_request("/collections/c-model/exists").respond_with_data("go away", status=status)
     with pytest.raises(error, match=httpserver.url_for("")[:-1]):
-        ServerIndex(httpserver.url_for(""), "c").layout()
+        _index(httpserver.url_for("")).layout()
 
 
 @pytest.mark.parametrize("answer", ["<html>hello</html>", "{}", "[]", '{"result": null}', '{"result": 3}', ""])
 def test_an_answer_that_is_none_of_qdrants_is_named(httpserver: HTTPServer, answer: str) -> None:
-    httpserver.expect_request("/collections/c/exists").respond_with_data(answer)
+    httpserver.expect_request("/collections/c-model/exists").respond_with_data(answer)
     with pytest.raises(SettingError, match=f"{httpserver.url_for('')[:-1]}.* is no Qdrant server"):
-        ServerIndex(httpserver.url_for(""), "c").layout()
+        _index(httpserver.url_for("")).layout()
 
 
 def test_searching_another_json_server_names_it(httpserver: HTTPServer, tmp_path: Path) -> None:
-    httpserver.expect_request("/collections/citeloom/exists").respond_with_json({"message": "hello"})
+    httpserver.expect_request("/aliases").respond_with_json({"message": "hello"})
     with pytest.raises(SettingError, match=r"is no Qdrant server .*CITELOOM_QDRANT_URL"):
         search(make_workspace(tmp_path, qdrant_url=httpserver.url_for("")), "anything")
     close_indexes()
 
 
 def test_a_receipt_does_not_hold_where_the_server_refuses_the_key(httpserver: HTTPServer, tmp_path: Path) -> None:
-    httpserver.expect_request("/collections/citeloom/exists").respond_with_data("go away", status=401)
+    httpserver.expect_request("/aliases").respond_with_data("go away", status=401)
     receipt = Provenance("index_receipts", "2024-03", 1, 1, "0", "", {}, {}, notes={"points": 0})
     assert not INDEX_RECEIPTS.still_holds(
         make_workspace(tmp_path, qdrant_url=httpserver.url_for("")), "2024-03", receipt
@@ -123,3 +133,61 @@ def test_a_receipt_does_not_hold_where_the_server_refuses_the_key(httpserver: HT
     assert not INDEX_RECEIPTS.still_holds(make_workspace(tmp_path, qdrant_url="nowhere"), "2024-03", receipt)
     assert not INDEX_RECEIPTS.still_holds(make_workspace(tmp_path, qdrant_collection="a/b"), "2024-03", receipt)
     close_indexes()
+
+
+def _told(status: str = "yellow", *, error: str | None = None, indexed: int = 0) -> models.CollectionInfo:
+    """What a server says of a collection that it builds."""
+    from qdrant_client import models
+
+    return models.CollectionInfo.model_construct(
+        status=models.CollectionStatus(status),
+        optimizer_status="ok" if error is None else models.OptimizersStatusOneOf1(error=error),
+        indexed_vectors_count=indexed,
+        segments_count=2,
+        points_count=50_000,
+    )
+
+
+class Clock:
+    """A clock that stands until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_collection_is_built_when_it_stays_green() -> None:
+    building = Building("c", Clock())
+    said = [building.over(_told(status)) for status in ("green", "yellow", "green", "green", "green")]
+    assert said == [False, False, False, False, True]
+
+
+def test_a_graph_that_cannot_be_built_is_told_with_the_servers_reason() -> None:
+    with pytest.raises(TransientFailure, match="No space left on device"):
+        Building("c", Clock()).over(_told(error="No space left on device"))
+
+
+def test_a_server_is_waited_for_as_long_as_it_moves_and_then_in_proportion_to_its_points() -> None:
+    clock = Clock()
+    building = Building("c", clock)
+    for step in range(5):
+        clock.now += 1_000
+        assert not building.over(_told(indexed=step))
+    clock.now += 1_200
+    with pytest.raises(TransientFailure, match="no progress in building c for 1100 s"):
+        building.over(_told(indexed=4))
+
+
+def test_waiting_is_told_of_every_half_minute(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    building = Building("c", clock)
+    with caplog.at_level("INFO"):
+        for _ in range(61):
+            building.over(_told())
+            clock.now += 1
+    assert [record.getMessage() for record in caplog.records] == [
+        "the server has been building the graph of c for 30 s (50000 points, 2 segments)",
+        "the server has been building the graph of c for 60 s (50000 points, 2 segments)",
+    ]

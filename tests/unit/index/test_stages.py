@@ -7,22 +7,36 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pipeline import tables
 from pipeline.errors import PermanentFailure, TransientFailure
+from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeIndex
-from pipeline.index.load import audit_month, load_month
-from pipeline.index.opening import close_indexes, open_index
-from pipeline.index.passage_index import Layout, Point
+from pipeline.index.edge_collections import EdgeCollections
+from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.stages import Job, State, Workspace, run_stage, state
-from tests.unit.index.building import LAYOUT, TEXTS, embed, make_point, make_workspace, write_month, write_table
+from pipeline.stages import State, Workspace, run_stage, state
+from tests.unit.index.building import TEXTS, embed, make_workspace, write_month, write_table
 
 MONTH = "2024-03"
+
+
+def load(workspace: Workspace, month: str = MONTH) -> None:
+    """A month from its passages to its receipt."""
+    write_month(workspace, month)
+    embed(workspace, month)
+    run_stage(INDEX_RECEIPTS, workspace, month)
+
+
+@pytest.fixture
+def loaded(workspace: Workspace) -> Workspace:
+    """A workspace whose one month is in the index."""
+    load(workspace)
+    return workspace
 
 
 def test_a_month_is_loaded_and_audited(workspace: Workspace) -> None:
@@ -31,39 +45,30 @@ def test_a_month_is_loaded_and_audited(workspace: Workspace) -> None:
     outcome = run_stage(INDEX_RECEIPTS, workspace, MONTH)
     (receipt,) = workspace.root.rows(tables.INDEX_RECEIPTS, MONTH)
     assert (receipt["expected"], receipt["present"], receipt["missing"]) == (len(TEXTS), len(TEXTS), 0)
-    assert receipt["engine"] == "edge"
-    assert outcome.measured == {"sent": len(TEXTS), "removed": 0}
+    assert (receipt["engine"], receipt["collection"]) == ("edge", live_index(workspace).name)
+    assert (outcome.measured["sent"], outcome.measured["removed"]) == (len(TEXTS), 0)
 
 
-def test_a_second_load_sends_nothing(workspace: Workspace) -> None:
-    write_month(workspace)
-    embed(workspace)
-    run_stage(INDEX_RECEIPTS, workspace, MONTH)
-    first = workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes()
-    again = run_stage(INDEX_RECEIPTS, workspace, MONTH, force=True)
-    assert again.measured == {"sent": 0, "removed": 0}
-    assert workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == first
+def test_a_second_load_sends_nothing(loaded: Workspace) -> None:
+    first = loaded.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes()
+    again = run_stage(INDEX_RECEIPTS, loaded, MONTH, force=True)
+    assert (again.measured["sent"], again.measured["removed"]) == (0, 0)
+    assert loaded.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == first
 
 
-def test_only_what_changed_is_sent_and_what_is_stale_goes(workspace: Workspace) -> None:
-    write_month(workspace)
-    write_month(workspace, "2024-04")
-    for month in (MONTH, "2024-04"):
-        embed(workspace, month)
-        run_stage(INDEX_RECEIPTS, workspace, month)
-    write_month(workspace, texts=["A new beginning of the same paper.", *TEXTS[1:-1]])
-    embed(workspace)
-    assert state(INDEX_RECEIPTS, workspace, MONTH) is State.STALE
-    assert run_stage(INDEX_RECEIPTS, workspace, MONTH).measured == {"sent": 1, "removed": 1}
-    assert open_index(workspace).count("2024-04") == len(TEXTS)
+def test_only_what_changed_is_sent_and_what_is_stale_goes(loaded: Workspace) -> None:
+    load(loaded, "2024-04")
+    write_month(loaded, texts=["A new beginning of the same paper.", *TEXTS[1:-1]])
+    embed(loaded)
+    assert state(INDEX_RECEIPTS, loaded, MONTH) is State.STALE
+    measured = run_stage(INDEX_RECEIPTS, loaded, MONTH).measured
+    assert (measured["sent"], measured["removed"]) == (1, 1)
+    assert live_index(loaded).count("2024-04") == len(TEXTS)
 
 
-def test_a_changed_category_is_sent_though_no_text_changed(workspace: Workspace) -> None:
-    write_month(workspace)
-    embed(workspace)
-    run_stage(INDEX_RECEIPTS, workspace, MONTH)
-    write_month(workspace, categories=["cs.IR"])
-    assert run_stage(INDEX_RECEIPTS, workspace, MONTH).measured["sent"] == len(TEXTS)
+def test_a_changed_category_is_sent_though_no_text_changed(loaded: Workspace) -> None:
+    write_month(loaded, categories=["cs.IR"])
+    assert run_stage(INDEX_RECEIPTS, loaded, MONTH).measured["sent"] == len(TEXTS)
 
 
 def test_a_month_without_passages_has_a_receipt_of_zero(workspace: Workspace) -> None:
@@ -74,38 +79,44 @@ def test_a_month_without_passages_has_a_receipt_of_zero(workspace: Workspace) ->
     assert state(INDEX_RECEIPTS, workspace, MONTH) is State.DONE
 
 
-def test_a_receipt_does_not_hold_once_the_folder_is_deleted(workspace: Workspace) -> None:
-    write_month(workspace)
-    embed(workspace)
-    run_stage(INDEX_RECEIPTS, workspace, MONTH)
-    assert state(INDEX_RECEIPTS, workspace, MONTH) is State.DONE
-    shutil.rmtree(workspace.root.path / "qdrant-edge")
-    assert state(INDEX_RECEIPTS, workspace, MONTH) is State.STALE
-    assert not (workspace.root.path / "qdrant-edge").exists()
-    assert run_stage(INDEX_RECEIPTS, workspace, MONTH).measured["sent"] == len(TEXTS)
-
-
-def test_a_receipt_does_not_hold_once_points_are_gone(workspace: Workspace) -> None:
-    write_month(workspace)
-    embed(workspace)
-    run_stage(INDEX_RECEIPTS, workspace, MONTH)
-    index = open_index(workspace)
-    index.delete([min(index.ids_of_month(MONTH))])
-    assert state(INDEX_RECEIPTS, workspace, MONTH) is State.STALE
-    assert run_stage(INDEX_RECEIPTS, workspace, MONTH).measured["sent"] == 1
-
-
-def test_a_receipt_is_believed_while_another_process_uses_the_index(workspace: Workspace) -> None:
-    write_month(workspace)
-    embed(workspace)
-    run_stage(INDEX_RECEIPTS, workspace, MONTH)
+def test_a_receipt_does_not_hold_once_the_folder_is_deleted(loaded: Workspace) -> None:
+    assert state(INDEX_RECEIPTS, loaded, MONTH) is State.DONE
     close_indexes()
-    holder = EdgeIndex(workspace.root.path / "qdrant-edge" / "citeloom")
-    assert holder.count(MONTH) == len(TEXTS)
-    try:
-        assert state(INDEX_RECEIPTS, workspace, MONTH) is State.DONE
-    finally:
-        holder.close()
+    shutil.rmtree(loaded.root.path / "qdrant-edge")
+    assert state(INDEX_RECEIPTS, loaded, MONTH) is State.STALE
+    assert not (loaded.root.path / "qdrant-edge").exists()
+    assert run_stage(INDEX_RECEIPTS, loaded, MONTH).measured["sent"] == len(TEXTS)
+
+
+def test_a_receipt_does_not_hold_once_points_are_gone(loaded: Workspace) -> None:
+    index = live_index(loaded)
+    index.delete([min(str(each) for each, _ in index.contents(MONTH))])
+    assert state(INDEX_RECEIPTS, loaded, MONTH) is State.STALE
+    assert run_stage(INDEX_RECEIPTS, loaded, MONTH).measured["sent"] == 1
+
+
+_HOLDER = textwrap.dedent(
+    """
+    import sys
+    from pathlib import Path
+    from pipeline.index.edge import EdgeIndex
+
+    print(EdgeIndex(Path(sys.argv[1])).count(), flush=True)
+    sys.stdin.read()
+    """
+)
+
+
+def test_a_receipt_is_believed_while_another_process_uses_the_index(loaded: Workspace) -> None:
+    folder = loaded.root.path / "qdrant-edge" / "citeloom" / live_index(loaded).name
+    close_indexes()
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLDER, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == f"{len(TEXTS)}\n"
+        assert state(INDEX_RECEIPTS, loaded, MONTH) is State.DONE
+        holder.communicate("")
 
 
 def test_embeddings_that_do_not_match_their_passages_are_refused(workspace: Workspace) -> None:
@@ -117,73 +128,57 @@ def test_embeddings_that_do_not_match_their_passages_are_refused(workspace: Work
         run_stage(INDEX_RECEIPTS, workspace, MONTH)
 
 
-def test_a_collection_made_for_another_model_is_refused(workspace: Workspace) -> None:
-    write_month(workspace)
-    embed(workspace)
-    open_index(workspace).ensure_collection(Layout(1024, sparse_idf=False))
-    with pytest.raises(PermanentFailure, match="1024 dimensions"):
-        run_stage(INDEX_RECEIPTS, workspace, MONTH)
+def test_another_layout_does_not_replace_a_live_one_by_and_by(loaded: Workspace) -> None:
+    other = make_workspace(loaded.root.path, qdrant_quantization="binary")
+    with pytest.raises(PermanentFailure, match=r"quantization int8.*quantization binary.*run citeloom reindex"):
+        run_stage(INDEX_RECEIPTS, other, MONTH)
+    assert len(open_collections(other).names()) == 1
+    assert state(INDEX_RECEIPTS, loaded, MONTH) is State.DONE
 
 
 class _Forgetful(EdgeIndex):
-    """An index that loses one point of every load."""
+    """An index that loses the first point of every batch."""
 
-    def upsert(self, points: Sequence[Point]) -> None:
-        super().upsert(points[1:])
-
-
-def test_an_audit_names_what_a_load_lost(tmp_path: Path) -> None:
-    index = _Forgetful(tmp_path / "edge" / "c")
-    index.ensure_collection(LAYOUT)
-    points = [make_point(number) for number in range(4)]
-    load = load_month(index, MONTH, points)
-    audit = audit_month(index, MONTH, load.expected)
-    index.close()
-    assert audit.present == 3
-    assert audit.missing == (points[0].passage_id,)
+    def upsert(self, points: PointBatch) -> None:
+        super().upsert(points.take(np.arange(1, len(points))))
 
 
-def test_an_audit_sees_changed_content_and_strangers(edge: EdgeIndex) -> None:
-    edge.ensure_collection(LAYOUT)
-    load_month(edge, MONTH, [make_point(1), make_point(2)])
-    audit = audit_month(edge, MONTH, {make_point(1).passage_id: make_point(1, content="second").payload["digest"]})
-    assert audit.missing == (make_point(1).passage_id,)
-    assert audit.stale == (make_point(2).passage_id,)
-
-
-def test_a_failed_audit_ends_the_stage_without_a_receipt(workspace: Workspace) -> None:
-    from pipeline.index import stages
-    from pipeline.index.load import Audit
-
-    job = Job(workspace, MONTH, INDEX_RECEIPTS)
-    with pytest.raises(TransientFailure, match=r"1 points are missing.*lost one"):
-        stages._insist(Audit(present=3, missing=("lost one",), stale=()), job)
+def test_a_failed_audit_ends_the_stage_without_a_receipt_and_lists_every_point(loaded: Workspace) -> None:
+    before = loaded.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes()
+    write_month(loaded, categories=["cs.IR"])
+    collections = open_collections(loaded)
+    assert isinstance(collections, EdgeCollections)
+    name = str(collections.live())
+    collections._indexes[name] = _Forgetful(collections.folder / name)
+    with pytest.raises(TransientFailure, match=r"1 stale.*All 1 are listed in"):
+        run_stage(INDEX_RECEIPTS, loaded, MONTH)
+    assert loaded.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == before
+    listed = loaded.root.path / "failures" / f"index_receipts-{MONTH}-points.txt"
+    assert listed.read_text().split() == [loaded.root.rows(tables.PASSAGES, MONTH)[0]["passage_id"]]
 
 
 _LOADER = textwrap.dedent(
     """
     import os, signal, sys
     from pathlib import Path
-    from pipeline.index import load
     from pipeline.index.edge import EdgeIndex
-    from pipeline.index.stages import INDEX_RECEIPTS
-    from pipeline.index import opening
+    from pipeline.index.stages import INDEX_RECEIPTS, layout_of
+    from pipeline.index.opening import open_collections
     from pipeline.stages import run_stage
     from tests.unit.index.building import make_workspace
 
     class Dying(EdgeIndex):
-        batches = 0
         def upsert(self, points):
-            super().upsert(points)
-            self.batches += 1
-            if self.batches == 2:
-                os.kill(os.getpid(), signal.SIGKILL)
+            for number, part in enumerate(points.split(1)):
+                if number == 4:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                super().upsert(part)
 
-    load.BATCH = 2
     workspace = make_workspace(Path(sys.argv[1]))
-    opening._OPEN[(os.getpid(), str(workspace.root.path), "citeloom", hash(None))] = Dying(
-        workspace.root.path / "qdrant-edge" / "citeloom"
-    )
+    layout, _ = layout_of(workspace, "2024-03")
+    collections = open_collections(workspace)
+    name = layout.collection("citeloom")
+    collections._indexes[name] = Dying(collections.folder / name)
     run_stage(INDEX_RECEIPTS, workspace, "2024-03")
     """
 )
@@ -198,8 +193,6 @@ def test_a_load_that_was_killed_between_batches_goes_on_where_it_was(workspace: 
     outcome = run_stage(INDEX_RECEIPTS, workspace, MONTH)
     assert outcome.measured["sent"] == len(TEXTS) - 4
     undisturbed = make_workspace(tmp_path / "undisturbed")
-    write_month(undisturbed)
-    embed(undisturbed)
-    run_stage(INDEX_RECEIPTS, undisturbed, MONTH)
+    load(undisturbed)
     file, other = (each.root.file(tables.INDEX_RECEIPTS, MONTH) for each in (workspace, undisturbed))
     assert file.read_bytes() == other.read_bytes()

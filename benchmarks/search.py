@@ -1,0 +1,277 @@
+"""Searches of 100,000 points: latency by clients, recall against exact search, and what the collection takes.
+
+    python -m benchmarks.search [--quick] [--points N]
+
+Points and questions are those of benchmarks/points.py, over ten months; no question is a point. Clients are threads of
+one process beside the server, which ask one question after another through `PassageIndex.search`, as a program in
+Python would. Exact search is a matrix product over the tables, apart from any index. Memory is the server's after a
+restart and all these searches, an empty server's taken off: its own, and what it maps of files, which the kernel may
+take back. Never how good the answers are for readers (`retrieval_scores`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.harness import Claim, report
+from benchmarks.points import DIMENSIONS, Structure, layout, questions, write_months
+from benchmarks.qdrant_server import Server, running
+from pipeline.embedding.embedder import Vectors
+from pipeline.index.edge_collections import EdgeCollections
+from pipeline.index.layout import Quantization
+from pipeline.index.passage_index import OVERSAMPLING, PassageIndex, Request, Restriction
+from pipeline.index.points import points_of
+from pipeline.index.server_collections import ServerCollections, Storage
+from pipeline.tables import DataRoot
+
+ALIAS = "benchmark"
+MONTHS = [f"2023-{number:02d}" for number in range(1, 11)]
+CLIENTS = (1, 8, 32)
+# Three months of ten and one category: with the sample's papers about a sixth of the points.
+FILTER = Restriction(categories=("cs.CL",), first_month="2023-04", last_month="2023-06")
+REQUESTS = {
+    "dense": Request(10, by="dense"),
+    "fused": Request(10),
+    "fused, filtered": Request(10, restriction=FILTER),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A way to keep a collection."""
+
+    quantization: Quantization
+    on_disk: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.quantization}, vectors on disk" if self.on_disk else self.quantization
+
+
+KINDS = (Kind("int8"), Kind("binary"), Kind("none"), Kind("int8", on_disk=True), Kind("binary", on_disk=True))
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The tables, and questions on their papers."""
+
+    root: DataRoot
+    papers: int
+    asked: int
+
+    @cached_property
+    def questions(self) -> list[Vectors]:
+        return questions(Structure(), self.papers, self.asked)
+
+    def exact(self, restriction: Restriction = Restriction()) -> list[list[str]]:  # noqa: B008  # frozen
+        """The ids of the ten points nearest to each question."""
+        wanted = np.stack([question.dense for question in self.questions])
+        best: tuple[NDArray[np.float32], NDArray[np.str_]] | None = None
+        for month in MONTHS:
+            for batch in points_of(self.root, month, dimensions=DIMENSIONS):
+                rows = [row for row, payload in enumerate(batch.payloads) if _holds(restriction, payload)]
+                if rows:
+                    unit = batch.dense[rows] / np.linalg.norm(batch.dense[rows], axis=1, keepdims=True)
+                    best = _ten_best(wanted @ unit.T, np.array(batch.ids)[rows], best)
+        return [] if best is None else best[1].tolist()
+
+
+def _holds(restriction: Restriction, payload: Any) -> bool:
+    """Whether a restriction to months and categories holds for a point."""
+    in_months = (restriction.first_month or "") <= payload["month"] <= (restriction.last_month or "9999")
+    return in_months and (not restriction.categories or bool({*restriction.categories} & {*payload["categories"]}))
+
+
+def _ten_best(
+    scores: NDArray[np.float32], ids: NDArray[np.str_], before: tuple[NDArray[np.float32], NDArray[np.str_]] | None
+) -> tuple[NDArray[np.float32], NDArray[np.str_]]:
+    """The best of some points and of those before them, a row for each question."""
+    every = np.broadcast_to(ids, scores.shape)
+    if before is not None:
+        scores, every = np.hstack([before[0], scores]), np.hstack([before[1], every])
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :10]
+    return np.take_along_axis(scores, order, 1), np.take_along_axis(every, order, 1)
+
+
+def recall(index: PassageIndex, corpus: Corpus, request: Request, truth: Sequence[Sequence[str]]) -> float:
+    """Mean share of the exact ten that a search finds."""
+    found = index.search(corpus.questions, request)
+    shares = [
+        len({hit.passage_id for hit in hits} & set(wanted)) / len(wanted)
+        for hits, wanted in zip(found, truth, strict=True)
+    ]
+    return statistics.fmean(shares)
+
+
+def latency(index: PassageIndex, asked: Sequence[Vectors], request: Request, clients: int) -> dict[str, float]:
+    """Milliseconds of a search, and searches a second, with so many clients at once."""
+    index.search(asked[:20], request)  # connected and warm
+    gate, spent = threading.Barrier(clients + 1), []
+
+    def ask(some: Sequence[Vectors]) -> list[float]:
+        gate.wait()
+        taken = []
+        for question in some:
+            started = time.perf_counter()
+            index.search([question], request)
+            taken.append(time.perf_counter() - started)
+        return taken
+
+    with ThreadPoolExecutor(clients) as pool:
+        running_clients = [pool.submit(ask, asked[number::clients]) for number in range(clients)]
+        gate.wait()
+        started = time.perf_counter()
+        for client in running_clients:
+            spent += client.result()
+        seconds = time.perf_counter() - started
+    p50, p95, p99 = (1000 * float(value) for value in np.percentile(spent, (50, 95, 99)))
+    return {"p50": p50, "p95": p95, "p99": p99, "rate": len(spent) / seconds}
+
+
+def fill(index: PassageIndex, kind: Kind, root: DataRoot) -> float:
+    """Load all months, one graph at the end; seconds of building it."""
+    index.create(layout(kind.quantization))
+    index.defer_indexing()
+    for month in MONTHS:
+        for batch in points_of(root, month, dimensions=DIMENSIONS):
+            index.upsert(batch)
+    started = time.perf_counter()
+    index.settle(wait=True)
+    return time.perf_counter() - started
+
+
+def opened(server: Server, kind: Kind) -> ServerCollections:
+    """The collections of a server, one of which is of the kind."""
+    return ServerCollections(server.url, ALIAS, grpc_port=server.grpc_port, storage=Storage(kind.on_disk))
+
+
+def fill_server(server: Server, kind: Kind, root: DataRoot) -> float:
+    """`fill` on a server. Runs in a process of its own."""
+    with closing(opened(server, kind)) as collections:
+        return fill(collections.collection(layout(kind.quantization).collection(ALIAS)), kind, root)
+
+
+def search_server(server: Server, kind: Kind, corpus: Corpus) -> dict[str, Any]:
+    """Recall and latencies; all of them for the default kind. Runs in a process of its own."""
+    with closing(opened(server, kind)) as collections:
+        index = collections.collection(layout(kind.quantization).collection(ALIAS))
+        found: dict[str, Any] = {"recall": recall(index, corpus, REQUESTS["dense"], corpus.exact())}
+        if kind == KINDS[0]:
+            narrow = Request(10, by="dense", restriction=FILTER)
+            found["filtered"] = recall(index, corpus, narrow, corpus.exact(FILTER))
+            found["exact"] = recall(index, corpus, Request(10, by="dense", exact=True), corpus.exact())
+        names = REQUESTS if kind == KINDS[0] else ("dense", "fused")
+        clients = CLIENTS if kind == KINDS[0] else (1,)
+        found["latency"] = {
+            (name, many): latency(index, corpus.questions, REQUESTS[name], many) for name in names for many in clients
+        }
+    return found
+
+
+def search_edge(corpus: Corpus, folder: Path) -> dict[str, Any]:
+    """Recall and latencies of Edge with one client. Runs in a process of its own."""
+    kind = KINDS[0]
+    with closing(EdgeCollections(folder, ALIAS)) as collections:
+        index = collections.collection(layout().collection(ALIAS))
+        found: dict[str, Any] = {"graph": fill(index, kind, corpus.root)}
+        found["recall"] = recall(index, corpus, REQUESTS["dense"], corpus.exact())
+        found["latency"] = {(name, 1): latency(index, corpus.questions, REQUESTS[name], 1) for name in REQUESTS}
+    return found
+
+
+def apart(work: Callable[..., Any], *arguments: object) -> Any:
+    """Run something in a fresh process."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
+
+
+def measure(corpus: Corpus, kind: Kind, folder: Path, count: int) -> dict[str, Any]:
+    """A collection of a kind on a server of its own: filled, the server started again, then searched."""
+    name = layout(kind.quantization).collection(ALIAS)
+    with running(folder / "empty") as server:
+        empty = server.memory()
+    with running(folder / "full") as server:
+        graph = apart(fill_server, server, kind, corpus.root)
+        processor = server.processor_seconds()
+    with running(folder / "full") as server:
+        found: dict[str, Any] = apart(search_server, server, kind, corpus) | {"graph": graph, "processor": processor}
+        sizes = {f"{where} memory": value - empty[where] for where, value in server.memory().items()}
+        sizes |= {f"disk, {what}": value for what, value in server.disk(name).items()}
+    sys.stderr.write(f"{kind}: {found} {sizes}\n")
+    return found | {"bytes": {what: value / count for what, value in sizes.items()}}
+
+
+def latency_figures(name: str, measured: dict[tuple[str, int], dict[str, float]]) -> dict[str, object]:
+    """Rows of the table: p50, p95, p99 in milliseconds, and searches a second."""
+    figures: dict[str, object] = {}
+    for (request, clients), one in measured.items():
+        percentiles = " ".join(f"{one[part]:.1f}" for part in ("p50", "p95", "p99"))
+        figures[f"{name}, {request}, {clients} at once, p50 p95 p99 ms"] = percentiles
+        figures[f"{name}, {request}, {clients} at once, searches/s"] = round(one["rate"])
+    return figures
+
+
+def figures_of(kind: Kind, found: dict[str, Any]) -> dict[str, object]:
+    """Rows of the table for one kind."""
+    figures: dict[str, object] = {f"{kind}, recall@10": round(found["recall"], 4)}
+    if "filtered" in found:
+        figures[f"{kind}, recall@10, filtered"] = round(found["filtered"], 4)
+        figures[f"{kind}, recall@10 of the server's exact search"] = round(found["exact"], 4)
+    figures[f"{kind}, graph built in, s"] = round(found["graph"], 1)
+    figures[f"{kind}, server's processor for load and graph, s"] = round(found["processor"], 1)
+    figures |= {f"{kind}, {what}, bytes a point": round(value) for what, value in found["bytes"].items()}
+    return figures | latency_figures(str(kind), found["latency"])
+
+
+def claims_of(found: dict[Kind, dict[str, Any]]) -> list[Claim]:
+    """What is claimed of recall."""
+    return [
+        Claim(
+            f"recall@10 with {kind.quantization}, {OVERSAMPLING[kind.quantization]:g} times as many scored again",
+            round(found[kind]["recall"], 4),
+            0.98,
+        )
+        for kind in KINDS[:2]
+    ]
+
+
+def main() -> None:
+    """Measure every kind on the server, and Edge; print the figures and the claims."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--quick", action="store_true", help="10,000 points, 200 questions")
+    arguments.add_argument("--points", type=int)
+    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    given = arguments.parse_args()
+    count, asked = given.points or (10_000 if given.quick else 100_000), 200 if given.quick else 1_000
+    figures: dict[str, object] = {"points": count, "questions": asked}
+    found = {}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        root = DataRoot(folder / "data")
+        corpus = Corpus(root, write_months(root, MONTHS, count, Structure()), asked)
+        for kind in KINDS:
+            found[kind] = measure(corpus, kind, folder / str(kind), count)
+            figures |= figures_of(kind, found[kind])
+        edge = apart(search_edge, corpus, folder / "edge")
+    figures["Edge, recall@10"] = round(edge["recall"], 4)
+    figures["Edge, graph built in, s"] = round(edge["graph"], 1)
+    report("search", figures | latency_figures("Edge", edge["latency"]), claims_of(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Which passages a month's queries are asked over, and which of the queries fit. Not here: vectors, and ranking."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pipeline import tables
+from pipeline.errors import PermanentFailure
+from pipeline.evaluation.retrieval.corpus import months_until, passages_by_paper
+from pipeline.passages.text import Form, embedded_text
+from pipeline.tables import Table
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pipeline.stages import Workspace
+
+_COLUMNS = ["passage_id", "arxiv_id", "ordinal", "title", "section_path", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The papers that are searched, sorted, with their months; which queries fit, by place; what there was in all."""
+
+    months: Mapping[str, str]
+    asked: Sequence[int]
+    papers_in_all: int
+    passages_in_all: int
+
+    @property
+    def papers(self) -> list[str]:
+        """The papers, sorted."""
+        return sorted(self.months)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """The passages that are searched, paper by paper, in the order of their papers and of their places in them.
+
+    starts: int64 of shape (papers,), where each paper's passages begin. paper_of: int32 of shape (passages,), the
+    number of each passage's paper. by_id: int64 of shape (passages,), each passage's place among the sorted ids, by
+    which the index breaks ties. Texts are made on demand: three forms of 20,000 passages would be 100 MB.
+    """
+
+    papers: Sequence[str]
+    rows: Sequence[Mapping[str, Any]]
+    starts: NDArray[np.int64]
+    paper_of: NDArray[np.int32]
+    by_id: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def texts(self, form: Form) -> list[str]:
+        """The passages' texts in a form, as they would be embedded."""
+        return [embedded_text(row["title"], row["section_path"], row["text"], form) for row in self.rows]
+
+    def numbers(self, papers: Iterable[str]) -> list[int]:
+        """The numbers of papers, of those that are in the pool."""
+        places = {paper: number for number, paper in enumerate(self.papers)}
+        return [places[paper] for paper in papers if paper in places]
+
+
+def choose(workspace: Workspace, month: str, cited: Sequence[Sequence[str]], most: int) -> Choice:
+    """The papers of at most `most` passages: those that the queries cite, then others by the hash of their ids.
+
+    cited: what each query cites, in the order in which the queries are to be asked. The first query whose papers do
+    not fit ends the asking, so that the size of papers does not choose among queries. Papers of later months are not
+    looked at.
+    """
+    sizes, month_of = _sizes(workspace, month)
+    chosen: dict[str, str] = {}
+    room, asked = most, 0
+    for papers in cited:
+        new = [paper for paper in papers if paper in sizes and paper not in chosen]
+        needed = sum(sizes[paper] for paper in new)
+        if needed > room:
+            break
+        chosen.update((paper, month_of[paper]) for paper in new)
+        room, asked = room - needed, asked + 1
+    for paper in sorted(sizes.keys() - chosen.keys(), key=_hash):
+        if sizes[paper] > room:
+            break
+        chosen[paper], room = month_of[paper], room - sizes[paper]
+    return Choice(chosen, range(asked), len(sizes), sum(sizes.values()))
+
+
+def _hash(arxiv_id: str) -> str:
+    return hashlib.sha256(arxiv_id.encode()).hexdigest()
+
+
+def _sizes(workspace: Workspace, month: str) -> tuple[dict[str, int], dict[str, str]]:
+    """Passages of each paper of the months up to this one, and the month that it is of."""
+    sizes: dict[str, int] = {}
+    months: dict[str, str] = {}
+    for other in months_until(workspace, month):
+        found = passages_by_paper(workspace, other)
+        sizes |= found
+        months |= dict.fromkeys(found, other)
+    return sizes, months
+
+
+def read_pool(workspace: Workspace, choice: Choice) -> Pool:
+    """The passages of the chosen papers. Raises PermanentFailure where a month of passages cannot be read."""
+    import numpy as np
+
+    rows = [row for found in read_papers(workspace, tables.PASSAGES, choice, _COLUMNS) for row in found.to_pylist()]
+    rows.sort(key=lambda row: (row["arxiv_id"], row["ordinal"]))
+    papers = choice.papers
+    number = {paper: place for place, paper in enumerate(papers)}
+    paper_of = np.array([number[row["arxiv_id"]] for row in rows], np.int32)
+    order = np.argsort(np.array([row["passage_id"] for row in rows]), kind="stable")
+    by_id = np.empty(len(rows), np.int64)
+    by_id[order] = np.arange(len(rows))
+    return Pool(papers, rows, np.searchsorted(paper_of, np.arange(len(papers))), paper_of, by_id)
+
+
+def read_papers(workspace: Workspace, table: Table, choice: Choice, columns: list[str]) -> Iterator[pa.Table]:
+    """The rows of the chosen papers in a table that has the column arxiv_id, month by month, where it has the month.
+
+    Papers lie together, so row groups without a chosen one are not read. Raises PermanentFailure where a file cannot
+    be read.
+    """
+    import pyarrow.parquet as pq
+
+    for month in sorted(set(choice.months.values()) & set(workspace.root.months(table))):
+        workspace.root.read(table, month, columns=[])
+        papers = sorted(paper for paper, its in choice.months.items() if its == month)
+        file = workspace.root.file(table, month)
+        try:
+            yield pq.read_table(file, columns=columns, filters=[("arxiv_id", "in", papers)])
+        except (OSError, ValueError) as error:
+            raise PermanentFailure(
+                f"{file} is damaged ({' '.join(str(error).split())}): "
+                f"run citeloom run --months {month} --select {table.name} --force"
+            ) from error

@@ -1,0 +1,206 @@
+"""From a month's queries to the rows of `retrieval_scores`. Not here: each step (`pool`, `vectors`, `rankings`, …)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, get_args
+
+from pipeline import tables
+from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.evaluation.retrieval import pool as pools
+from pipeline.evaluation.retrieval import rankings, reranking
+from pipeline.evaluation.retrieval.corpus import earlier_digests, months_until
+from pipeline.evaluation.retrieval.metrics import RECALLS, Draws, per_query
+from pipeline.evaluation.retrieval.vectors import Matrices, pool_vectors, query_matrices
+from pipeline.index.rerank import Reranker, make_reranker
+from pipeline.passages.text import Form
+from pipeline.settings import Settings
+from pipeline.stages import Job, Workspace
+from pipeline.tables import Row
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pipeline.embedding.embedder import Embedder
+
+FORMS: tuple[Form, ...] = get_args(Form)
+DIFFERENCE, DIFFERENCE_METRIC = "fused_minus_bm25", "R@10"
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class _Run:
+    """One month at work: what is asked of what, and each ranking by method and form."""
+
+    job: Job
+    queries: Rows
+    choice: pools.Choice
+    pool: pools.Pool
+    embedder: Embedder
+    reranker: Reranker | None
+    found: dict[tuple[str, Form], list[rankings.Ranking]] = field(default_factory=dict)
+    not_measured: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def form(self) -> Form:
+        """The form of text that is embedded for the index."""
+        return self.job.settings.embedded_form
+
+
+def build_scores(
+    job: Job,
+    make: Callable[[Settings], Embedder] = make_embedder,
+    make_reranker: Callable[[Settings], Reranker | None] = make_reranker,
+) -> Iterator[Row]:
+    """The month's scores by method, form and metric, and the paired difference of fused search and BM25.
+
+    A month without queries has no rows, and no model is loaded for it. Raises SettingError where a model is not there.
+    """
+    drawn = sorted(job.rows(tables.RETRIEVAL_QUERIES), key=_draw_order)
+    choice = pools.choose(job.workspace, job.month, [row["cited"] for row in drawn], job.settings.retrieval_pool)
+    queries = _that_fit(job, drawn, choice)
+    if not queries:
+        job.notes["no_scores"] = _why_none(job)
+        return
+    pool = pools.read_pool(job.workspace, choice)
+    run = _Run(job, queries, choice, pool, make(job.settings), make_reranker(job.settings))
+    _rank(run)
+    _note(run)
+    yield from _rows(run)
+
+
+def _draw_order(row: Mapping[str, Any]) -> str:
+    return hashlib.sha256(str(row["query_id"]).encode()).hexdigest()
+
+
+def _that_fit(job: Job, queries: Rows, choice: pools.Choice) -> Rows:
+    """The queries that are asked; the others go to the ledger."""
+    for row in queries[len(choice.asked) :]:
+        detail = f"the papers that it cites do not fit into CITELOOM_RETRIEVAL_POOL, {job.settings.retrieval_pool}"
+        job.leave_out(row["passage_id"], "over_retrieval_pool", detail)
+    asked = []
+    for row in queries[: len(choice.asked)]:
+        if any(paper in choice.months for paper in row["cited"]):
+            asked.append(row)
+        else:
+            job.leave_out(row["passage_id"], "cited_paper_has_no_passages", ", ".join(row["cited"]))
+    return asked
+
+
+def _why_none(job: Job) -> str:
+    if not job.settings.retrieval_queries:
+        return "CITELOOM_RETRIEVAL_QUERIES is 0"
+    return "no query fits the pool" if job.ledger else "no sentence of the month cites a paper of the corpus"
+
+
+def _rank(run: _Run) -> None:
+    """Every ranking of every form; what cannot be measured is said."""
+    texts = [row["text"] for row in run.queries]
+    asking = run.embedder.encode_queries(texts)
+    own = [next(iter(run.pool.numbers([row["arxiv_id"]])), -1) for row in run.queries]
+    asked = rankings.Asked(texts, own, query_matrices(asking))
+    run.job.expect(len(FORMS) * len(run.pool))
+    for number, form in enumerate(FORMS):
+        vectors = _vectors(run, form, number * len(run.pool))
+        hybrid = rankings.rank_by_vectors(asked, run.pool, vectors, sparse_idf=run.embedder.sparse_idf)
+        run.found["dense", form], run.found["sparse", form] = hybrid.dense, hybrid.sparse
+        run.found["fused", form] = hybrid.fused
+        run.found["bm25", form] = rankings.rank_by_bm25(asked, run.pool, run.pool.texts(form))
+        if form == run.form:
+            _rank_again(run, texts, hybrid, [each.colbert for each in asking])
+
+
+def _vectors(run: _Run, form: Form, before: int) -> Matrices:
+    encoded = 0
+
+    def told(texts: int) -> None:
+        nonlocal encoded
+        encoded += texts
+        run.job.advance(before + encoded)
+
+    work, afresh = run.job.workspace, run.job.force
+    found = pool_vectors(work, run.choice, run.pool, form, run.embedder, afresh=afresh, told=told)
+    run.job.measured["encoded"] = run.job.measured.get("encoded", 0) + encoded
+    run.job.advance(before + len(run.pool))
+    return found
+
+
+def _rank_again(
+    run: _Run, texts: Sequence[str], hybrid: rankings.Hybrid, colbert: Sequence[NDArray[np.float32] | None]
+) -> None:
+    """The reranked rankings of the form in use: the other forms have no ColBERT vectors, and a cross-encoder reads
+    50 passages for every query, by far the dearest part."""
+    token_vectors = [each for each in colbert if each is not None]
+    score: rankings.Score | str = "the embedder gives no ColBERT vectors (CITELOOM_EMBEDDER_COLBERT)"
+    if len(token_vectors) == len(colbert):
+        score = reranking.by_colbert(run.job.workspace, run.choice, run.pool, hybrid, token_vectors, run.embedder.name)
+    if isinstance(score, str):
+        run.not_measured["colbert"] = score
+    else:
+        run.found["colbert", run.form] = rankings.rank_again(hybrid, run.pool, score)
+    if run.reranker is None:
+        run.not_measured["cross_encoder"] = "CITELOOM_RERANKER names none"
+    else:
+        reading = reranking.by_cross_encoder(run.reranker, texts, run.pool.texts(run.form))
+        run.found["cross_encoder", run.form] = rankings.rank_again(hybrid, run.pool, reading)
+
+
+def _note(run: _Run) -> None:
+    papers = len(run.choice.months)
+    for metric, depth in RECALLS.items():
+        if papers <= depth + 1:
+            run.not_measured[metric] = f"{papers} papers are searched, so whoever finds them all has 1"
+    run.job.notes.update(
+        queries=len(run.queries),
+        asking_papers=len({row["arxiv_id"] for row in run.queries}),
+        papers=papers,
+        passages=len(run.pool),
+        papers_in_all=run.choice.papers_in_all,
+        passages_in_all=run.choice.passages_in_all,
+        form_in_use=run.form,
+        not_measured=run.not_measured,
+    )
+
+
+def _rows(run: _Run) -> Iterator[Row]:
+    relevant = [run.pool.numbers(row["cited"]) for row in run.queries]
+    draws = Draws([row["arxiv_id"] for row in run.queries])
+    values = {key: per_query(ranked, relevant) for key, ranked in run.found.items()}
+    for (method, form), metrics in values.items():
+        for metric, each in metrics.items():
+            if metric not in run.not_measured:
+                yield _row(run, draws, method, form, metric, each)
+    if DIFFERENCE_METRIC not in run.not_measured:
+        fused, baseline = (values[method, run.form][DIFFERENCE_METRIC] for method in ("fused", "bm25"))
+        yield _row(run, draws, DIFFERENCE, run.form, DIFFERENCE_METRIC, fused - baseline)
+
+
+def _row(run: _Run, draws: Draws, method: str, form: Form, metric: str, values: NDArray[np.float64]) -> Row:
+    low, high = draws.interval(values)
+    return {
+        "method": method,
+        "form": form,
+        "metric": metric,
+        "value": float(values.mean()),
+        "low": low,
+        "high": high,
+        "queries": len(run.queries),
+        "papers": len(run.choice.months),
+        "passages": len(run.pool),
+        "model": _model(run, method),
+    }
+
+
+def _model(run: _Run, method: str) -> str:
+    ranked_by = {"bm25": rankings.BM25_NAME, "cross_encoder": run.job.settings.reranker}
+    return ranked_by.get(method, run.embedder.name)
+
+
+def score_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
+    """The model, and what the earlier months hold that may be searched."""
+    earlier = earlier_digests(workspace, month, months_until(workspace, month), tables.PASSAGES, tables.EMBEDDINGS)
+    return {"model": model_name(workspace.settings), **earlier}

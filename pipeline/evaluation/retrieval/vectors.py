@@ -1,0 +1,185 @@
+"""Vectors of the pool in any form of text: from the embeddings table, from a cache, or made now. Not here: any model.
+
+The cache is one file for each model and form, whole or absent, and holds no more than twice what a month searches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from filelock import FileLock
+
+from pipeline import tables
+from pipeline.embedding.columns import SCHEMA, vector_columns
+from pipeline.evaluation.retrieval.pool import Choice, Pool, read_papers
+from pipeline.passages.text import Form, text_digest
+from pipeline.tables import move_into_place
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_matrix
+
+    from pipeline.embedding.embedder import Embedder, Vectors
+    from pipeline.stages import Workspace
+
+_DIGEST = "text_sha256"
+_KEPT = ["dense", "sparse_ids", "sparse_weights"]
+_SCHEMA = pa.schema([pa.field(_DIGEST, pa.string()), *(SCHEMA.field(name) for name in _KEPT)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrices:
+    """Vectors of texts in rows. dense: float32 of shape (texts, dimensions). sparse: float32, of shape (texts, ids),
+    where a column is a token's id."""
+
+    dense: NDArray[np.float32]
+    sparse: csr_matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """Vectors by the digest of their text, of one model and one form. most: texts that it keeps."""
+
+    file: Path
+    most: int
+
+    def read(self) -> pa.Table:
+        """What it holds; nothing where it is absent or cannot be read, for it can be made again."""
+        import pyarrow.parquet as pq
+
+        try:
+            found = pq.read_table(self.file)
+        except (OSError, pa.ArrowException):
+            return _SCHEMA.empty_table()
+        return found if found.schema.equals(_SCHEMA) else _SCHEMA.empty_table()
+
+    def add(self, made: pa.Table, wanted: Sequence[str]) -> None:
+        """Keep vectors that were made: those that are wanted now first, then what was there before."""
+        import pyarrow.parquet as pq
+
+        if not made.num_rows:
+            return
+        with FileLock(self.file.with_suffix(".lock"), timeout=600):
+            held = pa.concat_tables([made, self.read()])
+            places, now = _first_places(held[_DIGEST]), set(wanted)
+            kept = [places[digest] for digest in sorted(places, key=lambda each: (each not in now, places[each]))]
+            staged = self.file.with_suffix(".tmp")
+            pq.write_table(held.take(kept[: self.most]), staged, compression="zstd")
+            move_into_place(staged, self.file)
+
+
+def cache_of(workspace: Workspace, model: str, form: Form) -> Cache:
+    """The cache of a model and a form of text, in the data root."""
+    readable = re.sub(r"[^A-Za-z0-9.]+", "-", model).strip("-.")[:40]
+    name = f"{readable}-{hashlib.sha256(model.encode()).hexdigest()[:8]}-{form}.parquet"
+    return Cache(workspace.cache("retrieval") / name, 2 * workspace.settings.retrieval_pool)
+
+
+def pool_vectors(
+    workspace: Workspace,
+    choice: Choice,
+    pool: Pool,
+    form: Form,
+    embedder: Embedder,
+    *,
+    afresh: bool = False,
+    told: Callable[[int], None] = lambda texts: None,
+) -> Matrices:
+    """The pool's vectors in a form; only texts whose vectors nobody has are encoded.
+
+    afresh: leave the cache out of it. told: hears after every batch how many texts were encoded since the last.
+    """
+    texts = pool.texts(form)
+    digests = [text_digest(text) for text in texts]
+    cache = cache_of(workspace, embedder.name, form)
+    known = [_SCHEMA.empty_table() if afresh else cache.read()]
+    if form == workspace.settings.embedded_form:
+        known += _embedded(workspace, choice, embedder.name)
+    held = pa.concat_tables(known)
+    missing = dict(zip(digests, texts, strict=True))
+    for digest in held[_DIGEST].to_pylist():
+        missing.pop(digest, None)
+    made = _encode(embedder, missing, cache, digests, told)
+    return _matrices(pa.concat_tables([held, made]), digests)
+
+
+def _embedded(workspace: Workspace, choice: Choice, model: str) -> Iterator[pa.Table]:
+    """The vectors of the embeddings table that are this model's."""
+    import pyarrow.compute as pc
+
+    for found in read_papers(workspace, tables.EMBEDDINGS, choice, [_DIGEST, "model", *_KEPT]):
+        yield found.filter(pc.equal(found["model"], model)).select(_SCHEMA.names).cast(_SCHEMA)
+
+
+def _encode(
+    embedder: Embedder, texts: Mapping[str, str], cache: Cache, wanted: Sequence[str], told: Callable[[int], None]
+) -> pa.Table:
+    """The vectors of texts by digest. What is done when it ends, by a failure or Ctrl-C too, is in the cache."""
+    digests, parts, done = list(texts), [_SCHEMA.empty_table()], 0
+    if not texts:
+        return parts[0]
+    try:
+        with closing(embedder.encode_stream(iter(texts.values()))) as batches:  # type: ignore[type-var]
+            for batch in batches:
+                mine = pa.array(digests[done : done + len(batch)])
+                vectors = vector_columns(batch).select(_KEPT)
+                parts.append(vectors.add_column(0, _SCHEMA.field(0), mine).cast(_SCHEMA))
+                done += len(batch)
+                told(len(batch))
+    finally:
+        cache.add(pa.concat_tables(parts), wanted)
+    return pa.concat_tables(parts)
+
+
+def _matrices(held: pa.Table, digests: Sequence[str]) -> Matrices:
+    places = _first_places(held[_DIGEST])
+    return _columns(held.take([places[digest] for digest in digests]).combine_chunks())
+
+
+def _first_places(digests: pa.ChunkedArray) -> dict[str, int]:
+    """Digest → the first place that has it."""
+    return {digest: place for place, digest in reversed(list(enumerate(digests.to_pylist())))}
+
+
+def _columns(rows: pa.Table) -> Matrices:
+    import numpy as np
+
+    dense = _values(rows["dense"]).astype(np.float32)
+    lengths = rows["sparse_ids"].combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
+    ids, weights = _values(rows["sparse_ids"]), _values(rows["sparse_weights"])
+    return Matrices(dense.reshape(rows.num_rows, -1), _csr(lengths, ids, weights))
+
+
+def _values(column: pa.ChunkedArray) -> NDArray[Any]:
+    # Not of `column.values`, which holds the rows that were not taken, too.
+    values: NDArray[Any] = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    return values
+
+
+def _csr(lengths: Any, ids: Any, weights: Any) -> csr_matrix:
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    width = int(ids.max(initial=0)) + 1
+    return csr_matrix((weights.astype(np.float32), ids.astype(np.int64), offsets), shape=(len(offsets) - 1, width))
+
+
+def query_matrices(vectors: Sequence[Vectors]) -> Matrices:
+    """Queries' vectors, as the embedder gives them one by one, in rows."""
+    import numpy as np
+
+    sparse = _csr(
+        [len(each.sparse_ids) for each in vectors],
+        np.concatenate([each.sparse_ids for each in vectors]),
+        np.concatenate([each.sparse_weights for each in vectors]),
+    )
+    return Matrices(np.stack([each.dense for each in vectors]).astype(np.float32), sparse)

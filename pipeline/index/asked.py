@@ -1,0 +1,212 @@
+"""What a search may be asked: its options, read and checked, and what they restrict.
+
+Not here: the search (`search`), and whether the index holds what is asked for, which it alone knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypedDict
+
+from pipeline import tables
+from pipeline.errors import SettingError
+from pipeline.index.passage_index import Request, Restriction
+from pipeline.months import parse_month
+from pipeline.settings import SUBSETS
+from pipeline.subjects import spelt
+
+By = Literal["fused", "dense", "sparse"]
+Rerank = Literal["none", "colbert", "cross-encoder"]
+BY: tuple[By, ...] = ("fused", "dense", "sparse")
+RERANK: tuple[Rerank, ...] = ("none", "colbert", "cross-encoder")
+
+# A search reads whole row groups of passages for its texts; nobody reads further than this.
+MOST = 1_000
+DEEPEST = 10_000
+# A longer list of candidates ranks otherwise in its tail. A list is therefore of 50 passages, 100, 200 and so on, and
+# the pages of a search that lie within one of them are pages of one ranking.
+_STEP = 50
+# Candidates of a reranker for each passage that is wanted, and at least.
+_CANDIDATES, _FEWEST = 4, 50
+
+
+class Options(TypedDict, total=False):
+    """The options of a search by their names; what each means stands in `Asked`."""
+
+    limit: int
+    offset: int
+    categories: Sequence[str]
+    first_month: str | None
+    last_month: str | None
+    kinds: Sequence[str]
+    subsets: Sequence[str]
+    worst_grade: str | None
+    by: By
+    rerank: Rerank
+    per_paper: bool
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of a search.
+
+    limit and offset: which part of the ranking, in passages or, with per_paper, in papers. categories: one of them a
+    paper must have; cs.CL or a whole archive such as cs, in capitals or not. first_month and last_month: YYYY-MM,
+    both included. kinds of passages, such as table. subsets: severities of the dump. worst_grade: of the page, or a
+    better one. by: which vectors rank. rerank: who ranks the candidates again. per_paper: a paper's best passage
+    alone. exact: compare with every passage, uncompressed.
+    """
+
+    limit: int = 10
+    offset: int = 0
+    categories: Sequence[str] = ()
+    first_month: str | None = None
+    last_month: str | None = None
+    kinds: Sequence[str] = ()
+    subsets: Sequence[str] = ()
+    worst_grade: str | None = None
+    by: By = "fused"
+    rerank: Rerank = "none"
+    per_paper: bool = False
+    exact: bool = False
+
+    def checked(self) -> Asked:
+        """The same with categories, kinds and severities as the index spells them.
+
+        Raises SettingError, naming the option, for what cannot be.
+        """
+        self._check_numbers()
+        self._check_months()
+        _one_of("--by", self.by, BY)
+        _one_of("--rerank", self.rerank, RERANK)
+        return replace(
+            self,
+            categories=tuple(map(_category, _listed(self.categories))),
+            kinds=tuple(map(_kind, _listed(self.kinds))),
+            subsets=tuple(_one_of("--severity", each.strip().lower(), SUBSETS) for each in _listed(self.subsets)),
+        )
+
+    @property
+    def wanted(self) -> int:
+        """How much of the ranking must be known."""
+        return self.offset + self.limit
+
+    def request(self, depth: int | None = None) -> Request:
+        """What the index is asked for: `depth` passages, or as many as these options begin with."""
+        return Request(
+            depth or self._depth(),
+            restriction=self._restriction(),
+            by=self.by,
+            colbert=self.rerank == "colbert",
+            exact=self.exact,
+        )
+
+    def _depth(self) -> int:
+        if self.rerank == "cross-encoder":
+            return max(_CANDIDATES * self.wanted, _FEWEST)
+        needed = 2 * self.wanted if self.per_paper else self.wanted
+        if self.rerank == "colbert":  # whose candidates the index takes to be four times as many
+            return needed
+        depth = _STEP
+        while depth < needed:
+            depth *= 2
+        return depth
+
+    def _restriction(self) -> Restriction:
+        return Restriction(
+            categories=tuple(self.categories),
+            first_month=self.first_month,
+            last_month=self.last_month,
+            kinds=tuple(self.kinds),
+            subsets=tuple(self.subsets),
+            grades=_grades(self.worst_grade),
+        )
+
+    def _check_numbers(self) -> None:
+        if not 1 <= self.limit <= MOST:
+            raise SettingError(f"--limit {self.limit} is not between 1 and {MOST}")
+        if self.offset < 0 or self.wanted > DEEPEST:
+            raise SettingError(
+                f"--offset {self.offset} with --limit {self.limit}: results number 1 to {DEEPEST} can be asked for"
+            )
+        _grades(self.worst_grade)
+
+    def _check_months(self) -> None:
+        named = {"--from": self.first_month, "--to": self.last_month}
+        months = [_month(option, month) for option, month in named.items() if month is not None]
+        if months != sorted(months):
+            raise SettingError(f"the months run backwards, from --from {self.first_month} to --to {self.last_month}")
+
+
+def check_query(query: str, where: str = "the query") -> None:
+    """Raise SettingError for a query without words, or that is no Unicode text. where: its name in the message."""
+    if not query.strip():
+        raise SettingError(f"{where} is empty: give some words to search for")
+    # Bytes of an argument that are no UTF-8 come as lone surrogates (PEP 383).
+    if any("\ud800" <= sign <= "\udfff" for sign in query):
+        raise SettingError(f"{where} is not valid UTF-8: type it again, or see that the terminal's locale is UTF-8")
+
+
+def read_queries(content: bytes, file: str) -> list[str]:
+    """The queries of a file in UTF-8, one on each line; lines without words are none.
+
+    Raises SettingError for a line that is not UTF-8, or a file without queries.
+    """
+    found = []
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            found.append(line.decode("utf-8-sig").strip())
+        except UnicodeDecodeError as error:
+            raise SettingError(
+                f"--queries {file}: line {number} is not UTF-8 ({error.reason}): write it anew"
+            ) from error
+    queries = [query for query in found if query]
+    if not queries:
+        raise SettingError(f"--queries {file} holds no query: write one on each line")
+    return queries
+
+
+def _listed(values: Sequence[str]) -> Sequence[str]:
+    """One text is one value, and not a sequence of letters."""
+    return (values,) if isinstance(values, str) else values
+
+
+def _month(option: str, month: str) -> str:
+    try:
+        return parse_month(month)
+    except SettingError as error:
+        raise SettingError(f"{option}: {error}") from None
+
+
+def _grades(worst: str | None) -> tuple[str, ...]:
+    """The grades down to the worst that is asked for; none where nothing is asked."""
+    if worst is None:
+        return ()
+    if worst.upper() not in tables.GRADES:
+        raise SettingError(f"--grade: there is no grade {worst}: give one of {', '.join(tables.GRADES)}")
+    return tables.GRADES[: tables.GRADES.index(worst.upper()) + 1]
+
+
+def _category(category: str) -> str:
+    found = spelt(category)
+    if found is None:
+        raise SettingError(
+            f"--category: {category!r} is not a category: write one such as cs.CL, or an archive such as cs"
+        )
+    return found
+
+
+def _kind(kind: str) -> str:
+    """A kind as tables spell it: front_matter for "Front matter"."""
+    found = "_".join(kind.lower().replace("-", " ").replace("_", " ").split())
+    if not found:
+        raise SettingError("--kind is empty: name a kind of passage, such as paragraph or table")
+    return found
+
+
+def _one_of(option: str, value: str, known: Collection[str]) -> str:
+    if value not in known:
+        raise SettingError(f"{option}: {value!r} is none of {', '.join(known)}")
+    return value

@@ -1,0 +1,244 @@
+"""Points as they are loaded: columns for many passages, so that no number becomes a Python object on the way.
+
+Here too: what no engine may be given, such as a number that is none. Not here: what a point holds and where from
+(`points`), and an engine's own form of it (`edge_form`, `wire`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipeline.errors import PermanentFailure
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pipeline.embedding.embedder import Vectors
+    from pipeline.index.layout import Layout
+    from pipeline.index.passage_index import Request
+
+# What one request carries: 4 MB are 700 points of BGE-M3, and far below the 32 MB that a server takes.
+BYTES = 4 << 20
+# Of a point beside its vectors: id, payload of a dozen fields.
+_PAYLOAD_BYTES = 700
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointBatch:
+    """Points by columns; point number n has the rows offsets[n]:offsets[n + 1] of what is ragged.
+
+    ids: passage ids. dense: float32 of shape (points, dimensions). sparse_offsets: int64 of shape (points + 1,) into
+    sparse_ids (uint32) and sparse_weights (float32). colbert_offsets: int64 of shape (points + 1,) into colbert,
+    float32 of shape (tokens, dimensions); both None where the collection has none. payloads: what a search restricts
+    or shows; `digest` in it is of the whole point.
+    """
+
+    ids: Sequence[str]
+    dense: NDArray[np.float32]
+    sparse_offsets: NDArray[np.int64]
+    sparse_ids: NDArray[np.uint32]
+    sparse_weights: NDArray[np.float32]
+    payloads: Sequence[Mapping[str, Any]]
+    colbert_offsets: NDArray[np.int64] | None = None
+    colbert: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def sparse(self, number: int) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
+        """Ids and weights of one point's sparse vector."""
+        rows = slice(self.sparse_offsets[number], self.sparse_offsets[number + 1])
+        return self.sparse_ids[rows], self.sparse_weights[rows]
+
+    def tokens(self, number: int) -> NDArray[np.float32] | None:
+        """One point's ColBERT vectors, of shape (tokens, dimensions)."""
+        if self.colbert is None or self.colbert_offsets is None:
+            return None
+        return self.colbert[self.colbert_offsets[number] : self.colbert_offsets[number + 1]]
+
+    def take(self, numbers: NDArray[np.int64]) -> PointBatch:
+        """Some of the points, in the order of their numbers here."""
+        if len(numbers) == len(self):
+            return self
+        sparse_offsets, sparse_rows = _rows_of(self.sparse_offsets, numbers)
+        colbert_offsets, colbert = None, None
+        if self.colbert is not None and self.colbert_offsets is not None:
+            colbert_offsets, colbert_rows = _rows_of(self.colbert_offsets, numbers)
+            colbert = self.colbert[colbert_rows]
+        return PointBatch(
+            [self.ids[number] for number in numbers],
+            self.dense[numbers],
+            sparse_offsets,
+            self.sparse_ids[sparse_rows],
+            self.sparse_weights[sparse_rows],
+            [self.payloads[number] for number in numbers],
+            colbert_offsets,
+            colbert,
+        )
+
+    def split(self, most: int = BYTES) -> Iterator[PointBatch]:
+        """The points in parts of about `most` bytes, one point at least in each."""
+        import numpy as np
+
+        ends = np.cumsum(self._sizes())
+        start = 0
+        while start < len(self):
+            before = ends[start - 1] if start else 0
+            end = max(start + 1, int(np.searchsorted(ends, before + most, side="right")))
+            yield self._slice(start, end)
+            start = end
+
+    def _sizes(self) -> NDArray[np.int64]:
+        """Bytes of each point on the wire, about."""
+        import numpy as np
+
+        sizes = np.diff(self.sparse_offsets) * 8 + self.dense.shape[1] * 4 + _PAYLOAD_BYTES
+        if self.colbert is not None and self.colbert_offsets is not None:
+            sizes = sizes + np.diff(self.colbert_offsets) * self.colbert.shape[1] * 4
+        return np.asarray(sizes, np.int64)
+
+    def _slice(self, start: int, end: int) -> PointBatch:
+        sparse = slice(self.sparse_offsets[start], self.sparse_offsets[end])
+        colbert_offsets, colbert = None, None
+        if self.colbert is not None and self.colbert_offsets is not None:
+            rows = slice(self.colbert_offsets[start], self.colbert_offsets[end])
+            colbert_offsets, colbert = self.colbert_offsets[start : end + 1] - rows.start, self.colbert[rows]
+        return PointBatch(
+            self.ids[start:end],
+            self.dense[start:end],
+            self.sparse_offsets[start : end + 1] - sparse.start,
+            self.sparse_ids[sparse],
+            self.sparse_weights[sparse],
+            self.payloads[start:end],
+            colbert_offsets,
+            colbert,
+        )
+
+
+def _rows_of(offsets: NDArray[np.int64], numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Offsets of the chosen points among themselves, and the rows that are theirs."""
+    import numpy as np
+
+    lengths = np.diff(offsets)[numbers]
+    chosen = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    rows = np.arange(chosen[-1]) + np.repeat(offsets[numbers] - chosen[:-1], lengths)
+    return chosen, rows
+
+
+def check_points(points: PointBatch, layout: Layout) -> None:
+    """Raises PermanentFailure, which names a passage, for points that a collection of this layout cannot hold.
+
+    Neither engine refuses all of it: Edge takes in a vector of NaN, which no search finds any more, and a sparse
+    vector with more ids than weights breaks its log, so that the collection cannot be opened again.
+    """
+    if not len(points):
+        return
+    if points.dense.shape != (len(points), layout.dimensions):
+        shape = points.dense.shape
+        raise _refused(points, 0, f"a dense vector of shape {shape[1:]} and not ({layout.dimensions},)")
+    _refuse_where(points, _not_finite(points.dense), "a dense vector with a number that is none, or too large")
+    _check_offsets(points, points.sparse_offsets, "sparse", len(points.sparse_ids), len(points.sparse_weights))
+    _check_sparse(points)
+    _check_tokens(points, layout)
+
+
+def check_queries(queries: Sequence[Vectors], request: Request, layout: Layout) -> None:
+    """Raises PermanentFailure for queries that a collection of this layout cannot answer."""
+    import numpy as np
+
+    if request.colbert and not layout.colbert:
+        raise PermanentFailure(
+            "the collection has no ColBERT vectors to rank by: search without them, or set "
+            "CITELOOM_EMBEDDER_COLBERT=true, run the embeddings again, then citeloom reindex"
+        )
+    for query in queries:
+        if request.colbert and query.colbert is None:
+            raise PermanentFailure("the question was encoded without ColBERT vectors, and is to be ranked by them")
+        tokens = query.colbert if request.colbert and query.colbert is not None else query.dense[None]
+        for vectors in (query.dense[None], tokens):
+            if vectors.shape[1] != layout.dimensions:
+                raise PermanentFailure(
+                    f"the question was encoded with {vectors.shape[1]} dimensions, and the collection is made for "
+                    f"{layout.describe()}: set CITELOOM_EMBEDDER to the model of the collection"
+                )
+            if _not_finite(vectors).any() or not np.isfinite(query.sparse_weights).all():
+                raise PermanentFailure("the question was encoded with a number that is none (NaN or infinite)")
+
+
+def _check_sparse(points: PointBatch) -> None:
+    """Weights are numbers, and ids ascend within a point."""
+    import numpy as np
+
+    ids, offsets = points.sparse_ids, points.sparse_offsets
+    owner = np.repeat(np.arange(len(points)), np.diff(offsets))
+    weightless = _marked(len(points), owner[~np.isfinite(points.sparse_weights)])
+    _refuse_where(points, weightless, "a sparse vector with a weight that is no number")
+    not_ascending = (ids[1:] <= ids[:-1]) & (owner[1:] == owner[:-1])
+    _refuse_where(points, _marked(len(points), owner[1:][not_ascending]), "a sparse vector whose ids do not ascend")
+
+
+def _check_tokens(points: PointBatch, layout: Layout) -> None:
+    """ColBERT vectors are there for every point, or for none, as the layout says."""
+    import numpy as np
+
+    if points.colbert is None or points.colbert_offsets is None:
+        if layout.colbert:
+            raise _refused(points, 0, "no ColBERT vectors, and the collection asks for them")
+        return
+    if not layout.colbert:
+        raise _refused(points, 0, "ColBERT vectors, and the collection has none")
+    if points.colbert.shape[1:] != (layout.dimensions,):
+        shape = points.colbert.shape[1:]
+        raise _refused(points, 0, f"ColBERT vectors of shape {shape} and not ({layout.dimensions},)")
+    _check_offsets(points, points.colbert_offsets, "ColBERT", len(points.colbert))
+    lengths = np.diff(points.colbert_offsets)
+    _refuse_where(points, lengths == 0, "no ColBERT vectors, and the collection asks for them")
+    owner = np.repeat(np.arange(len(points)), lengths)
+    wrong = _marked(len(points), owner[_not_finite(points.colbert)])
+    _refuse_where(points, wrong, "a ColBERT vector with a number that is none, or too large")
+
+
+def _check_offsets(points: PointBatch, offsets: NDArray[np.int64], kind: str, *rows: int) -> None:
+    import numpy as np
+
+    lengths = np.diff(offsets)
+    if len(lengths) == len(points):
+        _refuse_where(points, lengths < 0, f"{kind} rows that end before they begin")
+        if offsets[0] == 0 and all(offsets[-1] == number for number in rows):
+            return
+    raise _refused(points, 0, f"{kind} columns of different lengths, it or a passage that is sent with it")
+
+
+def _not_finite(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Of each row, whether its length is no number: NaN or infinity in it, or numbers whose squares are too large."""
+    import numpy as np
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares: NDArray[np.float32] = np.einsum("ij,ij->i", rows, rows)
+    wrong: NDArray[np.bool_] = ~np.isfinite(squares)
+    return wrong
+
+
+def _marked(count: int, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    import numpy as np
+
+    marked = np.zeros(count, np.bool_)
+    marked[numbers] = True
+    return marked
+
+
+def _refuse_where(points: PointBatch, wrong: NDArray[np.bool_], what: str) -> None:
+    import numpy as np
+
+    if wrong.any():
+        raise _refused(points, int(np.flatnonzero(wrong)[0]), what)
+
+
+def _refused(points: PointBatch, number: int, what: str) -> PermanentFailure:
+    month = points.payloads[number].get("month", "all") if number < len(points.payloads) else "all"
+    return PermanentFailure(
+        f"passage {points.ids[number]} has {what}: run citeloom run --months {month} --select embeddings --force"
+    )

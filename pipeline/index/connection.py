@@ -1,0 +1,366 @@
+"""A connection to a Qdrant server or cluster: its address, gRPC where that can be reached, else HTTP, and its errors.
+
+API: qdrant-client 1.20. Not here: what is asked (`server`, `server_collections`, `snapshots`), and when a connection
+is opened and let go (`opening`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
+
+from pipeline.addresses import is_loopback, refuse_key_in_the_clear, split_url
+from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.index.retries import NotDone, Retries
+
+if TYPE_CHECKING:
+    import grpc
+    import httpx
+    from pydantic import SecretStr
+    from qdrant_client import QdrantClient
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+# Seconds for one call. A request of 4 MB takes well under one; a server that merges segments can take many.
+TIMEOUT = 60
+# Seconds that a change is tried for, and a question: who waits for the answer to a search does not wait for minutes.
+PATIENCE = 120.0
+READ_PATIENCE = 10.0
+# Seconds that the first question is tried for: a server that never answered is more likely not there than restarting.
+FIRST_PATIENCE = 2.0
+_PROBE_TIMEOUT = 3.0
+
+_HTTP_PORT, _GRPC_PORT = 6333, 6334
+# After a lost connection, gRPC waits up to two minutes by itself before it tries again, and fails every call
+# meanwhile; our own patience would be over before that.
+_GRPC_OPTIONS = {
+    "grpc.initial_reconnect_backoff_ms": 200,
+    "grpc.min_reconnect_backoff_ms": 1_000,
+    "grpc.max_reconnect_backoff_ms": 2_000,
+    # A line that swallows everything without ending would hold up every call until its timeout, and each try after it:
+    # tried through a proxy, a load was lost after 70 s, and with these it goes on after as long as they say.
+    "grpc.keepalive_time_ms": 10_000,
+    "grpc.http2.ping_timeout_ms": 20_000,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server listens. grpc_port is None where gRPC is not to be tried."""
+
+    url: str
+    host: str
+    port: int
+    grpc_port: int | None
+    loopback: bool
+
+
+def parse_address(url: str, *, has_key: bool, grpc_port: int | None = None) -> Address:
+    """The address that CITELOOM_QDRANT_URL names; port 6333 where it names none.
+
+    gRPC is tried on `grpc_port`, or on 6334 where the URL's port is 6333: on any other port nobody knows what
+    listens beside it. Raises SettingError for a URL that is none, that holds a password, or that would send a key in
+    the clear to another host.
+    """
+    parts = split_url("CITELOOM_QDRANT_URL", url, "http://localhost:6333")
+    if parts.username or parts.password:
+        raise SettingError("CITELOOM_QDRANT_URL holds a name or password: put the key into CITELOOM_QDRANT_API_KEY")
+    port, host = parts.port or _HTTP_PORT, parts.hostname or ""
+    if has_key:
+        refuse_key_in_the_clear("CITELOOM_QDRANT_URL", parts, "CITELOOM_QDRANT_API_KEY")
+    beside = _GRPC_PORT if port == _HTTP_PORT else None
+    return Address(url.rstrip("/"), host, port, grpc_port or beside, is_loopback(host))
+
+
+class Connection:
+    """One server. Connects on first use, again after `close`; threads may share it; every error names the URL."""
+
+    def __init__(
+        self,
+        url: str,
+        key: SecretStr | None,
+        *,
+        grpc_port: int | None,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.address = parse_address(url, has_key=key is not None, grpc_port=grpc_port)
+        self.retries = Retries()
+        self._key, self._patience = key, patience
+        self._lock = Lock()
+        self._client: QdrantClient | None = None
+        self._channel: grpc.Channel | None = None
+        self._web: httpx.Client | None = None
+        self._warned = self._answered = False
+
+    def ask(self, question: Callable[[QdrantClient], T], *, patient: bool = True) -> T:
+        """What a question that changes nothing is answered; asked once unless `patient`."""
+        longest = READ_PATIENCE if self._answered else FIRST_PATIENCE
+        return self._ask(question, min(self._patience, longest) if patient else 0.0)
+
+    def change(self, change: Callable[[QdrantClient], T]) -> T:
+        """What a change that may be made twice is answered."""
+        return self._ask(change, self._patience)
+
+    def speaks_grpc(self) -> bool:
+        """Whether gRPC can be reached; says once in the log how to come by it where not."""
+        spoken = self.ask(lambda _: self._channel is not None)
+        if not spoken and not self._warned:
+            self._warned = True
+            _log.warning(
+                "points go to %s over HTTP; gRPC would take half of the time: where the server's gRPC port can "
+                "be reached, give it as CITELOOM_QDRANT_GRPC_PORT",
+                self.address.url,
+            )
+        return spoken
+
+    def send_over_grpc(self, message: bytes) -> None:
+        """Send an UpsertPoints message, and wait until it is done."""
+        self.change(lambda _: self._send_message(message))
+
+    def send_over_http(self, collection: str, body: bytes) -> None:
+        """Send the JSON of an upsert, and wait until it is done."""
+        self.change(lambda _: self._send_body(collection, body))
+
+    def http(self, timeout: float) -> httpx.Client:
+        """A client for what qdrant-client does not do, or does slowly."""
+        import httpx
+
+        headers = {} if self._key is None else {"api-key": self._key.get_secret_value()}
+        base = httpx.URL(self.address.url).copy_with(port=self.address.port)
+        return httpx.Client(base_url=base, headers=headers, timeout=timeout, trust_env=not self.address.loopback)
+
+    @contextlib.contextmanager
+    def files(self, timeout: float) -> Iterator[httpx.Client]:
+        """A client for files, whose failures are explained; nothing is tried twice."""
+        import httpx
+        from qdrant_client.http.exceptions import ResponseHandlingException
+
+        with self.explained(), self.http(timeout) as client:
+            try:
+                yield client
+            except httpx.TransportError as error:
+                raise ResponseHandlingException(error) from error
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+            if self._channel is not None:
+                self._channel.close()
+            if self._web is not None:
+                self._web.close()
+            self._client = self._channel = self._web = None
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turns what qdrant-client raises into errors that name the URL and say what to do."""
+        import grpc
+        from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+        from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+        try:
+            yield
+        except UnexpectedResponse as error:
+            raise self.refusal(error.status_code or 0, error.content.decode(errors="replace")) from error
+        except grpc.RpcError as error:
+            raise self.refusal(http_status(error.code()), error.details() or str(error.code())) from error
+        except ResourceExhaustedResponse as error:
+            raise self.refusal(429, str(error)) from error
+        except NotDone as error:
+            raise self.refusal(504, str(error)) from error
+        except ResponseHandlingException as error:
+            if isinstance(error.source, ValueError):  # pydantic's, over JSON of another shape
+                raise self._no_qdrant(error.source) from error
+            raise self.refusal(0, str(error.source)) from error
+        except (ValueError, AssertionError) as error:  # of JSON; qdrant-client asserts that there is a result
+            raise self._no_qdrant(error) from error
+
+    def refusal(self, status: int, detail: str) -> Exception:
+        """The error for an answer of this HTTP status; 0 where none came."""
+        url, detail = self.address.url, detail.strip()[:300]
+        if status in (401, 403):
+            given = "is refused" if self._key is not None else "is not set, and the server asks for one"
+            return SettingError(f"{url}: CITELOOM_QDRANT_API_KEY {given} ({detail})")
+        if status == 0:
+            return TransientFailure(
+                f"{url} does not answer ({detail}): start the Qdrant server, or correct CITELOOM_QDRANT_URL "
+                f"(empty for Qdrant Edge)"
+            )
+        if status == 429 or status >= 500:
+            return TransientFailure(f"{url} answered {status}: {detail}; run again when it has recovered")
+        return PermanentFailure(f"{url} answered {status}: {detail}; is it a Qdrant server, 1.16 or newer?")
+
+    def _ask(self, question: Callable[[QdrantClient], T], patience: float) -> T:
+        with self.explained():
+            answer = self.retries.ask(lambda: question(self._connected()), patience)
+        self._answered = True
+        return answer
+
+    def _no_qdrant(self, error: Exception) -> SettingError:
+        said = " ".join(str(error).split())[:200]
+        return SettingError(
+            f"what answers at {self.address.url} is no Qdrant server ({said}): correct CITELOOM_QDRANT_URL "
+            f"(empty for Qdrant Edge)"
+        )
+
+    def _connected(self) -> QdrantClient:
+        with self._lock:
+            if self._client is None:
+                self._client = self._over_grpc() or self._over_http()
+            return self._client
+
+    def _over_grpc(self) -> QdrantClient | None:
+        """A client that speaks gRPC, and a channel for what it does not send itself; None where HTTP must do."""
+        port = self.address.grpc_port
+        if port is None or not _listens(self.address.host, port):
+            return None
+        client = self._connect(grpc_port=port)
+        if not _answers(client):
+            client.close()
+            return None
+        self._channel = self._open_channel(port)
+        return client
+
+    def _over_http(self) -> QdrantClient:
+        client = self._connect(grpc_port=None)
+        if self.address.grpc_port is not None:
+            # Raises where nobody answers here either: HTTP must not be settled for while a server only restarts.
+            client.get_aliases()
+        self._web = self.http(TIMEOUT)
+        return client
+
+    def _connect(self, grpc_port: int | None) -> QdrantClient:
+        from qdrant_client import QdrantClient
+
+        with warnings.catch_warnings():
+            # It warns of a key over http; parse_address has let that pass for loopback alone.
+            warnings.simplefilter("ignore", UserWarning)
+            return QdrantClient(
+                url=self.address.url,
+                port=self.address.port,
+                grpc_port=grpc_port or _GRPC_PORT,
+                prefer_grpc=grpc_port is not None,
+                api_key=None if self._key is None else self._key.get_secret_value(),
+                timeout=TIMEOUT,
+                check_compatibility=False,  # it asks and warns; the tests hold 1.16.3 and this client together
+                grpc_options=self._grpc_options(),
+                trust_env=not self.address.loopback,  # a proxy has no business between two ends of one machine
+            )
+
+    def _open_channel(self, port: int) -> grpc.Channel:
+        from qdrant_client.connection import get_channel
+
+        metadata = [] if self._key is None else [("api-key", self._key.get_secret_value())]
+        secure = self.address.url.startswith("https:")
+        return get_channel(self.address.host, port, secure, metadata, self._grpc_options())
+
+    def _grpc_options(self) -> dict[str, Any]:
+        return _GRPC_OPTIONS | {"grpc.enable_http_proxy": 0 if self.address.loopback else 1}
+
+    def _send_message(self, message: bytes) -> None:
+        from qdrant_client import grpc as messages
+
+        if self._channel is None:
+            raise NotDone("the points are not sent: gRPC cannot be reached any more")
+        upsert = self._channel.unary_unary(
+            "/qdrant.Points/Upsert",
+            request_serializer=None,  # the message is composed already
+            response_deserializer=messages.PointsOperationResponse.FromString,
+        )
+        status = upsert(message, timeout=TIMEOUT).result.status
+        if status != messages.UpdateStatus.Completed:
+            raise NotDone(f"the points are {messages.UpdateStatus.Name(status)}, not completed")
+
+    def _send_body(self, collection: str, body: bytes) -> None:
+        import httpx
+        from qdrant_client.http.exceptions import ResponseHandlingException
+
+        if self._web is None:
+            raise NotDone("the points are not sent: the connection was closed meanwhile")
+        path = f"collections/{quote(collection, safe='')}/points"
+        try:
+            response = self._web.put(
+                path, params={"wait": "true"}, content=body, headers={"content-type": "application/json"}
+            )
+        except httpx.TransportError as error:
+            raise ResponseHandlingException(error) from error
+        status = result_of(response).get("status")
+        if status != "completed":
+            raise NotDone(f"the points are {status}, not completed")
+
+
+def result_of(response: httpx.Response) -> Any:
+    """What a server answered over HTTP. Raises UnexpectedResponse, as qdrant-client does, where it refused, and
+    ValueError where the answer is none of Qdrant's."""
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    if response.status_code != 200:
+        raise UnexpectedResponse.for_response(response)
+    answer = response.json()
+    if not isinstance(answer, dict) or "result" not in answer:
+        raise ValueError(f"an answer without result: {response.text[:100]}")
+    return answer["result"]
+
+
+def is_absent(error: Exception) -> bool:
+    """Whether the server says that what was asked for is not there."""
+    import grpc
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    if isinstance(error, grpc.RpcError):
+        return bool(error.code() == grpc.StatusCode.NOT_FOUND)
+    return isinstance(error, UnexpectedResponse) and error.status_code == 404
+
+
+def insist_on_done(status: Any) -> None:
+    """Raise NotDone where the result of a change (HTTP's or gRPC's converted) does not say that it is done."""
+    from qdrant_client import models
+
+    if status != models.UpdateStatus.COMPLETED:
+        raise NotDone(f"the change is {status}, not completed")
+
+
+def http_status(code: Any) -> int:
+    """HTTP's word for a gRPC status; 0 where nobody answered, 400 for what only a change of the request helps."""
+    return {
+        "UNAUTHENTICATED": 401,
+        "PERMISSION_DENIED": 403,
+        "UNAVAILABLE": 0,
+        "CANCELLED": 0,
+        "UNKNOWN": 0,
+        "DEADLINE_EXCEEDED": 504,
+        "RESOURCE_EXHAUSTED": 429,
+        "INTERNAL": 500,
+        "ABORTED": 500,
+        "NOT_FOUND": 404,
+        "ALREADY_EXISTS": 409,
+    }.get(code.name, 400)
+
+
+def _listens(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=_PROBE_TIMEOUT):
+            return True
+    except OSError:
+        return False
+
+
+def _answers(client: QdrantClient) -> bool:
+    """Whether gRPC works there; a refusal is an answer, and comes again where it can be explained."""
+    import grpc
+
+    try:
+        client.get_aliases()
+    except grpc.RpcError as error:
+        return error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNIMPLEMENTED)
+    return True

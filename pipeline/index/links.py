@@ -1,0 +1,26 @@
+"""Where a passage can be read: addresses on arXiv and ar5iv. Nothing is asked of them here, only named."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from pipeline.identifiers import month_of
+
+# arXiv makes HTML of what came in from December 2023 on; ar5iv has the papers before, converted by LaTeXML too, so
+# that a page's anchors are those of the dump.
+_FIRST_ON_ARXIV = "2023-12"
+# Their anchors are names of ours: both stand at the top of the page.
+_AT_THE_TOP = ("front_matter", "abstract")
+
+
+def abstract_url(arxiv_id: str) -> str:
+    """A paper's page on arXiv, with its abstract and versions."""
+    return f"https://arxiv.org/abs/{quote(arxiv_id)}"
+
+
+def passage_url(arxiv_id: str, anchor: str) -> str:
+    """The paper as HTML, at the element that a passage begins with."""
+    month = month_of(arxiv_id)
+    host = "arxiv.org" if month is not None and month >= _FIRST_ON_ARXIV else "ar5iv.labs.arxiv.org"
+    place = "" if anchor in _AT_THE_TOP or not anchor else f"#{quote(anchor, safe='')}"
+    return f"https://{host}/html/{quote(arxiv_id)}{place}"

@@ -1,0 +1,91 @@
+"""The commands that keep the index in order, as a user meets them: audit, reindex, snapshot.
+
+Not here: what an audit compares and how layouts are changed over (tests/unit/index), and servers (tests/server).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import dagster as dg
+
+from pipeline import tables
+from pipeline.definitions import build_defs
+from pipeline.index.opening import live_index
+from resources.workspace import WorkspaceResource
+from tests.assets.conftest import MONTHS, Place
+
+
+def lose_points(place: Place, month: str, count: int) -> list[str]:
+    """Delete points of a month behind everybody's back; their ids, in order."""
+    with place.entered():
+        workspace = place.workspace()
+        ids = sorted(row["passage_id"] for row in workspace.root.rows(tables.PASSAGES, month, ["passage_id"]))
+        live_index(workspace).delete(ids[:count])
+    return ids[:count]
+
+
+def told(place: Place, *arguments: str, exit_code: int = 0) -> Any:
+    """What a command prints as JSON."""
+    done = place.invoke(*arguments, "--json")
+    assert done.exit_code == exit_code, done.output
+    return json.loads(done.stdout)
+
+
+def test_an_audit_of_an_index_that_is_whole_ends_with_0(place: Place) -> None:
+    audit = told(place, "audit")
+    assert audit["clean"]
+    assert [month["month"] for month in audit["months"]] == list(MONTHS)
+    assert all(month["present"] == month["expected"] > 0 for month in audit["months"])
+
+
+def test_an_audit_names_what_is_missing_and_repair_brings_it_back(own: Place) -> None:
+    gone = lose_points(own, "2024-04", 7)
+    done = own.citeloom("audit")
+    assert done.returncode == 1
+    assert "not as the tables ask for" in done.stdout
+    assert f"2024-04 missing: {', '.join(gone[:5])} and 2 more" in done.stderr
+    assert told(own, "audit", "--months", "2024-04", exit_code=1)["months"][0]["missing"] == gone
+    assert told(own, "audit", "--months", "2024-03")["clean"]
+    mended = told(own, "audit", "--repair")
+    assert (mended["clean"], mended["found"]["clean"]) == (True, False)
+    assert all(outcome["kept"] for outcome in told(own, "run")["outcomes"])
+
+
+def test_an_audit_of_a_month_that_is_not_there_ends_with_2(place: Place) -> None:
+    assert "2031-01" in told(place, "audit", "--months", "2031-01", exit_code=2)["message"]
+
+
+def test_the_check_of_the_index_asks_the_index_itself(own: Place) -> None:
+    (gone,) = lose_points(own, "2024-03", 1)
+    with own.entered():
+        defs = build_defs(workspace=WorkspaceResource())
+        key = dg.AssetCheckKey(dg.AssetKey("index_receipts"), "index_holds_the_embeddings")
+        job = defs.resolve_job_def("refresh_corpus").get_subset(asset_selection=set(), asset_check_selection={key})
+        (found,) = job.execute_in_process(partition_key="2024-03", raise_on_error=False).get_asset_check_evaluations()
+    assert not found.passed
+    assert found.metadata["missing"].value == [gone]
+
+
+def test_settings_of_another_layout_are_refused_before_anything_runs(own: Place) -> None:
+    changed = own.with_settings(qdrant_quantization="binary")
+    done = changed.citeloom("run", "--months", "2024-03", "--until", "index_receipts")
+    assert done.returncode == 2
+    assert "run citeloom reindex" in done.stderr
+    assert "2024-03" not in done.stderr + done.stdout
+
+
+def test_reindex_changes_over_and_drops_the_old_collection_where_it_is_told_to(own: Place) -> None:
+    changed = own.with_settings(qdrant_quantization="binary")
+    first = told(changed, "reindex")
+    assert (first["done"], first["audit"]["clean"], first["kept"]) == (True, True, [first["before"]])
+    assert told(changed, "audit")["clean"]
+    assert told(changed, "search", "beam search", "--limit", "1")
+    assert told(changed, "reindex", "--drop-old")["dropped"] == [first["before"]]
+    assert "nothing was loaded" in changed.invoke("reindex").stdout
+
+
+def test_a_snapshot_of_the_embedded_index_ends_with_2_and_says_what_to_do_instead(place: Place) -> None:
+    assert "copy the folder" in told(place, "snapshot", exit_code=2)["message"]
+    assert "--restore" in told(place, "snapshot", "--output", "a", "--restore", "b", exit_code=2)["message"]

@@ -1,0 +1,47 @@
+"""What the UI shows of a month's retrieval scores. Not here: the scores (`tests/unit/evaluation/retrieval`)."""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from assets.retrieval_scores import scores_shown
+from pipeline.evaluation.retrieval.scoring import build_scores
+from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
+from pipeline.stages import Workspace, run_stage
+from tests.unit.evaluation.retrieval.corpus import APRIL, MARCH, WordEmbedder, small_corpus, workspace
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A small corpus, scored: March without queries, April with three."""
+    made = workspace(tmp_path_factory.mktemp("retrieval"))
+    small_corpus(made)
+    build = partial(build_scores, make=lambda settings: WordEmbedder(), make_reranker=lambda settings: None)
+    for month in (MARCH, APRIL):
+        run_stage(RETRIEVAL_QUERIES, made, month)
+        run_stage(replace(RETRIEVAL_SCORES, build=build), made, month)
+    return made
+
+
+def test_the_table_has_a_line_for_each_method_and_form(work: Workspace) -> None:
+    lines = scores_shown(work, APRIL)["scores"].value.splitlines()
+    assert lines[0] == "| text searched | method | recall@1 | MRR | nDCG@10 |"
+    assert len(lines) == 2 + 4 * 3
+    assert all(re.search(r"\d\.\d\d \\\(\d\.\d\d to \d\.\d\d\\\)", line) for line in lines[2:])
+
+
+def test_the_picture_is_a_png_and_the_same_every_time(work: Workspace, tmp_path: Path) -> None:
+    shown = [scores_shown(work, APRIL)["pictures"].value for _ in range(2)]
+    assert shown[0] == shown[1]
+    (picture,) = re.findall(r"!\[nDCG@10\]\(data:image/png;base64,([A-Za-z0-9+/=]+)\)", shown[0])
+    assert base64.b64decode(picture, validate=True).startswith(b"\x89PNG\r\n")
+
+
+def test_a_month_without_scores_shows_neither(work: Workspace) -> None:
+    assert scores_shown(work, MARCH) == {}

@@ -1,0 +1,269 @@
+"""Collections on a real server: whose they are, which one searches ask, how they are built, and their snapshots."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
+from pipeline.index import snapshots
+from pipeline.index.batch import PointBatch
+from pipeline.index.layout import Layout
+from pipeline.index.passage_index import INTEGERS, KEYWORDS, Request
+from pipeline.index.server import ServerIndex
+from pipeline.index.server_collections import ServerCollections
+from tests.server.conftest import Server, open_collections, sweep
+from tests.unit.index.building import LAYOUT, make_points, passage_id, query
+
+if TYPE_CHECKING:
+    from qdrant_client import models
+
+OTHER = replace(LAYOUT, form="title")
+
+
+def _made(collections: ServerCollections, layout: Layout = LAYOUT) -> ServerIndex:
+    index = collections.collection(layout.collection(collections.alias))
+    index.create(layout)
+    return index
+
+
+def _info(collections: ServerCollections, name: str) -> models.CollectionInfo:
+    return collections.connection.ask(lambda client: client.get_collection(name))
+
+
+def _make_strange(collections: ServerCollections, name: str) -> None:
+    """A collection that somebody else might have."""
+    from qdrant_client import models
+
+    vectors = models.VectorParams(size=4, distance=models.Distance.DOT)
+    collections.connection.change(lambda client: client.create_collection(name, vectors))
+
+
+@pytest.fixture
+def grpc(qdrant: Server, request: pytest.FixtureRequest) -> Iterator[ServerCollections]:
+    """Collections of an alias of the test's own, over gRPC."""
+    made = open_collections(qdrant, request.node.name.replace("_", "-"), "grpc", shards=2, on_disk=True)
+    yield made
+    sweep(made)
+
+
+def test_a_new_collection_is_made_as_the_layout_and_the_settings_say(grpc: ServerCollections) -> None:
+    index = _made(grpc, replace(LAYOUT, colbert=True, quantization="int8"))
+    info = _info(grpc, index.name)
+    params = info.config.params
+    assert isinstance(params.vectors, dict)
+    dense, colbert = params.vectors["dense"], params.vectors["colbert"]
+    assert (dense.distance, dense.datatype, dense.on_disk) == ("Cosine", "float16", True)
+    assert dense.quantization_config.scalar.type == "int8"
+    assert (colbert.multivector_config.comparator, colbert.hnsw_config.m) == ("max_sim", 0)
+    sparse = params.sparse_vectors["sparse"]
+    assert (sparse.modifier, sparse.index.on_disk) == ("idf", True)
+    assert params.shard_number == 2
+    assert set(info.payload_schema) == {*KEYWORDS, *INTEGERS}
+
+
+def test_payload_indexes_that_a_killed_run_did_not_come_to_are_made_up_for(grpc: ServerCollections) -> None:
+    index = _made(grpc)
+    grpc.connection.change(lambda client: client.delete_payload_index(index.name, "kind"))
+    assert "kind" not in _info(grpc, index.name).payload_schema
+    index.create(LAYOUT)
+    assert "kind" in _info(grpc, index.name).payload_schema
+
+
+def test_runs_that_make_a_collection_at_once_do_not_hinder_each_other(grpc: ServerCollections) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: _made(grpc).layout(), range(4)))
+    assert made == [LAYOUT] * 4
+    assert set(_info(grpc, grpc.names()[0]).payload_schema) == {*KEYWORDS, *INTEGERS}
+
+
+def test_collections_of_another_alias_are_not_ours(collections: ServerCollections, qdrant: Server) -> None:
+    longer = open_collections(qdrant, f"{collections.alias}-longer", "grpc")
+    _made(longer)
+    first = _made(collections)
+    assert collections.names() == [first.name]
+    assert longer.names() != [first.name]
+    theirs = collections.collection(longer.names()[0])
+    with pytest.raises(PermanentFailure, match="citeloom did not make"):
+        theirs.layout()
+    sweep(longer)
+
+
+def test_a_collection_of_somebody_else_is_refused_and_left(collections: ServerCollections) -> None:
+    name = LAYOUT.collection(collections.alias)
+    _make_strange(collections, name)
+    index = collections.collection(name)
+    for call in (index.layout, lambda: index.create(LAYOUT), lambda: collections.make_live(name)):
+        with pytest.raises(PermanentFailure, match=f"{name} that citeloom did not make: set CITELOOM_QDRANT_COLL"):
+            call()
+    with pytest.raises(PermanentFailure, match="did not make"):
+        collections.drop(name)
+    assert collections.connection.ask(lambda client: client.collection_exists(name))
+
+
+def test_a_collection_with_the_name_of_the_alias_is_refused(collections: ServerCollections) -> None:
+    _make_strange(collections, collections.alias)
+    for call in (collections.live, lambda: collections.make_live(_made(collections).name)):
+        with pytest.raises(PermanentFailure, match=f"{collections.alias} that citeloom did not make"):
+            call()
+
+
+def test_an_alias_that_leads_to_somebody_elses_is_not_taken(collections: ServerCollections) -> None:
+    from qdrant_client import models
+
+    theirs = f"{collections.alias}-theirs"
+    _make_strange(collections, theirs)
+    lead = models.CreateAlias(collection_name=theirs, alias_name=collections.alias)
+    collections.connection.change(
+        lambda client: client.update_collection_aliases([models.CreateAliasOperation(create_alias=lead)])
+    )
+    with pytest.raises(PermanentFailure, match="did not make"):
+        collections.make_live(_made(collections).name)
+    assert collections.live() == theirs
+
+
+def test_searches_during_a_swap_never_fail_and_never_mix(collections: ServerCollections) -> None:
+    old, new = _made(collections), _made(collections, OTHER)
+    old.upsert(make_points(range(0, 20), grade="A"))
+    new.upsert(make_points(range(20, 40), grade="B"))
+    collections.make_live(old.name)
+    seen: list[set[Any]] = []
+    failures: list[BaseException] = []
+    enough = threading.Event()
+
+    def search() -> None:
+        while not enough.is_set():
+            try:
+                found = collections.collection(collections.live() or "").search([query()], Request(20))[0]
+                seen.append({hit.payload["grade"] for hit in found})
+            except BaseException as error:
+                failures.append(error)
+
+    searching = threading.Thread(target=search)
+    searching.start()
+    for name in (new.name, old.name, new.name):
+        time.sleep(0.2)
+        collections.make_live(name)
+    time.sleep(0.2)
+    enough.set()
+    searching.join()
+    assert failures == []
+    assert {frozenset(grades) for grades in seen} == {frozenset("A"), frozenset("B")}
+
+
+def _many(count: int, dimensions: int) -> PointBatch:
+    """Points with structure: a few directions, and a little of its own in each."""
+    random = np.random.default_rng(7)
+    centres = random.standard_normal((32, dimensions))
+    dense = (centres[random.integers(0, 32, count)] + 0.7 * random.standard_normal((count, dimensions))).astype("f4")
+    return replace(make_points(range(count)), dense=dense / np.linalg.norm(dense, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize(("quantization", "least"), [("none", 0.98), ("int8", 0.98), ("binary", 0.8)])
+def test_a_built_collection_finds_what_comparing_with_every_point_finds(
+    grpc: ServerCollections, quantization: Any, least: float
+) -> None:
+    layout = Layout("a model", 128, sparse_idf=True, quantization=quantization)
+    index, points = _made(grpc, layout), _many(4_000, 128)
+    index.defer_indexing()
+    index.upsert(points)
+    assert _info(grpc, index.name).config.optimizer_config.indexing_threshold == 0
+    index.settle()
+    assert _info(grpc, index.name).config.optimizer_config.indexing_threshold > 0
+    _build_small_ones_too(grpc, index.name)
+    index.settle(wait=True)
+    info = _info(grpc, index.name)
+    assert info.status == "green"
+    assert info.indexed_vectors_count >= 4_000
+    asked = [replace(query(), dense=points.dense[number]) for number in range(0, 4_000, 200)]
+    found, exact = (index.search(asked, Request(10, by="dense", exact=exact)) for exact in (False, True))
+    pairs = [({a.passage_id for a in one}, {b.passage_id for b in two}) for one, two in zip(found, exact, strict=True)]
+    assert sum(len(one & two) for one, two in pairs) / sum(len(two) for _, two in pairs) >= least
+
+
+def _build_small_ones_too(collections: ServerCollections, name: str) -> None:
+    """Let the server build graphs for collections that it would search without one."""
+    from qdrant_client import models
+
+    config = models.OptimizersConfigDiff(indexing_threshold=50)
+    graph = models.HnswConfigDiff(full_scan_threshold=50)
+    collections.connection.change(
+        lambda client: client.update_collection(name, optimizers_config=config, hnsw_config=graph)
+    )
+
+
+def test_settling_what_is_not_there_is_nothing(grpc: ServerCollections) -> None:
+    grpc.collection(LAYOUT.collection(grpc.alias)).settle(wait=True)
+
+
+def test_a_snapshot_brings_back_what_was_dropped(collections: ServerCollections, tmp_path: Path) -> None:
+    index = _made(collections)
+    index.upsert(make_points(range(30)))
+    collections.make_live(index.name)
+    before, hits = dict(index.contents("2024-03")), index.search([query()], Request(30))
+    file = snapshots.take(collections, tmp_path / "kept")
+    assert list((tmp_path / "kept").iterdir()) == [file]
+    assert collections.connection.ask(lambda client: client.list_snapshots(index.name)) == []
+    collections.connection.change(lambda client: client.delete_collection(index.name))
+    assert (collections.live(), index.layout()) == (None, None)
+    assert snapshots.restore(collections, file) == index.name
+    collections.make_live(index.name)
+    assert dict(index.contents("2024-03")) == before
+    assert index.search([query()], Request(30)) == hits
+    assert set(_info(collections, index.name).payload_schema) == {*KEYWORDS, *INTEGERS}
+
+
+def test_a_snapshot_is_put_over_what_is_there(grpc: ServerCollections, tmp_path: Path) -> None:
+    index = _made(grpc)
+    index.upsert(make_points(range(3)))
+    grpc.make_live(index.name)
+    file = snapshots.take(grpc, tmp_path)
+    index.upsert(make_points(range(3, 9)))
+    index.delete([passage_id(0)])
+    snapshots.restore(grpc, file)
+    assert {identifier for identifier, _ in index.contents("2024-03")} == {passage_id(n) for n in range(3)}
+
+
+def test_there_is_no_snapshot_before_anything_is_live(grpc: ServerCollections, tmp_path: Path) -> None:
+    with pytest.raises(MissingInput, match="citeloom run"):
+        snapshots.take(grpc, tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
+
+
+def _tar(file: Path, content: dict[str, Any]) -> Path:
+    config = file.with_name("config.json")
+    config.write_text(json.dumps(content))
+    with tarfile.open(file, "w") as archive:
+        archive.add(config, "config.json")
+    return file
+
+
+def test_a_file_that_is_no_snapshot_of_ours_is_named(grpc: ServerCollections, tmp_path: Path) -> None:
+    junk, damaged = tmp_path / "junk", tmp_path / "damaged"
+    junk.write_bytes(b"no archive" * 100)
+    with pytest.raises(PermanentFailure, match="junk is no snapshot"):
+        snapshots.restore(grpc, junk)
+    with pytest.raises(PermanentFailure, match="citeloom did not make"):
+        snapshots.restore(grpc, _tar(tmp_path / "strange", {"metadata": None}))
+    with pytest.raises(SettingError, match="there is no file"):
+        snapshots.restore(grpc, tmp_path / "nothing")
+    mark = {"alias": grpc.alias, "layout": asdict(LAYOUT)}
+    with pytest.raises((PermanentFailure, TransientFailure), match=f"{grpc.connection.address.url} answered"):
+        snapshots.restore(grpc, _tar(damaged, {"metadata": {"citeloom": mark}}))
+    assert grpc.names() == []
+
+
+def test_a_snapshot_of_another_alias_is_refused(grpc: ServerCollections, tmp_path: Path) -> None:
+    mark = {"alias": "papers", "layout": asdict(LAYOUT)}
+    with pytest.raises(SettingError, match="of the index papers: set CITELOOM_QDRANT_COLLECTION"):
+        snapshots.restore(grpc, _tar(tmp_path / "s", {"metadata": {"citeloom": mark}}))

@@ -1,0 +1,335 @@
+"""Loads that are disturbed on purpose, on a real server: whatever came in between, nothing acknowledged is lost, and
+once the load is run again, the audit finds every point once, as it should be.
+
+Where and when a fault strikes is drawn from a seed that each test prints; CITELOOM_TEST_SEED sets another. Not here:
+faults of the embedded index (tests/unit/index).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import SecretStr
+
+from pipeline.errors import PermanentFailure, TransientFailure
+from pipeline.index.audit import audit_month
+from pipeline.index.batch import PointBatch
+from pipeline.index.layout import Layout
+from pipeline.index.load import load_month
+from pipeline.index.server import ServerIndex
+from pipeline.index.server_collections import ServerCollections
+from tests.server.conftest import KEY, PROJECT, Server
+from tests.server.faulty import CuttingProxy, Kind, MortalServer, refusing_grpc, refusing_http
+from tests.unit.index.building import make_points, passage_id
+
+MONTH = "2024-03"
+POINTS, PER_REQUEST, DIMENSIONS = 3_000, 100, 64
+LAYOUT = Layout("a model", DIMENSIONS, sparse_idf=True)
+MOMENTS = 10
+
+
+@pytest.fixture
+def seed() -> int:
+    """Of everything that is drawn."""
+    drawn = int(os.environ.get("CITELOOM_TEST_SEED", "20261120"))
+    print(f"seed {drawn}")
+    return drawn
+
+
+@pytest.fixture(scope="module")
+def mortal(qdrant_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MortalServer]:
+    """A server that the tests of this module may kill."""
+    server = MortalServer(qdrant_binary, tmp_path_factory.mktemp("mortal"))
+    server.start()
+    yield server
+    server.kill()
+
+
+def batches(size: int = PER_REQUEST, **payload: str) -> Iterator[PointBatch]:
+    """Points of the month, `size` of them for each request; the same in every process."""
+    for start in range(0, POINTS, size):
+        dense = np.random.default_rng(start).normal(size=(size, DIMENSIONS)).astype(np.float32)
+        yield replace(make_points(range(start, start + size), **payload), dense=dense)
+
+
+class Watched:
+    """A collection that remembers what it has acknowledged, and calls `struck` after each request that it took."""
+
+    def __init__(self, index: ServerIndex, struck: Any = lambda number, points: None) -> None:
+        self._index, self._struck, self._lock = index, struck, threading.Lock()
+        self.acknowledged: dict[str, str] = {}
+        self.requests = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._index, name)
+
+    def upsert(self, points: PointBatch) -> None:
+        self._index.upsert(points)
+        with self._lock:
+            self.acknowledged |= {
+                each: payload["digest"] for each, payload in zip(points.ids, points.payloads, strict=True)
+            }
+            self.requests += 1
+            number = self.requests
+        self._struck(number, points)
+
+
+def opened(server: Server, alias: str, *, over: str = "grpc", patience: float = 60.0) -> ServerCollections:
+    port = server.grpc_port if over == "grpc" else None
+    return ServerCollections(server.url, alias, SecretStr(KEY), grpc_port=port, patience=patience)
+
+
+def made(collections: ServerCollections) -> ServerIndex:
+    """The collection of LAYOUT, made."""
+    index = collections.collection(LAYOUT.collection(collections.alias))
+    index.create(LAYOUT)
+    return index
+
+
+def insist_on_whole(index: ServerIndex, acknowledged: dict[str, str], size: int = PER_REQUEST) -> int:
+    """Everything acknowledged is there; the load run again completes it; how many points that sent."""
+    there = dict(index.contents(MONTH))
+    assert [each for each, digest in acknowledged.items() if there.get(each) != digest] == []
+    load = load_month(index, MONTH, batches(size=size), expecting=POINTS)
+    audit = audit_month(index, MONTH, load.expected)
+    assert (audit.missing, audit.stale, audit.duplicate, audit.foreign) == ((), (), (), ())
+    assert (audit.present, index.count()) == (POINTS, POINTS)
+    return load.sent
+
+
+def test_a_server_killed_at_ten_moments_loses_nothing_acknowledged(mortal: MortalServer, seed: int) -> None:
+    """By turns the client gives up at once, and waits until the server is back."""
+    draw = random.Random(seed)
+    survived = acknowledged = sent_again = 0
+    for moment in range(MOMENTS):
+        request, pause = draw.randrange(1, POINTS // PER_REQUEST - 4), draw.uniform(0, 0.02)
+        over, patience = ("grpc", "http")[moment % 2], (0.0, 60.0)[moment // 2 % 2]
+        collections = opened(mortal.at, f"killed-{moment}", over=over, patience=patience)
+        killing = _Killing(mortal, request, pause)
+        index = Watched(made(collections), killing)
+        try:
+            load_month(index, MONTH, batches(), expecting=POINTS)  # type: ignore[arg-type]
+            survived += 1
+        except TransientFailure:
+            assert patience == 0.0
+        killing.join()
+        collections.close()
+        again = opened(mortal.at, f"killed-{moment}", over=over)
+        acknowledged += len(index.acknowledged)
+        sent_again += insist_on_whole(made(again), index.acknowledged)
+        again.drop(again.names()[0])
+        again.close()
+    print(f"{MOMENTS} kills: {survived} loads survived; {acknowledged} points acknowledged, {sent_again} sent again")
+    assert 0 < survived < MOMENTS
+
+
+class _Killing:
+    """Kills the server a little after a request was taken, and starts it again."""
+
+    def __init__(self, server: MortalServer, request: int, pause: float) -> None:
+        self._server, self._request, self._pause = server, request, pause
+        self._thread = threading.Thread(target=self._kill)
+
+    def __call__(self, number: int, points: PointBatch) -> None:
+        if number == self._request:
+            self._thread.start()
+
+    def _kill(self) -> None:
+        time.sleep(self._pause)
+        self._server.kill()
+        time.sleep(0.3)
+        self._server.start()
+
+    def join(self) -> None:
+        """Wait until the server is back."""
+        self._thread.join()
+
+
+_CLIENT = textwrap.dedent(
+    """
+    import os, sys
+    from tests.server import test_faults
+    from tests.server.conftest import Server
+
+    alias, http_port, grpc_port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    collections = test_faults.opened(Server(http_port, grpc_port), alias)
+    # One call, and less than 4 kB, so that lines of several threads do not mix.
+    told = lambda number, points: os.write(1, f"{' '.join(points.ids)}\\n".encode())
+    index = test_faults.Watched(test_faults.made(collections), told)
+    test_faults.load_month(index, test_faults.MONTH, test_faults.batches(), expecting=test_faults.POINTS)
+    """
+)
+
+
+def test_a_client_killed_at_ten_moments_goes_on_where_it_was(mortal: MortalServer, seed: int) -> None:
+    draw = random.Random(seed)
+    digests = {each: row["digest"] for batch in batches() for each, row in zip(batch.ids, batch.payloads, strict=True)}
+    counted = sent_again = 0
+    for moment in range(MOMENTS):
+        alias, ports = f"client-{moment}", (str(mortal.at.http_port), str(mortal.at.grpc_port))
+        with subprocess.Popen(
+            [sys.executable, "-c", _CLIENT, alias, *ports], cwd=PROJECT, stdout=subprocess.PIPE, text=True
+        ) as client:
+            assert client.stdout is not None
+            told = [client.stdout.readline() for _ in range(draw.randrange(1, POINTS // PER_REQUEST - 4))]
+            time.sleep(draw.uniform(0, 0.02))
+            client.kill()
+            told += [line for line in client.stdout if line.endswith("\n")]
+        assert client.returncode == -signal.SIGKILL
+        acknowledged = {each: digests[each] for line in told for each in line.split()}
+        collections = opened(mortal.at, alias)
+        sent = insist_on_whole(made(collections), acknowledged)
+        assert sent <= POINTS - len(acknowledged)
+        counted, sent_again = counted + len(acknowledged), sent_again + sent
+        collections.drop(collections.names()[0])
+        collections.close()
+    print(f"{MOMENTS} kills: {counted} points acknowledged before, {sent_again} sent afterwards")
+
+
+@pytest.mark.parametrize("over", ["grpc", "http"])
+@pytest.mark.parametrize(("kind", "share"), [("cut", 0.05), ("half-cut", 0.03), ("delay", 0.2)])
+def test_a_load_over_a_bad_line_is_whole(mortal: MortalServer, seed: int, kind: Kind, share: float, over: str) -> None:
+    number = seed + len(over)
+    lines = [CuttingProxy(port, kind, share, number) for port in (mortal.at.http_port, mortal.at.grpc_port)]
+    through = opened(Server(lines[0].port, lines[1].port), f"{kind}-{over}", over=over)
+    index = Watched(made(through))
+    with suppress(TransientFailure):  # the line may have been bad for longer than anybody's patience
+        load_month(index, MONTH, batches(), expecting=POINTS)  # type: ignore[arg-type]
+    for line in lines:
+        line.close()
+    through.close()
+    collections = opened(mortal.at, f"{kind}-{over}", over=over)
+    sent = insist_on_whole(made(collections), index.acknowledged)
+    collections.close()
+    struck = sum(line.done[kind] for line in lines)
+    print(f"{kind} over {over}: {struck} times, {through.retries} retries, {sent} points sent again by the rerun")
+    assert struck > 0
+
+
+@pytest.mark.slow
+def test_a_load_survives_a_line_that_swallows_everything_and_does_not_end(mortal: MortalServer, seed: int) -> None:
+    """As a firewall does that forgot the connection. It takes half a minute to be noticed."""
+    line = CuttingProxy(mortal.at.grpc_port, "swallow", 0.0, seed, most=1)
+    through = opened(Server(mortal.at.http_port, line.port), "swallowed", patience=50.0)
+    index = Watched(made(through), lambda number, points: number == 5 and line.strike())
+    load = load_month(index, MONTH, batches(), expecting=POINTS)  # type: ignore[arg-type]
+    line.close()
+    assert (load.sent, line.done["swallow"]) == (POINTS, 1)
+    insist_on_whole(index, index.acknowledged)  # type: ignore[arg-type]
+    print(f"swallowed once: {through.retries} retries")
+    through.close()
+
+
+@pytest.mark.parametrize("over", ["grpc", "http"])
+def test_a_load_is_whole_though_one_request_in_twenty_is_refused(mortal: MortalServer, seed: int, over: str) -> None:
+    """Half of those are done, and only their answer is lost."""
+    refusing, port = (refusing_grpc, mortal.at.grpc_port) if over == "grpc" else (refusing_http, mortal.at.http_port)
+    with refusing(port, 0.05, seed) as (listening, done):
+        server = Server(*((mortal.at.http_port, listening) if over == "grpc" else (listening, 0)))
+        through = opened(server, f"refused-{over}", over=over)
+        index = Watched(made(through))
+        load = load_month(index, MONTH, batches(size=20), expecting=POINTS)  # type: ignore[arg-type]
+        assert audit_month(index, MONTH, load.expected).clean  # type: ignore[arg-type]
+        through.close()
+    collections = opened(mortal.at, f"refused-{over}", over=over)
+    sent = insist_on_whole(made(collections), index.acknowledged, size=20)
+    collections.close()
+    print(f"{over}: {dict(done)}, {through.retries} retries, {sent} points sent again by the rerun")
+    assert (sent, done["refused"] > 0, done["lost"] > 0, through.retries > 0) == (0, True, True, True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 400 MB in memory: Qdrant asks for 200 MB of room before it takes a point."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", str(folder)], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_full_disk_stops_a_load_and_room_lets_it_go_on(qdrant_binary: Path, small_disk: Path, seed: int) -> None:
+    server = MortalServer(qdrant_binary, small_disk)
+    server.start()
+    ballast = small_disk / "ballast"
+    try:
+        collections = opened(server.at, "full", patience=2.0)
+        index = Watched(made(collections), lambda number, points: number == 10 and _fill(ballast))
+        # 120 MB that cannot be compressed: the server's files have room for 64 MB before they ask for more.
+        title = random.Random(seed).randbytes(20_000).hex()
+        with pytest.raises(TransientFailure) as caught:
+            load_month(index, MONTH, batches(title=title), expecting=POINTS)  # type: ignore[arg-type]
+        collections.close()
+        ballast.unlink()
+        died = server.revive()  # where a file that it has mapped cannot grow, the system ends it (SIGBUS)
+        again = opened(server.at, "full")
+        sent = insist_on_whole(made(again), index.acknowledged)
+        again.close()
+    finally:
+        server.kill()
+    fate = "died of it" if died else "went on"
+    print(f"disk full, the server {fate}: {len(index.acknowledged)} acknowledged, {sent} sent later; {caught.value}")
+    assert 0 < len(index.acknowledged) < POINTS
+
+
+def _fill(ballast: Path) -> None:
+    """Take all the room that there is on the disk of the ballast, which the server takes of at the same time."""
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while file.write(bytes(1 << 20)):
+            pass
+
+
+def with_nan(points: PointBatch) -> PointBatch:
+    points.dense[3, 5] = np.nan
+    return points
+
+
+def too_long(points: PointBatch) -> PointBatch:
+    return replace(points, dense=np.ones((len(points), DIMENSIONS + 1), np.float32))
+
+
+@pytest.mark.parametrize("over", ["grpc", "http"])
+@pytest.mark.parametrize(("spoil", "named"), [(with_nan, 3), (too_long, 0)], ids=["NaN", "too long"])
+def test_a_point_that_cannot_be_is_named_and_refused(mortal: MortalServer, over: str, spoil: Any, named: int) -> None:
+    collections = opened(mortal.at, f"spoilt-{spoil.__name__}-{over}".replace("_", "-"), over=over)
+    index = Watched(made(collections))
+    spoilt = [spoil(batch) if number == 20 else batch for number, batch in enumerate(batches())]
+    with pytest.raises(PermanentFailure, match=rf"{passage_id(20 * PER_REQUEST + named)}.*--select embeddings --force"):
+        load_month(index, MONTH, spoilt, expecting=POINTS)  # type: ignore[arg-type]
+    insist_on_whole(made(collections), index.acknowledged)
+    collections.close()
+
+
+@pytest.mark.parametrize("over", ["grpc", "http"])
+@pytest.mark.parametrize("whose", ["alias", "collection"])
+def test_a_collection_of_somebody_else_is_left_alone(mortal: MortalServer, over: str, whose: str) -> None:
+    from qdrant_client import QdrantClient, models
+
+    alias = f"theirs-{whose}-{over}"
+    name = alias if whose == "alias" else LAYOUT.collection(alias)
+    with pytest.warns(UserWarning, match="insecure"):
+        theirs = QdrantClient(url=mortal.at.url, api_key=KEY, check_compatibility=False, trust_env=False)
+    theirs.create_collection(name, models.VectorParams(size=4, distance=models.Distance.DOT))
+    theirs.upsert(name, [models.PointStruct(id=1, vector=[1.0, 2.0, 3.0, 4.0])])
+    collections = opened(mortal.at, alias, over=over)
+    with pytest.raises(PermanentFailure, match=r"citeloom did not make.*CITELOOM_QDRANT_COLLECTION"):
+        collections.live() if whose == "alias" else made(collections)
+    collections.close()
+    assert (theirs.count(name).count, theirs.get_collection(name).config.params.vectors.size) == (1, 4)
+    theirs.close()

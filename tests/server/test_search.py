@@ -1,0 +1,114 @@
+"""Search on a real server: the same answers as on Edge, and none lost while another collection is made live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import pytest
+
+from pipeline.index.asked import Asked
+from pipeline.index.opening import open_collections
+from pipeline.index.passage_index import Collections, PassageIndex
+from pipeline.index.search import ask, search_many
+from pipeline.index.stages import INDEX_RECEIPTS
+from pipeline.stages import Workspace, run_stage
+from tests.server.conftest import KEY, Server
+from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
+
+MONTHS = {"2024-03": ["cs.CL"], "2024-04": ["cs.IR", "stat.ML"], "2024-05": ["cs.DL", "cs.CL"]}
+# Lengths all differ: two passages that score alike in one list take its ranks in any order, and fusion goes by ranks.
+MORE = {
+    month: [f"{text} {'So it is. ' * (len(TEXTS) * place + number)}" for number, text in enumerate(TEXTS)]
+    for place, month in enumerate(MONTHS)
+}
+QUERIES = ["how do plants get energy from light?", "untranslated words", "rank fusion of retrievers in Rome"]
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"limit": 3, "offset": 2},
+    {"per_paper": True, "limit": 4},
+    {"per_paper": True, "limit": 50},
+    {"by": "dense", "exact": True},
+    {"by": "sparse"},
+    {"categories": ["cs.CL"], "first_month": "2024-04"},
+    {"categories": ["stat", "cs.DL"], "kinds": ["paragraph"], "worst_grade": "C", "subsets": ["no_problem"]},
+    {"last_month": "2024-03", "limit": 1},
+]
+
+
+def _load(workspace: Workspace) -> Workspace:
+    for month, categories in MONTHS.items():
+        write_month(workspace, month, MORE[month], categories)
+        embed(workspace, month)
+        run_stage(INDEX_RECEIPTS, workspace, month)
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def on_server(qdrant: Server, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    settings = {"qdrant_url": qdrant.url, "qdrant_api_key": KEY, "qdrant_grpc_port": qdrant.grpc_port}
+    folder = tmp_path_factory.mktemp("server") / "data"
+    return _load(make_workspace(folder, qdrant_collection="searched", **settings))
+
+
+@pytest.fixture(scope="module")
+def on_edge(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    return _load(make_workspace(tmp_path_factory.mktemp("edge") / "data"))
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_both_engines_answer_alike(on_server: Workspace, on_edge: Workspace, options: dict[str, Any]) -> None:
+    pairs = list(zip(search_many(on_server, QUERIES, **options), search_many(on_edge, QUERIES, **options), strict=True))
+    for theirs, ours in pairs:
+        assert [hit.passage_id for hit in theirs] == [hit.passage_id for hit in ours]
+        assert [hit.score for hit in theirs] == pytest.approx([hit.score for hit in ours], rel=1e-4)
+    assert any(ours for _, ours in pairs)
+
+
+@dataclass
+class Stale:
+    """Collections of which the live one is told late: the first answer is of before another was made live."""
+
+    real: Collections
+    answers: Iterator[str]
+
+    def live(self) -> str | None:
+        return next(self.answers, None) or self.real.live()
+
+    def collection(self, name: str) -> PassageIndex:
+        return self.real.collection(name)
+
+
+@dataclass
+class Dropping(Stale):
+    """The same, and the collection is dropped once its layout has been read."""
+
+    def collection(self, name: str) -> PassageIndex:
+        index = self.real.collection(name)
+        if name != self.real.live():
+            layout = index.layout()
+            self.real.drop(name)
+            index.layout = lambda: layout  # type: ignore[method-assign]
+        return index
+
+
+@pytest.mark.parametrize(("engine", "when"), product(["on_edge", "on_server"], ["before", "meanwhile"]))
+def test_a_collection_dropped_under_a_search_costs_no_answer(
+    engine: str, when: str, request: pytest.FixtureRequest
+) -> None:
+    workspace: Workspace = request.getfixturevalue(engine)
+    collections = open_collections(workspace)
+    live = collections.live()
+    assert live is not None
+    layout = collections.collection(live).layout()
+    assert layout is not None
+    old = f"{live}-{when}"
+    collections.collection(old).create(layout)
+    if when == "before":
+        collections.drop(old)
+    stale: Any = (Stale if when == "before" else Dropping)(collections, iter([old]))
+    expected = search_many(workspace, QUERIES)
+    assert ask(workspace, QUERIES, Asked(), collections=stale) == expected
+    assert old not in collections.names()

@@ -1,0 +1,123 @@
+"""Audits, repairs, snapshots and changing over on a real server, as the settings choose it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pipeline import tables
+from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.errors import SettingError
+from pipeline.index.opening import close_indexes, live_index, open_collections
+from pipeline.index.reindex import Failure, check_layout, reindex
+from pipeline.index.search import search
+from pipeline.index.stages import INDEX_RECEIPTS
+from pipeline.index.upkeep import audit_months, repair, restore_snapshot, take_snapshot
+from pipeline.stages import State, Workspace, run_stage, state
+from tests.server.conftest import KEY, Server, _alias
+from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
+
+MONTH = "2024-03"
+
+
+@pytest.fixture
+def workspace(qdrant: Server, tmp_path: Path, request: pytest.FixtureRequest) -> Workspace:
+    """One month in an index of the test's own."""
+    made = _workspace(tmp_path / "data", qdrant, _alias(request))
+    write_month(made)
+    embed(made)
+    run_stage(INDEX_RECEIPTS, made, MONTH)
+    return made
+
+
+def _workspace(folder: Path, qdrant: Server, alias: str, **overrides: object) -> Workspace:
+    return make_workspace(
+        folder,
+        qdrant_url=qdrant.url,
+        qdrant_api_key=KEY,
+        qdrant_grpc_port=qdrant.grpc_port,
+        qdrant_collection=alias,
+        **overrides,
+    )
+
+
+def test_an_audit_names_what_is_gone_and_a_repair_brings_it_back(workspace: Workspace) -> None:
+    before = workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes()
+    index = live_index(workspace)
+    gone = min(str(each) for each, _ in index.contents(MONTH))
+    index.delete([gone])
+    found = audit_months(workspace)
+    assert found.months[0].missing == (gone,)
+    assert state(INDEX_RECEIPTS, workspace, MONTH) is State.STALE
+    assert repair(workspace, found).clean
+    assert workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == before
+
+
+def test_points_that_somebody_else_put_in_are_named_and_a_repair_takes_them_out(workspace: Workspace) -> None:
+    from qdrant_client import QdrantClient, models
+
+    with pytest.warns(UserWarning, match="insecure"):
+        client = QdrantClient(
+            url=workspace.settings.qdrant_url, api_key=KEY, check_compatibility=False, trust_env=False
+        )
+    strange = [
+        models.PointStruct(id=number, vector={"dense": [1.0] * 384}, payload=payload)
+        for number, payload in ((7, {"month": MONTH}), (8, {"month": "1999-01"}), (9, {}))
+    ]
+    client.upsert(live_index(workspace).name, strange, wait=True)
+    client.close()
+    found = audit_months(workspace)
+    assert found.months[0].foreign == (7,)
+    assert found.outside[0][1] == (8, 9)
+    assert repair(workspace, found).clean
+    assert live_index(workspace).count() == len(TEXTS)
+
+
+def test_a_snapshot_brings_an_index_back_that_somebody_deleted(workspace: Workspace, tmp_path: Path) -> None:
+    file = take_snapshot(workspace, tmp_path / "snapshots")
+    live = str(open_collections(workspace).live())
+    _delete(workspace, live)
+    assert len(audit_months(workspace).months[0].missing) == len(TEXTS)
+    assert open_collections(workspace).live() is None
+    assert restore_snapshot(workspace, file) == live
+    assert audit_months(workspace).clean
+    assert state(INDEX_RECEIPTS, workspace, MONTH) is State.DONE
+    assert search(workspace, "light for plants")[0].text == TEXTS[5]
+
+
+def _delete(workspace: Workspace, collection: str) -> None:
+    """Delete a collection as somebody does who knows nothing of citeloom."""
+    from qdrant_client import QdrantClient
+
+    close_indexes()
+    with pytest.warns(UserWarning, match="insecure"):
+        client = QdrantClient(
+            url=workspace.settings.qdrant_url, api_key=KEY, check_compatibility=False, trust_env=False
+        )
+    client.delete_collection(collection)
+    client.close()
+
+
+def test_another_layout_is_loaded_beside_the_live_one_and_then_live(
+    workspace: Workspace, qdrant: Server, request: pytest.FixtureRequest
+) -> None:
+    old = live_index(workspace).name
+    changed = _workspace(workspace.root.path, qdrant, _alias(request), qdrant_quantization="none")
+    with pytest.raises(SettingError, match="citeloom reindex"):
+        check_layout(changed)
+
+    def run(months: Sequence[str]) -> list[Failure]:
+        for month in months:
+            for stage in (EMBEDDINGS, INDEX_RECEIPTS):
+                run_stage(stage, changed, month)
+            assert open_collections(changed).live() == old
+        return []
+
+    done = reindex(changed, run, drop_old=True)
+    assert (done.done, done.before, done.dropped, done.kept) == (True, old, (old,), ())
+    assert open_collections(changed).names() == [done.collection]
+    assert live_index(changed).count() == len(TEXTS)
+    assert search(changed, "light for plants")[0].text == TEXTS[5]
+    check_layout(changed)

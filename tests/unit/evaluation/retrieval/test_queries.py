@@ -1,0 +1,164 @@
+"""Which citing sentences become queries, and how. Not here: what a search finds for them (`test_scoring`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline import tables
+from pipeline.evaluation.retrieval.queries import cited_keys, masked, why_not
+from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES
+from pipeline.stages import Outcome, State, Workspace, run_stage, state
+from tests.unit.evaluation.made_up import write_table
+from tests.unit.evaluation.retrieval.corpus import APRIL, MARCH, MAY, Written, small_corpus, workspace, write_papers
+
+TOLD = "Copper melts slowly inside the furnace"
+
+
+def made(work: Workspace, month: str = APRIL) -> tuple[list[dict[str, Any]], Outcome]:
+    outcome = run_stage(RETRIEVAL_QUERIES, work, month)
+    return work.root.rows(tables.RETRIEVAL_QUERIES, month), outcome
+
+
+def asked_by(tmp_path: Path, *texts: str, kind: str = "paragraph", **settings: object) -> Workspace:
+    """April's paper 2404.00001 with these passages, whose key `a` is a paper of March and `self` its own."""
+    work = workspace(tmp_path, **settings)
+    write_papers(work, MARCH, [Written("2403.00001", "Known", [("abstract", "Copper.")])])
+    cites = {"a": "2403.00001", "self": "2404.00001", "late": "2405.00001", "unknown": "2403.09999"}
+    write_papers(work, APRIL, [Written("2404.00001", "Asking", [(kind, text) for text in texts], cites)])
+    return work
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text"),
+    [
+        ("Dense vectors [@b1] miss rare words.", "Dense vectors miss rare words."),
+        ("Two of them [@b1; @b2], and a third [@b3].", "Two of them, and a third."),
+        ("As is known (see [@b1]), it holds.", "As is known, it holds."),
+        ("It holds ([@b1; @b2]) for all.", "It holds for all."),
+        ("It holds (e.g., [@b1]) for all.", "It holds for all."),
+        ("[@b1] showed that it holds.", "showed that it holds."),
+        ("Cost is $x_{[1]}$ (in hours) [@b1].", "Cost is $x_{[1]}$ (in hours)."),
+        ("[@b1]; [@b2] and others agree.", "and others agree."),
+        ("Nothing is cited here.", "Nothing is cited here."),
+    ],
+)
+def test_a_query_is_the_sentence_without_its_markers(sentence: str, text: str) -> None:
+    assert masked(sentence) == text
+
+
+def test_the_keys_of_all_markers_are_read() -> None:
+    assert cited_keys("One [@bib.bib1; @bib.bib2] and two [@x] and [1].") == ["bib.bib1", "bib.bib2", "x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("See also for details.", "too_few_words"),
+        ("We refer the reader to for more details.", "formulaic"),
+        ("We follow the approach that is described in.", "formulaic"),
+        ("Quantized vectors keep recall within a point.", None),
+    ],
+)
+def test_a_sentence_that_says_nothing_is_left_out(text: str, reason: str | None) -> None:
+    assert why_not(text) == reason
+
+
+def test_each_sentence_that_cites_the_corpus_asks_for_what_it_cites(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    small_corpus(work)
+    rows, outcome = made(work)
+    assert [(row["arxiv_id"], row["text"], row["cited"]) for row in rows] == [
+        ("2404.00001", "The quartz quartz shine holds under pressure.", ["2403.00000"]),
+        ("2404.00001", "Many a lantern burns through stormy nights.", ["2403.00001", "2404.00002"]),
+        ("2404.00002", "Every violin meadow resonates beautifully somewhere.", ["2403.00003"]),
+    ]
+    assert dict(outcome.notes) == {"citing_sentences": 3, "that_cite_the_corpus": 3}
+    assert len({row["query_id"] for row in rows}) == 3
+
+
+def test_a_paper_does_not_ask_for_itself_nor_for_one_that_is_not_there(tmp_path: Path) -> None:
+    work = asked_by(tmp_path, f"{TOLD} [@self]. {TOLD} today [@unknown]. {TOLD} again [@a; @self].")
+    rows, outcome = made(work)
+    assert [row["cited"] for row in rows] == [["2403.00001"]]
+    assert dict(outcome.notes) == {"citing_sentences": 3, "that_cite_the_corpus": 1}
+
+
+def test_papers_of_later_months_are_not_asked_for(tmp_path: Path) -> None:
+    work = asked_by(tmp_path, f"{TOLD} [@late].")
+    write_papers(work, MAY, [Written("2405.00001", "Later", [("abstract", "Copper.")])])
+    assert made(work)[0] == []
+
+
+@pytest.mark.parametrize("kind", ["table", "algorithm", "front_matter"])
+def test_what_is_no_running_text_does_not_ask(tmp_path: Path, kind: str) -> None:
+    assert made(asked_by(tmp_path, f"{TOLD} [@a].", kind=kind))[0] == []
+
+
+def test_one_text_asks_once_and_is_counted(tmp_path: Path) -> None:
+    rows, outcome = made(asked_by(tmp_path, f"{TOLD} [@a].", f"{TOLD} [@a]."))
+    assert [row["passage_id"] for row in rows] == ["2404.00001-0"]
+    assert dict(outcome.left_out) == {"same_text": 1}
+
+
+def test_empty_sentences_are_in_the_ledger_with_their_reason(tmp_path: Path) -> None:
+    work = asked_by(tmp_path, "See also [@a]. We refer the reader to [@a] for more details.")
+    assert made(work)[0] == []
+    ledger = pq.read_table(work.root.ledger_file("retrieval_queries", APRIL)).to_pylist()
+    assert [(row["subject"], row["reason"], row["detail"]) for row in ledger] == [
+        ("2404.00001-0", "too_few_words", "See also."),
+        ("2404.00001-0", "formulaic", "We refer the reader to for more details."),
+    ]
+
+
+def test_no_more_are_drawn_than_the_setting_says_and_the_rest_is_counted(tmp_path: Path) -> None:
+    texts = [f"{TOLD} on day {number} [@a]." for number in range(30)]
+    few, outcome = made(asked_by(tmp_path / "few", *texts, retrieval_queries=10))
+    more, _ = made(asked_by(tmp_path / "more", *texts, retrieval_queries=20))
+    assert (len(few), len(more)) == (10, 20)
+    assert dict(outcome.left_out) == {"over_retrieval_queries": 20}
+    assert {row["text"] for row in few} < {row["text"] for row in more}
+    places = [int(row["passage_id"].split("-")[1]) for row in few]
+    assert places == sorted(places) != list(range(10))
+
+
+def test_none_are_made_where_the_setting_is_0(tmp_path: Path) -> None:
+    rows, outcome = made(asked_by(tmp_path, f"{TOLD} [@a].", retrieval_queries=0))
+    assert rows == []
+    assert dict(outcome.left_out) == {}
+
+
+def test_a_month_without_passages_has_no_queries(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    write_papers(work, APRIL, [])
+    assert made(work)[0] == []
+
+
+def test_a_month_that_is_cited_makes_the_queries_stale_and_another_does_not(tmp_path: Path) -> None:
+    work = asked_by(tmp_path, f"{TOLD} [@a].")
+    made(work)
+    write_papers(work, "2024-02", [Written("2402.00001", "Not cited", [("abstract", "Dune.")])])
+    assert state(RETRIEVAL_QUERIES, work, APRIL) is State.DONE
+    write_papers(work, MARCH, [])
+    assert state(RETRIEVAL_QUERIES, work, APRIL) is State.STALE
+    assert made(work)[0] == []
+
+
+def test_the_reasons_of_two_runs_are_the_same(tmp_path: Path) -> None:
+    work = asked_by(tmp_path, f"{TOLD} [@a]. See also [@a]. {TOLD} [@a].")
+    first, outcome = made(work)
+    again = run_stage(RETRIEVAL_QUERIES, work, APRIL, force=True)
+    assert work.root.rows(tables.RETRIEVAL_QUERIES, APRIL) == first
+    assert Counter(again.left_out) == Counter(outcome.left_out) == {"too_few_words": 1, "same_text": 1}
+
+
+def test_a_query_has_the_columns_of_the_table(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    small_corpus(work)
+    rows, _ = made(work)
+    write_table(work.root, tables.RETRIEVAL_QUERIES, MAY, rows)
+    assert rows[0].keys() == set(tables.RETRIEVAL_QUERIES.schema.names)

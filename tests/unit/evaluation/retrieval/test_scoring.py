@@ -1,0 +1,308 @@
+"""The stage retrieval_scores with an embedder that counts words: what it searches, encodes, keeps and leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipeline import tables
+from pipeline.evaluation.retrieval.picture import retrieval_view
+from pipeline.evaluation.retrieval.scoring import build_scores
+from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
+from pipeline.evaluation.retrieval.vectors import Cache
+from pipeline.stages import Outcome, State, Workspace, run_stage, state
+from tests.unit.evaluation.retrieval.corpus import (
+    APRIL,
+    MARCH,
+    MAY,
+    Backwards,
+    WordEmbedder,
+    Written,
+    small_corpus,
+    workspace,
+    write_papers,
+)
+
+Row = dict[str, Any]
+
+
+def scored(
+    work: Workspace,
+    embedder: WordEmbedder,
+    month: str = APRIL,
+    *,
+    reranker: Backwards | None = None,
+    force: bool = False,
+) -> tuple[list[Row], Outcome]:
+    """The rows of a month and what is told of the run; the queries are made first."""
+    run_stage(RETRIEVAL_QUERIES, work, month)
+    build = partial(build_scores, make=lambda settings: embedder, make_reranker=lambda settings: reranker)
+    outcome = run_stage(replace(RETRIEVAL_SCORES, build=build), work, month, force=force)
+    return work.root.rows(tables.RETRIEVAL_SCORES, month), outcome
+
+
+def value(rows: list[Row], method: str, form: str, metric: str) -> float:
+    (row,) = [row for row in rows if (row["method"], row["form"], row["metric"]) == (method, form, metric)]
+    return float(row["value"])
+
+
+def test_every_method_and_form_is_measured_over_all_papers_up_to_the_month(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    small_corpus(work)
+    rows, outcome = scored(work, WordEmbedder())
+    assert {(row["method"], row["form"]) for row in rows} == {
+        (method, form) for method in ("dense", "sparse", "fused", "bm25") for form in ("passage", "title", "sections")
+    }
+    assert {(row["queries"], row["papers"], row["passages"]) for row in rows} == {(3, 6, 8)}
+    assert outcome.notes["asking_papers"] == 2
+    assert all(row["low"] <= row["value"] <= row["high"] for row in rows)
+    assert {row["model"] for row in rows if row["method"] != "bm25"} == {"words"}
+
+
+def test_the_scores_are_those_of_rankings_done_by_hand(tmp_path: Path) -> None:
+    """By words: quartz finds its paper, lantern one of its two at rank 1, violin and meadow theirs."""
+    work = workspace(tmp_path)
+    small_corpus(work)
+    rows, _ = scored(work, WordEmbedder())
+    assert value(rows, "dense", "passage", "R@1") == pytest.approx((1 + 0.5 + 1) / 3)
+    assert value(rows, "dense", "passage", "RR@50") == 1.0
+
+
+def test_the_asking_papers_own_passages_never_count(tmp_path: Path) -> None:
+    """The asking paper says the sentence itself, word for word; had it counted, it would be first everywhere."""
+    work = workspace(tmp_path)
+    known = [Written(f"2403.0000{n}", "Known", [("abstract", text)]) for n, text in enumerate(["copper", "dune ember"])]
+    write_papers(work, MARCH, known)
+    sentence = "Copper dune copper ember shines brightly [@a]."
+    asking = Written("2404.00001", "Copper", [("paragraph", sentence), ("caption", sentence[:-6])], {"a": "2403.00000"})
+    write_papers(work, APRIL, [asking])
+    rows, _ = scored(work, WordEmbedder())
+    for method in ("dense", "sparse", "fused", "bm25"):
+        assert value(rows, method, "passage", "nDCG@10") > 0.6
+    assert value(rows, "dense", "passage", "R@1") == 1.0
+
+
+def test_what_cannot_tell_methods_apart_is_no_number(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    small_corpus(work)
+    rows, outcome = scored(work, WordEmbedder())
+    assert {row["metric"] for row in rows} == {"R@1", "RR@50", "nDCG@10"}
+    assert outcome.notes["not_measured"].keys() == {"colbert", "cross_encoder", "R@5", "R@10", "R@50"}
+
+
+def test_the_difference_of_fused_and_bm25_is_paired(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    small_corpus(work)
+    others = [Written(f"2403.001{n:02}", f"Other {n}", [("abstract", "cobalt walnut")]) for n in range(20)]
+    write_papers(work, "2024-02", [replace(paper, arxiv_id=paper.arxiv_id.replace("2403", "2402")) for paper in others])
+    rows, _ = scored(work, WordEmbedder())
+    (gain,) = [row for row in rows if row["method"] == "fused_minus_bm25"]
+    assert (gain["form"], gain["metric"]) == ("sections", "R@10")
+    apart = value(rows, "fused", "sections", "R@10") - value(rows, "bm25", "sections", "R@10")
+    assert gain["value"] == pytest.approx(apart)
+    assert gain["low"] <= gain["value"] <= gain["high"]
+
+
+def test_only_texts_without_vectors_are_encoded(tmp_path: Path) -> None:
+    work, embedder = workspace(tmp_path), WordEmbedder()
+    small_corpus(work)
+    _, outcome = scored(work, embedder)
+    assert len(embedder.encoded) == 16 == outcome.measured["encoded"]
+    assert sum(" > Section\n" in text for text in embedder.encoded) == 0
+
+
+def test_a_second_run_encodes_nothing_and_finds_the_same(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    small_corpus(work)
+    first, _ = scored(work, WordEmbedder())
+    work.root.file(tables.RETRIEVAL_SCORES, APRIL).unlink()
+    again = WordEmbedder()
+    assert scored(work, again)[0] == first
+    assert again.encoded == []
+
+
+def test_a_later_month_encodes_its_own_texts_alone(tmp_path: Path) -> None:
+    work, embedder = workspace(tmp_path), WordEmbedder()
+    small_corpus(work)
+    scored(work, WordEmbedder())
+    sentence = "Copper glacier orchards shine brightly [@a]."
+    write_papers(work, MAY, [Written("2405.00001", "May", [("paragraph", sentence)], {"a": "2403.00001"})])
+    rows, _ = scored(work, embedder, MAY)
+    assert embedder.encoded == [sentence.replace(" [@a]", ""), "May\n" + sentence.replace(" [@a]", "")]
+    assert {row["papers"] for row in rows} == {7}
+    assert {(row["low"], row["high"]) for row in rows} == {(None, None)}
+
+
+def test_force_encodes_again_and_finds_the_same(tmp_path: Path) -> None:
+    work, embedder = workspace(tmp_path), WordEmbedder()
+    small_corpus(work)
+    first, _ = scored(work, WordEmbedder())
+    assert scored(work, embedder, force=True)[0] == first
+    assert len(embedder.encoded) == 16
+
+
+def test_a_cache_that_is_damaged_is_made_again(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    small_corpus(work)
+    first, _ = scored(work, WordEmbedder())
+    files = list(work.cache("retrieval").glob("*.parquet"))
+    assert len(files) == 2
+    for file in files:
+        file.write_bytes(b"PAR1 torn")
+    work.root.file(tables.RETRIEVAL_SCORES, APRIL).unlink()
+    embedder = WordEmbedder()
+    assert scored(work, embedder)[0] == first
+    assert len(embedder.encoded) == 16
+
+
+def test_another_model_shares_no_vectors(tmp_path: Path) -> None:
+    work, other = workspace(tmp_path), WordEmbedder("other words")
+    small_corpus(work)
+    scored(work, WordEmbedder())
+    scored(work, other, force=True)
+    assert len(other.encoded) == 24
+    assert len(list(work.cache("retrieval").glob("*.parquet"))) == 5
+
+
+def test_what_was_encoded_before_a_failure_is_kept(tmp_path: Path) -> None:
+    class Failing(WordEmbedder):
+        def _vectors(self, text: str) -> Any:
+            if len(self.encoded) == 5:
+                raise KeyboardInterrupt
+            return super()._vectors(text)
+
+    work, embedder = workspace(tmp_path), WordEmbedder()
+    small_corpus(work)
+    with pytest.raises(KeyboardInterrupt):
+        scored(work, Failing())
+    scored(work, embedder)
+    assert len(embedder.encoded) == 12
+
+
+def test_the_cache_holds_what_is_wanted_and_no_more_than_it_may(tmp_path: Path) -> None:
+    def vectors(*digests: str) -> pa.Table:
+        rows = [{"text_sha256": each, "dense": [1.0], "sparse_ids": [1], "sparse_weights": [1.0]} for each in digests]
+        return pa.Table.from_pylist(rows, schema=cache.read().schema)
+
+    cache = Cache(tmp_path / "some.parquet", most=5)
+    cache.add(vectors("a", "b", "c"), ["a", "b", "c"])
+    cache.add(vectors("d", "e"), ["d", "b", "e"])
+    assert cache.read()["text_sha256"].to_pylist() == ["d", "e", "b", "a", "c"]
+    cache.add(vectors("f"), ["f", "c"])
+    assert cache.read()["text_sha256"].to_pylist() == ["f", "c", "d", "e", "b"]
+    assert [file.suffix for file in tmp_path.iterdir() if file.suffix != ".lock"] == [".parquet"]
+
+
+def test_papers_of_later_months_are_not_searched(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    small_corpus(work)
+    first, _ = scored(work, WordEmbedder())
+    write_papers(work, MAY, [Written("2405.00001", "May", [("abstract", "quartz quartz shine")])])
+    assert state(RETRIEVAL_SCORES, work, APRIL) is State.DONE
+    assert scored(work, WordEmbedder(), force=True)[0] == first
+
+
+def test_an_earlier_month_that_changed_makes_the_scores_stale(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    small_corpus(work)
+    scored(work, WordEmbedder())
+    write_papers(work, "2024-02", [Written("2402.00001", "Before", [("abstract", "quartz")])])
+    assert state(RETRIEVAL_SCORES, work, APRIL) is State.STALE
+
+
+@pytest.mark.parametrize(("wanted", "said"), [(0, "CITELOOM_RETRIEVAL_QUERIES is 0"), (10, "no sentence of the month")])
+def test_a_month_without_queries_has_no_rows_and_loads_no_model(tmp_path: Path, wanted: int, said: str) -> None:
+    work = workspace(tmp_path, retrieval_queries=wanted)
+    write_papers(work, APRIL, [Written("2404.00001", "Alone", [("abstract", "Copper.")])])
+    run_stage(RETRIEVAL_QUERIES, work, APRIL)
+
+    def no_model(settings: object) -> Any:
+        raise AssertionError
+
+    stage = replace(RETRIEVAL_SCORES, build=partial(build_scores, make=no_model, make_reranker=no_model))
+    outcome = run_stage(stage, work, APRIL)
+    assert outcome.rows == 0
+    assert outcome.notes["no_scores"].startswith(said)
+    assert retrieval_view([], outcome.notes).no_scores.startswith(said)
+
+
+def test_an_empty_month_has_no_rows(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    write_papers(work, APRIL, [])
+    rows, outcome = scored(work, WordEmbedder())
+    assert rows == []
+    assert "no sentence" in outcome.notes["no_scores"]
+
+
+def test_a_pool_that_is_cut_says_so_and_holds_the_cited_papers(tmp_path: Path) -> None:
+    work = workspace(tmp_path, retrieval_pool=100)
+    small_corpus(work)
+    many = [Written(f"2402.{n:05}", "Many", [("abstract", "copper")] * 3) for n in range(90)]
+    write_papers(work, "2024-02", many)
+    rows, outcome = scored(work, WordEmbedder())
+    notes = outcome.notes
+    assert (notes["papers_in_all"], notes["passages_in_all"]) == (96, 278)
+    assert 97 < notes["passages"] <= 100
+    assert {row["passages"] for row in rows} == {notes["passages"]}
+    assert value(rows, "dense", "passage", "R@5") > 0
+
+
+def test_queries_whose_papers_do_not_fit_are_in_the_ledger(tmp_path: Path) -> None:
+    work = workspace(tmp_path, retrieval_pool=100)
+    known = [Written(f"2403.0000{n}", "Known", [("abstract", "copper")] * 60) for n in range(3)]
+    write_papers(work, MARCH, known)
+    sentences = " ".join(f"Copper shines brightly number {n} tonight [@k{n}]." for n in range(3))
+    cites = {f"k{n}": f"2403.0000{n}" for n in range(3)}
+    write_papers(work, APRIL, [Written("2404.00001", "Asking", [("paragraph", sentences)], cites)])
+    rows, outcome = scored(work, WordEmbedder())
+    assert dict(outcome.left_out) == {"over_retrieval_pool": 2}
+    assert {row["queries"] for row in rows} == {1}
+
+
+def test_colbert_is_measured_where_the_table_has_its_vectors(tmp_path: Path) -> None:
+    work, embedder = workspace(tmp_path), WordEmbedder(colbert=True)
+    small_corpus(work, embedder)
+    rows, outcome = scored(work, embedder)
+    assert "colbert" not in outcome.notes["not_measured"]
+    assert {row["form"] for row in rows if row["method"] == "colbert"} == {"sections"}
+    # One token of "violin meadow" is in each of two papers: alike to MaxSim, and the wrong one has the lower id.
+    assert value(rows, "colbert", "sections", "R@1") == pytest.approx((1 + 0.5 + 0) / 3)
+
+
+def test_colbert_is_not_measured_where_vectors_are_missing(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    small_corpus(work, WordEmbedder())
+    rows, outcome = scored(work, WordEmbedder(colbert=True))
+    assert "have no ColBERT vectors" in outcome.notes["not_measured"]["colbert"]
+    assert not [row for row in rows if row["method"] == "colbert"]
+
+
+def test_the_cross_encoder_ranks_the_best_of_the_fused_again(tmp_path: Path) -> None:
+    work, reranker = workspace(tmp_path, reranker="some/model"), Backwards()
+    small_corpus(work)
+    rows, outcome = scored(work, WordEmbedder(), reranker=reranker)
+    assert outcome.notes["not_measured"].keys().isdisjoint({"cross_encoder"})
+    assert {row["model"] for row in rows if row["method"] == "cross_encoder"} == {"some/model"}
+    assert value(rows, "cross_encoder", "sections", "R@1") < value(rows, "fused", "sections", "R@1")
+    query, texts = reranker.read[0]
+    assert "[@" not in query
+    assert all("\n" in text for text in texts)
+
+
+def test_the_view_has_every_line_and_says_what_is_missing(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    small_corpus(work)
+    rows, outcome = scored(work, WordEmbedder())
+    view = retrieval_view(rows, outcome.notes)
+    assert [form.in_use for form in view.forms] == [False, False, True]
+    assert [line.name for line in view.forms[0].lines] == ["BM25", "sparse", "dense", "fused"]
+    assert [name for name, _ in view.not_measured] == [
+        "fused, then ColBERT", "fused, then cross-encoder", "recall@5", "recall@10", "recall@50",
+    ]  # fmt: skip
+    assert [metric for metric, _ in view.metrics] == ["R@1", "RR@50", "nDCG@10"]
+    assert view.difference is None

@@ -1,0 +1,138 @@
+"""Points by columns: taking and splitting them, and what no engine is given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipeline.errors import PermanentFailure
+from pipeline.index.batch import PointBatch, check_points, check_queries
+from pipeline.index.passage_index import Request
+from tests.unit.index.building import LAYOUT, make_points, passage_id, query
+
+WITH_COLBERT = replace(LAYOUT, colbert=True)
+NAN, INFINITE = float("nan"), float("inf")
+
+
+def _rows(points: PointBatch) -> list[tuple[object, ...]]:
+    """Every point's columns as values that compare."""
+    return [
+        (
+            points.ids[number],
+            points.dense[number].tolist(),
+            [column.tolist() for column in points.sparse(number)],
+            None if (tokens := points.tokens(number)) is None else tokens.tolist(),
+            points.payloads[number],
+        )
+        for number in range(len(points))
+    ]
+
+
+@pytest.mark.parametrize("colbert", [False, True])
+def test_points_that_are_taken_keep_their_columns(colbert: bool) -> None:
+    points = make_points(range(9), colbert=colbert)
+    taken = points.take(np.array([7, 2, 3], np.int64))
+    assert _rows(taken) == [_rows(points)[number] for number in (7, 2, 3)]
+    check_points(taken, replace(LAYOUT, colbert=colbert))
+
+
+@pytest.mark.parametrize("most", [1, 1_500, 4 << 20])
+def test_parts_hold_every_point_once_and_in_order(most: int) -> None:
+    points = make_points(range(9), colbert=True)
+    parts = list(points.split(most))
+    assert [row for part in parts for row in _rows(part)] == _rows(points)
+    assert all(len(part) >= 1 for part in parts)
+    for part in parts:
+        check_points(part, WITH_COLBERT)
+
+
+def test_no_points_are_no_parts_and_no_fault() -> None:
+    assert list(make_points([]).split()) == []
+    check_points(make_points([]), LAYOUT)
+
+
+@pytest.mark.parametrize("value", [NAN, INFINITE, -INFINITE, 1e30])
+def test_a_dense_vector_with_a_number_that_is_none_is_refused_by_name(value: float) -> None:
+    points = make_points(range(5))
+    points.dense[3, 4] = value
+    with pytest.raises(PermanentFailure, match=rf"{passage_id(3)}.*2024-03 --select embeddings"):
+        check_points(points, LAYOUT)
+
+
+def test_a_dense_vector_of_another_length_is_refused_by_name() -> None:
+    with pytest.raises(PermanentFailure, match=rf"{passage_id(6)}.*\(8,\) and not \(16,\)"):
+        check_points(make_points([6, 7]), replace(LAYOUT, dimensions=16))
+
+
+@pytest.mark.parametrize("value", [NAN, INFINITE])
+def test_a_weight_that_is_no_number_is_refused_by_name(value: float) -> None:
+    points = make_points(range(5))
+    points.sparse_weights[7] = value  # three a point
+    with pytest.raises(PermanentFailure, match=rf"{passage_id(2)}.*weight that is no number"):
+        check_points(points, LAYOUT)
+
+
+def test_sparse_ids_that_do_not_ascend_are_refused_by_name() -> None:
+    points = make_points(range(5))
+    points.sparse_ids[4] = points.sparse_ids[3]
+    with pytest.raises(PermanentFailure, match=rf"{passage_id(1)}.*do not ascend"):
+        check_points(points, LAYOUT)
+
+
+def test_sparse_ids_need_not_ascend_from_one_point_to_the_next() -> None:
+    points = make_points([9, 1])
+    assert points.sparse_ids[3] < points.sparse_ids[2]
+    check_points(points, LAYOUT)
+
+
+@pytest.mark.parametrize("column", ["sparse_ids", "sparse_weights", "sparse_offsets"])
+def test_columns_of_different_lengths_are_refused(column: str) -> None:
+    points = make_points(range(5))
+    short = replace(points, **{column: getattr(points, column)[:-1]})
+    with pytest.raises(PermanentFailure, match="sparse columns of different lengths"):
+        check_points(short, LAYOUT)
+
+
+def test_rows_that_end_before_they_begin_are_refused_by_name() -> None:
+    points = make_points(range(3))
+    with pytest.raises(PermanentFailure, match=rf"{passage_id(1)}.*end before they begin"):
+        check_points(replace(points, sparse_offsets=np.array([0, 6, 3, 9], np.int64)), LAYOUT)
+
+
+def test_colbert_vectors_are_there_for_every_point_or_for_none() -> None:
+    bare, full = make_points(range(3)), make_points(range(3), colbert=True)
+    with pytest.raises(PermanentFailure, match="has no ColBERT vectors, and the collection asks for them"):
+        check_points(bare, WITH_COLBERT)
+    with pytest.raises(PermanentFailure, match="has ColBERT vectors, and the collection has none"):
+        check_points(full, LAYOUT)
+    with pytest.raises(PermanentFailure, match=rf"{passage_id(1)} has no ColBERT vectors"):
+        check_points(replace(full, colbert_offsets=np.array([0, 3, 3, 6], np.int64)), WITH_COLBERT)
+
+
+def test_a_token_with_a_number_that_is_none_is_refused_by_name() -> None:
+    points = make_points(range(4), colbert=True)
+    assert points.colbert is not None
+    points.colbert[5, 0] = NAN  # two a point
+    with pytest.raises(PermanentFailure, match=rf"{passage_id(2)}.*ColBERT vector with a number"):
+        check_points(points, WITH_COLBERT)
+
+
+def test_a_question_of_another_model_or_with_numbers_that_are_none_is_refused() -> None:
+    good = query()
+    check_queries([good, query(colbert=True)], Request(5), LAYOUT)
+    with pytest.raises(PermanentFailure, match=r"8 dimensions.*CITELOOM_EMBEDDER"):
+        check_queries([good], Request(5), replace(LAYOUT, dimensions=16))
+    for broken in (replace(good, dense=good.dense * NAN), replace(good, sparse_weights=good.sparse_weights * INFINITE)):
+        with pytest.raises(PermanentFailure, match="number that is none"):
+            check_queries([good, broken], Request(5), LAYOUT)
+
+
+def test_ranking_by_colbert_needs_its_vectors_on_both_sides() -> None:
+    request = Request(5, colbert=True)
+    check_queries([query(colbert=True)], request, WITH_COLBERT)
+    with pytest.raises(PermanentFailure, match="CITELOOM_EMBEDDER_COLBERT"):
+        check_queries([query(colbert=True)], request, LAYOUT)
+    with pytest.raises(PermanentFailure, match="question was encoded without ColBERT"):
+        check_queries([query()], request, WITH_COLBERT)

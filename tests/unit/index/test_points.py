@@ -1,0 +1,140 @@
+"""Points of a month: what is joined into them, and tables that do not fit together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pipeline import tables
+from pipeline.errors import PermanentFailure
+from pipeline.index.batch import PointBatch
+from pipeline.index.points import digests_of, points_of
+from pipeline.stages import Workspace
+from tests.unit.index.building import TEXTS, write_month, write_table
+
+MONTH = "2024-03"
+
+
+def write_vectors(workspace: Workspace, dimensions: int = 4, *, without: int = 0, colbert: bool = False) -> None:
+    """Embeddings of the month's passages, made up: passage number n lies along axis n mod 4 and has n sparse terms."""
+    passages = workspace.root.rows(tables.PASSAGES, MONTH)
+    rows = [
+        {
+            "passage_id": passage["passage_id"],
+            "arxiv_id": passage["arxiv_id"],
+            "text_sha256": passage["text_sha256"],
+            "model": "made up",
+            "dense": [float(axis == number % 4) for axis in range(dimensions)],
+            "sparse_ids": list(range(number)),
+            "sparse_weights": [0.5] * number,
+            "colbert": [[float(number), 0.0, 0.0, 0.0]] * (number + 1) if colbert else None,
+            "truncated": False,
+        }
+        for number, passage in enumerate(passages)
+    ]
+    write_table(workspace, tables.EMBEDDINGS, MONTH, rows[: len(rows) - without])
+
+
+def points(workspace: Workspace, *, colbert: bool = False) -> PointBatch:
+    """The month's points, which are few enough for one batch."""
+    (batch,) = points_of(workspace.root, MONTH, dimensions=4, colbert=colbert)
+    return batch
+
+
+@pytest.fixture
+def month(workspace: Workspace) -> Workspace:
+    """A workspace with a month."""
+    write_month(workspace)
+    return workspace
+
+
+def test_a_point_has_the_vectors_of_its_passage(month: Workspace) -> None:
+    write_vectors(month)
+    batch = points(month)
+    assert batch.ids == [row["passage_id"] for row in month.root.rows(tables.PASSAGES, MONTH)]
+    assert (batch.dense.dtype, batch.dense.shape) == (np.float32, (len(TEXTS), 4))
+    assert batch.dense[2].tolist() == [0.0, 0.0, 1.0, 0.0]
+    ids, weights = batch.sparse(3)
+    assert (ids.tolist(), weights.tolist()) == ([0, 1, 2], [0.5, 0.5, 0.5])
+    assert len(batch.sparse(0)[0]) == 0
+    assert batch.tokens(0) is None
+
+
+def test_a_point_has_its_colbert_vectors_where_they_are_asked_for(month: Workspace) -> None:
+    write_vectors(month, colbert=True)
+    tokens = points(month, colbert=True).tokens(2)
+    assert tokens is not None
+    assert tokens.tolist() == [[2.0, 0.0, 0.0, 0.0]] * 3
+
+
+def test_a_payload_holds_what_a_search_restricts_or_shows(month: Workspace) -> None:
+    write_vectors(month)
+    payload = dict(points(month).payloads[1])
+    assert len(payload.pop("digest")) == 32
+    assert len(payload.pop("text_sha256")) == 64
+    assert payload == {
+        "arxiv_id": "2403.00000",
+        "month": "2024-03",
+        "month_number": 202403,
+        "year": 2024,
+        "categories": ["cs.CL"],
+        "archives": ["cs"],
+        "primary_category": "cs.CL",
+        "kind": "paragraph",
+        "title": "Paper 2403.00000",
+        "section_path": ["Method", "Decoding"],
+        "anchor": "S1.p1",
+        "subset": "no_problem",
+        "grade": "C",
+    }
+
+
+def test_the_audit_asks_for_the_digests_that_a_load_sends(month: Workspace) -> None:
+    write_vectors(month)
+    batch = points(month)
+    sent = {each: payload["digest"] for each, payload in zip(batch.ids, batch.payloads, strict=True)}
+    assert digests_of(month.root, MONTH) == sent
+    assert len(set(sent.values())) == len(TEXTS)
+
+
+def test_a_digest_changes_with_the_text_and_with_what_is_known_of_the_paper(month: Workspace) -> None:
+    write_vectors(month)
+    before = digests_of(month.root, MONTH)
+    write_month(month, categories=["cs.IR"])
+    write_vectors(month)
+    recategorised = digests_of(month.root, MONTH)
+    write_month(month, texts=["A new beginning.", *TEXTS[1:]])
+    write_vectors(month)
+    rewritten = digests_of(month.root, MONTH)
+    assert not set(before.values()) & set(recategorised.values())
+    assert len(set(before.values()) & set(rewritten.values())) == len(TEXTS) - 1
+
+
+def test_a_month_without_passages_has_no_points(workspace: Workspace) -> None:
+    write_month(workspace, texts=[])
+    write_vectors(workspace)
+    assert [len(batch) for batch in points_of(workspace.root, MONTH, dimensions=4)] in ([], [0])
+    assert digests_of(workspace.root, MONTH) == {}
+
+
+def test_embeddings_that_end_before_the_passages_are_refused(month: Workspace) -> None:
+    write_vectors(month, without=1)
+    with pytest.raises(PermanentFailure, match=r"do not agree from passage 1 before the end.*--select embeddings"):
+        points(month)
+    with pytest.raises(PermanentFailure, match="do not agree"):
+        digests_of(month.root, MONTH)
+
+
+def test_embeddings_of_passages_that_are_gone_are_refused_and_named(month: Workspace) -> None:
+    write_vectors(month)
+    passages = month.root.rows(tables.PASSAGES, MONTH)
+    write_table(month, tables.PASSAGES, MONTH, passages[1:])
+    with pytest.raises(PermanentFailure, match=f"do not agree from passage {passages[0]['passage_id']} on"):
+        points(month)
+
+
+def test_a_vector_of_another_length_is_refused_and_named(month: Workspace) -> None:
+    write_vectors(month, dimensions=5)
+    first = month.root.rows(tables.PASSAGES, MONTH)[0]["passage_id"]
+    with pytest.raises(PermanentFailure, match=f"passage {first} has 5 dimensions and not 4"):
+        points(month)

@@ -1,0 +1,188 @@
+"""Changing over to another layout on Edge: whole and audited before searches ask it, whatever comes in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from pipeline import tables
+from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.errors import CiteloomError, MissingInput, SettingError
+from pipeline.index.opening import close_indexes, live_index, open_collections
+from pipeline.index.reindex import Failure, check_layout, layout_of_settings, reindex
+from pipeline.index.stages import INDEX_RECEIPTS, layout_of
+from pipeline.stages import State, Workspace, run_stage, state
+from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
+
+MONTHS = ["2024-03", "2024-04"]
+
+
+@pytest.fixture
+def loaded(workspace: Workspace) -> Workspace:
+    """Two months in an index of the default layout."""
+    for month in MONTHS:
+        write_month(workspace, month)
+        embed(workspace, month)
+        run_stage(INDEX_RECEIPTS, workspace, month)
+    return workspace
+
+
+@pytest.fixture
+def changed(loaded: Workspace) -> Workspace:
+    """The same data root under settings that ask for another layout."""
+    return make_workspace(loaded.root.path, qdrant_quantization="binary")
+
+
+def runner(workspace: Workspace) -> Callable[[Sequence[str]], list[Failure]]:
+    """Runs the two stages whose inputs the tests' months have."""
+
+    def run(months: Sequence[str]) -> list[Failure]:
+        failures = []
+        for month in months:
+            for stage in (EMBEDDINGS, INDEX_RECEIPTS):
+                try:
+                    run_stage(stage, workspace, month)
+                except CiteloomError as error:
+                    failures.append((stage.name, month, str(error)))
+        return failures
+
+    return run
+
+
+def names(workspace: Workspace) -> tuple[str | None, list[str]]:
+    """The live collection, and all there are."""
+    collections = open_collections(workspace)
+    found = collections.live(), collections.names()
+    close_indexes()
+    return found
+
+
+def test_the_layout_of_the_settings_is_that_of_months_embedded_with_them(loaded: Workspace) -> None:
+    assert layout_of(loaded, MONTHS[0])[0] == layout_of_settings(loaded)
+
+
+def test_where_the_layout_is_live_nothing_is_loaded(loaded: Workspace) -> None:
+    asked: list[Sequence[str]] = []
+    done = reindex(loaded, lambda months: asked.append(months) or [])
+    assert (done.done, done.collection, asked, done.audit) == (True, done.before, [], None)
+
+
+def test_another_layout_is_loaded_beside_the_live_one_and_then_live(loaded: Workspace, changed: Workspace) -> None:
+    old, _ = names(loaded)
+    steps: list[str] = []
+    done = reindex(changed, runner(changed), told=steps.append)
+    assert done.done
+    assert done.audit is not None
+    assert done.audit.clean
+    assert names(changed) == (done.collection, sorted([str(old), done.collection]))
+    assert (done.before, done.kept, done.dropped) == (old, (old,), ())
+    assert [step.split()[0] for step in steps] == ["loading", "waiting", "auditing", "letting"]
+    assert all(state(INDEX_RECEIPTS, changed, month) is State.DONE for month in MONTHS)
+    assert live_index(changed).count() == 2 * len(TEXTS)
+
+
+def test_the_old_collection_is_dropped_where_that_is_asked_for_also_later(changed: Workspace) -> None:
+    first = reindex(changed, runner(changed))
+    later = reindex(changed, runner(changed), drop_old=True)
+    assert (later.dropped, later.kept) == (first.kept, ())
+    assert names(changed) == (first.collection, [first.collection])
+
+
+def test_a_month_that_fails_leaves_the_old_collection_live(loaded: Workspace, changed: Workspace) -> None:
+    old, _ = names(loaded)
+    done = reindex(changed, lambda months: [("embeddings", "2024-04", "no memory")], drop_old=True)
+    assert (done.done, done.live, done.failures) == (False, old, (("embeddings", "2024-04", "no memory"),))
+    assert done.dropped == ()
+    assert reindex(changed, runner(changed)).done
+
+
+class _Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("step", ["loading", "first month", "waiting", "auditing", "letting"])
+def test_ended_at_any_step_and_run_again_it_comes_out_the_same(
+    loaded: Workspace, changed: Workspace, tmp_path: Path, step: str
+) -> None:
+    old, _ = names(loaded)
+
+    def end(told: str) -> None:
+        if told.startswith(step):
+            raise _Killed
+
+    def run(months: Sequence[str]) -> list[Failure]:
+        if step == "first month":
+            runner(changed)(months[:1])
+            raise _Killed
+        return runner(changed)(months)
+
+    with pytest.raises(_Killed):
+        reindex(changed, run, told=end)
+    assert names(loaded)[0] == old
+    done = reindex(changed, runner(changed))
+    assert done.done
+    receipts = [changed.root.rows(tables.INDEX_RECEIPTS, month) for month in MONTHS]
+    assert [row["collection"] for rows in receipts for row in rows] == [done.collection] * 2
+    assert live_index(changed).count() == 2 * len(TEXTS)
+
+
+def test_a_collection_that_lost_a_point_does_not_become_live(loaded: Workspace, changed: Workspace) -> None:
+    old, _ = names(loaded)
+
+    def lossy(months: Sequence[str]) -> list[Failure]:
+        runner(changed)(months)
+        index = open_collections(changed).collection(layout_of_settings(changed).collection("citeloom"))
+        index.delete([min(str(each) for each, _ in index.contents(MONTHS[0]))])
+        close_indexes()
+        return []
+
+    done = reindex(changed, lossy)
+    assert done.audit is not None
+    assert (done.done, done.live, len(done.audit.months[0].missing)) == (False, old, 1)
+    assert reindex(changed, runner(changed)).done
+
+
+def test_a_month_that_was_not_loaded_into_the_new_collection_is_told(changed: Workspace) -> None:
+    done = reindex(changed, lambda months: [])
+    assert not done.done
+    assert [month for _, month, _ in done.failures] == MONTHS
+    assert "end other runs, then reindex again" in done.failures[0][2]
+
+
+def test_what_an_earlier_attempt_loaded_of_a_month_that_is_gone_is_taken_out(changed: Workspace) -> None:
+    with pytest.raises(_Killed):
+        reindex(changed, runner(changed), told=_end_at_the_audit)
+    for table in (tables.PAPERS, tables.PASSAGES, tables.EMBEDDINGS, tables.INDEX_RECEIPTS):
+        changed.root.file(table, MONTHS[0]).unlink()
+    done = reindex(changed, runner(changed))
+    assert (done.done, live_index(changed).count()) == (True, len(TEXTS))
+
+
+def _end_at_the_audit(step: str) -> None:
+    if step.startswith("auditing"):
+        raise _Killed
+
+
+def test_without_an_index_there_is_nothing_to_change_over_from(workspace: Workspace) -> None:
+    with pytest.raises(MissingInput, match="run citeloom run --months all --until index_receipts"):
+        reindex(workspace, lambda months: [])
+
+
+def test_a_run_under_other_settings_is_refused_before_it_begins(loaded: Workspace, changed: Workspace) -> None:
+    check_layout(loaded)
+    with pytest.raises(SettingError, match="citeloom reindex"):
+        check_layout(changed)
+    assert len(names(changed)[1]) == 1
+
+
+def test_a_run_may_go_on_where_a_reindex_was_begun(loaded: Workspace, changed: Workspace) -> None:
+    reindex(changed, lambda months: [("embeddings", "2024-04", "no memory")])
+    check_layout(changed)
+    check_layout(loaded)
+
+
+def test_a_run_into_no_index_yet_may_begin(workspace: Workspace) -> None:
+    check_layout(workspace)
+    assert not (workspace.root.path / "qdrant-edge").exists()

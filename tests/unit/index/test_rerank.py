@@ -1,0 +1,176 @@
+"""The cross-encoder: FlagEmbedding's scores from a model's files, whatever else is scored with a text, and refusals."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.errors import SettingError
+from pipeline.index.rerank import CrossEncoder, make_reranker
+from pipeline.settings import load_settings
+from tests.unit.index.tiny_reranker import POSITIONS, make_tiny_reranker
+
+QUERY = "which fox jumps over the lazy dog"
+TEXTS = ["a quick brown fox", "jumps", "over the lazy dog and the lazy cat", "fox " * 40, "a", "jumps over nothing"]
+# FlagEmbedding turns ids into text and back with transformers 5, which neither of these survives.
+ODD = ["§ unknown signs §", "spelt out </s> <s>", " ", "\n\t a"]
+
+# The first import of transformers takes seconds, FlagEmbedding's 10 and more.
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", params=["xlm-roberta", "bert"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny_reranker(tmp_path_factory.mktemp("models") / "tiny", request.param)
+
+
+def _longest(folder: Path) -> int:
+    return CrossEncoder(str(folder), "cpu").max_tokens
+
+
+@pytest.mark.parametrize("query", [QUERY, "x", "a long question " * 30], ids=["usual", "short", "long"])
+def test_scores_are_those_of_flagembedding(folder: Path, query: str) -> None:
+    from FlagEmbedding import FlagReranker
+
+    theirs = FlagReranker(str(folder), use_fp16=False, devices="cpu", max_length=_longest(folder))
+    expected = theirs.compute_score([(query, text) for text in TEXTS], batch_size=2)
+    scores = CrossEncoder(str(folder), "cpu").score(query, TEXTS)
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, expected, atol=2e-5)
+    assert np.ptp(scores) > 0.02
+
+
+def test_odd_texts_are_read_as_the_models_own_tokenizer_joins_them(folder: Path) -> None:
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    tokenizer, model = (kind.from_pretrained(folder) for kind in (AutoTokenizer, AutoModelForSequenceClassification))
+    scores = CrossEncoder(str(folder), "cpu").score(QUERY, ODD)
+    for text, score in zip(ODD, scores, strict=True):
+        with torch.no_grad():
+            expected = model.eval()(**tokenizer(QUERY, text, return_tensors="pt")).logits.item()
+        assert score == pytest.approx(expected, abs=2e-5)
+
+
+def test_a_model_reads_512_tokens_or_what_it_has_positions_for(folder: Path, tmp_path: Path) -> None:
+    special = 2 if "xlm" in json.loads((folder / "config.json").read_text())["model_type"] else 0
+    assert _longest(folder) == POSITIONS - special
+    assert _longest(make_tiny_reranker(tmp_path / "long", positions=1026)) == 512
+
+
+def test_a_text_has_the_same_score_whatever_it_is_scored_with(folder: Path) -> None:
+    letters = random.Random(7)
+    texts = ["".join(letters.choices("abc defg", k=letters.randrange(1, 60))) for _ in range(40)]
+    reranker = CrossEncoder(str(folder), "cpu", tokens=100)
+    together = reranker.score(QUERY, texts)
+    alone = np.concatenate([reranker.score(QUERY, [text]) for text in texts])
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_no_texts_have_no_scores(folder: Path) -> None:
+    assert CrossEncoder(str(folder), "cpu").score(QUERY, []).shape == (0,)
+
+
+def test_weights_of_a_torch_file_give_the_same_scores(folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    import torch
+    from safetensors.torch import load_file
+
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    torch.save(load_file(copy / "model.safetensors"), copy / "pytorch_model.bin")
+    (copy / "model.safetensors").unlink()
+    expected = CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
+    np.testing.assert_array_equal(CrossEncoder(str(copy), "cpu").score(QUERY, TEXTS), expected)
+
+
+def test_the_setting_chooses_and_empty_is_none(folder: Path) -> None:
+    assert make_reranker(load_settings(_env_file=None, reranker="")) is None
+    settings = load_settings(_env_file=None, reranker=str(folder), embedder_device="cpu")
+    reranker = make_reranker(settings)
+    assert reranker is not None
+    assert make_reranker(settings) is reranker
+    assert reranker.score(QUERY, TEXTS[:1]).shape == (1,)
+
+
+def test_a_folder_that_is_not_there_is_named() -> None:
+    with pytest.raises(SettingError, match=r"CITELOOM_RERANKER: there is no folder /nowhere/at/all; give one"):
+        make_reranker(load_settings(_env_file=None, reranker="/nowhere/at/all"))
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (None, r"is no cross-encoder \(its config\.json cannot be read"),
+        ("{", r"its config\.json cannot be read"),
+        ("[]", r"its config\.json cannot be read"),
+        ("{}", r"its config\.json has no 'model_type'"),
+        ({"model_type": "electra"}, "it is a electra, and none of xlm-roberta, roberta, bert"),
+        ({"hidden_act": "relu"}, "it is no encoder with gelu"),
+    ],
+)
+def test_a_folder_of_something_else_is_named(tmp_path: Path, config: object, message: str) -> None:
+    folder = make_tiny_reranker(tmp_path / "model")
+    file = folder / "config.json"
+    if config is None:
+        file.unlink()
+    elif isinstance(config, str):
+        file.write_text(config)
+    else:
+        file.write_text(json.dumps(json.loads(file.read_text()) | config))  # type: ignore[operator]
+    with pytest.raises(SettingError, match=f"CITELOOM_RERANKER: {folder} .*{message}"):
+        CrossEncoder(str(folder), "cpu")
+
+
+def test_a_folder_without_weights_is_named(tmp_path: Path) -> None:
+    folder = make_tiny_reranker(tmp_path / "model")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(SettingError, match=r"CITELOOM_RERANKER: .* lacks model\.safetensors or pytorch_model\.bin"):
+        CrossEncoder(str(folder), "cpu")
+
+
+def test_weights_that_hold_code_or_are_torn_are_refused(tmp_path: Path) -> None:
+    folder = make_tiny_reranker(tmp_path / "model")
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(SettingError, match=r"CITELOOM_RERANKER: .* cannot be read for its weights alone"):
+        CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
+
+
+def test_a_model_without_a_classifier_is_refused(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = make_tiny_reranker(tmp_path / "model")
+    file = folder / "model.safetensors"
+    save_file({name: part for name, part in load_file(file).items() if "out_proj" not in name}, file)
+    with pytest.raises(SettingError, match=r"its weights cannot be used: 'classifier\.out_proj\.weight'"):
+        CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
+
+
+def test_scores_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = make_tiny_reranker(tmp_path / "model")
+    file = folder / "model.safetensors"
+    weights = load_file(file)
+    weights["classifier.out_proj.bias"].fill_(float("nan"))
+    save_file(weights, file)
+    with pytest.raises(SettingError, match="a score is no number; CITELOOM_EMBEDDER_PRECISION=fp32"):
+        CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
+
+
+def test_a_model_of_several_numbers_is_refused(tmp_path: Path) -> None:
+    folder = make_tiny_reranker(tmp_path / "model", labels=3)
+    with pytest.raises(SettingError, match="it gives 3 numbers for a pair"):
+        CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
+
+
+def test_a_tokenizer_that_is_torn_is_named(tmp_path: Path) -> None:
+    folder = make_tiny_reranker(tmp_path / "model")
+    (folder / "tokenizer.json").write_text("{")
+    with pytest.raises(SettingError, match="its tokenizer cannot be loaded"):
+        CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)

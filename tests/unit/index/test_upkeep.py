@@ -1,0 +1,169 @@
+"""Audits of many months on Edge: what they name, what the receipts say afterwards, and mending."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline import tables
+from pipeline.errors import MissingInput, SettingError
+from pipeline.index.batch import PointBatch
+from pipeline.index.opening import close_indexes, live_index
+from pipeline.index.stages import INDEX_RECEIPTS
+from pipeline.index.upkeep import audit_months, repair, take_snapshot
+from pipeline.stages import State, Workspace, run_stage, state
+from tests.unit.index.building import TEXTS, embed, write_month
+
+FIRST, SECOND = "2024-03", "2024-04"
+
+
+@pytest.fixture
+def workspace(workspace: Workspace) -> Workspace:
+    """A workspace with two months in its index."""
+    for month in (FIRST, SECOND):
+        write_month(workspace, month)
+        embed(workspace, month)
+        run_stage(INDEX_RECEIPTS, workspace, month)
+    return workspace
+
+
+def ids_of(workspace: Workspace, month: str = FIRST) -> list[str]:
+    """The passages of a month."""
+    return [row["passage_id"] for row in workspace.root.rows(tables.PASSAGES, month, ["passage_id"])]
+
+
+def put(workspace: Workspace, identifier: str, payload: Mapping[str, Any]) -> None:
+    """A point that no load would send."""
+    vectors = np.ones((1, 384), np.float32)
+    none = np.zeros(2, np.int64)
+    points = PointBatch([identifier], vectors, none, np.zeros(0, np.uint32), np.zeros(0, np.float32), [payload])
+    live_index(workspace).upsert(points)
+
+
+def receipt_bytes(workspace: Workspace) -> dict[str, bytes]:
+    """The receipts' files."""
+    return {month: workspace.root.file(tables.INDEX_RECEIPTS, month).read_bytes() for month in (FIRST, SECOND)}
+
+
+def damage(workspace: Workspace) -> dict[str, str]:
+    """One point of the first month missing, one stale, one twice, one of somebody else; one of no month at all."""
+    index, ids = live_index(workspace), ids_of(workspace)
+    digests = dict(index.contents(FIRST))
+    made = {
+        "missing": ids[0],
+        "stale": ids[1],
+        "duplicate": str(uuid.uuid5(uuid.NAMESPACE_URL, "a copy")),
+        "foreign": str(uuid.UUID(int=7, version=4)),
+        "outside": str(uuid.UUID(int=8, version=4)),
+    }
+    index.delete([made["missing"]])
+    put(workspace, made["stale"], {"month": FIRST, "digest": "of an older text"})
+    put(workspace, made["duplicate"], {"month": FIRST, "digest": digests[ids[2]]})
+    put(workspace, made["foreign"], {"month": FIRST})
+    put(workspace, made["outside"], {"colour": "green"})
+    close_indexes()
+    return made
+
+
+def test_an_index_as_loaded_is_clean_and_its_receipts_stay_as_they_are(workspace: Workspace) -> None:
+    before = receipt_bytes(workspace)
+    audit = audit_months(workspace)
+    assert audit.clean
+    assert [(month.month, month.present) for month in audit.months] == [(FIRST, len(TEXTS)), (SECOND, len(TEXTS))]
+    assert receipt_bytes(workspace) == before
+
+
+def test_every_kind_of_damage_is_named(workspace: Workspace) -> None:
+    made = damage(workspace)
+    audit = audit_months(workspace)
+    first, second = audit.months
+    assert (first.missing, first.stale) == ((made["missing"],), (made["stale"],))
+    assert (first.duplicate, first.foreign) == ((made["duplicate"],), (made["foreign"],))
+    assert second.clean
+    assert audit.outside == ((first.collection, (made["outside"],)),)
+    assert audit.describe() == "12 points of 2 months: 1 missing, 1 stale, 1 duplicate, 2 foreign"
+    assert json.loads(json.dumps(audit.as_json()))["outside"][0]["foreign"] == [made["outside"]]
+
+
+def test_points_of_no_month_are_looked_for_where_all_months_are_audited(workspace: Workspace) -> None:
+    put(workspace, str(uuid.UUID(int=8, version=4)), {"month": "1999-01"})
+    assert audit_months(workspace, SECOND).clean
+    assert audit_months(workspace, f"{FIRST}..{SECOND}").strangers == 1
+
+
+def test_a_repair_mends_everything_and_restores_the_receipts(workspace: Workspace) -> None:
+    before = receipt_bytes(workspace)
+    damage(workspace)
+    found = audit_months(workspace)
+    assert receipt_bytes(workspace) != before
+    assert repair(workspace, found).clean
+    assert audit_months(workspace).clean
+    assert receipt_bytes(workspace) == before
+
+
+def test_a_receipt_tells_what_an_audit_found_and_is_not_believed_any_more(workspace: Workspace) -> None:
+    """As many points as there should be: counting them would see nothing."""
+    index = live_index(workspace)
+    index.delete([ids_of(workspace)[0]])
+    put(workspace, str(uuid.UUID(int=7, version=4)), {"month": FIRST})
+    assert state(INDEX_RECEIPTS, workspace, FIRST) is State.DONE
+    audit_months(workspace)
+    (receipt,) = workspace.root.rows(tables.INDEX_RECEIPTS, FIRST)
+    assert (receipt["present"], receipt["missing"], receipt["stale"]) == (len(TEXTS) - 1, 1, 1)
+    assert state(INDEX_RECEIPTS, workspace, FIRST) is State.STALE
+    assert state(INDEX_RECEIPTS, workspace, SECOND) is State.DONE
+    measured = run_stage(INDEX_RECEIPTS, workspace, FIRST).measured
+    assert (measured["sent"], measured["removed"]) == (1, 1)
+    assert state(INDEX_RECEIPTS, workspace, FIRST) is State.DONE
+
+
+def test_a_receipt_is_believed_again_once_an_audit_finds_the_points(workspace: Workspace) -> None:
+    before = receipt_bytes(workspace)
+    index, ids = live_index(workspace), ids_of(workspace)
+    digest = dict(index.contents(FIRST))[ids[0]]
+    index.delete([ids[0]])
+    audit_months(workspace)
+    put(workspace, ids[0], {"month": FIRST, "digest": digest})
+    assert audit_months(workspace).clean
+    assert receipt_bytes(workspace) == before
+
+
+def test_a_month_that_was_embedded_and_never_loaded_is_missing_and_a_repair_loads_it(workspace: Workspace) -> None:
+    write_month(workspace, "2024-05")
+    embed(workspace, "2024-05")
+    audit = audit_months(workspace, "2024-05")
+    assert len(audit.months[0].missing) == len(TEXTS)
+    assert repair(workspace, audit).clean
+    assert state(INDEX_RECEIPTS, workspace, "2024-05") is State.DONE
+
+
+def test_a_month_whose_tables_are_gone_is_told_and_its_points_stay(workspace: Workspace) -> None:
+    workspace.root.file(tables.EMBEDDINGS, FIRST).unlink()
+    audit = audit_months(workspace)
+    assert [month for month, _ in audit.failures] == [FIRST]
+    assert (audit.strangers, audit.clean) == (0, False)
+    assert [month.month for month in audit.months] == [SECOND]
+    repair(workspace, audit)
+    assert live_index(workspace).count(FIRST) == len(TEXTS)
+
+
+def test_a_month_that_is_not_there_is_named(workspace: Workspace) -> None:
+    with pytest.raises(SettingError, match="2031-01"):
+        audit_months(workspace, "2031-01")
+
+
+def test_a_data_root_without_embeddings_says_what_to_do(tmp_path_factory: pytest.TempPathFactory) -> None:
+    from tests.unit.index.building import make_workspace
+
+    with pytest.raises(MissingInput, match="holds no embeddings yet: run citeloom run"):
+        audit_months(make_workspace(tmp_path_factory.mktemp("empty")))
+
+
+def test_the_embedded_index_has_no_snapshots_and_says_what_to_do(workspace: Workspace) -> None:
+    with pytest.raises(SettingError, match=r"copy the folder .*qdrant-edge/citeloom while nothing uses it"):
+        take_snapshot(workspace, workspace.root.path / "snapshots")
