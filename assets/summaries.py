@@ -8,7 +8,10 @@ from pipeline.related_work.stages import SUMMARIES
 summaries = stage_asset(
     SUMMARIES,
     group="related_work",
-    description="Related work by ChatCite (Algorithm 1) and by the baselines, with the trace of every draft and vote.",
+    description=(
+        "Related work by ChatCite, its ablations, the baselines and our grounded variant, with the trace of "
+        "every draft and vote."
+    ),
     kinds=("parquet", "openai"),
     pool="llm",
 )

@@ -2,13 +2,15 @@
 
     python -m benchmarks.load [--quick] [--points N] [--rounds N]
 
-Points are those of benchmarks/points.py. Every load goes into a fresh collection, all made alike, from a fresh process;
-server and client share the machine. The clock runs until the server counts every point and each can be searched, then
-on until all graphs are built. Ours reads the tables, joins payloads and computes digests within the clock, and waits
-until points are on disk. The others get rows of ready numbers and payloads in memory before it starts, and make
-nothing but what qdrant-client is called with; they do not wait, as is its default. The best setting is searched on
-fewer points, for one process and for two, whose start costs more than a small load takes; ours is held against the
-better of both. Edge takes the same month in process. Never a search (`benchmarks.search`).
+Points are those of benchmarks/points.py. Every load goes into a fresh collection from a fresh process; server and
+client share the machine. Collections have the same vectors and payload indexes, and for the best setting also what
+ours sets of the optimizer; where qdrant-client is used as its docs show it, that is left to the server. The clock runs
+until the server counts every point and each can be searched, then on until all graphs are built. Ours reads the
+tables, joins payloads and computes digests within the clock, and waits until points are on disk. The others get rows of
+ready numbers and payloads in memory before it starts, and make nothing but what qdrant-client is called with; they do
+not wait, as is its default. The best setting is searched on fewer points, for one process and for two, whose start
+costs more than a small load takes; ours is held against the better of both. Edge takes the same month in process.
+Never a search (`benchmarks.search`).
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from pipeline.index.load import load_month
 from pipeline.index.passage_index import DENSE, SPARSE, PassageIndex
 from pipeline.index.points import digests_of, points_of
 from pipeline.index.server_collections import ServerCollections
+from pipeline.index.server_requests import Storage, new_collection
 from pipeline.tables import DataRoot
 
 if TYPE_CHECKING:
@@ -54,7 +57,8 @@ TRIED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How points are sent; `call` is qdrant-client's method, None for ours."""
+    """How points are sent; `call` is qdrant-client's method, None for ours. plain: whether the collection has the
+    server's own settings of its optimizer, and not those that ours makes it with."""
 
     name: str
     call: str | None = None
@@ -62,6 +66,7 @@ class Way:
     batch: int = 64
     parallel: int = 1
     deferred: bool = False
+    plain: bool = False
 
     def describe(self) -> str:
         """For the table."""
@@ -71,8 +76,8 @@ class Way:
 
 OURS = Way("ours")
 # "parallel=4" and "max_retries=3" are what the documentation of points shows; the batch is the default of 64.
-DOCS = Way("docs' way", "upload_points", parallel=4)
-DEFAULTS = Way("defaults", "upload_points")
+DOCS = Way("docs' way", "upload_points", parallel=4, plain=True)
+DEFAULTS = Way("defaults", "upload_points", plain=True)
 
 
 def tried_settings(parallel: int, quick: bool) -> list[Way]:
@@ -93,12 +98,17 @@ class Loaded:
     server: float
 
 
-def load(way: Way, server: Server, folder: Path, count: int) -> Loaded:
-    """One load into a fresh collection, which is dropped afterwards. Runs in a process of its own."""
+def load(way: Way, server: Server, folder: Path, count: int, build: bool = True) -> Loaded:
+    """One load into a fresh collection, which is dropped afterwards, its graphs built first or not. Runs in a process
+    of its own."""
     with closing(ServerCollections(server.url, ALIAS, grpc_port=server.grpc_port)) as collections:
         index = collections.collection(layout().collection(ALIAS))
-        index.create(layout())
         client = connect(server, way.grpc)
+        if way.plain:
+            made = new_collection(layout(), ALIAS, Storage())
+            made.pop("optimizers_config", None)
+            client.create_collection(index.name, **made)
+        index.create(layout())
         send = prepared(way, index, client, DataRoot(folder), count)
         before = processor_seconds(), server.processor_seconds()
         started = time.perf_counter()
@@ -107,7 +117,8 @@ def load(way: Way, server: Server, folder: Path, count: int) -> Loaded:
             time.sleep(0.02)
         seconds = time.perf_counter() - started
         spent = processor_seconds() - before[0], server.processor_seconds() - before[1]
-        index.settle(wait=True)
+        if build:
+            index.settle(wait=True)
         green = time.perf_counter() - started
         if there != count:
             raise SystemExit(f"{way.name} left {there} points instead of {count}")
@@ -132,7 +143,10 @@ def connect(server: Server, grpc: bool) -> QdrantClient:
 def processor_seconds(process: int | None = None) -> float:
     """Processor time of this process and all below it, ended ones too: qdrant-client's are those of a fork server."""
     process = process or os.getpid()
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # it ended since it was listed; its time is its parent's now
+        return 0.0
     own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
     return own + sum(map(processor_seconds, children_of(process)))
 
@@ -231,7 +245,7 @@ def best_settings(server: Server, folder: Path, quick: bool, figures: dict[str, 
     for parallel in (1, 2):
         rates = {}
         for way in tried_settings(parallel, quick):
-            rates[way] = count / apart(load, way, server, folder, count).seconds
+            rates[way] = count / apart(load, way, server, folder, count, False).seconds
             figures[f"tried on {count:,}: {way.describe()}, points/s"] = round(rates[way])
         best.append(max(rates, key=rates.__getitem__))
     return best

@@ -340,8 +340,8 @@ def audit(months: MonthsOption = "all", repair: RepairOption = False, as_json: A
     from pipeline.index.upkeep import repair as mend
 
     workspace = Workspace(load_settings())
-    with waiting("asking the index for its points"):
-        found = audit_months(workspace, months)
+    with waiting("asking the index for its points") as step:
+        found = audit_months(workspace, months, step)
     after = found
     if repair and not found.clean:
         print_note(f"found {found.describe()}; mending")
@@ -438,23 +438,23 @@ def verify_model(
 
 @command("relate")
 def relate(
-    target: Annotated[Path, typer.Option(help="Your draft, as Markdown or plain text.")],
-    reference: Annotated[list[str], typer.Option(help="arXiv id of a paper of the corpus; once for each.")],
+    target: Annotated[Path | None, typer.Option(help="Your draft, as Markdown or plain text.")] = None,
+    reference: Annotated[
+        list[str] | None, typer.Option(help="arXiv id of a paper of the corpus; once for each.")
+    ] = None,
+    task: Annotated[Path | None, typer.Option(help="Task file with target and references, in place of both.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder for related_work.md and references.bib.")] = None,
     system: Annotated[str, typer.Option(help="Which system writes.")] = "chatcite",
     as_json: AsJson = False,
 ) -> int:
     """Write a related-work section for your own draft and references."""
-    from pipeline.display import print_json, print_note, waiting
-    from pipeline.related_work.relate import relate as write
+    from pipeline.display import print_json, print_note
 
     if output is not None and output.exists() and not output.is_dir():
         raise SettingError(f"--output {output} is a file: name a folder")
-    if not target.is_file():
-        raise SettingError(f"--target {target} is not a file: give the path of your draft")
-    draft = target.read_text(encoding="utf-8", errors="replace")
-    with waiting(f"{system} reads the draft and {len(reference)} references, and writes"):
-        related = write(Workspace(load_settings()), draft, reference, system=system)
+    if task is not None and (target is not None or reference):
+        raise SettingError("--task brings its own target and references: leave --target and --reference out")
+    related = _relate_draft(target, reference or [], system) if task is None else _relate_task(task, system)
     for note in related.notes:
         print_note(note)
     if output is not None:
@@ -466,12 +466,87 @@ def relate(
     return 0
 
 
+def _relate_draft(target: Path | None, references: list[str], system: str) -> Any:
+    from pipeline.display import waiting
+    from pipeline.related_work.relate import relate as write
+
+    if target is None or not references:
+        raise SettingError("give --target DRAFT and --reference ID (once for each), or --task FILE")
+    if not target.is_file():
+        raise SettingError(f"--target {target} is not a file: give the path of your draft")
+    draft = target.read_text(encoding="utf-8", errors="replace")
+    with waiting(f"{system} reads the draft and {len(references)} references, and writes"):
+        return write(Workspace(load_settings()), draft, references, system=system)
+
+
+def _relate_task(task: Path, system: str) -> Any:
+    from pipeline.display import waiting
+    from pipeline.related_work.relate import relate_file
+
+    with waiting(f"{system} reads the task's target and references, and writes"):
+        return relate_file(Workspace(load_settings()), task, system=system)
+
+
 def _write_related(related: Any, folder: Path) -> None:
     from pipeline.tables import write_whole
 
     for name, text in (("related_work.md", related.markdown), ("references.bib", related.bibtex)):
         write_whole(folder / name, f"{text}\n".encode())
         typer.echo(str(folder / name), err=True)
+
+
+@command("import-tasks")
+def import_tasks(
+    files: Annotated[list[Path], typer.Argument(help="Files of the data set rwsg-prv, one for each target.")],
+    output: Annotated[Path, typer.Option(help="Folder for the task files.")],
+    month: Annotated[
+        str | None, typer.Option(help="Month of the dump that they are to be run with; none for citeloom relate.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Make task files, as CITELOOM_TASKS_DIR and relate --task read them, of another data set's files."""
+    from pipeline.display import print_json, print_note
+    from pipeline.months import parse_month
+    from pipeline.related_work.imported import import_rwsg
+    from pipeline.related_work.task_files import write_task_file
+
+    parsed = None if month is None else parse_month(month)
+    made = [(import_rwsg(file, parsed), file) for file in files]
+    written = [write_task_file(each.task, output) for each, _ in made]
+    for each, file in made:
+        if each.uncited or each.unmatched:
+            print_note(
+                f"{file}: {len(each.uncited)} of {len(each.task.references)} references are not seen to be cited, "
+                f"{len(each.unmatched)} citations are of no reference: {'; '.join(each.unmatched) or 'none'}"
+            )
+    if as_json:
+        print_json([str(file) for file in written])
+    else:
+        typer.echo("\n".join(map(str, written)))
+    return 0
+
+
+@command("estimate")
+def estimate(
+    months: MonthsOption = "all",
+    systems: Annotated[str | None, typer.Option(help="These systems, with commas between; else those set.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Say what the LLM stages would cost, before anything is spent: calls, tokens, money, time."""
+    from pipeline.display import estimate_table, out, print_json, print_note, waiting
+    from pipeline.estimate import estimate as rehearse
+    from pipeline.runs import months_of_status
+
+    workspace = Workspace(load_settings(**({} if systems is None else {"systems": systems})))
+    with waiting("rehearsing the calls of key_elements, summaries and scores; nothing is asked"):
+        found = rehearse(workspace, months_of_status(workspace, months)[0])
+    if as_json:
+        print_json(found.as_json())
+        return 0
+    out.print(estimate_table(found))
+    for note in found.notes:
+        print_note(note)
+    return 0
 
 
 @command("ui")

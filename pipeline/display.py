@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.index.audit import KINDS
+from pipeline.months import describe_months
 from pipeline.passages.text import without_markers
 from pipeline.progress import Listener, StageClock, duration
 from pipeline.registry import STAGES
@@ -44,14 +45,15 @@ def print_note(message: str) -> None:
 
 
 @contextmanager
-def waiting(message: str) -> Iterator[None]:
-    """Show that something takes its time: a spinner on a terminal, else a line."""
+def waiting(message: str) -> Iterator[Callable[[str], None]]:
+    """Show that something takes its time: a spinner on a terminal, else a line. Gives what shows how far it is, on a
+    terminal alone."""
     if err.is_terminal:
-        with err.status(escape(message)):
-            yield
+        with err.status(escape(message)) as shown:
+            yield lambda step: shown.update(escape(f"{message}: {step}"))
     else:
         print_note(message)
-        yield
+        yield lambda step: None
 
 
 class RunProgress(Listener):
@@ -235,8 +237,13 @@ def audit_lines(audit: Any) -> Iterator[str]:
         if ids:
             yield f"{collection} foreign, of no month: {_first_of(ids)}"
     yield from (f"{month}: {message}" for month, message in audit.failures)
-    if not audit.clean:
-        yield "citeloom audit --repair mends it; --json names every point"
+    if audit.beside:
+        yield (
+            f"searches ask {audit.live}, into which the vectors of {describe_months(list(audit.beside))} "
+            f"do not belong: citeloom run makes them anew by the settings, citeloom reindex changes over"
+        )
+    if audit.strangers or not all(month.clean for month in audit.months):
+        yield "citeloom audit --repair mends what is in the index; --json names every point"
 
 
 def _first_of(ids: Sequence[object]) -> str:
@@ -248,8 +255,8 @@ def reindex_lines(done: Any) -> Iterator[str]:
     """What came of changing over. `done` is a `pipeline.index.reindex.Reindexed`."""
     if not done.done:
         reasons = [f"{stage} of {month} failed" for stage, month, _ in done.failures]
-        if done.audit is not None:
-            reasons.append(f"its audit found {done.audit.describe()}")
+        if done.audit is not None and not done.audit.clean:
+            reasons.append(f"its audit found {done.audit.describe()}, which citeloom audit names")
         yield f"{done.collection} is not whole ({'; '.join(reasons)}), so searches go on asking {done.live}."
         yield "Once mended, citeloom reindex goes on from there."
         return
@@ -282,6 +289,28 @@ def verdict_table(verdict: Any) -> Table:
         values = (f"{row.dense:.6f}", f"{row.colbert:.6f}", f"{row.weights:.0e}", str(row.ids), str(row.other_ids))
         table.add_row(row.text, *values, style=None if row.holds else "red")
     return table
+
+
+def estimate_table(estimate: Any) -> Table:
+    """What the LLM stages would cost, over all months. `estimate` is a `pipeline.estimate.Estimate`."""
+    from pipeline.estimate import sum_parts
+
+    table = Table("stage", "system", title=f"To pay in {', '.join(estimate.months)}", title_justify="left")
+    money = ("money",) if estimate.priced else ()
+    for name in ("calls", "answered", "to pay", "tokens read", "written", *money, "time"):
+        table.add_column(name, justify="right")
+    for stage, system in dict.fromkeys((part.stage, part.system) for part in estimate.parts):
+        parts = [part for part in estimate.parts if (part.stage, part.system) == (stage, system)]
+        table.add_row(stage, system or "–", *_estimate_cells(sum_parts(parts), priced=estimate.priced))
+    table.add_section()
+    table.add_row("all", "", *_estimate_cells(estimate.total(), priced=estimate.priced), style="bold")
+    return table
+
+
+def _estimate_cells(part: Any, *, priced: bool) -> list[str]:
+    counts = (part.calls, part.answered, part.to_pay, part.prompt_tokens, part.completion_tokens)
+    money = [f"{part.money:,.2f}"] if priced else []
+    return [*(f"{count:,}" for count in counts), *money, duration(part.seconds) if part.seconds else "–"]
 
 
 def _clip(text: str, most: int = 360) -> str:

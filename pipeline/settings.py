@@ -33,6 +33,7 @@ EMBEDDED_LLM = {
     "vote_tokens": 48,
     "element_tokens": 48,
     "max_tasks": 1,
+    "outside_references": "drop",
 }
 
 CommaSeparated = Annotated[tuple[str, ...], NoDecode]
@@ -125,18 +126,41 @@ class Settings(BaseSettings):
     llm_context: int = Field(8192, ge=512, description="Tokens that the model can read and write in one call.")
     llm_concurrency: int = Field(4, ge=1, description="LLM calls in flight at once.")
     llm_timeout: float = Field(300.0, gt=0, description="Seconds that one LLM call may take.")
+    llm_budget_calls: int = Field(0, ge=0, description="LLM calls (answers) that one run may pay for; 0 for no limit.")
+    llm_budget_tokens: int = Field(
+        0, ge=0, description="Tokens, read and written, that one run may pay for; 0 for no limit."
+    )
+    llm_budget_money: float = Field(
+        0.0, ge=0, description="Money that one run may cost, by the prices; 0 for no limit."
+    )
+    llm_price_read: float = Field(0.0, ge=0, description="Price of a million tokens that the LLM reads; 0 for none.")
+    llm_price_written: float = Field(
+        0.0, ge=0, description="Price of a million tokens that the LLM writes; 0 for none."
+    )
     systems: CommaSeparated = Field(
         ("chatcite", "zero_shot"), description="Related-work systems to run, with commas between."
     )
     chatcite_samples: int = Field(3, ge=1, description="n_s: drafts sampled from every kept draft.")
     chatcite_votes: int = Field(5, ge=1, description="n_v: votes of the reflective evaluator per step.")
     chatcite_kept: int = Field(2, ge=1, description="n_c: drafts kept after every step.")
-    temperature: float = Field(0.7, ge=0, le=2, description="Sampling temperature of drafts and votes.")
+    chatcite_examples: int = Field(0, ge=0, description="Examples of style shown with every draft of ChatCite.")
+    guidelines: str = Field("", description="Guidelines for ChatCite's writer, in place of the prompt's own.")
+    few_shot_examples: int = Field(2, ge=1, description="Examples of style that few_shot shows.")
+    temperature: float = Field(0.7, ge=0, le=2, description="Sampling temperature of drafts and summaries.")
+    vote_temperature: float = Field(0.7, ge=0, le=2, description="Sampling temperature of votes.")
     draft_tokens: int = Field(512, ge=16, description="Longest draft, in tokens.")
     element_tokens: int = Field(96, ge=16, description="Longest of the seven key-element answers, in tokens.")
     vote_tokens: int = Field(256, ge=16, description="Longest vote, in tokens.")
     min_references: int = Field(
         2, ge=1, description="References resolved to papers of the corpus that make a paper a related-work task."
+    )
+    outside_references: Literal["item", "abstract", "drop"] = Field(
+        "item",
+        description="Cited works outside the corpus: all, with abstract or else the item; those with one; or none.",
+    )
+    tasks_dir: Path | None = Field(
+        None,
+        description="Folder of related-work tasks as JSON files, which join those of their months; empty for none.",
     )
     max_references: int = Field(100, ge=1, description="References of one task at most; the rest is in the ledger.")
     max_tasks: int = Field(1000, ge=0, description="Related-work tasks of one month at most.")
@@ -194,6 +218,7 @@ class Settings(BaseSettings):
         "qdrant_grpc_port",
         "llm_url",
         "llm_api_key",
+        "tasks_dir",
         mode="before",
     )
     @classmethod

@@ -97,10 +97,22 @@ BIBLIOGRAPHY_ITEM = pa.struct(
         ("arxiv_id", TEXT),
     ]
 )
+# source: full_text, abstract or item, as what there is of the work; text: that itself, null where it is in papers
 TASK_REFERENCE = pa.struct(
-    [("number", pa.int32()), ("arxiv_id", TEXT), ("key", TEXT), ("title", TEXT), ("year", pa.int32())]
+    [
+        ("number", pa.int32()),
+        ("arxiv_id", TEXT),
+        ("key", TEXT),
+        ("title", TEXT),
+        ("year", pa.int32()),
+        ("source", TEXT),
+        ("text", TEXT),
+    ]
 )
-SUMMARY_SENTENCE = pa.struct([("text", TEXT), ("references", pa.list_(pa.int32()))])
+# passages: ids of those that the sentence rests on, where its system ties them; support: what its own judge found
+SUMMARY_SENTENCE = pa.struct(
+    [("text", TEXT), ("references", pa.list_(pa.int32())), ("passages", TEXTS), ("support", TEXT)]
+)
 
 DUMP_MEMBERS = Table(
     "dump_members",
@@ -270,22 +282,23 @@ RELATED_WORK_TASKS = Table(
     "related_work_tasks",
     "one target with its references and its gold section",
     _schema(
-        ("task_id", TEXT, "arXiv id of the target and anchor of the section taken out"),
-        ("arxiv_id", TEXT, "target"),
+        ("task_id", TEXT, "arXiv id of the target and anchor of the section taken out, or a file's own id"),
+        ("arxiv_id", TEXT, "target; null for a task from a file whose target is not on arXiv"),
         ("title", TEXT, "title of the target"),
         ("description", TEXT, "text of the target without its related work"),
         ("section_title", TEXT, "title of the section taken out"),
-        ("references", pa.list_(TASK_REFERENCE), "cited papers of the corpus, in order of first citation"),
-        ("outside", COUNT, "cited items of the section that are not in the corpus"),
+        ("references", pa.list_(TASK_REFERENCE), "cited works in order of first citation, with what there is of them"),
+        ("outside", COUNT, "cited items of the section that are no reference of the task"),
         ("gold", TEXT, "the section taken out, citations as [Reference i]"),
     ),
+    version=2,
 )
 KEY_ELEMENTS = Table(
     "key_elements",
     "seven answers for one paper of one task",
     _schema(
         ("task_id", TEXT, "task"),
-        ("arxiv_id", TEXT, "paper whose elements these are"),
+        ("arxiv_id", TEXT, "paper whose elements these are; null where it is not on arXiv"),
         ("number", pa.int32(), "0 for the target, i for Reference i"),
         ("model", TEXT, "model that answered"),
         ("research_questions", TEXT, "answer 1"),
@@ -306,16 +319,21 @@ SUMMARIES = Table(
     "one system's related work for one task",
     _schema(
         ("task_id", TEXT, "task"),
-        ("system", TEXT, "chatcite or zero_shot"),
+        ("system", TEXT, "system that wrote, as CITELOOM_SYSTEMS names it"),
         ("model", TEXT, "model that wrote"),
         ("settings", TEXT, "settings of the system, JSON"),
         ("text", TEXT, "the section, citations as [Reference i]"),
-        ("sentences", pa.list_(SUMMARY_SENTENCE), "sentences with the numbers of the references they cite"),
+        (
+            "sentences",
+            pa.list_(SUMMARY_SENTENCE),
+            "sentences with the references they cite and the passages they rest on",
+        ),
         ("trace", TEXT, "drafts, votes and what was kept, round by round, JSON"),
         ("calls", COUNT, "LLM calls that it took, key elements not counted"),
         ("prompt_tokens", COUNT, "tokens read"),
         ("completion_tokens", COUNT, "tokens written"),
     ),
+    version=2,
 )
 SCORES = Table(
     "scores",
@@ -469,7 +487,9 @@ class MonthWriter:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         for orphan in self._file.parent.glob(f".{self._file.name}.*.tmp"):
             orphan.unlink(missing_ok=True)  # of a run that was killed; the caller holds the month, so nobody writes it
-        self._parquet = pq.ParquetWriter(self._staged, self._table.schema, compression="zstd")
+        # A dictionary of floats finds no two alike: with one, vectors took three times as long to read.
+        named = [path for column in self._table.schema for path, texts in _leaves(column.name, column.type) if texts]
+        self._parquet = pq.ParquetWriter(self._staged, self._table.schema, compression="zstd", use_dictionary=named)
         return self
 
     def __exit__(
@@ -530,6 +550,20 @@ class MonthWriter:
         for batch in rows.take(pa.array(range(rows.num_rows), pa.int32())).combine_chunks().to_batches():
             self._digest.update(batch.serialize())
             self._parquet.write_batch(batch)
+
+
+def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, bool]]:
+    """Every column of numbers or texts that Parquet makes of one of ours, and whether it holds anything but floats."""
+    if pa.types.is_list(kind):
+        yield from _leaves(f"{path}.list.element", kind.value_type)
+    elif pa.types.is_struct(kind):
+        for part in kind:
+            yield from _leaves(f"{path}.{part.name}", part.type)
+    elif pa.types.is_map(kind):
+        yield from _leaves(f"{path}.key_value.key", kind.key_type)
+        yield from _leaves(f"{path}.key_value.value", kind.item_type)
+    else:
+        yield path, not pa.types.is_floating(kind)
 
 
 def write_whole(file: Path, content: bytes) -> None:

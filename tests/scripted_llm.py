@@ -129,6 +129,8 @@ class ScriptedLlm:
         self.most, self.latency, self.json_schema = most, latency, json_schema
         self.requests: list[dict[str, Any]] = []
         """Bodies of all requests, refused ones too, in order of arrival."""
+        self.headers: dict[str, str] = {}
+        """Sent with every answer, such as those that tell a rate limit."""
         self.generations = 0
         """Texts given: what a caller pays for."""
         self.at_once = 0
@@ -234,7 +236,7 @@ def _handler(llm: ScriptedLlm) -> type[BaseHTTPRequestHandler]:
             if isinstance(answer, Refusal):
                 self._send(answer.status, {"error": {"message": answer.message}}, answer.headers)
             else:
-                self._send(200, answer, {})
+                self._send(200, answer, llm.headers)
 
         def _send(self, status: int, content: Mapping[str, Any], headers: Mapping[str, str]) -> None:
             data = json.dumps(content).encode()

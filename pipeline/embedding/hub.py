@@ -43,7 +43,7 @@ def _download(name: str, setting: str, otherwise: str) -> Path:
     try:
         return Path(snapshot_download(name, ignore_patterns=_UNUSED))
     except (OSError, ValueError, httpx.HTTPError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]  # a timeout may say nothing
         raise SettingError(
             f"{setting}: {name} is neither a folder nor to be had from the Hugging Face hub ({reason}): set it to "
             f"the folder of the model's files, or {otherwise}"

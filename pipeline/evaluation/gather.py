@@ -54,7 +54,7 @@ _STEPS: tuple[tuple[Table, str, str], ...] = (
     (tables.EMBEDDINGS, "Embedded", "passage"),
     (tables.INDEX_RECEIPTS, "Found in the index", "passage"),
     (tables.REFERENCES, "References read", "reference"),
-    (tables.RETRIEVAL_QUERIES, "Citing sentences made queries", "query"),
+    (tables.RETRIEVAL_QUERIES, "Citing sentences made queries", "sentence"),
     (tables.RETRIEVAL_SCORES, "Ways to search measured", "score"),
     (tables.RELATED_WORK_TASKS, "Made a related-work task", "task"),
     (tables.KEY_ELEMENTS, "Key elements taken out", "paper"),

@@ -57,7 +57,7 @@ class TaskLine:
     """One task in its month's list. `scores`: system → metric → value."""
 
     page: str
-    arxiv_id: str
+    arxiv_id: str | None
     title: str
     references: int
     outside: int
@@ -122,6 +122,8 @@ class TraceView:
     respelt: int = 0
     out_of_range: Sequence[int] = ()
     uncited: Sequence[int] = ()
+    at_once: bool = False
+    """Whether its one round is on all references together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ class TaskView:
     """What the page of a task shows."""
 
     month: str
-    arxiv_id: str
+    arxiv_id: str | None
     title: str
     section_title: str
     outside: int

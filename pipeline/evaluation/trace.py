@@ -19,6 +19,7 @@ def trace_view(trace: str, numbers: Collection[int]) -> TraceView:
         respelt=citations.get("respelt", 0),
         out_of_range=citations.get("out_of_range", ()),
         uncited=citations.get("uncited", ()),
+        at_once=told.get("at_once", False),
     )
 
 

@@ -60,7 +60,7 @@ class PointBatch:
         return self.colbert[self.colbert_offsets[number] : self.colbert_offsets[number + 1]]
 
     def take(self, numbers: NDArray[np.int64]) -> PointBatch:
-        """Some of the points, in the order of their numbers here."""
+        """Some of the points. numbers: theirs here, ascending."""
         if len(numbers) == len(self):
             return self
         sparse_offsets, sparse_rows = _rows_of(self.sparse_offsets, numbers)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -38,6 +39,9 @@ READ_PATIENCE = 10.0
 # Seconds that the first question is tried for: a server that never answered is more likely not there than restarting.
 FIRST_PATIENCE = 2.0
 _PROBE_TIMEOUT = 3.0
+# Seconds after which a load over HTTP looks for gRPC again; twice as many each time, since a port that nobody may reach
+# holds up a load for _PROBE_TIMEOUT.
+_FIRST_GRPC_PAUSE = 60.0
 
 _HTTP_PORT, _GRPC_PORT = 6333, 6334
 # After a lost connection, gRPC waits up to two minutes by itself before it tries again, and fails every call
@@ -91,15 +95,20 @@ class Connection:
         *,
         grpc_port: int | None,
         patience: float = PATIENCE,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Raises SettingError for an address or a key that cannot be."""
         self.address = parse_address(url, has_key=key is not None, grpc_port=grpc_port)
+        _insist_on_key(key)
         self.retries = Retries()
-        self._key, self._patience = key, patience
+        self._key, self._patience, self._clock = key, patience, clock
         self._lock = Lock()
         self._client: QdrantClient | None = None
+        self._before: QdrantClient | None = None
         self._channel: grpc.Channel | None = None
         self._web: httpx.Client | None = None
         self._warned = self._answered = False
+        self._grpc_pause, self._grpc_due = _FIRST_GRPC_PAUSE, 0.0
 
     def ask(self, question: Callable[[QdrantClient], T], *, patient: bool = True) -> T:
         """What a question that changes nothing is answered; asked once unless `patient`."""
@@ -110,25 +119,10 @@ class Connection:
         """What a change that may be made twice is answered."""
         return self._ask(change, self._patience)
 
-    def speaks_grpc(self) -> bool:
-        """Whether gRPC can be reached; says once in the log how to come by it where not."""
-        spoken = self.ask(lambda _: self._channel is not None)
-        if not spoken and not self._warned:
-            self._warned = True
-            _log.warning(
-                "points go to %s over HTTP; gRPC would take half of the time: where the server's gRPC port can "
-                "be reached, give it as CITELOOM_QDRANT_GRPC_PORT",
-                self.address.url,
-            )
-        return spoken
-
-    def send_over_grpc(self, message: bytes) -> None:
-        """Send an UpsertPoints message, and wait until it is done."""
-        self.change(lambda _: self._send_message(message))
-
-    def send_over_http(self, collection: str, body: bytes) -> None:
-        """Send the JSON of an upsert, and wait until it is done."""
-        self.change(lambda _: self._send_body(collection, body))
+    def send(self, collection: str, message: Callable[[], bytes], body: Callable[[], bytes]) -> None:
+        """Put points in, and return when the server says that they are: by an UpsertPoints message, or where gRPC
+        cannot be reached, by the JSON of an upsert. Only the one that is needed is made."""
+        self.change(lambda _: self._send(collection, message, body))
 
     def http(self, timeout: float) -> httpx.Client:
         """A client for what qdrant-client does not do, or does slowly."""
@@ -153,13 +147,10 @@ class Connection:
     def close(self) -> None:
         """Let go of the connection."""
         with self._lock:
-            if self._client is not None:
-                self._client.close()
-            if self._channel is not None:
-                self._channel.close()
-            if self._web is not None:
-                self._web.close()
-            self._client = self._channel = self._web = None
+            for each in (self._client, self._before, self._channel, self._web):
+                if each is not None:
+                    each.close()
+            self._client = self._before = self._channel = self._web = None
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
@@ -202,9 +193,19 @@ class Connection:
 
     def _ask(self, question: Callable[[QdrantClient], T], patience: float) -> T:
         with self.explained():
-            answer = self.retries.ask(lambda: question(self._connected()), patience)
+            answer = self.retries.ask(lambda: self._once(question), patience)
         self._answered = True
         return answer
+
+    def _once(self, question: Callable[[QdrantClient], T]) -> T:
+        client = self._connected()
+        try:
+            return question(client)
+        except (ValueError, RuntimeError) as error:
+            if client is self._client:
+                raise
+            # So grpc and httpx say that what they were to ask is closed.
+            raise NotDone("the connection was closed meanwhile") from error
 
     def _no_qdrant(self, error: Exception) -> SettingError:
         said = " ".join(str(error).split())[:200]
@@ -222,14 +223,27 @@ class Connection:
     def _over_grpc(self) -> QdrantClient | None:
         """A client that speaks gRPC, and a channel for what it does not send itself; None where HTTP must do."""
         port = self.address.grpc_port
-        if port is None or not _listens(self.address.host, port):
+        if port is None:
             return None
-        client = self._connect(grpc_port=port)
-        if not _answers(client):
+        if _listens(self.address.host, port):
+            client = self._connect(grpc_port=port)
+            if _answers(client):
+                self._channel = self._open_channel(port)
+                return client
             client.close()
-            return None
-        self._channel = self._open_channel(port)
-        return client
+        self._grpc_due = self._clock() + self._grpc_pause
+        return None
+
+    def _look_for_grpc_again(self) -> None:
+        """A contact that was cut, or came while the server was starting, must not leave a long load on HTTP."""
+        with self._lock:
+            over_http = self._client is not None and self._channel is None and self.address.grpc_port is not None
+            if not over_http or self._clock() < self._grpc_due:
+                return
+            self._grpc_pause *= 2
+            client = self._over_grpc()
+            if client is not None:  # the one before stays open, for other threads may be asking it
+                self._client, self._before = client, self._client
 
     def _over_http(self) -> QdrantClient:
         client = self._connect(grpc_port=None)
@@ -262,41 +276,68 @@ class Connection:
 
         metadata = [] if self._key is None else [("api-key", self._key.get_secret_value())]
         secure = self.address.url.startswith("https:")
-        return get_channel(self.address.host, port, secure, metadata, self._grpc_options())
+        host = f"[{self.address.host}]" if ":" in self.address.host else self.address.host
+        return get_channel(host, port, secure, metadata, self._grpc_options())
 
     def _grpc_options(self) -> dict[str, Any]:
         return _GRPC_OPTIONS | {"grpc.enable_http_proxy": 0 if self.address.loopback else 1}
 
-    def _send_message(self, message: bytes) -> None:
-        from qdrant_client import grpc as messages
-
-        if self._channel is None:
-            raise NotDone("the points are not sent: gRPC cannot be reached any more")
-        upsert = self._channel.unary_unary(
-            "/qdrant.Points/Upsert",
-            request_serializer=None,  # the message is composed already
-            response_deserializer=messages.PointsOperationResponse.FromString,
-        )
-        status = upsert(message, timeout=TIMEOUT).result.status
-        if status != messages.UpdateStatus.Completed:
-            raise NotDone(f"the points are {messages.UpdateStatus.Name(status)}, not completed")
-
-    def _send_body(self, collection: str, body: bytes) -> None:
-        import httpx
-        from qdrant_client.http.exceptions import ResponseHandlingException
-
-        if self._web is None:
+    def _send(self, collection: str, message: Callable[[], bytes], body: Callable[[], bytes]) -> None:
+        self._look_for_grpc_again()
+        channel, web = self._channel, self._web  # both None where another thread closes the connection meanwhile
+        if channel is not None:
+            _send_message(channel, message())
+        elif web is not None:
+            self._warn_of_http()
+            _send_body(web, collection, body())
+        else:
             raise NotDone("the points are not sent: the connection was closed meanwhile")
-        path = f"collections/{quote(collection, safe='')}/points"
-        try:
-            response = self._web.put(
-                path, params={"wait": "true"}, content=body, headers={"content-type": "application/json"}
+
+    def _warn_of_http(self) -> None:
+        if not self._warned:
+            self._warned = True
+            _log.warning(
+                "points go to %s over HTTP; gRPC would take half of the time: where the server's gRPC port can "
+                "be reached, give it as CITELOOM_QDRANT_GRPC_PORT",
+                self.address.url,
             )
-        except httpx.TransportError as error:
-            raise ResponseHandlingException(error) from error
-        status = result_of(response).get("status")
-        if status != "completed":
-            raise NotDone(f"the points are {status}, not completed")
+
+
+def _insist_on_key(key: SecretStr | None) -> None:
+    """Raise SettingError for a key that no header can carry: grpc and httpx would name it in what they raise."""
+    said = "" if key is None else key.get_secret_value()
+    if not (said.isascii() and said.isprintable() and said == said.strip()):
+        raise SettingError(
+            "CITELOOM_QDRANT_API_KEY holds a line break, a blank at an end, or a sign that is not ASCII, which cannot "
+            "be sent: set it to the key alone"
+        )
+
+
+def _send_message(channel: grpc.Channel, message: bytes) -> None:
+    from qdrant_client import grpc as messages
+
+    upsert = channel.unary_unary(
+        "/qdrant.Points/Upsert",
+        request_serializer=None,  # the message is composed already
+        response_deserializer=messages.PointsOperationResponse.FromString,
+    )
+    status = upsert(message, timeout=TIMEOUT).result.status
+    if status != messages.UpdateStatus.Completed:
+        raise NotDone(f"the points are {messages.UpdateStatus.Name(status)}, not completed")
+
+
+def _send_body(web: httpx.Client, collection: str, body: bytes) -> None:
+    import httpx
+    from qdrant_client.http.exceptions import ResponseHandlingException
+
+    path = f"collections/{quote(collection, safe='')}/points"
+    try:
+        response = web.put(path, params={"wait": "true"}, content=body, headers={"content-type": "application/json"})
+    except httpx.TransportError as error:
+        raise ResponseHandlingException(error) from error
+    status = result_of(response).get("status")
+    if status != "completed":
+        raise NotDone(f"the points are {status}, not completed")
 
 
 def result_of(response: httpx.Response) -> Any:
@@ -358,9 +399,12 @@ def _listens(host: str, port: int) -> bool:
 def _answers(client: QdrantClient) -> bool:
     """Whether gRPC works there; a refusal is an answer, and comes again where it can be explained."""
     import grpc
+    from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 
     try:
         client.get_aliases()
+    except ResourceExhaustedResponse:
+        return True
     except grpc.RpcError as error:
         return error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNIMPLEMENTED)
     return True

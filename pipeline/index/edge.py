@@ -226,8 +226,13 @@ class EdgeIndex:
     def _ask(self, method: str, *arguments: Any, wait: bool = True) -> Any:
         """Call a method of the shard; what goes wrong there is told as a failure of this folder."""
         shard = self._open(wait=wait)
-        with explained(self.folder):
-            return getattr(shard, method)(*arguments)
+        try:
+            with explained(self.folder):
+                return getattr(shard, method)(*arguments)
+        except PermanentFailure:
+            if shard is self._shard:
+                raise
+        return self._ask(method, *arguments, wait=wait)  # another thread let go of the folder in between
 
     def _open(self, *, wait: bool = True) -> Any:
         with self._opening:

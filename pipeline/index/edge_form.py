@@ -52,7 +52,8 @@ def _quantization(layout: Layout) -> Any:
     if layout.quantization == "int8":
         return edge.ScalarQuantizationConfig(edge.ScalarType.Int8, quantile=_QUANTILE, memory=edge.Memory.Pinned)
     if layout.quantization == "binary":
-        return edge.BinaryQuantizationConfig(memory=edge.Memory.Pinned)
+        scalar = edge.BinaryQuantizationQueryEncoding.Scalar8Bits
+        return edge.BinaryQuantizationConfig(memory=edge.Memory.Pinned, query_encoding=scalar)
     return None
 
 
@@ -136,6 +137,6 @@ def _params(request: Request, layout: Layout) -> Any:
     if request.exact:
         return edge.SearchParams(exact=True, quantization=edge.QuantizationSearchParams(ignore=True))
     if layout.quantization == "none":
-        return edge.SearchParams(hnsw_ef=HNSW_EF)
+        return edge.SearchParams(hnsw_ef=HNSW_EF[layout.quantization])
     rescoring = edge.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING[layout.quantization])
-    return edge.SearchParams(hnsw_ef=HNSW_EF, quantization=rescoring)
+    return edge.SearchParams(hnsw_ef=HNSW_EF[layout.quantization], quantization=rescoring)

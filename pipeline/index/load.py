@@ -64,8 +64,8 @@ def load_month(
     seen = _Seen(there, told)
     try:
         sent = _send(index, seen.changed(points))
-        stale = [passage_id for passage_id in there if passage_id not in seen.expected]
-        index.delete(sorted(stale, key=str))
+        stale = sorted(seen.left, key=str)
+        index.delete(stale)
     except BaseException:
         with suppress(CiteloomError):  # what failed first is what the user must hear of
             if settle:
@@ -78,9 +78,13 @@ def load_month(
 
 @dataclass(slots=True)
 class _Seen:
-    """The points of a month as they pass by."""
+    """The points of a month as they pass by.
 
-    there: Mapping[PointId, str | None]
+    left: what the index holds of the month, less what has passed by. So a month of a million points, at 230 bytes
+    each, is in memory once and not twice.
+    """
+
+    left: dict[PointId, str | None]
     told: Callable[[int], None]
     expected: dict[str, str] = field(default_factory=dict)
 
@@ -92,7 +96,7 @@ class _Seen:
             digests = [payload["digest"] for payload in batch.payloads]
             self.expected |= zip(batch.ids, digests, strict=True)
             pairs = enumerate(zip(batch.ids, digests, strict=True))
-            wanted = [number for number, (identifier, digest) in pairs if self.there.get(identifier) != digest]
+            wanted = [number for number, (identifier, digest) in pairs if self.left.pop(identifier, None) != digest]
             if wanted:
                 yield from batch.take(np.array(wanted, np.int64)).split()
             self.told(len(self.expected))
@@ -139,5 +143,9 @@ def _in_flight(
 
 
 def digest_of(expected: Mapping[str, str]) -> str:
-    """SHA-256 over the sorted ids and digests of a month."""
-    return hashlib.sha256("\n".join(f"{key} {expected[key]}" for key in sorted(expected)).encode()).hexdigest()
+    """SHA-256 over the sorted ids and digests of a month, with a line break between two."""
+    found, before = hashlib.sha256(), ""
+    for key in sorted(expected):
+        found.update(f"{before}{key} {expected[key]}".encode())
+        before = "\n"
+    return found.hexdigest()

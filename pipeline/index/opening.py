@@ -33,7 +33,7 @@ def open_collections(workspace: Workspace) -> Collections:
         raise SettingError(f"CITELOOM_QDRANT_COLLECTION: {name!r} cannot name a collection: use letters, digits, - _")
     place = settings.qdrant_url or str(workspace.root.path)
     storage = (settings.qdrant_on_disk, settings.qdrant_shards, settings.qdrant_replicas)
-    key = (os.getpid(), place, name, hash(settings.qdrant_api_key), storage)
+    key = (os.getpid(), place, name, hash(settings.qdrant_api_key), settings.qdrant_grpc_port, storage)
     if key not in _OPEN:
         _OPEN[key] = _make(workspace)
     return _OPEN[key]
@@ -72,8 +72,14 @@ def index_for(workspace: Workspace, layout: Layout) -> PassageIndex:
     """The collection of a layout, made where there is none yet; the first of an alias is live at once.
 
     Raises PermanentFailure where searches ask a collection of another layout and nobody began to make this one
-    beside it: `pipeline.index.reindex` does that, and half of a corpus must not replace the whole.
+    beside it: `pipeline.index.reindex` does that, and half of a corpus must not replace the whole. Also where the
+    layout is of vectors that other settings made, which would go where nobody searches.
     """
+    if not is_layout_of_settings(workspace, layout):
+        raise PermanentFailure(
+            f"the vectors were made under other settings ({layout.describe()}): "
+            f"run citeloom run --months all --until index_receipts, which makes them anew"
+        )
     collections = open_collections(workspace)
     wanted, live = layout.collection(collections.alias), collections.live()
     index = collections.collection(wanted)

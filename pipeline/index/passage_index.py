@@ -25,9 +25,10 @@ RRF_K = 60
 
 # Candidates that a compressed search hands to exact scoring, as a multiple of what is asked for; benchmarks/search.py
 # measures the recall that this gives.
-OVERSAMPLING: Mapping[Quantization, float] = {"int8": 2.0, "binary": 4.0, "none": 1.0}
-# Length of the candidate list that HNSW keeps while it walks the graph.
-HNSW_EF = 128
+OVERSAMPLING: Mapping[Quantization, float] = {"int8": 2.0, "binary": 8.0, "none": 1.0}
+# Length of the candidate list that HNSW keeps while it walks the graph. Of 100,000 points, binary found 94.7 % of the
+# best ten with 4 times as many candidates and a list of 128, and 99.5 % so.
+HNSW_EF: Mapping[Quantization, int] = {"int8": 128, "binary": 256, "none": 128}
 
 # Values of a field that are listed at most; arXiv has some 180 categories and 430 months.
 MOST_VALUES = 1_000
@@ -160,8 +161,8 @@ class PassageIndex(Protocol):
         ...
 
     def upsert(self, points: PointBatch) -> None:
-        """Put points in, over those of the same id; returns when they are on disk. What may pass is tried again, for
-        about two minutes."""
+        """Put points in, over those of the same id; returns when they outlive a kill of whoever holds the collection
+        (but not yet a loss of power). What may pass is tried again, for about two minutes."""
         ...
 
     def delete(self, ids: Sequence[PointId]) -> None:
@@ -169,11 +170,12 @@ class PassageIndex(Protocol):
         ...
 
     def contents(self, month: str) -> Iterator[tuple[PointId, str | None]]:
-        """Id and digest of every point of a month; None where the payload has no digest."""
+        """Id and digest of every point of a month, None where the payload has no digest; nothing where there is no
+        collection."""
         ...
 
     def outside(self, months: Sequence[str]) -> Iterator[PointId]:
-        """Ids of points that are of none of these months."""
+        """Ids of points that are of none of these months; nothing where there is no collection."""
         ...
 
     def count(self, month: str | None = None, *, wait: bool = True) -> int:

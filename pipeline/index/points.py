@@ -43,7 +43,7 @@ def points_of(root: DataRoot, month: str, *, dimensions: int, colbert: bool = Fa
             sparse_weights=_numbers(vectors["sparse_weights"].flatten()),
             payloads=payloads,
             colbert_offsets=_offsets(vectors["colbert"]) if colbert else None,
-            colbert=_token_matrix(vectors["colbert"], dimensions) if colbert else None,
+            colbert=_token_matrix(vectors["colbert"], dimensions, month) if colbert else None,
         )
 
 
@@ -60,7 +60,7 @@ def _joined(root: DataRoot, month: str, columns: list[str]) -> Iterator[tuple[pa
     papers = {row.pop("arxiv_id"): _of_paper(month, row) for row in root.rows(tables.PAPERS, month, _PAPERS)}
     passages = _Passages(root, month)
     for vectors in root.batches(tables.EMBEDDINGS, month, columns):
-        yield vectors, list(_payloads(papers, passages.take(vectors["passage_id"]), vectors))
+        yield vectors, list(_payloads(papers, passages.take(vectors["passage_id"]), vectors, month))
     passages.finish()
 
 
@@ -105,11 +105,17 @@ def _of_paper(month: str, paper: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _payloads(
-    papers: Mapping[str, Mapping[str, Any]], passages: list[dict[str, Any]], vectors: pa.RecordBatch
+    papers: Mapping[str, Mapping[str, Any]], passages: list[dict[str, Any]], vectors: pa.RecordBatch, month: str
 ) -> Iterator[dict[str, Any]]:
     """What a search restricts or shows. The text is not among it: it would double the index, and lies in passages."""
     for passage, text_sha256 in zip(passages, vectors["text_sha256"].to_pylist(), strict=True):
-        payload = {**papers[passage["arxiv_id"]], **passage, "text_sha256": text_sha256}
+        paper = papers.get(passage["arxiv_id"])
+        if paper is None:
+            raise PermanentFailure(
+                f"papers of {month} hold no {passage['arxiv_id']} any more, and passages do: "
+                f"run citeloom run --months {month} --until index_receipts"
+            )
+        payload = {**paper, **passage, "text_sha256": text_sha256}
         digest = _digest(payload)
         del payload["passage_id"]  # it is the point's id
         yield payload | {"digest": digest}
@@ -135,11 +141,17 @@ def _matrix(vectors: pa.RecordBatch, column: str, dimensions: int, month: str) -
     return _numbers(vectors[column].flatten()).reshape(-1, dimensions).astype(np.float32)
 
 
-def _token_matrix(column: pa.ListArray, dimensions: int) -> NDArray[Any]:
+def _token_matrix(column: pa.ListArray, dimensions: int, month: str) -> NDArray[Any]:
     """All tokens' vectors of all rows as float32, a row for each token."""
     import numpy as np
 
-    return _numbers(column.flatten().flatten()).reshape(-1, dimensions).astype(np.float32)
+    tokens = column.flatten()
+    if (np.diff(_offsets(tokens)) != dimensions).any():
+        raise PermanentFailure(
+            f"ColBERT vectors of {month} have other than {dimensions} dimensions: "
+            f"run citeloom run --months {month} --select embeddings --force"
+        )
+    return _numbers(tokens.flatten()).reshape(-1, dimensions).astype(np.float32)
 
 
 def _offsets(column: pa.ListArray) -> NDArray[Any]:

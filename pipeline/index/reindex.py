@@ -101,21 +101,16 @@ def layout_of_settings(workspace: Workspace) -> Layout:
 
 
 def check_layout(workspace: Workspace) -> None:
-    """Raise SettingError where a run would embed for hours what no collection takes.
+    """Raise SettingError where a run would embed for hours what searches do not ask.
 
-    That is where the live collection has another layout than the settings ask for, and none of theirs was begun.
+    That is where the live collection has another layout than the settings ask for. A collection of theirs beside it
+    makes no difference: it may as well be an old one, into which a run would quietly load what nobody finds.
     """
     collections = open_collections(workspace)
     live = collections.live()
-    if live is None or _is_of_settings(workspace, live):
-        return
-    if not any(_is_of_settings(workspace, name) for name in collections.names()):
+    layout = None if live is None else collections.collection(live).layout()
+    if live is not None and layout is not None and not is_layout_of_settings(workspace, layout):
         raise SettingError(refusal(collections, live, layout_of_settings(workspace)))
-
-
-def _is_of_settings(workspace: Workspace, name: str) -> bool:
-    layout = open_collections(workspace).collection(name).layout()
-    return layout is not None and is_layout_of_settings(workspace, layout)
 
 
 def _live(collections: Collections) -> str:
@@ -131,22 +126,26 @@ def _live(collections: Collections) -> str:
 def _load(
     workspace: Workspace, wanted: str, layout: Layout, run: Run, told: Callable[[str], None]
 ) -> tuple[tuple[Failure, ...], Audit | None]:
-    """Make the collection whole, and audit it; failures without an audit where a month could not be loaded."""
+    """Make the collection whole, and audit it; without an audit where a month could not be loaded."""
     months = _months(workspace)
     index = open_collections(workspace).collection(wanted)
     index.create(layout)
     index.defer_indexing()
     close_indexes()  # the stages open it themselves, and may be other processes
     told(f"loading {len(months)} months into {wanted}")
-    failures = tuple(run(months)) or tuple(_of_another_layout(workspace, wanted, months))
+    failures = tuple(run(months))
     if failures:
         return failures, None
     index = open_collections(workspace).collection(wanted)
-    remove_outside(index, months)  # of months that an earlier attempt loaded and the data root has no more
+    remove_outside(workspace, index)  # of months that an earlier attempt loaded and the data root has no more
     told(f"waiting until {wanted} is indexed")
     index.settle(wait=True)
     told(f"auditing {wanted}")
-    return (), audit_months(workspace)
+    audit = audit_months(workspace)
+    failures = tuple(_elsewhere(audit, wanted))
+    for _, month, message in failures:
+        told(f"{month}: {message}")
+    return failures, audit
 
 
 def _months(workspace: Workspace) -> list[str]:
@@ -156,13 +155,12 @@ def _months(workspace: Workspace) -> list[str]:
     return sorted({month for table in wanted for month in root.months(table)})
 
 
-def _of_another_layout(workspace: Workspace, wanted: str, months: Sequence[str]) -> Iterator[Failure]:
-    """Months whose receipt is of another collection: a run under other settings came in between."""
-    for month in months:
-        found = {row["collection"] for row in workspace.root.rows(tables.INDEX_RECEIPTS, month, ["collection"])}
-        if found != {wanted}:
-            message = f"it was loaded into {', '.join(found)} and not {wanted}: end other runs, then reindex again"
-            yield INDEX_RECEIPTS.name, month, message
+def _elsewhere(audit: Audit, wanted: str) -> Iterator[Failure]:
+    """Months, also new ones, whose vectors belong into another collection: a run under other settings came between."""
+    for month in audit.months:
+        if month.collection != wanted:
+            message = f"its vectors are for {month.collection} and not {wanted}: end other runs, then reindex again"
+            yield INDEX_RECEIPTS.name, month.month, message
 
 
 def _drop_others(collections: Collections, kept: str) -> tuple[str, ...]:

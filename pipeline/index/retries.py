@@ -63,13 +63,19 @@ class Retries:
             self.count += 1
 
 
-def _stop(patience: float) -> Any:
-    """When to end. A line that went silent takes longer to be noticed than who asks has patience; that deserves another
-    try, on a new line."""
-    import tenacity
+def _stop(patience: float) -> Callable[[RetryCallState], bool]:
+    """When to end: where the next pause would outlast the patience.
 
-    over = tenacity.stop_before_delay(patience)
-    return over & tenacity.stop_after_attempt(2) if patience > 0 else over
+    A line that went silent is noticed after half a minute, when who asked a question has no patience left; that
+    deserves one more try, on a new line.
+    """
+
+    def over(state: RetryCallState) -> bool:
+        tried = state.seconds_since_start or 0.0
+        hung = state.attempt_number == 1 and tried >= patience > 0
+        return (0.0 if hung else tried) + state.upcoming_sleep >= patience
+
+    return over
 
 
 def may_pass(error: BaseException) -> bool:

@@ -115,10 +115,7 @@ class ServerIndex:
         if layout is not None:
             check_points(points, layout)
         for part in points.split():
-            if self._connection.speaks_grpc():
-                self._connection.send_over_grpc(upsert_message(self._name, part))
-            else:
-                self._connection.send_over_http(self._name, upsert_body(part))
+            self._connection.send(self._name, partial(upsert_message, self._name, part), partial(upsert_body, part))
 
     def delete(self, ids: Sequence[PointId]) -> None:
         for start in range(0, len(ids), _MOST_DELETED):
@@ -169,7 +166,7 @@ class ServerIndex:
         return found
 
     def defer_indexing(self) -> None:
-        self._set_indexing(0)
+        self._set_optimizer(0, self._storage.segments)
 
     def settle(self, *, wait: bool = False) -> None:
         """As the protocol says; a server builds behind the loads, once it may. Raises TransientFailure where it says
@@ -215,6 +212,9 @@ class ServerIndex:
         return client.query_batch_points(self._name, queries)
 
     def _scroll(self, where: models.Filter | None, fields: list[str] | bool) -> Iterator[models.Record]:
+        """Records page by page; none where there is no collection."""
+        if not self._connection.ask(lambda client: client.collection_exists(self._name)):
+            return
         page = partial(self._page, where, fields)
         records, after = self._connection.ask(partial(page, None))
         yield from records
@@ -229,10 +229,11 @@ class ServerIndex:
             self._name, scroll_filter=where, limit=_PAGE, offset=after, with_payload=fields, with_vectors=False
         )
 
-    def _set_indexing(self, threshold: int) -> None:
+    def _set_optimizer(self, threshold: int, segments: int) -> None:
+        """threshold: kilobytes from which on a graph is built, 0 for never. segments: 0 for what the server likes."""
         from qdrant_client import models
 
-        config = models.OptimizersConfigDiff(indexing_threshold=threshold)
+        config = models.OptimizersConfigDiff(indexing_threshold=threshold, default_segment_number=segments)
         self._connection.change(lambda client: client.update_collection(self._name, optimizers_config=config))
 
     def _wake(self, info: models.CollectionInfo) -> None:
@@ -240,9 +241,10 @@ class ServerIndex:
         its threshold is set to what it is."""
         from qdrant_client import models
 
-        threshold = info.config.optimizer_config.indexing_threshold
-        if threshold == 0 or info.status == models.CollectionStatus.GREY:
-            self._set_indexing(threshold or _INDEXING_THRESHOLD)
+        optimizer = info.config.optimizer_config
+        loading = optimizer.indexing_threshold == 0 or optimizer.default_segment_number
+        if loading or info.status == models.CollectionStatus.GREY:
+            self._set_optimizer(optimizer.indexing_threshold or _INDEXING_THRESHOLD, 0)
 
     def _wait_until_built(self) -> None:
         building = Building(self._name)

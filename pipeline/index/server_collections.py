@@ -65,9 +65,8 @@ class ServerCollections:
         return self.connection.ask(self._ours)
 
     def collection(self, name: str) -> ServerIndex:
-        if name not in self._indexes:
-            self._indexes[name] = ServerIndex(self.connection, name, self._alias, storage=self._storage)
-        return self._indexes[name]
+        made = ServerIndex(self.connection, name, self._alias, storage=self._storage)
+        return self._indexes.setdefault(name, made)  # one step, for threads may share it
 
     def make_live(self, name: str) -> None:
         """As the protocol says. Raises PermanentFailure for a collection that is not there, and where the alias leads

@@ -7,7 +7,7 @@ asking (`server`), and points (`wire`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pipeline.index.layout import Layout, Quantization
@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
     from pipeline.embedding.embedder import Vectors
 
+# Segments that a shard is filled in; `settle` lets the server merge them. Server 1.16.3 writes the whole list of a
+# term's points anew for each point that has the term: the last of 30,000 points cost it 466 microseconds each in its
+# own 2 segments, 155 in 16 and 100 in 64, and of 100,000 points 1,291 and 194. To make 64 empty ones takes 2 s, once.
+LOADING_SEGMENTS = 64
+
 # Under which a collection's metadata says whose it is.
 _MARK = "citeloom"
 
@@ -43,12 +48,13 @@ class Storage:
     """How a new collection lies on a server.
 
     on_disk: whether whole vectors stay on disk, and compressed ones alone in memory. shards: parts of the collection.
-    replicas: copies of each, on other nodes of a cluster.
+    replicas: copies of each, on other nodes of a cluster. segments: parts of a shard while it is filled.
     """
 
     on_disk: bool = False
     shards: int = 1
     replicas: int = 1
+    segments: int = field(default_factory=lambda: LOADING_SEGMENTS)
 
 
 def new_collection(layout: Layout, alias: str, storage: Storage) -> dict[str, Any]:
@@ -65,6 +71,7 @@ def new_collection(layout: Layout, alias: str, storage: Storage) -> dict[str, An
     return {
         "vectors_config": vectors,
         "sparse_vectors_config": {SPARSE: sparse},
+        "optimizers_config": models.OptimizersConfigDiff(default_segment_number=storage.segments),
         "shard_number": storage.shards,
         "replication_factor": storage.replicas,
         "metadata": {_MARK: {"alias": alias, "layout": asdict(layout)}},
@@ -104,7 +111,9 @@ def _quantization(kind: Quantization) -> Any:
         int8 = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
         return models.ScalarQuantization(scalar=int8)
     if kind == "binary":
-        return models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True))
+        # One bit a number for the points and eight for the query: as small, and more often right.
+        scalar = models.BinaryQuantizationQueryEncoding.SCALAR8BITS
+        return models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True, query_encoding=scalar))
     return None
 
 
@@ -161,7 +170,7 @@ class Searches:
         wanted = self._request.limit + self._request.offset + _TIES
         if self._request.colbert:
             tokens = [] if vectors.colbert is None else vectors.colbert.tolist()
-            candidates = self._first_stage(vectors, max(wanted, self._request.candidates))
+            candidates = self._first_stage(vectors, self._request.candidates)
             return models.QueryRequest(
                 prefetch=candidates, query=tokens, using=COLBERT, limit=wanted, with_payload=True
             )
@@ -211,4 +220,6 @@ def _params(request: Request, quantization: Quantization) -> models.SearchParams
     if request.exact:
         return models.SearchParams(exact=True, quantization=models.QuantizationSearchParams(ignore=True))
     scored_again = models.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING[quantization])
-    return models.SearchParams(hnsw_ef=HNSW_EF, quantization=None if quantization == "none" else scored_again)
+    return models.SearchParams(
+        hnsw_ef=HNSW_EF[quantization], quantization=None if quantization == "none" else scored_again
+    )

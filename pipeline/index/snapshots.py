@@ -47,6 +47,7 @@ def take(collections: ServerCollections, folder: Path) -> Path:
             f"run citeloom run --months all --until index_receipts"
         )
     with collections.connection.files(_TIMEOUT) as client, _written(folder):
+        folder.mkdir(parents=True, exist_ok=True)  # before the server packs for hours
         _insist_on_one_node(client, name)
         made = result_of(client.post(f"{_path(name)}/snapshots", params={"wait": "true"}))
         path = f"{_path(name)}/snapshots/{quote(made['name'])}"
@@ -91,7 +92,6 @@ def _download(client: httpx.Client, path: str, made: dict[str, Any], folder: Pat
     file = folder / Path(made["name"]).name
     staged = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     digest = hashlib.sha256()
-    folder.mkdir(parents=True, exist_ok=True)
     try:
         # Else the server gzips what it sends.
         with client.stream("GET", path, headers={"accept-encoding": "identity"}) as response, staged.open("wb") as out:

@@ -5,11 +5,11 @@ Not here: what a point holds (`points`), how it is sent (`load`), and searching 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pipeline import tables
-from pipeline.errors import CiteloomError, PermanentFailure, TransientFailure
+from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, TransientFailure
 from pipeline.index.audit import MonthAudit, audit_month
 from pipeline.index.layout import Layout
 from pipeline.index.load import NotLoaded, digest_of, load_month
@@ -19,6 +19,8 @@ from pipeline.stages import Job, Stage, Workspace
 from pipeline.tables import Provenance, read_provenance, write_whole
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.tables import Row
 
 
@@ -46,6 +48,7 @@ def build_index_receipts(job: Job) -> Iterator[Row]:
     finally:
         close_indexes()  # the stages below this one may take hours, and other processes want Edge meanwhile
     _insist(audit, job)
+    _list_file(job).unlink(missing_ok=True)  # of a run before this one
     job.notes["points"] = audit.expected
     yield receipt(open_collections(job.workspace).engine, index.name, layout, audit, digest_of(load.expected))
 
@@ -67,10 +70,15 @@ def receipt(engine: str, collection: str, layout: Layout, audit: MonthAudit, ids
 def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
     """The layout that a month's embeddings need, and how many there are.
 
-    As the file states it: a month may have no row to tell. Raises PermanentFailure where it does not.
+    As the file states it: a month may have no row to tell. Raises MissingInput where there is no such file, and
+    PermanentFailure where it does not state it.
     """
     written = read_provenance(workspace.root.file(tables.EMBEDDINGS, month))
-    notes = written.notes if written is not None else {}
+    if written is None:
+        raise MissingInput(
+            f"embeddings of {month} are not there: run citeloom run --months {month} --until index_receipts"
+        )
+    notes = written.notes
     try:
         layout = Layout(
             notes["model"],
@@ -85,7 +93,7 @@ def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
             f"embeddings of {month} do not say what made them (no {error}): "
             f"run citeloom run --months {month} --select embeddings --force"
         ) from error
-    return layout, written.rows if written is not None else 0
+    return layout, written.rows
 
 
 def _insist(audit: MonthAudit, job: Job) -> None:
@@ -100,9 +108,13 @@ def _insist(audit: MonthAudit, job: Job) -> None:
 
 def _listed(job: Job, ids: Sequence[str]) -> str:
     """Put all ids into a file; the sentence that names it."""
-    file = job.workspace.root.path / "failures" / f"{job.stage.name}-{job.month}-points.txt"
+    file = _list_file(job)
     write_whole(file, "\n".join([*ids, ""]).encode())
     return f"All {len(ids)} are listed in {file}"
+
+
+def _list_file(job: Job) -> Path:
+    return job.workspace.root.path / "failures" / f"{job.stage.name}-{job.month}-points.txt"
 
 
 def _still_indexed(workspace: Workspace, month: str, written: Provenance) -> bool:
@@ -112,15 +124,23 @@ def _still_indexed(workspace: Workspace, month: str, written: Provenance) -> boo
     not answer holds nothing that one could rely on. An Edge folder that another process holds is being used, hence
     there: its receipt is believed. Raises nothing: of a wrong key or a broken folder, the next run says what to do.
     """
+    points = written.notes.get("points")
+    if points is None:
+        return False  # an audit found the month damaged
     try:
         layout, _ = layout_of(workspace, month)
         collections = open_collections(workspace)
         index = collections.collection(layout.collection(collections.alias))
-        return index.count(month, wait=False) == written.notes.get("points")
+        return index.count(month, wait=False) == int(points)
     except TransientFailure:
         return workspace.settings.qdrant_url is None
     except CiteloomError:
         return False
+
+
+def _collection(workspace: Workspace, month: str) -> Mapping[str, str]:
+    """Into which collection the month goes: a month without passages has the same rows whatever made them."""
+    return {"collection": layout_of(workspace, month)[0].collection(workspace.settings.qdrant_collection)}
 
 
 INDEX_RECEIPTS = Stage(
@@ -128,6 +148,7 @@ INDEX_RECEIPTS = Stage(
     build=build_index_receipts,
     upstream=(tables.EMBEDDINGS, tables.PASSAGES, tables.PAPERS),
     settings=("qdrant_collection", "qdrant_url", "qdrant_quantization"),
+    inputs=_collection,
     still_holds=_still_indexed,
     version=2,
 )

@@ -5,7 +5,7 @@ Not here: how one month is compared (`audit`), what loads it (`stages`), and cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from pipeline.index.passage_index import PassageIndex, PointId
     from pipeline.index.server_collections import ServerCollections
 
-# Deleted with one call: a list of ids that a server takes without trouble.
-_AT_ONCE = 1_000
-
 
 @dataclass(frozen=True, slots=True)
 class Audit:
@@ -36,12 +33,13 @@ class Audit:
 
     months: those that could be audited, oldest first. outside: points of no month of the data root, by collection;
     looked for where every month is audited. failures: (month, message) of months that could not be audited, or
-    could not be mended.
+    could not be mended. live: the collection that searches ask; a month may lie in another that is loaded beside it.
     """
 
     months: tuple[MonthAudit, ...]
     outside: tuple[tuple[str, tuple[PointId, ...]], ...] = ()
     failures: tuple[tuple[str, str], ...] = ()
+    live: str | None = None
 
     @property
     def clean(self) -> bool:
@@ -59,13 +57,19 @@ class Audit:
         counts["foreign"] += self.strangers
         told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
         expected = sum(month.expected for month in self.months)
-        failed = f", {len(self.failures)} months not audited" if self.failures else ""
+        failed = f"; {len(self.failures)} months failed" if self.failures else ""
         return f"{expected:,} points of {len(self.months)} months: {told}{failed}"
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Months whose vectors belong into another collection than the one that searches ask."""
+        return tuple(month.month for month in self.months if self.live not in (None, month.collection))
 
     def as_json(self) -> dict[str, Any]:
         """Everything, every id included."""
         return {
             "clean": self.clean,
+            "live": self.live,
             "months": [asdict(month) for month in self.months],
             "outside": [{"collection": name, "foreign": ids} for name, ids in self.outside],
             "failures": [{"month": month, "message": message} for month, message in self.failures],
@@ -86,6 +90,7 @@ def audit_months(
     found: list[MonthAudit] = []
     failures: list[tuple[str, str]] = []
     try:
+        live = open_collections(workspace).live()  # a server that is down is told now, and not for every month
         for month in chosen:
             told(month)
             try:
@@ -95,10 +100,10 @@ def audit_months(
             except CiteloomError as error:
                 failures.append((month, str(error)))
         collections = sorted({audit.collection for audit in found})
-        outside = tuple(_outside(workspace, collections, held)) if chosen == held else ()
+        outside = tuple(_outside(workspace, collections)) if chosen == held else ()
     finally:
         close_indexes()
-    return Audit(tuple(found), outside, tuple(failures))
+    return Audit(tuple(found), outside, tuple(failures), live)
 
 
 def audit_of(workspace: Workspace, month: str) -> tuple[MonthAudit, Row]:
@@ -107,10 +112,8 @@ def audit_of(workspace: Workspace, month: str) -> tuple[MonthAudit, Row]:
     collections = open_collections(workspace)
     index = collections.collection(layout.collection(collections.alias))
     expected = digests_of(workspace.root, month)
-    if index.layout() is None:  # of a collection that is not there, not every engine says that it holds nothing
-        audit = MonthAudit(month, index.name, len(expected), 0, missing=tuple(sorted(expected)))
-    else:
-        audit = audit_month(index, month, expected)
+    index.layout()  # raises where somebody else's collection has the name
+    audit = audit_month(index, month, expected)
     return audit, receipt(collections.engine, index.name, layout, audit, digest_of(expected))
 
 
@@ -130,21 +133,20 @@ def repair(workspace: Workspace, audit: Audit, told: Callable[[str], None] = lam
             raise
         except CiteloomError as error:
             failures[month] = str(error)
-    for name, ids in audit.outside:
-        _remove(open_collections(workspace).collection(name), ids)
+    strange = [name for name, ids in audit.outside if ids]
+    for name in strange:
+        remove_outside(workspace, open_collections(workspace).collection(name))
     again = audit_months(workspace, ",".join(wrong)) if wrong else Audit(())
     months = {month.month: month for month in (*audit.months, *again.months)}
-    outside = tuple(_outside(workspace, [name for name, ids in audit.outside if ids], _months(workspace)))
+    outside = tuple(_outside(workspace, strange))
     close_indexes()
     failures |= dict(again.failures)
-    return Audit(tuple(months[month] for month in sorted(months)), outside, tuple(sorted(failures.items())))
+    return Audit(tuple(months[each] for each in sorted(months)), outside, tuple(sorted(failures.items())), audit.live)
 
 
-def remove_outside(index: PassageIndex, months: Sequence[str]) -> int:
-    """Take out of a collection what is of none of the months; how many points that were."""
-    ids = list(index.outside(months))
-    _remove(index, ids)
-    return len(ids)
+def remove_outside(workspace: Workspace, index: PassageIndex) -> None:
+    """Take out of a collection what is of no month of the data root as it is now."""
+    index.delete(_outside_of(workspace, index))
 
 
 def take_snapshot(workspace: Workspace, folder: Path) -> Path:
@@ -187,19 +189,20 @@ def _months(workspace: Workspace) -> list[str]:
     return held
 
 
-def _outside(
-    workspace: Workspace, names: Iterable[str], months: Sequence[str]
-) -> Iterator[tuple[str, tuple[PointId, ...]]]:
-    """For each collection, the points of none of the months."""
+def _outside(workspace: Workspace, names: Iterable[str]) -> Iterator[tuple[str, tuple[PointId, ...]]]:
+    """For each collection, the points of no month of the data root."""
     for name in names:
-        index = open_collections(workspace).collection(name)
-        if index.layout() is not None:
-            yield name, tuple(sorted(index.outside(months), key=str))
+        yield name, _outside_of(workspace, open_collections(workspace).collection(name))
 
 
-def _remove(index: PassageIndex, ids: Sequence[PointId]) -> None:
-    for start in range(0, len(ids), _AT_ONCE):
-        index.delete(ids[start : start + _AT_ONCE])
+def _outside_of(workspace: Workspace, index: PassageIndex) -> tuple[PointId, ...]:
+    """Points of no month of the data root. A month is embedded before it is loaded, so one that another run loads
+    meanwhile is seen by looking at the months once more."""
+    before: list[str] = []
+    ids: Iterable[PointId] = ()
+    while (months := _months(workspace)) != before:
+        before, ids = months, list(index.outside(months))
+    return tuple(sorted(ids, key=str))
 
 
 def _audit_and_note(workspace: Workspace, month: str) -> MonthAudit:

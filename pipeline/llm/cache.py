@@ -14,10 +14,12 @@ import socket
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 from pipeline.errors import PermanentFailure
+from pipeline.llm.messages import Spent
 
 # A claim of another machine's process cannot be checked by its id; after an hour its owner is taken for dead.
 CLAIM_SECONDS = 3600.0
@@ -29,9 +31,38 @@ CREATE TABLE IF NOT EXISTS answers (
 CREATE TABLE IF NOT EXISTS claims (
     key TEXT NOT NULL, sample INTEGER NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL, since REAL NOT NULL,
     PRIMARY KEY (key, sample)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS paid (
+    at REAL NOT NULL, model TEXT NOT NULL, max_tokens INTEGER NOT NULL, samples INTEGER NOT NULL,
+    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, seconds REAL NOT NULL);
 """
+# Requests that say what an endpoint is like now; those before may have met another machine.
+RECENT = 2000
 
 Answer = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """One request that was answered: what it cost, and how long it took, waiting not counted."""
+
+    model: str
+    max_tokens: int
+    cost: Spent
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What requests with the same bound on their answers have in common, on average over those seen."""
+
+    requests: int
+    samples: float
+    read: float
+    """Tokens of one prompt."""
+    written: float
+    """Tokens of one answer."""
+    seconds: float
+    """Of one request, its samples together."""
 
 
 def call_key(request: Mapping[str, Any]) -> str:
@@ -69,17 +100,36 @@ class CallCache:
         rows = self._sql.execute("SELECT sample, body FROM answers WHERE key = ?", (key,))
         return {sample: json.loads(body) for sample, body in rows if sample in wanted}
 
-    def write(self, key: str, request: Mapping[str, Any], answers: Mapping[int, Answer]) -> None:
-        """Keep the answers of one response, all or none; an answer that is there already stays."""
+    def write(
+        self, key: str, request: Mapping[str, Any], answers: Mapping[int, Answer], paid: Paid | None = None
+    ) -> None:
+        """Keep the answers of one response, all or none, with what it cost; an answer that is there already stays."""
         rows = [(key, sample, _canonical(answer)) for sample, answer in sorted(answers.items())]
         self._sql.execute("BEGIN IMMEDIATE")
         try:
             self._sql.execute("INSERT OR IGNORE INTO requests VALUES (?, ?)", (key, _canonical(request)))
             self._sql.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", rows)
+            if paid is not None:
+                self._note(paid)
         except sqlite3.Error:
             self._sql.execute("ROLLBACK")
             raise
         self._sql.execute("COMMIT")
+
+    def _note(self, paid: Paid) -> None:
+        cost = paid.cost
+        row = (time.time(), paid.model, paid.max_tokens, *astuple(cost), paid.seconds)
+        self._sql.execute("INSERT INTO paid VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+    def kinds(self, model: str) -> dict[int, Kind]:
+        """What the latest requests to a model were like, by the bound on their answers in tokens."""
+        rows = self._sql.execute(
+            "SELECT max_tokens, count(*), avg(samples), avg(prompt_tokens), sum(completion_tokens) * 1.0 / "
+            "max(sum(samples), 1), avg(seconds) FROM (SELECT * FROM paid WHERE model = ? ORDER BY rowid DESC LIMIT ?) "
+            "GROUP BY max_tokens",
+            (model, RECENT),
+        )
+        return {bound: Kind(*averages) for bound, *averages in rows}
 
     def claim(self, key: str, sample: int) -> bool:
         """Whether this process may now pay for the call; False while another living process is at it."""

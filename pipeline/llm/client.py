@@ -1,32 +1,30 @@
 """The one client of language models: cached, bounded, over any OpenAI-compatible endpoint.
 
 A call that is in the cache costs no request; samples of one prompt go out as one request (`n`), so that a server
-reads the prompt once. Not here: HTTP and its errors (`transport`), the file of answers (`cache`), what is asked.
+reads the prompt once. What is sent is within the run's budget, and brought home even where the run fails meanwhile.
+Not here: HTTP and its errors (`transport`), the file of answers (`cache`), the ceiling (`budget`), what is asked.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Generic, Protocol, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from pipeline.errors import PermanentFailure
-from pipeline.llm.cache import CallCache, call_key
+from pipeline.llm.budget import Budget, Limits, check_budget, run_budget
+from pipeline.llm.cache import CallCache, Paid, call_key
+from pipeline.llm.context import count_message_tokens
 from pipeline.llm.embedded import check_embedded, embedded_endpoint
 from pipeline.llm.loop import Slots, side_by_side
-from pipeline.llm.messages import Completion, LlmAnswerError, Message, Spent, Usage, spent
-from pipeline.llm.transport import Endpoint, Transport, check_url
+from pipeline.llm.messages import Completion, LlmAnswerError, Message, Prices, Spent, Usage, spent
+from pipeline.llm.structured import parse_answer, repair, response_format, short
+from pipeline.llm.transport import Dialect, Endpoint, Reply, Transport, check_url
 from pipeline.settings import Settings
 from pipeline.stages import Workspace
-
-if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletion
 
 __all__ = ["Answer", "Completion", "LlmAnswerError", "LlmClient", "Message", "Spent", "Usage", "open_client", "spent"]
 
@@ -46,35 +44,81 @@ class Answer(Generic[Model]):
     spent: Spent
 
 
+class Sender(Protocol):
+    """What a client needs of a transport; a rehearsal's makes its answers up."""
+
+    dialect: Dialect
+    retries: int
+
+    @property
+    def waited(self) -> float: ...
+    @property
+    def down(self) -> bool: ...
+    async def send(self, body: Mapping[str, Any]) -> Reply: ...
+    def stop(self) -> None: ...
+    async def aclose(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A request without its sample number."""
+    """A request without its sample number. `mark`: the sample that whoever pays for it has claimed."""
 
     request: Mapping[str, Any]
     key: str
+    mark: tuple[str, int] = field(default=("", 0))
+
+    def worst(self, samples: int, *, tokens: bool) -> Spent:
+        """The most that so many samples can cost; with `tokens`, also in tokens, by the project's own estimate."""
+        if not tokens:
+            return Spent(samples)
+        read = count_message_tokens([Message(**message) for message in self.request["messages"]])
+        return Spent(samples, read, samples * self.request["max_tokens"])
 
 
 class LlmClient:
     """Asks one model. Belongs to one event loop.
 
     `connect` gives the transport, and is called for the first request that the cache cannot answer: a run whose
-    answers are all there starts no server. `concurrency` limits the completions in flight.
+    answers are all there starts no server. `concurrency` limits the completions in flight, `budget` what they may
+    cost; without one there is no ceiling.
     """
 
     def __init__(
-        self, model: str, connect: Callable[[], Awaitable[Transport]], cache: CallCache, concurrency: int
+        self,
+        model: str,
+        connect: Callable[[], Awaitable[Sender]],
+        cache: CallCache,
+        concurrency: int,
+        budget: Budget | None = None,
     ) -> None:
         self.model = model
-        self.usage = Usage()
         self._connect, self._cache = connect, cache
         self._slots = Slots(concurrency)
-        self._transport: Transport | None = None
+        self._budget = budget or Budget(Limits(), Prices())
+        self.usage = Usage(prices=self._budget.prices)
+        self._transport: Sender | None = None
         self._connecting = asyncio.Lock()
         self._at_work: dict[tuple[str, int], asyncio.Event] = {}
+        self._flights: dict[asyncio.Task[set[int]], tuple[str, int]] = {}
+
+    def abandon(self) -> None:
+        """Give up the requests in flight, as whoever interrupts a run will not wait for them."""
+        for flight in self._flights:
+            flight.cancel()
 
     async def aclose(self) -> None:
-        if self._transport is not None:
-            await self._transport.aclose()
+        """Close the transport. Answers that are still on their way were paid for: they are waited for and kept, but
+        nothing is tried again, and nothing is expected of an endpoint that is down."""
+        if self._transport is None:
+            return
+        self._transport.stop()
+        if self._transport.down:
+            self.abandon()
+        if self._flights:
+            await asyncio.wait(list(self._flights))
+        for mark in list(self._at_work):
+            self._leave(mark)
+        await self._transport.aclose()
 
     async def complete(
         self,
@@ -118,7 +162,7 @@ class LlmClient:
 
         Raises LlmAnswerError where the repaired answer cannot be read either.
         """
-        form = _response_format(schema)
+        form = response_format(schema)
 
         async def ask(asked: Sequence[Message]) -> Completion:
             call = self._call(asked, temperature, max_tokens, None, form)
@@ -129,12 +173,12 @@ class LlmClient:
             return Answer(parse_answer(given.text, schema), spent([given]))
         except ValueError as error:
             bad = Message("assistant", given.text[:REPAIRED_CHARS])
-            repaired = await ask([*messages, bad, Message("user", _repair(error, schema))])
+            repaired = await ask([*messages, bad, Message("user", repair(error, schema))])
         cost = spent([given, repaired])
         try:
             return Answer(parse_answer(repaired.text, schema), cost)
         except ValueError as error:
-            message = f"no {schema.__name__} could be read, repair included: {_short(error)}"
+            message = f"no {schema.__name__} could be read, repair included: {short(error)}"
             raise LlmAnswerError(message, cost) from None
 
     def _call(
@@ -165,7 +209,7 @@ class LlmClient:
             if not missing:
                 break
             paid |= await self._pay_or_wait(call, missing)
-        self.usage.cached += len(wanted) - len(paid)
+        self._count_kept([found[sample] for sample in wanted if sample not in paid])
         # The text is the cache's also where it was paid for now, so that all who asked at once agree.
         return [replace(found[sample], cached=sample not in paid) for sample in wanted]
 
@@ -179,13 +223,22 @@ class LlmClient:
         if not self._cache.claim(*mark):
             await asyncio.sleep(_POLL_SECONDS)
             return set()
-        done = self._at_work[mark] = asyncio.Event()
+        self._at_work[mark] = asyncio.Event()
         try:
-            return await self._pay(call, missing)
+            return await self._pay(replace(call, mark=mark), missing)
         finally:
-            self._cache.release(*mark)
-            del self._at_work[mark]
-            done.set()
+            self._leave(mark)
+
+    def _leave(self, mark: tuple[str, int]) -> None:
+        """Give up the claim, once nothing that was sent under it is in flight any more."""
+        if mark not in self._at_work:
+            return
+        out = [flight for flight, of in self._flights.items() if of == mark]
+        if out:
+            asyncio.gather(*out, return_exceptions=True).add_done_callback(lambda _: self._leave(mark))
+            return
+        self._cache.release(*mark)
+        self._at_work.pop(mark).set()
 
     async def _pay(self, call: _Call, missing: list[int]) -> set[int]:
         transport = await self._connected()
@@ -194,34 +247,76 @@ class LlmClient:
         answers = await side_by_side(self._request(transport, call, part) for part in parts)
         return set().union(*answers)
 
-    async def _connected(self) -> Transport:
+    async def _connected(self) -> Sender:
         async with self._connecting:
             if self._transport is None:
                 self._transport = await self._connect()
             return self._transport
 
-    async def _request(self, transport: Transport, call: _Call, samples: list[int]) -> set[int]:
+    async def _request(self, transport: Sender, call: _Call, samples: list[int]) -> set[int]:
         """One request for consecutive samples; which of them it brought into the cache.
+
+        What is sent becomes a task of its own: where a task beside it fails, this one is cancelled, and an answer
+        that is paid for would be lost.
+        """
+        held = min(len(samples), self._slots.total)
+        await self._slots.take(held)
+        try:
+            worst = await self._reserved(call, len(samples))
+        except BaseException:
+            self._slots.give(held)
+            raise
+        flight = asyncio.create_task(self._send(transport, call, samples, worst))
+        self._flights[flight] = call.mark
+        flight.add_done_callback(lambda done: self._landed(done, held))
+        return await asyncio.shield(flight)
+
+    async def _reserved(self, call: _Call, samples: int) -> Spent:
+        """The request's worst case, set aside in the budget. Raises BudgetReached."""
+        worst = call.worst(samples, tokens=self._budget.counts_tokens)
+        while not self._budget.reserve(worst):
+            await asyncio.sleep(_POLL_SECONDS)
+        return worst
+
+    def _landed(self, flight: asyncio.Task[set[int]], held: int) -> None:
+        del self._flights[flight]
+        self._slots.give(held)
+        if not flight.cancelled():
+            flight.exception()  # nobody may be waiting for it any more, and asyncio would complain of that
+
+    async def _send(self, transport: Sender, call: _Call, samples: list[int], worst: Spent) -> set[int]:
+        """Send a request and keep its answers.
 
         An endpoint that gives fewer than it was asked for is not asked for several again.
         """
         body = dict(call.request) | {"seed": samples[0]} | ({"n": len(samples)} if len(samples) > 1 else {})
-        async with self._slots.taking(len(samples)):
-            started = time.perf_counter()
-            response = await transport.send(body)
-            self.usage.seconds += time.perf_counter() - started
-        found = dict(zip(samples, _completions(response, transport.endpoint), strict=False))
-        self._count(transport, found)
-        self._cache.write(call.key, call.request, {sample: _keepable(each) for sample, each in found.items()})
+        cost = Spent()
+        try:
+            reply = await transport.send(body)
+            cost = reply.spent
+        finally:
+            self._budget.settle(worst, cost)
+            self.usage.retries, self.usage.waited = transport.retries, transport.waited
+        self._count_paid(cost, reply.seconds)
+        found = dict(zip(samples, reply.completions, strict=False))
+        answers = {sample: _keepable(each) for sample, each in found.items()}
+        self._cache.write(
+            call.key, call.request, answers, Paid(self.model, call.request["max_tokens"], cost, reply.seconds)
+        )
         if len(found) < len(samples):
             transport.dialect.refused.add("n")
         return set(found)
 
-    def _count(self, transport: Transport, found: Mapping[int, Completion]) -> None:
+    def _count_paid(self, cost: Spent, seconds: float) -> None:
         self.usage.requests += 1
-        self.usage.retries = transport.retries
-        self.usage.prompt_tokens += max((each.prompt_tokens for each in found.values()), default=0)
-        self.usage.completion_tokens += sum(each.completion_tokens for each in found.values())
+        self.usage.seconds += seconds
+        self.usage.prompt_tokens += cost.prompt_tokens
+        self.usage.completion_tokens += cost.completion_tokens
+
+    def _count_kept(self, kept: Sequence[Completion]) -> None:
+        self.usage.cached += len(kept)
+        self.usage.kept_prompt_tokens += max((each.prompt_tokens for each in kept), default=0)
+        self.usage.kept_completion_tokens += sum(each.completion_tokens for each in kept)
 
 
 def _consecutive(samples: Sequence[int]) -> list[list[int]]:
@@ -235,30 +330,6 @@ def _consecutive(samples: Sequence[int]) -> list[list[int]]:
     return runs
 
 
-def _completions(response: ChatCompletion, endpoint: Endpoint) -> list[Completion]:
-    if not getattr(response, "choices", None):
-        raise PermanentFailure(
-            f"{endpoint.shown} does not answer as an OpenAI-compatible endpoint: its answer has no choices; correct "
-            "CITELOOM_LLM_URL"
-        )
-    texts = [choice.message.content or "" for choice in response.choices]
-    read = response.usage.prompt_tokens if response.usage else 0
-    # llama.cpp's server, known by its timings, reports the tokens of the first choice alone.
-    first_alone = bool((response.model_extra or {}).get("timings"))
-    written = _shares(response.usage.completion_tokens if response.usage else 0, texts, first_alone)
-    return [
-        Completion(text, read, tokens, False, choice.finish_reason or "")
-        for text, tokens, choice in zip(texts, written, response.choices, strict=True)
-    ]
-
-
-def _shares(reported: int, texts: Sequence[str], first_alone: bool) -> list[int]:
-    """Tokens of each text, out of what the endpoint reported for all of them or for the first."""
-    lengths = [max(len(text), 1) for text in texts]
-    basis = lengths[0] if first_alone else sum(lengths)
-    return [round(reported * length / basis) for length in lengths]
-
-
 def _keepable(completion: Completion) -> dict[str, Any]:
     kept = asdict(completion)
     del kept["cached"]
@@ -269,40 +340,28 @@ def _kept(answer: Mapping[str, Any]) -> Completion:
     return Completion(**answer, cached=True)
 
 
-def _response_format(schema: type[BaseModel]) -> dict[str, Any]:
-    form = {"name": schema.__name__, "strict": True, "schema": schema.model_json_schema()}
-    return {"type": "json_schema", "json_schema": form}
-
-
-def parse_answer(text: str, schema: type[Model]) -> Model:
-    """The JSON object in a text, validated. Raises ValueError (pydantic's is one) where there is none that fits."""
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
-        raise ValueError("there is no JSON object in the answer")
-    return schema.model_validate_json(text[start : end + 1])
-
-
-def _repair(error: ValueError, schema: type[BaseModel]) -> str:
-    fields = ", ".join(schema.model_fields)
-    return (
-        f"That answer cannot be used: {_short(error)}. Answer again with one JSON object alone; its fields: {fields}."
-    )
-
-
-def _short(error: ValueError) -> str:
-    if isinstance(error, ValidationError):
-        faults = [f"{'.'.join(map(str, each['loc'])) or 'answer'}: {each['msg']}" for each in error.errors()[:3]]
-        return "; ".join(faults)
-    return re.sub(r"\s+", " ", str(error))[:200]
-
-
 def check_llm(settings: Settings) -> None:
-    """Raise SettingError where the settings ask of the embedded model what it cannot do, or where CITELOOM_LLM_URL
-    is no address or would carry the key in the clear. Asks no network."""
+    """Raise SettingError where the settings ask of the embedded model what it cannot do, where CITELOOM_LLM_URL is
+    no address or would carry the key in the clear, or where money has a ceiling and no price. Asks no network."""
+    check_budget(settings)
     if settings.llm_url is None:
         check_embedded(settings)
     else:
         check_url(settings.llm_url, has_key=settings.llm_api_key is not None)
+
+
+@dataclass(frozen=True)
+class ClientWorkspace(Workspace):
+    """A workspace whose stages ask by another client than that of the settings, such as one that only rehearses."""
+
+    make_client: Callable[[Settings, CallCache], LlmClient]
+
+
+def _make_client(settings: Settings, cache: CallCache) -> LlmClient:
+    async def connect() -> Transport:
+        return Transport(await asyncio.to_thread(_endpoint, settings))
+
+    return LlmClient(settings.llm_model, connect, cache, settings.llm_concurrency, run_budget(settings))
 
 
 @contextlib.asynccontextmanager
@@ -313,14 +372,15 @@ async def open_client(workspace: Workspace) -> AsyncIterator[LlmClient]:
     """
     settings = workspace.settings
     check_llm(settings)
-
-    async def connect() -> Transport:
-        return Transport(await asyncio.to_thread(_endpoint, settings))
-
+    make = workspace.make_client if isinstance(workspace, ClientWorkspace) else _make_client
     with contextlib.closing(CallCache(workspace.cache("llm") / "calls.sqlite")) as cache:
-        client = LlmClient(settings.llm_model, connect, cache, settings.llm_concurrency)
+        client = make(settings, cache)
         try:
             yield client
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                client.abandon()
+            raise
         finally:
             await client.aclose()
 

@@ -49,10 +49,30 @@ class Spent:
             self.completion_tokens + other.completion_tokens,
         )
 
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
 
 def spent(completions: Iterable[Completion]) -> Spent:
     """The cost of these completions together."""
     return sum((Spent(1, each.prompt_tokens, each.completion_tokens) for each in completions), Spent())
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Money for a million tokens, in whatever currency the user counts; 0 where nobody said."""
+
+    read: float = 0.0
+    written: float = 0.0
+
+    @property
+    def known(self) -> bool:
+        return self.read > 0 or self.written > 0
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Money for so many tokens read and written."""
+        return (prompt_tokens * self.read + completion_tokens * self.written) / 1e6
 
 
 @dataclass(slots=True)
@@ -66,19 +86,33 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
-    """Time in requests, added up over those in flight together."""
+    """Time of requests until they were answered, added up over those in flight together."""
+    waited: float = 0.0
+    """Time that requests spent waiting: for the endpoint's rates, and between tries."""
+    kept_prompt_tokens: int = 0
+    kept_completion_tokens: int = 0
+    """Tokens of the answers found in the cache: what they would cost if they were not there."""
+    prices: Prices = Prices()
+
+    @property
+    def cost(self) -> float:
+        """Money for what was paid; 0 where no price is set."""
+        return self.prices.cost(self.prompt_tokens, self.completion_tokens)
 
     def measured(self) -> dict[str, float]:
-        """The counters under the names that a job's `measured` uses."""
-        return {
+        """The counters under the names that a job's `measured` uses; the cost where prices are known."""
+        counters: dict[str, float] = {
             "llm_calls": self.calls,
             "llm_cached": self.cached,
             "llm_requests": self.requests,
             "llm_retries": self.retries,
             "llm_prompt_tokens": self.prompt_tokens,
             "llm_completion_tokens": self.completion_tokens,
+            "llm_cached_tokens": self.kept_prompt_tokens + self.kept_completion_tokens,
             "llm_request_seconds": round(self.seconds, 3),
+            "llm_waited_seconds": round(self.waited, 3),
         }
+        return counters | ({"llm_cost": round(self.cost, 6)} if self.prices.known else {})
 
 
 class LlmAnswerError(CiteloomError):

@@ -1,13 +1,17 @@
 """One request to an OpenAI-compatible endpoint: retries, what the endpoint's dialect lacks, and clear errors.
 
-Not here: the cache, the limit on requests in flight, and reading structured answers (`client`).
+Not here: the cache, the limit on requests in flight, structured answers (`client`); the pace (`rates`), and when an
+endpoint counts as down (`breaker`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import random
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,15 +19,18 @@ from pydantic import SecretStr
 
 from pipeline.addresses import refuse_key_in_the_clear, split_url
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
+from pipeline.llm.breaker import FIRST_PATIENCE, PATIENCE, Breaker
+from pipeline.llm.messages import Completion, Spent
+from pipeline.llm.rates import LONGEST_WAIT, Rates, retry_after, tokens_of
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
     from openai.types.chat import ChatCompletion
 
 ATTEMPTS = 5
-FIRST_WAIT = 0.5
-# A server that asks for more than this is not waited for: the run ends with its words, and resumes where it was.
-LONGEST_WAIT = 120.0
+# Forms of one request until an endpoint understands it: each of them lacks one thing more.
+FORMS = 8
+FIRST_WAIT, LONGEST_BACK_OFF = 0.5, 8.0
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 # JSON schema keywords that OpenAI's strict mode has refused (platform.openai.com/docs/guides/structured-outputs).
 _BOUNDS = frozenset({"maxLength", "minLength", "maxItems", "minItems", "title", "default"})
@@ -100,6 +107,31 @@ def check_url(url: str, *, has_key: bool) -> None:
         refuse_key_in_the_clear("CITELOOM_LLM_URL", parts, "CITELOOM_LLM_API_KEY")
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to one request: its completions in the order of their numbers, and the seconds it took."""
+
+    completions: list[Completion]
+    seconds: float
+
+    @property
+    def spent(self) -> Spent:
+        """What the request cost: its prompt is read once for all its completions."""
+        read = max((each.prompt_tokens for each in self.completions), default=0)
+        return Spent(len(self.completions), read, sum(each.completion_tokens for each in self.completions))
+
+
+class _Refused(Exception):
+    """One try brought no answer; `failure` is what to raise if it was the last.
+
+    wait: seconds that the endpoint asks for, None where it does not. counted: whether it is one of the ATTEMPTS.
+    """
+
+    def __init__(self, failure: CiteloomError, wait: float | None = None) -> None:
+        super().__init__(str(failure))
+        self.failure, self.wait, self.counted = failure, wait, True
+
+
 class Transport:
     """Sends requests to one endpoint. Belongs to one event loop; closed by `aclose`."""
 
@@ -107,59 +139,133 @@ class Transport:
         self.endpoint = endpoint
         self.dialect = Dialect()
         self.retries = 0
+        self._backed_off = 0.0
+        self._stopped = asyncio.Event()
+        self._rates = Rates(endpoint.shown, self._sleep)
+        # The embedded server is not started anew where it died: nobody need wait for it.
+        patience = FIRST_PATIENCE if endpoint.embedded else PATIENCE
+        self._breaker = Breaker(endpoint.shown, self._sleep, patience)
         self._client = _open(endpoint)
+
+    @property
+    def waited(self) -> float:
+        """Seconds that requests waited for the endpoint's rates and between tries."""
+        return self._rates.waited + self._backed_off
+
+    @property
+    def down(self) -> bool:
+        """Whether the endpoint is taken for down."""
+        return self._breaker.open
+
+    def stop(self) -> None:
+        """Try nothing again from now on; requests that are out may still be answered."""
+        self._stopped.set()
 
     async def aclose(self) -> None:
         await self._client.close()
 
-    async def send(self, body: Mapping[str, Any]) -> ChatCompletion:
+    async def send(self, body: Mapping[str, Any]) -> Reply:
         """The endpoint's answer to a chat completion request.
 
-        Raises SettingError (key, model, URL, context), TransientFailure (unreachable, overloaded), PermanentFailure
-        (the request is refused for another reason).
+        Raises SettingError (key, model, URL, context), TransientFailure (unreachable, overloaded, down),
+        PermanentFailure (the request is refused for another reason).
         """
+        tries = 0
+        while True:
+            probe = await self._breaker.admit()
+            try:
+                return await self._try(body, probe=probe)
+            except _Refused as refused:
+                # A request that only tried whether the endpoint is back has not had its turn by that.
+                tries += refused.counted and not probe
+                if tries >= ATTEMPTS or self._stopped.is_set() or (refused.wait or 0.0) > LONGEST_WAIT:
+                    raise refused.failure from None
+                wait = _back_off(tries, refused.wait)
+            self.retries += 1
+            self._backed_off += wait
+            await self._sleep(wait)
+
+    async def _try(self, body: Mapping[str, Any], *, probe: bool) -> Reply:
+        """One try, in as many forms as it takes until the endpoint understands it. Raises _Refused."""
         import openai
 
-        for attempt in range(ATTEMPTS):
-            adapted = self.dialect.adapt(body)
-            try:
-                answer: ChatCompletion = await self._client.chat.completions.create(**adapted)
-                return answer
-            except openai.APIStatusError as error:
-                if error.status_code in {400, 422} and self._understands(body, adapted, _complaint(error)):
-                    continue
-                wait = self._wait_after_status(error, attempt)
-            except openai.APITimeoutError as error:
-                wait = self._wait_or_fail(attempt, None, self._timed_out(error))
-            except openai.APIConnectionError as error:
-                wait = self._wait_or_fail(attempt, None, self._unreachable(error))
-            except openai.APIResponseValidationError as error:
-                raise self._no_completion(str(error)) from error
-            self.retries += 1
-            await asyncio.sleep(wait)
-        raise TransientFailure(f"the LLM endpoint {self.endpoint.shown} refused {ATTEMPTS} forms of one request")
+        try:
+            for _ in range(FORMS):
+                adapted = self.dialect.adapt(body)
+                try:
+                    return await self._ask(adapted)
+                except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                    self._breaker.succeeded()
+                    if not self._understands(body, adapted, _complaint(error)):
+                        self._refuse(error)
+                    self.retries += 1
+        except openai.APIStatusError as error:
+            raise self._status(error, probe=probe) from None
+        except openai.APITimeoutError as error:
+            raise self._failed(self._timed_out(error), probe=probe) from None
+        except openai.APIConnectionError as error:
+            refused = self._failed(self._unreachable(error), probe=probe)
+            # While the endpoint is down for all, that is no fault of this request; patience ends that.
+            refused.counted = not self._breaker.open
+            raise refused from None
+        except openai.APIResponseValidationError as error:
+            raise self._no_completion(str(error)) from error
+        finally:
+            self._breaker.abandoned(probe=probe)
+        raise _Refused(TransientFailure(f"the LLM endpoint {self.endpoint.shown} refused {FORMS} forms of one request"))
+
+    async def _ask(self, adapted: Mapping[str, Any]) -> Reply:
+        """One request, in the endpoint's own form, at the endpoint's own pace."""
+        import openai
+
+        number = await self._rates.turn(tokens_of(adapted))
+        started = time.perf_counter()
+        try:
+            raw = await self._client.chat.completions.with_raw_response.create(**adapted)
+            self._rates.answered(number, raw.headers)
+        except openai.APIStatusError as error:
+            self._rates.answered(number, error.response.headers)
+            raise
+        finally:
+            self._rates.landed(number)
+        completions = read_completions(raw.parse(), self.endpoint.shown)
+        self._breaker.succeeded()
+        return Reply(completions, time.perf_counter() - started)
+
+    def _failed(self, failure: CiteloomError, *, probe: bool) -> _Refused:
+        self._breaker.failed(failure, probe=probe)
+        return _Refused(failure)
+
+    async def _sleep(self, seconds: float) -> None:
+        """Sleep; raises TransientFailure where nothing is sent any more."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stopped.wait(), seconds)
+        if self._stopped.is_set():
+            raise TransientFailure(f"nothing more is sent to the LLM endpoint {self.endpoint.shown}: the run is ending")
 
     def _understands(self, body: Mapping[str, Any], sent: Mapping[str, Any], complaint: str) -> bool:
         """Whether the request now has another form than the one refused; a request beside it may have seen to that."""
         return self.dialect.adapt(body) != sent or self.dialect.learn(sent, complaint)
 
-    def _wait_after_status(self, error: APIStatusError, attempt: int) -> float:
+    def _status(self, error: APIStatusError, *, probe: bool) -> _Refused:
+        """What an error status means for the next try. Raises what a further try could not clear."""
         if error.status_code not in _RETRIED:
+            self._breaker.succeeded()
             self._refuse(error)
-        asked = _retry_after(error)
+        asked = retry_after(error.response.headers)
         said = self._clean(_complaint(error))
         failure = TransientFailure(
             f"the LLM endpoint {self.endpoint.shown} answers {error.status_code} ({said})"
             f"{f' and asks to wait {asked:.0f} s' if asked else ''}: run again later, or lower "
             "CITELOOM_LLM_CONCURRENCY; answers so far are kept"
         )
-        return self._wait_or_fail(attempt, asked, failure)
-
-    def _wait_or_fail(self, attempt: int, asked: float | None, failure: CiteloomError) -> float:
-        wait = asked if asked is not None else FIRST_WAIT * 2**attempt
-        if attempt + 1 >= ATTEMPTS or wait > LONGEST_WAIT:
-            raise failure from None
-        return wait
+        if error.status_code >= 500:
+            self._breaker.failed(failure, probe=probe)
+        else:
+            self._breaker.succeeded()
+            # All wait, as the limit is the account's and not the request's.
+            self._rates.hold(asked or 0.0)
+        return _Refused(failure, asked)
 
     def _refuse(self, error: APIStatusError) -> NoReturn:
         where, said = self.endpoint.shown, self._clean(_complaint(error))
@@ -230,10 +336,36 @@ def _complaint(error: APIStatusError) -> str:
     return str(body or error.message)
 
 
-def _retry_after(error: APIStatusError) -> float | None:
-    """Seconds that the endpoint asks to wait (RFC 9110, 10.2.3; dates are not honoured, no LLM server sends them)."""
-    try:
-        seconds = float(error.response.headers.get("retry-after", ""))
-    except ValueError:
-        return None
-    return max(seconds, 0.0)
+def _back_off(tries: int, asked: float | None) -> float:
+    """Seconds until the next try: what the endpoint asks and a little more, else anything up to a bound that doubles.
+
+    Full jitter (M. Brooker, "Exponential Backoff and Jitter"): requests that failed together come back apart.
+    """
+    if asked is not None:
+        return asked + random.uniform(0, min(asked / 10, 1.0))  # noqa: S311 - no secret
+    return random.uniform(0, min(FIRST_WAIT * 2.0 ** max(tries - 1, 0), LONGEST_BACK_OFF))  # noqa: S311
+
+
+def read_completions(response: ChatCompletion, shown: str) -> list[Completion]:
+    """The texts of a response with their tokens. Raises PermanentFailure where it is none of a chat completion."""
+    if not getattr(response, "choices", None):
+        raise PermanentFailure(
+            f"{shown} does not answer as an OpenAI-compatible endpoint: its answer has no choices; correct "
+            "CITELOOM_LLM_URL"
+        )
+    texts = [choice.message.content or "" for choice in response.choices]
+    read = response.usage.prompt_tokens if response.usage else 0
+    # llama.cpp's server, known by its timings, reports the tokens of the first choice alone.
+    first_alone = bool((response.model_extra or {}).get("timings"))
+    written = _shares(response.usage.completion_tokens if response.usage else 0, texts, first_alone)
+    return [
+        Completion(text, read, tokens, False, choice.finish_reason or "")
+        for text, tokens, choice in zip(texts, written, response.choices, strict=True)
+    ]
+
+
+def _shares(reported: int, texts: Sequence[str], first_alone: bool) -> list[int]:
+    """Tokens of each text, out of what the endpoint reported for all of them or for the first."""
+    lengths = [max(len(text), 1) for text in texts]
+    basis = lengths[0] if first_alone else sum(lengths)
+    return [round(reported * length / basis) for length in lengths]

@@ -50,6 +50,4 @@ def _packed(job: Job) -> Iterator[pa.RecordBatch]:
         yield passages
 
 
-PASSAGES = Stage(
-    table=tables.PASSAGES, build=_build, upstream=(tables.PAPERS,), settings=("embedded_form",), version=3
-)
+PASSAGES = Stage(table=tables.PASSAGES, build=_build, upstream=(tables.PAPERS,), settings=("embedded_form",), version=3)

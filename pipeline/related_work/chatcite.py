@@ -1,12 +1,12 @@
 """ChatCite's reflective incremental generator, Algorithm 1 of arXiv 2403.02574.
 
 Breadth-first over the references in order: every kept draft is continued n_s times, the reflective evaluator votes
-n_v times over all continuations, and the n_c with most votes are kept. Not here: key elements, which it is given.
+n_v times over all continuations, and the n_c with most votes are kept. Not here: key elements, which it is given, the
+evaluator (`voting`), and what is left of the method where a part is taken out (`ablations`).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,15 +14,20 @@ from typing import Any
 from pipeline.llm.client import Completion, LlmClient, Spent, spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
-from pipeline.llm.messages import Message
 from pipeline.related_work.key_elements import KeyElements
-from pipeline.related_work.prompting import PROMPTS, Reference, Task, room
+from pipeline.related_work.prompting import NOTHING, PROMPTS, Reference, Task, room, styles
 from pipeline.related_work.summary import Summary, make_summary
+from pipeline.related_work.voting import Evaluator, best_choices, vote
 
-_VERDICT = re.compile(
-    r"best\s+(?:choice|draft)\s*(?:is|:)\W*(?:(?:choice|draft|number|no\.?)\W*)?([0-9]{1,4})(?!\.?[0-9])", re.IGNORECASE
-)
-_BARE_NUMBER = re.compile(r"\W*(?:choice\W*)?([0-9]{1,4})\W*", re.IGNORECASE)
+ELEMENTS = "key elements"
+"""What drafts are written from in the method as it is; the ablation without key elements has summaries."""
+
+
+# Of a work of which there is little, what a writer must know: else a model tells what it believes to know of it.
+_KNOWN_BY = {
+    "abstract": "Only the abstract of this work is known.",
+    "item": "Only the bibliography item of this work is known: say no more of it than its title tells.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +37,40 @@ class Search:
     samples: int
     """n_s: continuations of every kept draft."""
     votes: int
-    """n_v: votes per reference."""
+    """n_v: votes per reference; 0 for none, the drafts then ranking in the order they were written."""
     kept: int
     """n_c: drafts kept per reference."""
     temperature: float
     draft_tokens: int
     vote_tokens: int
     context: int
+    vote_temperature: float = 0.7
+    guidelines: str = ""
+    """Guidelines for writing, in place of the prompt's own."""
+    examples: int = 0
+    """How many of a task's examples are shown with every draft."""
+
+    def evaluator(self) -> Evaluator:
+        return Evaluator(self.votes, self.vote_tokens, self.vote_temperature, self.context)
+
+    def frame(self, task: Task, basis: str) -> dict[str, Any]:
+        """What every prompt for drafts of this task begins with."""
+        return {"guidelines": self.guidelines, "examples": self._styles(task), "basis": basis}
+
+    def shown(self, task: Task) -> dict[str, Any]:
+        """What a trace says of the examples shown; nothing where there were none."""
+        return {"examples": self._styles(task)} if self.examples else {}
+
+    def _styles(self, task: Task) -> list[str]:
+        return styles(task, self.examples, self.context)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of one paper: `text` for whoever writes, `gist`, one line, for whoever votes."""
+
+    text: str
+    gist: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +83,12 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What happened for one reference. Choices count from 1, as the evaluator sees them."""
+    """What happened for one reference, or for all at once. Choices count from 1, as the evaluator sees them."""
 
     reference: int
     drafts: tuple[Draft, ...]
     votes: tuple[int | None, ...]
-    """The choice of each vote; None for an abstention: no number could be read, or none that is a choice."""
+    """The choice of each vote; None for an abstention."""
     tallies: tuple[int, ...]
     kept: tuple[int, ...]
     cut: bool
@@ -80,15 +112,41 @@ class Round:
 
 async def chatcite(client: LlmClient, task: Task, elements: Sequence[KeyElements], search: Search) -> Summary:
     """The best draft after the last reference. `elements`: the target's, then each reference's, in order."""
-    target = elements[0].text(task.title)
+    return await incremental(client, task, known_by_elements(task, elements), search)
+
+
+def known_by_elements(task: Task, elements: Sequence[KeyElements]) -> list[Known]:
+    """What the key elements say of the target and of each reference, in order."""
+    target, *others = elements
+    cited = [_known(reference, each) for reference, each in zip(task.references, others, strict=True)]
+    return [Known(target.text(task.title), target.gist()), *cited]
+
+
+def _known(reference: Reference, elements: KeyElements) -> Known:
+    told = _KNOWN_BY.get(reference.source)
+    if told is None:
+        return Known(elements.text(reference.title), elements.gist())
+    said = f"Title: {reference.title}" if reference.source == "item" else elements.text(reference.title)
+    return Known(f"{said}\n{told}", elements.gist() or told)
+
+
+async def incremental(
+    client: LlmClient,
+    task: Task,
+    known: Sequence[Known],
+    search: Search,
+    basis: str = ELEMENTS,
+    before: Spent = NOTHING,
+) -> Summary:
+    """Algorithm 1 over what is known of the target and of each reference, in order. `before`: spent on knowing it."""
     kept = [Draft("", 0)]
     rounds: list[Round] = []
     for step in range(1, len(task.references) + 1):
-        done = await _round(client, search, target, task.references[:step], elements[1 : step + 1], kept)
+        done = await _round(client, search, task, known[: step + 1], kept, basis)
         rounds.append(done)
         kept = done.survivors()
-    cost = sum((done.spent for done in rounds), Spent())
-    trace = {"rounds": [done.trace() for done in rounds]}
+    cost = sum((done.spent for done in rounds), before)
+    trace = search.shown(task) | {"rounds": [done.trace() for done in rounds]}
     return make_summary(kept[0].text, task.numbers, trace, cost)
 
 
@@ -107,49 +165,39 @@ def planned_calls(references: int, search: Search) -> int:
 
 
 async def _round(
-    client: LlmClient,
-    search: Search,
-    target: str,
-    references: Sequence[Reference],
-    elements: Sequence[KeyElements],
-    kept: Sequence[Draft],
+    client: LlmClient, search: Search, task: Task, known: Sequence[Known], kept: Sequence[Draft], basis: str
 ) -> Round:
-    """One reference: the last of `references`, those before it being in the drafts already."""
-    newest = references[-1]
-    added = elements[-1].text(newest.title)
+    """One reference: the last of `known`, whose first is the target, those between being in the drafts already."""
+    step = len(known) - 1
+    number = task.references[step - 1].number
+    frame = search.frame(task, basis) | {"number": number}
     continued = await side_by_side(
-        _continue(client, search, target, draft.text, newest.number, added, place) for place, draft in enumerate(kept)
+        _continue(client, search, frame, known[0].text, draft.text, known[-1].text, place)
+        for place, draft in enumerate(kept)
     )
     written = [(place + 1, each) for place, (found, _) in enumerate(continued) for each in found]
-    drafts = tuple(Draft(each.text.strip(), place if len(references) > 1 else 0) for place, each in written)
-    known = _reference_lines(references, elements)
-    votes, cast, vote_cut = await _vote(client, search, target, known, [draft.text for draft in drafts])
-    tallies = tuple(votes.count(choice) for choice in range(1, len(drafts) + 1))
-    cut = vote_cut or any(was_cut for _, was_cut in continued)
-    cost = spent([each for _, each in written]) + spent(cast)
-    return Round(newest.number, drafts, votes, tallies, best_choices(tallies, search.kept), cut, cost)
-
-
-def best_choices(tallies: Sequence[int], count: int) -> tuple[int, ...]:
-    """The choices with most votes, best first; of equals the one that was written first. Choices count from 1."""
-    order = sorted(range(len(tallies)), key=lambda index: (-tallies[index], index))
-    return tuple(index + 1 for index in order[:count])
+    drafts = tuple(Draft(each.text.strip(), place if step > 1 else 0) for place, each in written)
+    lines = reference_lines(task.references[:step], known[1:])
+    polled = await vote(client, search.evaluator(), known[0].text, lines, [draft.text for draft in drafts], basis)
+    cut = polled.cut or any(was_cut for _, was_cut in continued)
+    cost = spent([each for _, each in written]) + spent(polled.cast)
+    return Round(number, drafts, polled.votes, polled.tallies, best_choices(polled.tallies, search.kept), cut, cost)
 
 
 async def _continue(
-    client: LlmClient, search: Search, target: str, draft: str, number: int, reference: str, place: int
+    client: LlmClient, search: Search, frame: dict[str, Any], target: str, draft: str, reference: str, place: int
 ) -> tuple[list[Completion], bool]:
     """n_s continuations of one kept draft, and whether anything was cut.
 
     Samples are numbered on over the kept drafts, so that two of them with the same text are not continued alike.
     """
-    left = room(search.context, search.draft_tokens, "draft", target="", draft="-", reference="", number=number)
+    left = room(search.context, search.draft_tokens, "draft", target="", draft="-", reference="", **frame)
     # The draft goes before the key elements: what it loses is lost for good. It takes half of the room, or more.
     own = fit(draft, max(left // 2, left - count_tokens(target) - count_tokens(reference)))
     rest = left - count_tokens(own.text)
     about = fit(target, rest // 2)
     added = fit(reference, rest - count_tokens(about.text))
-    messages = PROMPTS.messages("draft", target=about.text, draft=own.text, reference=added.text, number=number)
+    messages = PROMPTS.messages("draft", target=about.text, draft=own.text, reference=added.text, **frame)
     found = await client.samples(
         messages,
         search.samples,
@@ -160,45 +208,9 @@ async def _continue(
     return found, own.cut or about.cut or added.cut
 
 
-async def _vote(
-    client: LlmClient, search: Search, target: str, references: str, drafts: Sequence[str]
-) -> tuple[tuple[int | None, ...], list[Completion], bool]:
-    """n_v votes over the drafts, the completions they were read from, and whether anything was cut."""
-    messages, cut = _vote_messages(search, target, references, drafts)
-    cast = await client.samples(messages, search.votes, temperature=search.temperature, max_tokens=search.vote_tokens)
-    return tuple(read_vote(each.text, len(drafts)) for each in cast), cast, cut
-
-
-def _vote_messages(search: Search, target: str, references: str, drafts: Sequence[str]) -> tuple[list[Message], bool]:
-    left = room(search.context, search.vote_tokens, "vote", target="", references="", drafts=[""] * len(drafts))
-    # Two thirds of the room are the drafts', in equal parts, so that none looks worse for being cut alone.
-    shown = [fit(draft, left * 2 // 3 // len(drafts)) for draft in drafts]
-    about, known = fit(target, left // 6), fit(references, left // 6)
-    messages = PROMPTS.messages(
-        "vote", target=about.text, references=known.text, drafts=[draft.text for draft in shown]
+def reference_lines(references: Sequence[Reference], known: Sequence[Known]) -> str:
+    """Each reference in one line: what the evaluator checks drafts against, short since it grows with |R|."""
+    return "\n".join(
+        f"[Reference {reference.number}] {reference.title}. {each.gist}".strip()
+        for reference, each in zip(references, known, strict=True)
     )
-    return messages, any(each.cut for each in (about, known, *shown))
-
-
-def _reference_lines(references: Sequence[Reference], elements: Sequence[KeyElements]) -> str:
-    """Each reference so far in one line: what the evaluator checks drafts against, short since it grows with |R|."""
-    lines = []
-    for reference, known in zip(references, elements, strict=True):
-        gist = known.contributions or known.methodology or known.research_questions
-        lines.append(f"[Reference {reference.number}] {reference.title}. {gist}".strip())
-    return "\n".join(lines)
-
-
-def read_vote(text: str, choices: int) -> int | None:
-    """The choice that a vote names, from 1 to `choices`; None where it names none of them.
-
-    The last "The best choice is {s}" counts, also with "choice", "#", quotes or bold around s; else a last line that
-    is a number alone.
-    """
-    verdicts = _VERDICT.findall(text)
-    if not verdicts:
-        lines = text.strip().splitlines()
-        bare = _BARE_NUMBER.fullmatch(lines[-1]) if lines else None
-        verdicts = [bare.group(1)] if bare else []
-    choice = int(verdicts[-1]) if verdicts else 0
-    return choice if 1 <= choice <= choices else None

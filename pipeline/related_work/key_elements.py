@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Spent
 from pipeline.llm.context import fit
-from pipeline.related_work.prompting import PROMPTS, room
+from pipeline.related_work.prompting import PROMPTS, Source, room
 
 # Characters of English per token, for the bound on an answer: 4.4 to 6 were seen with SmolLM2, fewer are safe.
 _CHARS_PER_TOKEN = 3.5
@@ -42,6 +42,10 @@ class KeyElements:
     def text(self, title: str) -> str:
         """Title and answers as a prompt shows them, one line each."""
         return "\n".join([f"Title: {title}", *(f"{name}: {answer or 'not stated'}" for name, answer in self.named())])
+
+    def gist(self) -> str:
+        """What the paper adds, as short as the answers have it."""
+        return self.contributions or self.methodology or self.research_questions
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> KeyElements:
@@ -78,6 +82,15 @@ async def extract(client: LlmClient, content: str, *, context: int, element_toke
     except LlmAnswerError as error:
         return Extraction(KeyElements(), cut.cut, error.spent, str(error))
     return Extraction(KeyElements(**answer.value.model_dump()), cut.cut, answer.spent)
+
+
+async def extract_known(
+    client: LlmClient, content: str, source: Source, context: int, element_tokens: int
+) -> Extraction:
+    """As `extract`; of a work known by its bibliography item alone nothing is asked, since nothing could be told."""
+    if source == "item":
+        return Extraction(KeyElements(), False, Spent())
+    return await extract(client, content, context=context, element_tokens=element_tokens)
 
 
 @cache

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from pipeline.errors import SettingError
-from pipeline.llm.context import count_message_tokens
+from pipeline.llm.context import count_message_tokens, fit
+from pipeline.llm.messages import Spent
 from pipeline.llm.prompts import PromptFolder
+
+Source = Literal["full_text", "abstract", "item"]
+"""What there is of a reference: its text, its abstract alone, or no more than its bibliography item."""
+
+NOTHING = Spent()
+"""What it costs to ask nothing."""
+
+# What all examples take of a context at most, in parts of it, and one of them in tokens: the two shipped have 260.
+_EXAMPLES_SHARE, _LONGEST_EXAMPLE = 8, 400
 
 PROMPTS = PromptFolder(Path(__file__).parent / "prompts")
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One reference of a task: its number in `[Reference i]`, and the paper."""
+    """One reference of a task: its number in `[Reference i]`, and the work; no arxiv_id where it is not on arXiv."""
 
     number: int
-    arxiv_id: str
+    arxiv_id: str | None
     title: str
+    source: Source = "full_text"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage of a reference that a sentence may rest on; the id is that of the table `passages`, if there."""
+
+    passage_id: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +52,20 @@ class Task:
     references: tuple[Reference, ...]
     contents: tuple[str, ...]
     """Text of each reference, in the order of `references`."""
+    examples: tuple[str, ...] = ()
+    """Related-work sections of other papers, for their style alone."""
+    passages: Mapping[int, tuple[Passage, ...]] = field(default_factory=dict)
+    """Number of a reference → its passages in order, where a system that is to write ties sentences to them."""
 
     @property
     def numbers(self) -> frozenset[int]:
         return frozenset(reference.number for reference in self.references)
+
+
+def styles(task: Task, count: int, context: int) -> list[str]:
+    """The first `count` of a task's examples, each cut to its share of the context, in tokens."""
+    longest = min(_LONGEST_EXAMPLE, context // _EXAMPLES_SHARE // max(count, 1))
+    return [fit(text, longest).text for text in task.examples[:count]]
 
 
 def room(context: int, answer: int, prompt: str, **values: object) -> int:

@@ -1,18 +1,25 @@
-"""Reading papers and tasks from tables, as the systems want them. Not here: making tasks, writing rows."""
+"""Reading papers, passages and tasks from tables, as the systems want them. Not here: making tasks, writing rows."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pipeline import tables
 from pipeline.identifiers import month_of
+from pipeline.passages.text import without_markers
 from pipeline.related_work.content import paper_text
-from pipeline.related_work.prompting import Reference, Task
+from pipeline.related_work.prompting import Passage, Reference, Task
 from pipeline.stages import Workspace
+from pipeline.tables import Table
 
 _TEXT_COLUMNS = ("arxiv_id", "title", "abstract", "blocks")
+# Of a work of which there is little, what a reader must know: else a model tells what it believes to know of it.
+_KNOWN_BY = {
+    "abstract": "## Abstract\n\n{text}",
+    "item": "Of this work only its bibliography item is known: {text}",
+}
 
 
 def read_papers(
@@ -22,35 +29,75 @@ def read_papers(
 
     Reads the months of the ids one after another, holding the wanted rows alone.
     """
+    asked = list(dict.fromkeys([*_TEXT_COLUMNS, *columns]))
+    return {row["arxiv_id"]: row for row in _rows_of(workspace, tables.PAPERS, arxiv_ids, asked)}
+
+
+def _rows_of(
+    workspace: Workspace, table: Table, arxiv_ids: Iterable[str], columns: list[str]
+) -> Iterator[dict[str, Any]]:
+    """Rows of a table for these papers, month by month, out of the months that are there."""
     wanted: dict[str, set[str]] = defaultdict(set)
     for arxiv_id in arxiv_ids:
         wanted[month_of(arxiv_id) or ""].add(arxiv_id)
-    asked = list(dict.fromkeys([*_TEXT_COLUMNS, *columns]))
-    present = set(workspace.root.months(tables.PAPERS))
-    return {
-        row["arxiv_id"]: row
-        for month in sorted(wanted.keys() & present)
-        for row in workspace.root.iterate(tables.PAPERS, month, asked)
-        if row["arxiv_id"] in wanted[month]
-    }
+    for month in sorted(wanted.keys() & set(workspace.root.months(table))):
+        for row in workspace.root.iterate(table, month, columns):
+            if row["arxiv_id"] in wanted[month]:
+                yield row
 
 
 def reference_months(rows: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The months that the references of these rows of `related_work_tasks` are of."""
-    months = {month_of(reference["arxiv_id"]) for row in rows for reference in row["references"]}
+    """The months that the references in the corpus of these rows of `related_work_tasks` are of."""
+    months = {month_of(arxiv_id) for arxiv_id in _in_corpus(rows)}
     return {month for month in months if month is not None}
 
 
 def reference_texts(workspace: Workspace, rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Text of every reference of these rows whose paper is in the corpus, by arXiv id."""
-    wanted = {reference["arxiv_id"] for row in rows for reference in row["references"]}
-    return {arxiv_id: paper_text(paper) for arxiv_id, paper in read_papers(workspace, wanted).items()}
+    return {arxiv_id: paper_text(paper) for arxiv_id, paper in read_papers(workspace, _in_corpus(rows)).items()}
 
 
-def task_of(row: Mapping[str, Any], texts: Mapping[str, str]) -> Task:
+def reference_passages(workspace: Workspace, arxiv_ids: Iterable[str]) -> dict[str, tuple[Passage, ...]]:
+    """Passages of these papers in order, by arXiv id; papers without passages in the tables are missing."""
+    found: dict[str, list[tuple[int, Passage]]] = defaultdict(list)
+    columns = ["arxiv_id", "passage_id", "ordinal", "kind", "text"]
+    for row in _rows_of(workspace, tables.PASSAGES, arxiv_ids, columns):
+        if row["kind"] != "front_matter":
+            found[row["arxiv_id"]].append((row["ordinal"], Passage(row["passage_id"], without_markers(row["text"]))))
+    return {arxiv_id: tuple(passage for _, passage in sorted(each, key=_place)) for arxiv_id, each in found.items()}
+
+
+def _place(numbered: tuple[int, Passage]) -> int:
+    return numbered[0]
+
+
+def _in_corpus(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    return {each["arxiv_id"] for row in rows for each in row["references"] if in_corpus(each)}
+
+
+def in_corpus(reference: Mapping[str, Any]) -> bool:
+    """Whether a task's reference is read from `papers`, not from the task itself."""
+    return reference["source"] == "full_text" and not reference["text"]
+
+
+def task_of(
+    row: Mapping[str, Any],
+    texts: Mapping[str, str],
+    passages: Mapping[str, tuple[Passage, ...]] | None = None,
+    examples: tuple[str, ...] = (),
+) -> Task:
     """A task from its row and its references' texts; of a reference without text, its title is what there is."""
     references = tuple(
-        Reference(reference["number"], reference["arxiv_id"], reference["title"]) for reference in row["references"]
+        Reference(each["number"], each["arxiv_id"], each["title"], each["source"]) for each in row["references"]
     )
-    contents = tuple(texts.get(reference.arxiv_id, f"# {reference.title}") for reference in references)
-    return Task(row["task_id"], row["title"], row["description"], references, contents)
+    contents = tuple(_content(each, texts) for each in row["references"])
+    known = {each["number"]: (passages or {}).get(each["arxiv_id"], ()) for each in row["references"]}
+    return Task(row["task_id"], row["title"], row["description"], references, contents, examples, known)
+
+
+def _content(reference: Mapping[str, Any], texts: Mapping[str, str]) -> str:
+    heading, text = f"# {reference['title']}", reference["text"]
+    if in_corpus(reference):
+        return texts.get(reference["arxiv_id"], heading)
+    told = _KNOWN_BY.get(reference["source"], "{text}").replace("{text}", text or reference["title"])
+    return f"{heading}\n\n{told}"

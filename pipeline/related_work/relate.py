@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from pipeline import tables
@@ -18,11 +19,13 @@ from pipeline.llm.client import LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.months import describe_months
 from pipeline.related_work.content import paper_text
-from pipeline.related_work.key_elements import Extraction, extract
-from pipeline.related_work.prompting import Reference, Task
-from pipeline.related_work.reading import read_papers
+from pipeline.related_work.examples import choose_examples, corpus_examples
+from pipeline.related_work.key_elements import Extraction, extract_known
+from pipeline.related_work.prompting import Reference, Source, Task
+from pipeline.related_work.reading import in_corpus, read_papers, reference_passages, reference_texts, task_of
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.systems import System, named_system
+from pipeline.related_work.task_files import FileReference, read_task_file
 from pipeline.settings import Settings
 from pipeline.stages import Workspace
 
@@ -74,13 +77,58 @@ def relate(
     chosen = named_system(system)
     _check_draft(draft_markdown)
     papers = _known_papers(workspace, list(dict.fromkeys(_arxiv_id(each) or each for each in reference_ids)))
-    task = _task(draft_markdown, papers)
-    summary, cost, cut = run(_write(workspace, task, chosen))
+    return _related(workspace, _task(draft_markdown, papers), papers, chosen)
+
+
+def relate_file(workspace: Workspace, file: Path, system: str = "chatcite") -> Related:
+    """A related-work section for a task file (docs/related-work.md), over the references that it lists.
+
+    Raises SettingError for a file that is no task and for papers that it takes from the corpus and that are not there;
+    and as `relate` does.
+    """
+    chosen = named_system(system)
+    given = read_task_file(file)
+    row = given.row()
+    own = [each["arxiv_id"] for each in row["references"] if in_corpus(each)]
+    if own:
+        _known_papers(workspace, own)
+    papers = [_as_paper(each) for each in given.references]
+    return _related(workspace, task_of(row, reference_texts(workspace, [row])), papers, chosen, given.arxiv_id)
+
+
+def _as_paper(reference: FileReference) -> dict[str, Any]:
+    """A file's reference with the fields of a row of `papers` that a list of references needs."""
+    return {
+        "arxiv_id": reference.arxiv_id,
+        "title": reference.title,
+        "authors": [{"name": name} for name in reference.authors],
+        "year": reference.year,
+        "primary_category": None,
+    }
+
+
+def _related(
+    workspace: Workspace, task: Task, papers: Sequence[Mapping[str, Any]], system: System, target: str | None = None
+) -> Related:
+    summary, cost, cut = run(_write(workspace, _with_more(workspace, task, system, target), system))
     keys = bibtex_keys(papers)
     bibtex = "\n\n".join(bibtex_entry(key, paper) for key, paper in zip(keys, papers, strict=True)) + "\n"
     numbered = dict(enumerate(keys, 1))
     notes = (_cut_note(workspace.settings),) if cut else ()
     return Related(_markdown(summary, numbered, papers), bibtex, summary, numbered, cost, notes)
+
+
+def _with_more(workspace: Workspace, task: Task, system: System, target: str | None) -> Task:
+    """The task with examples of style and passages, where its system shows or reads these."""
+    cited = {each.arxiv_id for each in task.references if each.arxiv_id}
+    count = system.examples(workspace.settings)
+    if count:
+        found = corpus_examples(workspace, None)
+        task = replace(task, examples=choose_examples(found, target, cited, count))
+    if system.reads_passages:
+        known = reference_passages(workspace, cited)
+        task = replace(task, passages={each.number: known.get(each.arxiv_id or "", ()) for each in task.references})
+    return task
 
 
 def _check_draft(draft: str) -> None:
@@ -143,9 +191,10 @@ async def _write(workspace: Workspace, task: Task, system: System) -> tuple[Summ
 
 
 async def _elements(client: LlmClient, task: Task, settings: Settings) -> list[Extraction]:
+    sources: tuple[Source, ...] = ("full_text", *(reference.source for reference in task.references))
     return await side_by_side(
-        extract(client, text, context=settings.llm_context, element_tokens=settings.element_tokens)
-        for text in (task.description, *task.contents)
+        extract_known(client, text, source, settings.llm_context, settings.element_tokens)
+        for text, source in zip((task.description, *task.contents), sources, strict=True)
     )
 
 
@@ -156,12 +205,14 @@ def _markdown(summary: Summary, keys: Mapping[int, str], papers: Sequence[Mappin
         return f"[{'; '.join(known)}]" if known else match.group(0)
 
     body = re.sub(r"\[Reference \d{1,4}\](?:[,;]? ?\[Reference \d{1,4}\])*", cite, summary.text)
-    listed = [
-        f"{number}. [@{keys[number]}] {_author_line(paper)} ({paper['year']}). {paper['title']}. "
-        f"<https://arxiv.org/abs/{paper['arxiv_id']}>"
-        for number, paper in enumerate(papers, 1)
-    ]
+    listed = [f"{number}. [@{keys[number]}] {_listed(paper)}" for number, paper in enumerate(papers, 1)]
     return "\n".join(["## Related work", "", body, "", "## References", "", *listed, ""])
+
+
+def _listed(paper: Mapping[str, Any]) -> str:
+    year = f" ({paper['year']})" if paper["year"] else ""
+    address = f" <https://arxiv.org/abs/{paper['arxiv_id']}>" if paper["arxiv_id"] else ""
+    return f"{_author_line(paper)}{year}. {paper['title']}.{address}"
 
 
 def _author_line(paper: Mapping[str, Any]) -> str:
@@ -186,7 +237,7 @@ def _plain_key(paper: Mapping[str, Any]) -> str:
     family = _letters(authors[0]["name"].split()[-1]) if authors and authors[0]["name"].split() else ""
     words = [_letters(word) for word in paper["title"].split()]
     word = next((word for word in words if word and word not in _STOP_WORDS), "")
-    return f"{family or 'anonymous'}{paper['year']}{word}"
+    return f"{family or 'anonymous'}{paper['year'] or ''}{word}"
 
 
 def _letters(text: str) -> str:
@@ -195,16 +246,19 @@ def _letters(text: str) -> str:
 
 
 def bibtex_entry(key: str, paper: Mapping[str, Any]) -> str:
-    """A BibTeX entry in arXiv's own form (https://info.arxiv.org/help/hypertex/bibstyles)."""
+    """A BibTeX entry, in arXiv's own form (https://info.arxiv.org/help/hypertex/bibstyles) where it is on arXiv."""
     fields = {
         "title": f"{{{_tex(paper['title'])}}}",
         "author": " and ".join(_tex(author["name"]) for author in paper["authors"]),
-        "year": str(paper["year"]),
-        "eprint": paper["arxiv_id"],
-        "archivePrefix": "arXiv",
-        "primaryClass": paper["primary_category"] or "",
-        "url": f"https://arxiv.org/abs/{paper['arxiv_id']}",
+        "year": str(paper["year"] or ""),
     }
+    if paper["arxiv_id"]:
+        fields |= {
+            "eprint": paper["arxiv_id"],
+            "archivePrefix": "arXiv",
+            "primaryClass": paper["primary_category"] or "",
+            "url": f"https://arxiv.org/abs/{paper['arxiv_id']}",
+        }
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
     return "\n".join([f"@misc{{{key},", *lines, "}"])
 

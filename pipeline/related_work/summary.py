@@ -18,6 +18,7 @@ from pipeline.llm.client import Spent
 _NUMBER = "[0-9]{1,4}"
 _EXACT = re.compile(rf"\[Reference ({_NUMBER})\]")
 # What models write in place of [Reference 3]: (reference 3), [Ref. 3], [References 1, 2 and 3].
+_BARE = re.compile(rf"\[({_NUMBER})\]")
 _WORD = r"(?:references?|refs?\.?)"
 _VARIANT = re.compile(
     rf"[\[(]\s*{_WORD}\s*#?\s*({_NUMBER}(?:\s*(?:,|;|&|and)\s*(?:{_WORD}\s*#?\s*)?{_NUMBER})*)\s*[\])]", re.IGNORECASE
@@ -33,6 +34,10 @@ class Sentence:
 
     text: str
     references: tuple[int, ...]
+    passages: tuple[str, ...] = ()
+    """Ids of the passages that it rests on, where its system ties sentences to passages."""
+    support: str | None = None
+    """What the system's own judge found: supported, partly or not; None where nobody asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +57,27 @@ def make_summary(raw: str, numbers: Collection[int], trace: Mapping[str, Any], c
     """A summary from a model's text. `numbers`: those that the task's references have.
 
     Other spellings of a citation become `[Reference i]`. The trace gains `citations`: how many were respelt, which
-    numbers the text cites that the task does not have (they stay in the text), and which of the task's it leaves out.
+    numbers the text cites that the task does not have (they stay in the text), which of the task's it leaves out, and
+    how many bare numbers such as [3] stand there that could be meant for one (they may be meant for an interval, too,
+    so they are counted and left).
     """
     text, respelt = normalise(raw.strip())
-    cited = set(cited_numbers(text))
-    citations = {
-        "respelt": respelt,
-        "out_of_range": sorted(cited - set(numbers)),
-        "uncited": sorted(set(numbers) - cited),
-    }
     sentences = tuple(
         Sentence(sentence, tuple(n for n in cited_numbers(sentence) if n in numbers))
         for sentence in split_sentences(text)
     )
-    return Summary(text, sentences, dict(trace) | {"citations": citations}, cost)
+    return Summary(text, sentences, dict(trace) | {"citations": citation_counts(text, numbers, respelt)}, cost)
+
+
+def citation_counts(text: str, numbers: Collection[int], respelt: int) -> dict[str, Any]:
+    """What a trace says of a text's citations: how many were respelt, and which there should or should not be."""
+    cited = set(cited_numbers(text))
+    return {
+        "respelt": respelt,
+        "bare": sum(int(number) in numbers for number in _BARE.findall(text)),
+        "out_of_range": sorted(cited - set(numbers)),
+        "uncited": sorted(set(numbers) - cited),
+    }
 
 
 def normalise(text: str) -> tuple[str, int]:

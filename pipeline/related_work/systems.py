@@ -7,14 +7,18 @@ from dataclasses import dataclass
 
 from pipeline.errors import SettingError
 from pipeline.llm.client import LlmClient
-from pipeline.related_work.chatcite import Search, chatcite
+from pipeline.related_work import ablations, litllm
+from pipeline.related_work import zero_shot as direct
+from pipeline.related_work.chatcite import Search, chatcite, planned_calls
+from pipeline.related_work.grounded import grounded, planned_grounded
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompting import Task
+from pipeline.related_work.summarising import Baseline
 from pipeline.related_work.summary import Summary
-from pipeline.related_work.zero_shot import Baseline, zero_shot
 from pipeline.settings import Settings
 
 Write = Callable[[LlmClient, Task, Sequence[KeyElements], Settings], Awaitable[Summary]]
+Plan = Callable[[int, Settings, bool], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +31,24 @@ class System:
     prompts: tuple[str, ...]
     reads_elements: bool
     """Whether it is written from key elements; one that is not may be given none."""
+    plan: Plan
+    whole: Callable[[Task, Settings], bool] = lambda task, settings: False
+    """Whether it reads the texts of a task as they are, which spares their summaries."""
+    examples: Callable[[Settings], int] = lambda settings: 0
+    """How many examples of style it shows."""
+    reads_passages: bool = False
+    """Whether it ties sentences to passages of the references."""
 
     def chosen_settings(self, settings: Settings) -> dict[str, object]:
         """This system's settings and their values."""
         return {name: getattr(settings, name) for name in self.settings}
 
+    def planned_calls(self, references: int, settings: Settings, *, whole: bool = False) -> int:
+        """Calls that a task of so many references takes, key elements not counted, where no answer needs a repair.
 
-async def _chatcite(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await chatcite(client, task, elements, search_of(settings))
-
-
-async def _zero_shot(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await zero_shot(client, task, Baseline(settings.temperature, settings.draft_tokens, settings.llm_context))
+        whole: whether its texts fit the context as they are (`System.whole` tells of a task).
+        """
+        return self.plan(references, settings, whole)
 
 
 def search_of(settings: Settings) -> Search:
@@ -51,17 +61,147 @@ def search_of(settings: Settings) -> Search:
         draft_tokens=settings.draft_tokens,
         vote_tokens=settings.vote_tokens,
         context=settings.llm_context,
+        vote_temperature=settings.vote_temperature,
+        guidelines=settings.guidelines,
+        examples=settings.chatcite_examples,
     )
 
 
+def baseline_of(settings: Settings) -> Baseline:
+    """The baselines' parameters as set."""
+    return Baseline(settings.temperature, settings.draft_tokens, settings.llm_context)
+
+
+async def _chatcite(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
+    return await chatcite(client, task, elements, search_of(settings))
+
+
+async def _no_elements(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
+    return await ablations.without_elements(client, task, search_of(settings))
+
+
+async def _no_incremental(
+    client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings
+) -> Summary:
+    return await ablations.without_incremental(client, task, elements, search_of(settings))
+
+
+async def _no_reflection(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
+    return await ablations.without_reflection(client, task, elements, search_of(settings))
+
+
+async def _grounded(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
+    return await grounded(client, task, elements, search_of(settings), settings.element_tokens)
+
+
+async def _zero_shot(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
+    return await direct.zero_shot(client, task, baseline_of(settings))
+
+
+async def _few_shot(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
+    return await direct.zero_shot(client, task, baseline_of(settings), settings.few_shot_examples)
+
+
+async def _litllm(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
+    return await litllm.litllm(client, task, baseline_of(settings))
+
+
 _WRITING = ("llm_model", "llm_context", "temperature", "draft_tokens")
-_SEARCH = ("chatcite_samples", "chatcite_votes", "chatcite_kept", "vote_tokens")
+_GUIDED = (*_WRITING, "guidelines", "chatcite_examples")
+_SEARCH = (*_GUIDED, "chatcite_samples", "chatcite_votes", "chatcite_kept", "vote_tokens", "vote_temperature")
+
+
+def _searching(formula: Callable[[int, Search], int]) -> Plan:
+    """A system's calls by a formula over the search's parameters."""
+    return lambda references, settings, whole: formula(references, search_of(settings))
+
+
+def _reading(formula: Callable[..., int]) -> Plan:
+    """A system's calls by a formula that asks whether the texts are read whole."""
+    return lambda references, settings, whole: formula(references, whole=whole)
+
+
+def _styled(settings: Settings) -> int:
+    return settings.chatcite_examples
+
 
 SYSTEMS: Mapping[str, System] = {
     system.name: system
     for system in (
-        System("chatcite", _chatcite, (*_WRITING, *_SEARCH), ("draft", "vote"), reads_elements=True),
-        System("zero_shot", _zero_shot, _WRITING, ("summarize", "generate"), reads_elements=False),
+        System(
+            "chatcite",
+            _chatcite,
+            _SEARCH,
+            ("draft", "vote"),
+            reads_elements=True,
+            plan=_searching(planned_calls),
+            examples=_styled,
+        ),
+        System(
+            "chatcite_no_elements",
+            _no_elements,
+            _SEARCH,
+            ("summarize", "draft", "vote"),
+            reads_elements=False,
+            plan=_searching(ablations.planned_without_elements),
+            examples=_styled,
+        ),
+        System(
+            "chatcite_no_incremental",
+            _no_incremental,
+            _SEARCH,
+            ("at_once", "vote"),
+            reads_elements=True,
+            plan=_searching(ablations.planned_without_incremental),
+            examples=_styled,
+        ),
+        System(
+            "chatcite_no_reflection",
+            _no_reflection,
+            _GUIDED,
+            ("draft",),
+            reads_elements=True,
+            plan=_searching(ablations.planned_without_reflection),
+            examples=_styled,
+        ),
+        System(
+            "chatcite_grounded",
+            _grounded,
+            (*_SEARCH, "element_tokens"),
+            ("evidence", "group", "tied", "mend", "vote", "support", "revise"),
+            reads_elements=True,
+            plan=_searching(planned_grounded),
+            examples=_styled,
+            reads_passages=True,
+        ),
+        System(
+            "zero_shot",
+            _zero_shot,
+            _WRITING,
+            ("summarize", "generate"),
+            reads_elements=False,
+            plan=_reading(direct.planned_calls),
+            whole=lambda task, settings: direct.reads_whole(task, baseline_of(settings)),
+        ),
+        System(
+            "few_shot",
+            _few_shot,
+            (*_WRITING, "few_shot_examples"),
+            ("summarize", "generate"),
+            reads_elements=False,
+            plan=_reading(direct.planned_calls),
+            whole=lambda task, settings: direct.reads_whole(task, baseline_of(settings), settings.few_shot_examples),
+            examples=lambda settings: settings.few_shot_examples,
+        ),
+        System(
+            "litllm",
+            _litllm,
+            _WRITING,
+            ("summarize", "plan", "planned"),
+            reads_elements=False,
+            plan=_reading(litllm.planned_calls),
+            whole=lambda task, settings: litllm.reads_whole(task, baseline_of(settings)),
+        ),
     )
 }
 

@@ -2,38 +2,51 @@
 
 A task is a paper with a related-work section, at least `min_references` of whose citations are papers of the corpus.
 The section is taken out of the target and becomes the gold text; its order of citation is the order of references
-(ChatCite, section 4.1: target papers without their related work).
+(ChatCite, section 4.1: target papers without their related work). Tasks of files join those of their month.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from pipeline import tables
 from pipeline.corpus.related_work import is_related_work
 from pipeline.identifiers import month_of
 from pipeline.related_work.content import paper_text
+from pipeline.related_work.prompting import Source
+from pipeline.related_work.task_files import file_digests, task_rows
 from pipeline.stages import Job, Stage, Workspace
-from pipeline.tables import Row, read_provenance
+from pipeline.tables import Row, Table, read_provenance
 
 _MARKER = re.compile(r"\[((?:@[^\[\];]+)(?:;\s*@[^\[\];]+)*)\]")
 _PAPER_COLUMNS = ["arxiv_id", "title", "abstract", "sections", "blocks"]
+_ITEM_COLUMNS = ["arxiv_id", "key", "raw", "title", "year", "cited_arxiv_id"]
+# A bibliography item of which no title was read is shown by its beginning.
+_TITLE_CHARS = 160
 
 
 @dataclass(frozen=True, slots=True)
-class CorpusPaper:
-    """A paper of the corpus, as far as a citation needs it."""
+class CitedWork:
+    """A work as a citation needs it. `identity`: what two items of the same work share.
 
-    arxiv_id: str
+    `text` is what there is of it outside of `papers`: its abstract or its bibliography item; None for a paper there.
+    """
+
+    identity: str
+    arxiv_id: str | None
     title: str
-    year: int
+    year: int | None
+    source: Source = "full_text"
+    text: str | None = None
 
 
-Citations = Mapping[tuple[str, str], CorpusPaper]
-"""(citing paper, key of its item) → the cited paper, where it is in the corpus."""
+Citations = Mapping[tuple[str, str], CitedWork]
+"""(citing paper, key of its item) → the cited work, where a task may have it for a reference."""
 
 
 def related_work_section(paper: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -62,8 +75,8 @@ def make_task(paper: Mapping[str, Any], section: Mapping[str, Any], citations: C
     blocks = [block for block in paper["blocks"] if belongs(block)]
     keys = list(dict.fromkeys(key for block in blocks for key in block["cited_keys"]))
     cited = {key: citations[paper["arxiv_id"], key] for key in keys if (paper["arxiv_id"], key) in citations}
-    order = list(dict.fromkeys(known.arxiv_id for known in cited.values()))[:most]
-    numbers = {key: order.index(known.arxiv_id) + 1 for key, known in cited.items() if known.arxiv_id in order}
+    order = list(dict.fromkeys(work.identity for work in cited.values()))[:most]
+    numbers = {key: order.index(work.identity) + 1 for key, work in cited.items() if work.identity in order}
     return {
         "task_id": f"{paper['arxiv_id']}#{section['anchor']}",
         "arxiv_id": paper["arxiv_id"],
@@ -76,17 +89,43 @@ def make_task(paper: Mapping[str, Any], section: Mapping[str, Any], citations: C
     }
 
 
-def _references(numbers: Mapping[str, int], cited: Mapping[str, CorpusPaper]) -> list[dict[str, Any]]:
+def _references(numbers: Mapping[str, int], cited: Mapping[str, CitedWork]) -> list[dict[str, Any]]:
     first_keys = {number: key for key, number in reversed(list(numbers.items()))}
-    return [
-        {"number": number, "key": key, "arxiv_id": paper.arxiv_id, "title": paper.title, "year": paper.year}
-        for number, key, paper in ((number, key, cited[key]) for number, key in sorted(first_keys.items()))
-    ]
+    return [_reference(number, key, cited[key]) for number, key in sorted(first_keys.items())]
+
+
+def _reference(number: int, key: str, work: CitedWork) -> dict[str, Any]:
+    return {
+        "number": number,
+        "arxiv_id": work.arxiv_id,
+        "key": key,
+        "title": work.title,
+        "year": work.year,
+        "source": work.source,
+        "text": work.text,
+    }
+
+
+def in_corpus_of(task: Mapping[str, Any]) -> int:
+    """How many references of a task have their full text."""
+    return sum(each["source"] == "full_text" for each in task["references"])
 
 
 def _build(job: Job) -> Iterator[Row]:
     citations = _citations(job)
+    sources: Counter[str] = Counter()
     made = 0
+    for task in chain(_corpus_tasks(job, citations), _file_tasks(job)):
+        if made == job.settings.max_tasks:
+            job.leave_out(task["arxiv_id"] or task["task_id"], "over_max_tasks", f"CITELOOM_MAX_TASKS is {made}")
+            continue
+        made += 1
+        sources.update(reference["source"] for reference in task["references"])
+        yield task
+    job.notes["references"] = dict(sorted(sources.items()))
+
+
+def _corpus_tasks(job: Job, citations: Citations) -> Iterator[dict[str, Any]]:
     for paper in job.iterate(tables.PAPERS, _PAPER_COLUMNS):
         section = related_work_section(paper)
         if section is None:
@@ -96,52 +135,120 @@ def _build(job: Job) -> Iterator[Row]:
         if len(task["references"]) == job.settings.max_references:
             detail = f"CITELOOM_MAX_REFERENCES is {job.settings.max_references}; {task['outside']} items are not used"
             job.leave_out(paper["arxiv_id"], "at_max_references", detail)
-        if len(task["references"]) < job.settings.min_references:
-            detail = f"{len(task['references'])} of its cited items are papers of the corpus, {task['outside']} are not"
+        inside = in_corpus_of(task)
+        if inside < job.settings.min_references:
+            others = len(task["references"]) - inside + task["outside"]
+            detail = f"{inside} of its cited items are papers of the corpus, {others} are not"
             job.leave_out(paper["arxiv_id"], "too_few_references", detail)
-        elif made == job.settings.max_tasks:
-            job.leave_out(paper["arxiv_id"], "over_max_tasks", f"CITELOOM_MAX_TASKS is {made}")
         else:
-            made += 1
             yield task
 
 
+def _file_tasks(job: Job) -> Iterator[dict[str, Any]]:
+    folder = job.settings.tasks_dir
+    return iter(()) if folder is None else task_rows(folder, job.month)
+
+
 def _citations(job: Job) -> Citations:
-    """Who cites whom, in this month, among the papers of this month and those before it."""
-    rows = [row for row in job.rows(tables.REFERENCES, ["arxiv_id", "key", "cited_arxiv_id"]) if row["cited_arxiv_id"]]
-    wanted = {row["cited_arxiv_id"] for row in rows}
-    known: dict[str, CorpusPaper] = {}
-    for month in _cited_months(job.workspace, job.month, wanted):
-        for row in job.workspace.root.iterate(tables.PAPERS, month, ["arxiv_id", "title", "year"]):
-            known[row["arxiv_id"]] = CorpusPaper(row["arxiv_id"], row["title"], row["year"])
-    return {
-        (row["arxiv_id"], row["key"]): known[row["cited_arxiv_id"]] for row in rows if row["cited_arxiv_id"] in known
+    """What each paper of this month cites: papers of this month and those before it, and what is outside of them."""
+    resolved = {
+        (row["arxiv_id"], row["key"]): row["cited_arxiv_id"]
+        for row in job.iterate(tables.REFERENCES, ["arxiv_id", "key", "cited_arxiv_id"])
+        if row["cited_arxiv_id"]
     }
+    wanted = set(resolved.values())
+    works = _papers(job.workspace, job.month, wanted)
+    inside = Counter(citing for (citing, _), cited in resolved.items() if cited in works)
+    if job.settings.outside_references != "drop":
+        works |= _abstracts(job.workspace, job.month, wanted - works.keys())
+    found = {item: works[cited] for item, cited in resolved.items() if cited in works}
+    if job.settings.outside_references == "item":
+        found |= _items(
+            job, found, {citing for citing, count in inside.items() if count >= job.settings.min_references}
+        )
+    return found
 
 
-def _cited_months(workspace: Workspace, month: str, wanted: set[str]) -> list[str]:
-    """Months up to this one that hold cited papers and are in the corpus."""
+def _items(job: Job, found: Citations, citing: Collection[str]) -> dict[tuple[str, str], CitedWork]:
+    """The other items of these papers, which may become tasks; those of a whole month would be too many to hold."""
+    rows = job.iterate(tables.REFERENCES, _ITEM_COLUMNS)
+    others = (row for row in rows if row["arxiv_id"] in citing and (row["arxiv_id"], row["key"]) not in found)
+    return {(row["arxiv_id"], row["key"]): _item_work(row) for row in others if _item(row)}
+
+
+def _papers(workspace: Workspace, month: str, wanted: set[str]) -> dict[str, CitedWork]:
+    found: dict[str, CitedWork] = {}
+    for other in _cited_months(workspace, tables.PAPERS, month, wanted):
+        for row in workspace.root.iterate(tables.PAPERS, other, ["arxiv_id", "title", "year"]):
+            found[row["arxiv_id"]] = CitedWork(row["arxiv_id"], row["arxiv_id"], row["title"], row["year"])
+    return found
+
+
+def _abstracts(workspace: Workspace, month: str, wanted: set[str]) -> dict[str, CitedWork]:
+    """Works that arXiv's metadata describes though they are not among the papers: of other categories, or unparsed."""
+    found: dict[str, CitedWork] = {}
+    for other in _cited_months(workspace, tables.METADATA, month, wanted):
+        # Abstracts are most of a month's metadata: they are read only where one of them is wanted.
+        ids = workspace.root.read(tables.METADATA, other, ["arxiv_id"])["arxiv_id"].to_pylist()
+        if wanted.isdisjoint(ids):
+            continue
+        for row in workspace.root.iterate(tables.METADATA, other, ["arxiv_id", "title", "abstract", "published"]):
+            if row["arxiv_id"] in wanted and row["title"] and row["abstract"]:
+                found[row["arxiv_id"]] = _abstract_work(row)
+    return found
+
+
+def _abstract_work(row: Mapping[str, Any]) -> CitedWork:
+    year = int(row["published"][:4]) if row["published"] else None
+    return CitedWork(row["arxiv_id"], row["arxiv_id"], row["title"], year, "abstract", row["abstract"])
+
+
+def _item(row: Mapping[str, Any]) -> str:
+    """What there is of an item: as it is printed, else its title."""
+    return " ".join((row["raw"] or row["title"] or "").split())
+
+
+def _item_work(row: Mapping[str, Any]) -> CitedWork:
+    printed = _item(row)
+    title = row["title"] or printed[:_TITLE_CHARS]
+    identity = row["cited_arxiv_id"] or f"{row['arxiv_id']} {row['key']}"
+    return CitedWork(identity, row["cited_arxiv_id"], title, row["year"], "item", printed)
+
+
+def _cited_months(workspace: Workspace, table: Table, month: str, wanted: set[str]) -> list[str]:
+    """Months up to this one of a table in which cited papers may be."""
     cited = {month_of(identifier) for identifier in wanted}
-    return [other for other in workspace.root.months(tables.PAPERS) if other <= month and other in cited]
+    return [other for other in workspace.root.months(table) if other <= month and other in cited]
 
 
 def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """Digests of the other months whose papers are cited."""
+    """Digests of the other months whose papers are cited, of the metadata that may describe others, and of files."""
     cited = workspace.root.read(tables.REFERENCES, month, ["cited_arxiv_id"])["cited_arxiv_id"].drop_null()
-    months = _cited_months(workspace, month, set(cited.to_pylist()))
-    return papers_digests(workspace, (other for other in months if other != month))
+    wanted = set(cited.to_pylist())
+    others = (other for other in _cited_months(workspace, tables.PAPERS, month, wanted) if other != month)
+    found = papers_digests(workspace, others)
+    if workspace.settings.outside_references != "drop":
+        found |= _digests(workspace, tables.METADATA, _cited_months(workspace, tables.METADATA, month, wanted))
+    if workspace.settings.tasks_dir is not None:
+        found |= file_digests(workspace.settings.tasks_dir, month)
+    return found
 
 
 def papers_digests(workspace: Workspace, months: Iterable[str]) -> dict[str, str]:
     """Digests of the papers of some months, by name, for a stage's `inputs`."""
-    found = {month: read_provenance(workspace.root.file(tables.PAPERS, month)) for month in sorted(months)}
-    return {f"papers {month}": written.rows_sha256 for month, written in found.items() if written}
+    return _digests(workspace, tables.PAPERS, months)
+
+
+def _digests(workspace: Workspace, table: Table, months: Iterable[str]) -> dict[str, str]:
+    found = {month: read_provenance(workspace.root.file(table, month)) for month in sorted(months)}
+    return {f"{table.name} {month}": written.rows_sha256 for month, written in found.items() if written}
 
 
 RELATED_WORK_TASKS = Stage(
     table=tables.RELATED_WORK_TASKS,
     build=_build,
     upstream=(tables.PAPERS, tables.REFERENCES),
-    settings=("min_references", "max_references", "max_tasks"),
+    settings=("min_references", "max_references", "max_tasks", "outside_references"),
     inputs=_inputs,
+    version=2,
 )

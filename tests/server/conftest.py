@@ -123,6 +123,12 @@ def _alias(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(autouse=True)
+def _few_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """64 empty segments take a second or two to make, and these tests make a hundred collections."""
+    monkeypatch.setattr("pipeline.index.server_requests.LOADING_SEGMENTS", 4)
+
+
+@pytest.fixture(autouse=True)
 def _closing() -> Iterator[None]:
     """Lets go of every index that a test opened through a workspace."""
     yield

@@ -131,6 +131,7 @@ def test_what_is_in_a_collection_is_the_same(every: list[Collections]) -> None:
 def test_reading_makes_no_collection(one: Collections) -> None:
     index = _of(one)
     assert (index.layout(), index.count(), index.values("kind")) == (None, 0, [])
+    assert (list(index.contents("2024-03")), list(index.outside([]))) == ([], [])
     assert (one.live(), one.names()) == (None, [])
 
 

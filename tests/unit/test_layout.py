@@ -41,7 +41,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("pipeline.jobs",),
     ("sensors",),
     ("pipeline.definitions",),
-    ("pipeline.preflight", "pipeline.runs", "pipeline.display"),
+    ("pipeline.preflight", "pipeline.runs", "pipeline.estimate", "pipeline.display"),
     ("pipeline.cli",),
 )  # fmt: skip
 DOMAINS = LAYERS[3]

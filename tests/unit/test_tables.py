@@ -12,6 +12,7 @@ import pytest
 
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.tables import (
+    EMBEDDINGS,
     LEDGER,
     ROWS_PER_GROUP,
     TABLES,
@@ -188,3 +189,17 @@ def test_damaged_pages_under_a_whole_footer_are_named(tmp_path: Path, way: str) 
     file.write_bytes(content)
     with pytest.raises(PermanentFailure, match=r"2024-03\.parquet is damaged.*--select ledger --force"):
         list(root.iterate(LEDGER, "2024-03") if way == "iterate" else root.rows(LEDGER, "2024-03"))
+
+
+def test_texts_have_a_dictionary_and_vectors_none(tmp_path: Path) -> None:
+    """Down to the innermost columns, as Parquet names them."""
+    row = {"passage_id": "p", "dense": [0.5, 0.25], "sparse_ids": [1], "sparse_weights": [0.5], "colbert": [[0.5]]}
+    file = tmp_path / "2024-03.parquet"
+    with MonthWriter(EMBEDDINGS, file) as writer:
+        writer.add(row)
+        writer.commit(Provenance("embeddings", "2024-03", EMBEDDINGS.version, 1, "0", "made by a test", {}, {}))
+    group = pq.read_metadata(file).row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    named = {column.path_in_schema for column in columns if column.dictionary_page_offset is not None}
+    assert {"passage_id", "sparse_ids.list.element"} <= named
+    assert not named & {"dense.list.element", "sparse_weights.list.element", "colbert.list.element.list.element"}

@@ -26,29 +26,25 @@ _COLUMNS = ["passage_id", "arxiv_id", "ordinal", "title", "section_path", "text"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The papers that are searched, sorted, with their months; which queries fit, by place; what there was in all."""
+    """The papers that are searched, with their months; how many queries fit, the first ones; what there was in all."""
 
     months: Mapping[str, str]
-    asked: Sequence[int]
+    asked: int
     papers_in_all: int
     passages_in_all: int
-
-    @property
-    def papers(self) -> list[str]:
-        """The papers, sorted."""
-        return sorted(self.months)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
     """The passages that are searched, paper by paper, in the order of their papers and of their places in them.
 
-    starts: int64 of shape (papers,), where each paper's passages begin. paper_of: int32 of shape (passages,), the
+    number_of: each paper's number, in the order of identifiers. starts: int64 of shape (papers,), where each paper's
+    passages begin. paper_of: int32 of shape (passages,), the
     number of each passage's paper. by_id: int64 of shape (passages,), each passage's place among the sorted ids, by
     which the index breaks ties. Texts are made on demand: three forms of 20,000 passages would be 100 MB.
     """
 
-    papers: Sequence[str]
+    number_of: Mapping[str, int]
     rows: Sequence[Mapping[str, Any]]
     starts: NDArray[np.int64]
     paper_of: NDArray[np.int32]
@@ -63,8 +59,7 @@ class Pool:
 
     def numbers(self, papers: Iterable[str]) -> list[int]:
         """The numbers of papers, of those that are in the pool."""
-        places = {paper: number for number, paper in enumerate(self.papers)}
-        return [places[paper] for paper in papers if paper in places]
+        return [self.number_of[paper] for paper in papers if paper in self.number_of]
 
 
 def choose(workspace: Workspace, month: str, cited: Sequence[Sequence[str]], most: int) -> Choice:
@@ -88,7 +83,7 @@ def choose(workspace: Workspace, month: str, cited: Sequence[Sequence[str]], mos
         if sizes[paper] > room:
             break
         chosen[paper], room = month_of[paper], room - sizes[paper]
-    return Choice(chosen, range(asked), len(sizes), sum(sizes.values()))
+    return Choice(chosen, asked, len(sizes), sum(sizes.values()))
 
 
 def _hash(arxiv_id: str) -> str:
@@ -112,13 +107,12 @@ def read_pool(workspace: Workspace, choice: Choice) -> Pool:
 
     rows = [row for found in read_papers(workspace, tables.PASSAGES, choice, _COLUMNS) for row in found.to_pylist()]
     rows.sort(key=lambda row: (row["arxiv_id"], row["ordinal"]))
-    papers = choice.papers
-    number = {paper: place for place, paper in enumerate(papers)}
-    paper_of = np.array([number[row["arxiv_id"]] for row in rows], np.int32)
+    number_of = {paper: number for number, paper in enumerate(sorted(choice.months))}
+    paper_of = np.array([number_of[row["arxiv_id"]] for row in rows], np.int32)
     order = np.argsort(np.array([row["passage_id"] for row in rows]), kind="stable")
     by_id = np.empty(len(rows), np.int64)
     by_id[order] = np.arange(len(rows))
-    return Pool(papers, rows, np.searchsorted(paper_of, np.arange(len(papers))), paper_of, by_id)
+    return Pool(number_of, rows, np.searchsorted(paper_of, np.arange(len(number_of))), paper_of, by_id)
 
 
 def read_papers(workspace: Workspace, table: Table, choice: Choice, columns: list[str]) -> Iterator[pa.Table]:

@@ -79,11 +79,11 @@ def _draw_order(row: Mapping[str, Any]) -> str:
 
 def _that_fit(job: Job, queries: Rows, choice: pools.Choice) -> Rows:
     """The queries that are asked; the others go to the ledger."""
-    for row in queries[len(choice.asked) :]:
+    for row in queries[choice.asked :]:
         detail = f"the papers that it cites do not fit into CITELOOM_RETRIEVAL_POOL, {job.settings.retrieval_pool}"
         job.leave_out(row["passage_id"], "over_retrieval_pool", detail)
     asked = []
-    for row in queries[: len(choice.asked)]:
+    for row in queries[: choice.asked]:
         if any(paper in choice.months for paper in row["cited"]):
             asked.append(row)
         else:

@@ -51,12 +51,13 @@ class Cache:
     file: Path
     most: int
 
-    def read(self) -> pa.Table:
-        """What it holds; nothing where it is absent or cannot be read, for it can be made again."""
+    def read(self, wanted: Sequence[str] | None = None) -> pa.Table:
+        """What it holds, or of that what is wanted; nothing where it is absent or cannot be read, for it can be made
+        again."""
         import pyarrow.parquet as pq
 
         try:
-            found = pq.read_table(self.file)
+            found = pq.read_table(self.file, filters=None if wanted is None else [(_DIGEST, "in", wanted)])
         except (OSError, pa.ArrowException):
             return _SCHEMA.empty_table()
         return found if found.schema.equals(_SCHEMA) else _SCHEMA.empty_table()
@@ -69,10 +70,8 @@ class Cache:
             return
         with FileLock(self.file.with_suffix(".lock"), timeout=600):
             held = pa.concat_tables([made, self.read()])
-            places, now = _first_places(held[_DIGEST]), set(wanted)
-            kept = [places[digest] for digest in sorted(places, key=lambda each: (each not in now, places[each]))]
             staged = self.file.with_suffix(".tmp")
-            pq.write_table(held.take(kept[: self.most]), staged, compression="zstd")
+            pq.write_table(_wanted_first(held, wanted).slice(0, self.most), staged, compression="zstd")
             move_into_place(staged, self.file)
 
 
@@ -100,7 +99,7 @@ def pool_vectors(
     texts = pool.texts(form)
     digests = [text_digest(text) for text in texts]
     cache = cache_of(workspace, embedder.name, form)
-    known = [_SCHEMA.empty_table() if afresh else cache.read()]
+    known = [_SCHEMA.empty_table() if afresh else cache.read(digests)]
     if form == workspace.settings.embedded_form:
         known += _embedded(workspace, choice, embedder.name)
     held = pa.concat_tables(known)
@@ -139,23 +138,50 @@ def _encode(
     return pa.concat_tables(parts)
 
 
+def _wanted_first(held: pa.Table, wanted: Sequence[str]) -> pa.Table:
+    """Each digest's first row: those that are wanted, then the others."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    first = np.zeros(held.num_rows, np.bool_)
+    first[list(_first_places(held[_DIGEST]).values())] = True
+    now = pc.is_in(held[_DIGEST], pa.array(wanted, pa.string())).to_numpy()
+    return pa.concat_tables([held.filter(pa.array(first & now)), held.filter(pa.array(first & ~now))])
+
+
 def _matrices(held: pa.Table, digests: Sequence[str]) -> Matrices:
+    import numpy as np
+
     places = _first_places(held[_DIGEST])
-    return _columns(held.take([places[digest] for digest in digests]).combine_chunks())
+    rows = np.array([places[digest] for digest in digests])
+    sparse = held.select(["sparse_ids", "sparse_weights"]).take(pa.array(rows))
+    lengths = sparse["sparse_ids"].combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
+    ids, weights = _values(sparse["sparse_ids"]), _values(sparse["sparse_weights"])
+    return Matrices(matrix_of(held["dense"], rows), _csr(lengths, ids, weights))
+
+
+def matrix_of(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Some rows of a column of lists of one length, as a matrix; one chunk at a time.
+
+    Arrow would join all chunks to take rows from them, which fails beyond 2^31 numbers: two million rows of 1,024.
+    """
+    import numpy as np
+
+    found = np.empty((len(rows), len(column[0])), np.float32)
+    order = np.argsort(rows)
+    ends = np.cumsum([len(chunk) for chunk in column.chunks])
+    bounds = np.searchsorted(rows[order], [0, *ends])
+    for number, chunk in enumerate(column.chunks):
+        mine = order[bounds[number] : bounds[number + 1]]
+        if len(mine):
+            numbers = chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1)
+            found[mine] = numbers[rows[mine] - (ends[number] - len(chunk))]
+    return found
 
 
 def _first_places(digests: pa.ChunkedArray) -> dict[str, int]:
     """Digest → the first place that has it."""
     return {digest: place for place, digest in reversed(list(enumerate(digests.to_pylist())))}
-
-
-def _columns(rows: pa.Table) -> Matrices:
-    import numpy as np
-
-    dense = _values(rows["dense"]).astype(np.float32)
-    lengths = rows["sparse_ids"].combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
-    ids, weights = _values(rows["sparse_ids"]), _values(rows["sparse_weights"])
-    return Matrices(dense.reshape(rows.num_rows, -1), _csr(lengths, ids, weights))
 
 
 def _values(column: pa.ChunkedArray) -> NDArray[Any]:

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
+from huggingface_hub.errors import LocalEntryNotFoundError
 
 from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.embedding.hub import find_folder
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.errors import SettingError
 from pipeline.settings import Settings, load_settings
@@ -24,6 +27,15 @@ def _settings(**overrides: object) -> Settings:
 def test_a_folder_that_is_not_there_is_named(path: str) -> None:
     with pytest.raises(SettingError, match=f"CITELOOM_EMBEDDER_PATH: there is no folder {path}"):
         make_embedder(_settings(embedder="bge-m3", embedder_path=path))
+
+
+def test_a_hub_whose_failure_says_nothing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(name: str, *, local_files_only: bool = False, **_: object) -> str:
+        raise LocalEntryNotFoundError("not there") if local_files_only else httpx.ReadTimeout("")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", silent)
+    with pytest.raises(SettingError, match=r"nobody/model is neither a folder nor .*ReadTimeout"):
+        find_folder("nobody/model", "CITELOOM_RERANKER", "leave it empty")
 
 
 def test_a_hub_that_cannot_be_reached_is_named(tmp_path: Path) -> None:

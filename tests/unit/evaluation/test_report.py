@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from pipeline import tables
 from pipeline.evaluation.report import abs_url, month_name, percent, task_file
 from pipeline.evaluation.stages import REPORT
 from pipeline.stages import Job, State, Workspace, run_stage, state
-from tests.unit.evaluation.made_up import same, task, workspace, write_ledger, write_month, write_table
+from tests.unit.evaluation.made_up import same, summary, task, workspace, write_ledger, write_month, write_table
 
 MONTH = "2024-03"
 
@@ -296,3 +297,26 @@ def test_a_month_is_called_by_its_name() -> None:
 
 def test_made_up_tasks_have_the_columns_of_the_table() -> None:
     assert task("2403.90001", same).keys() == set(tables.RELATED_WORK_TASKS.schema.names)
+
+
+def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    write_month(place.root, MONTH, papers=1, tasks=0)
+    row = task("2403.90001")
+    first, second, third = row["references"]
+    told = {"source": "item", "text": "As printed."}
+    row |= {
+        "task_id": "mine-1", "arxiv_id": None,
+        "references": [first, second | {"source": "abstract"}, third | {"arxiv_id": None} | told],
+    }  # fmt: skip
+    at_once = {"reference": 3, "drafts": [{"choice": 1, "parent": 0, "text": "One."}], "tallies": [0], "kept": [1]}
+    trace = json.dumps({"at_once": True, "rounds": [at_once | {"votes": [], "cut": False}]})
+    write_table(place.root, tables.RELATED_WORK_TASKS, MONTH, [row])
+    write_table(place.root, tables.SUMMARIES, MONTH, [summary(row, "chatcite_no_incremental") | {"trace": trace}])
+    run_stage(REPORT, place, MONTH)
+    page = next(content for name, content in pages(place).items() if "mine-1" in name).decode()
+    assert "a task of a file" in page
+    assert page.count("abstract alone") == page.count("bibliography item alone") == 1
+    assert "All references: 1 draft, 0 votes" in page
+    assert "Nobody voted." in page
+    assert "/abs/None" not in page

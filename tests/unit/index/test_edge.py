@@ -451,6 +451,25 @@ def test_threads_that_ask_first_at_once_open_the_folder_once(edge: EdgeIndex) ->
         assert list(pool.map(lambda _: edge.count(), range(8))) == [3] * 8
 
 
+def test_a_folder_that_another_thread_lets_go_of_is_opened_again(edge: EdgeIndex) -> None:
+    class LetGo(EdgeIndex):
+        opened = 0
+
+        def _open(self, *, wait: bool = True) -> Any:
+            shard = super()._open(wait=wait)
+            self.opened += 1
+            if self.opened == 1:
+                self.close()
+            return shard
+
+    _load(edge, make_points([1, 2]))
+    edge.close()
+    index = LetGo(edge.folder)
+    assert index.count() == 2
+    assert index.opened == 2
+    index.close()
+
+
 def test_a_broken_folder_is_named(edge: EdgeIndex) -> None:
     edge.create(LAYOUT)
     edge.close()

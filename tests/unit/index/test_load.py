@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.index.batch import PointBatch
-from pipeline.index.load import NotLoaded, load_month
+from pipeline.index.load import NotLoaded, digest_of, load_month
 from tests.unit.index.building import make_points, passage_id
 from tests.unit.index.fake import FakeIndex
 
@@ -35,6 +37,11 @@ def test_only_what_is_new_or_changed_is_sent_and_what_is_stale_goes() -> None:
     assert (load.sent, load.removed) == (3, 1)
     assert passage_id(1) not in index.points
     assert index.count(MONTH) == 11
+
+
+def test_the_digest_of_a_month_is_over_its_lines_in_order() -> None:
+    assert digest_of({"b": "2", "a": "1"}) == hashlib.sha256(b"a 1\nb 2").hexdigest()
+    assert digest_of({}) == hashlib.sha256(b"").hexdigest()
 
 
 def test_strangers_of_the_month_are_taken_out_and_other_months_are_left_alone() -> None:

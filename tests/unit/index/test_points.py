@@ -133,6 +133,23 @@ def test_embeddings_of_passages_that_are_gone_are_refused_and_named(month: Works
         points(month)
 
 
+def test_passages_of_a_paper_that_is_gone_are_refused_and_named(month: Workspace) -> None:
+    write_vectors(month)
+    papers = month.root.rows(tables.PAPERS, MONTH)
+    write_table(month, tables.PAPERS, MONTH, papers[1:])
+    with pytest.raises(PermanentFailure, match=r"hold no 2403\.00000 any more.*--until index_receipts"):
+        digests_of(month.root, MONTH)
+
+
+def test_a_colbert_vector_of_another_length_is_refused(month: Workspace) -> None:
+    write_vectors(month, colbert=True)
+    rows = month.root.rows(tables.EMBEDDINGS, MONTH)
+    rows[0]["colbert"] = [[0.0] * 3, [0.0] * 5]
+    write_table(month, tables.EMBEDDINGS, MONTH, rows)
+    with pytest.raises(PermanentFailure, match="ColBERT vectors of 2024-03 have other than 4 dimensions"):
+        points(month, colbert=True)
+
+
 def test_a_vector_of_another_length_is_refused_and_named(month: Workspace) -> None:
     write_vectors(month, dimensions=5)
     first = month.root.rows(tables.PASSAGES, MONTH)[0]["passage_id"]

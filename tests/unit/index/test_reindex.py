@@ -9,7 +9,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.errors import CiteloomError, MissingInput, SettingError
+from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError
 from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.reindex import Failure, check_layout, layout_of_settings, reindex
 from pipeline.index.stages import INDEX_RECEIPTS, layout_of
@@ -146,9 +146,8 @@ def test_a_collection_that_lost_a_point_does_not_become_live(loaded: Workspace, 
 
 def test_a_month_that_was_not_loaded_into_the_new_collection_is_told(changed: Workspace) -> None:
     done = reindex(changed, lambda months: [])
-    assert not done.done
-    assert [month for _, month, _ in done.failures] == MONTHS
-    assert "end other runs, then reindex again" in done.failures[0][2]
+    assert done.audit is not None
+    assert (done.done, [len(month.missing) for month in done.audit.months]) == (False, [len(TEXTS)] * 2)
 
 
 def test_what_an_earlier_attempt_loaded_of_a_month_that_is_gone_is_taken_out(changed: Workspace) -> None:
@@ -177,10 +176,58 @@ def test_a_run_under_other_settings_is_refused_before_it_begins(loaded: Workspac
     assert len(names(changed)[1]) == 1
 
 
-def test_a_run_may_go_on_where_a_reindex_was_begun(loaded: Workspace, changed: Workspace) -> None:
+def test_a_run_into_a_collection_beside_the_live_one_is_refused(loaded: Workspace, changed: Workspace) -> None:
+    """One that was begun, or an old one that was kept: nobody would find what is loaded there."""
     reindex(changed, lambda months: [("embeddings", "2024-04", "no memory")])
-    check_layout(changed)
     check_layout(loaded)
+    with pytest.raises(SettingError, match="citeloom reindex"):
+        check_layout(changed)
+    assert reindex(changed, runner(changed)).done
+    check_layout(changed)
+    with pytest.raises(SettingError, match="citeloom reindex"):
+        check_layout(loaded)
+
+
+def test_a_month_without_passages_changes_over_too(workspace: Workspace) -> None:
+    """Its rows are the same under any settings, and still it belongs into the new collection."""
+    for month, texts in zip(MONTHS, (TEXTS[:2], ()), strict=True):
+        write_month(workspace, month, texts)
+        embed(workspace, month)
+        run_stage(INDEX_RECEIPTS, workspace, month)
+    changed = make_workspace(workspace.root.path, embedded_form="passage")
+    done = reindex(changed, runner(changed))
+    assert done.done
+    receipts = [changed.root.rows(tables.INDEX_RECEIPTS, month) for month in MONTHS]
+    assert [row["collection"] for rows in receipts for row in rows] == [done.collection] * 2
+
+
+def test_a_month_that_a_run_under_other_settings_adds_meanwhile_keeps_the_old_collection_live(
+    loaded: Workspace,
+) -> None:
+    def run(months: Sequence[str]) -> list[Failure]:
+        failures = runner(changed)(months)
+        write_month(loaded, "2024-05")
+        return [*failures, *runner(loaded)(["2024-05"])]
+
+    changed = make_workspace(loaded.root.path, embedded_form="passage")
+    told: list[str] = []
+    done = reindex(changed, run, told=told.append)
+    assert (done.done, [month for _, month, _ in done.failures]) == (False, ["2024-05"])
+    assert told[-1].startswith("2024-05: its vectors are for ")
+    assert told[-1].endswith("end other runs, then reindex again")
+    assert reindex(changed, runner(changed)).done
+    assert live_index(changed).count() == 3 * len(TEXTS)
+
+
+def test_a_month_of_vectors_that_other_settings_made_is_not_loaded_where_nobody_searches(
+    loaded: Workspace,
+) -> None:
+    changed = make_workspace(loaded.root.path, embedded_form="passage")
+    assert reindex(changed, runner(changed)).done
+    embed(loaded, MONTHS[0])
+    with pytest.raises(PermanentFailure, match=r"made under other settings .*sections embedded.*which makes them anew"):
+        run_stage(INDEX_RECEIPTS, changed, MONTHS[0])
+    assert runner(changed)(MONTHS) == []
 
 
 def test_a_run_into_no_index_yet_may_begin(workspace: Workspace) -> None:

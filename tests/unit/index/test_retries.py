@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -141,6 +142,28 @@ def test_patience_ends_before_a_pause_that_would_outlast_it() -> None:
     with pytest.raises(Exception, match="slower"):
         Retries(clock).ask(_failing(_exhausted(61)), patience=60)
     assert clock.pauses == []
+
+
+def test_a_try_that_outlasts_the_patience_is_made_once_more() -> None:
+    """As on a line that went silent, which is noticed late."""
+    tries: list[float] = []
+
+    def question() -> str:
+        tries.append(time.monotonic())
+        time.sleep(0.35)
+        raise Refused("UNAVAILABLE")
+
+    with pytest.raises(Refused):
+        Retries(Clock()).ask(question, patience=0.3)
+    assert len(tries) == 2
+
+
+def test_a_request_that_was_cut_on_its_way_is_sent_again() -> None:
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    said = b'{"status":{"error":"Format error in JSON body: EOF while parsing a string at line 1 column 9"}}'
+    assert may_pass(UnexpectedResponse(400, "Bad Request", said, httpx.Headers()))
+    assert not may_pass(UnexpectedResponse(400, "Bad Request", b"Wrong input: vector dimension", httpx.Headers()))
 
 
 def test_without_patience_it_is_asked_once() -> None:

@@ -17,6 +17,7 @@ from pipeline.index.search import search
 from pipeline.index.server import Building, ServerIndex
 from pipeline.index.server_collections import ServerCollections
 from pipeline.index.stages import INDEX_RECEIPTS
+from pipeline.index.upkeep import audit_months
 from pipeline.stages import State, run_stage, state
 from pipeline.tables import Provenance
 from tests.unit.index.building import LAYOUT, embed, make_workspace, write_month
@@ -98,6 +99,16 @@ def test_a_load_to_a_server_that_does_not_answer_leaves_the_month_undone(nowhere
         run_stage(INDEX_RECEIPTS, workspace, "2024-03")
     assert state(INDEX_RECEIPTS, workspace, "2024-03") is State.MISSING
     close_indexes()
+
+
+def test_an_audit_of_a_server_that_does_not_answer_ends_at_its_first_question(nowhere: str, tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path, qdrant_url=nowhere)
+    write_month(workspace, texts=())
+    embed(workspace)
+    told: list[str] = []
+    with pytest.raises(TransientFailure, match=nowhere):
+        audit_months(workspace, told=told.append)
+    assert told == []
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,9 @@ def test_a_failed_audit_ends_the_stage_without_a_receipt_and_lists_every_point(l
     assert loaded.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == before
     listed = loaded.root.path / "failures" / f"index_receipts-{MONTH}-points.txt"
     assert listed.read_text().split() == [loaded.root.rows(tables.PASSAGES, MONTH)[0]["passage_id"]]
+    close_indexes()
+    run_stage(INDEX_RECEIPTS, loaded, MONTH)
+    assert not listed.exists()
 
 
 _LOADER = textwrap.dedent(

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from pipeline import tables
+from pipeline.display import audit_lines
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.batch import PointBatch
 from pipeline.index.opening import close_indexes, live_index
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.index.upkeep import audit_months, repair, take_snapshot
+from pipeline.index.upkeep import audit_months, remove_outside, repair, take_snapshot
 from pipeline.stages import State, Workspace, run_stage, state
-from tests.unit.index.building import TEXTS, embed, write_month
+from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
 
 FIRST, SECOND = "2024-03", "2024-04"
 
@@ -145,11 +146,44 @@ def test_a_month_that_was_embedded_and_never_loaded_is_missing_and_a_repair_load
 def test_a_month_whose_tables_are_gone_is_told_and_its_points_stay(workspace: Workspace) -> None:
     workspace.root.file(tables.EMBEDDINGS, FIRST).unlink()
     audit = audit_months(workspace)
-    assert [month for month, _ in audit.failures] == [FIRST]
+    assert audit.failures[0][0] == FIRST
+    assert "embeddings of 2024-03 are not there: run citeloom run" in audit.failures[0][1]
     assert (audit.strangers, audit.clean) == (0, False)
     assert [month.month for month in audit.months] == [SECOND]
     repair(workspace, audit)
     assert live_index(workspace).count(FIRST) == len(TEXTS)
+
+
+def test_points_of_a_month_that_is_loaded_during_the_audit_are_nobodys_to_remove(workspace: Workspace) -> None:
+    """The months are looked at again after the listing, in which another run may have begun on one more."""
+
+    class Busy:
+        """Lists a point of the new month, which is embedded by then."""
+
+        asked: ClassVar[list[list[str]]] = []
+
+        def outside(self, months: list[str]) -> list[str]:
+            self.asked.append(months)
+            if len(self.asked) == 1:
+                write_month(workspace, "2024-05", texts=TEXTS[:1])
+                embed(workspace, "2024-05")
+            return [] if "2024-05" in months else ["a point of 2024-05"]
+
+        def delete(self, ids: Sequence[str]) -> None:
+            assert not ids
+
+    index: Any = Busy()
+    remove_outside(workspace, index)
+    assert index.asked == [[FIRST, SECOND], [FIRST, SECOND, "2024-05"]]
+
+
+def test_months_that_searches_do_not_ask_are_told(workspace: Workspace) -> None:
+    other = make_workspace(workspace.root.path, embedded_form="passage")
+    embed(other, SECOND)
+    audit = audit_months(workspace)
+    assert (audit.live, audit.beside) == (audit.months[0].collection, (SECOND,))
+    assert any(SECOND in line and "citeloom run" in line for line in audit_lines(audit))
+    assert audit.as_json()["live"] == audit.live
 
 
 def test_a_month_that_is_not_there_is_named(workspace: Workspace) -> None:
@@ -158,8 +192,6 @@ def test_a_month_that_is_not_there_is_named(workspace: Workspace) -> None:
 
 
 def test_a_data_root_without_embeddings_says_what_to_do(tmp_path_factory: pytest.TempPathFactory) -> None:
-    from tests.unit.index.building import make_workspace
-
     with pytest.raises(MissingInput, match="holds no embeddings yet: run citeloom run"):
         audit_months(make_workspace(tmp_path_factory.mktemp("empty")))
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import time
 from collections.abc import Callable, Coroutine
+from dataclasses import asdict
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.llm.cache import CallCache, call_key
 from pipeline.llm.client import Answer, LlmAnswerError, LlmClient, Message, check_llm, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.settings import load_settings
@@ -158,6 +163,31 @@ def test_a_failure_ends_all_and_keeps_what_was_answered(tmp_path: Path) -> None:
     assert llm.generations == before
 
 
+def test_an_interrupted_run_waits_for_no_answer(tmp_path: Path) -> None:
+    async def inside(place: Workspace) -> None:
+        async with open_client(place) as client:
+            await texts(client)
+
+    async def interrupted(place: Workspace) -> None:
+        task = asyncio.create_task(inside(place))
+        while not llm.requests:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with ScriptedLlm(latency=3.0) as llm:
+        place = workspace(llm, tmp_path)
+        run(interrupted(place))
+        assert llm.generations == 0
+        with contextlib.closing(CallCache(place.cache("llm") / "calls.sqlite")) as cache:
+            key = call_key({
+                "model": llm.model, "messages": [asdict(each) for each in question()], "temperature": 0.7,
+                "max_tokens": 50,
+            })  # fmt: skip
+            assert cache.claim(key, 0)
+
+
 def structured(client: LlmClient) -> Coroutine[Any, Any, Answer[Verdict]]:
     return client.answer(question("Grade it."), Verdict, max_tokens=100)
 
@@ -221,13 +251,84 @@ def test_tries_are_bounded(tmp_path: Path) -> None:
     assert len(llm.requests) == 5
 
 
+def test_a_date_to_come_back_at_is_honoured(tmp_path: Path) -> None:
+    refusals = [Refusal(429, "slow down", {"Retry-After": formatdate(0, usegmt=True)})]
+    with ScriptedLlm(lambda asked: refusals.pop() if refusals else None) as llm:
+        assert ask(workspace(llm, tmp_path), texts)
+        far = Refusal(429, "quota", {"Retry-After": formatdate(time.time() + 7200, usegmt=True)})
+        llm.rules.insert(0, lambda asked: far)
+        with pytest.raises(TransientFailure, match=r"asks to wait 7[12]\d\d s"):
+            ask(workspace(llm, tmp_path), lambda client: texts(client, text="other"))
+
+
+def test_an_endpoint_that_says_it_takes_no_more_is_asked_no_more(tmp_path: Path) -> None:
+    async def two(client: LlmClient) -> None:
+        await texts(client, text="one")
+        await texts(client, text="two")
+
+    with ScriptedLlm() as llm:
+        llm.headers = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "8h0m0s"}
+        with pytest.raises(TransientFailure, match="takes no more requests for 28"):
+            ask(workspace(llm, tmp_path), two)
+    assert len(llm.requests) == 1
+
+
+def test_a_rate_that_is_spent_is_waited_for(tmp_path: Path) -> None:
+    async def two(client: LlmClient) -> dict[str, float]:
+        await texts(client, text="one")
+        await texts(client, text="two")
+        return client.usage.measured()
+
+    with ScriptedLlm() as llm:
+        llm.headers = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "150ms"}
+        told = ask(workspace(llm, tmp_path), two)
+    assert 0 < told["llm_waited_seconds"] <= 0.15
+    assert told["llm_retries"] == 0
+
+
+def test_a_request_that_alone_breaks_the_connection_is_given_up(tmp_path: Path) -> None:
+    def rule(asked: Asked) -> str | None:
+        if "poison" in asked.prompt:
+            raise ConnectionAbortedError
+        return None
+
+    async def many(client: LlmClient) -> None:
+        async def others() -> None:
+            for number in range(400):
+                await texts(client, text=f"fine {number}")
+
+        await side_by_side([texts(client, text="poison"), others()])
+
+    with ScriptedLlm(rule) as llm, pytest.raises(TransientFailure, match="cannot be reached"):
+        ask(workspace(llm, tmp_path), many)
+    assert sum("poison" in str(body["messages"]) for body in llm.requests) == 5
+
+
 @pytest.mark.slow
 def test_an_unreachable_endpoint_is_named_with_what_to_do(tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
         pass
     place = workspace(llm, tmp_path)
-    with pytest.raises(TransientFailure, match=rf"{llm.url} cannot be reached .* CITELOOM_LLM_URL"):
-        ask(place, texts)
+    with pytest.raises(TransientFailure, match=rf"{llm.url} is down since .* cannot be reached .* CITELOOM_LLM_URL"):
+        ask(place, lambda client: side_by_side(texts(client, text=f"{number}") for number in range(20)))
+
+
+def test_an_endpoint_that_is_down_for_a_while_is_waited_for(tmp_path: Path) -> None:
+    """Requests that met it down, those beside them too, are answered once one of them finds it back."""
+    failures = 8
+
+    def rule(asked: Asked) -> Refusal | None:
+        nonlocal failures
+        failures -= "later" in asked.prompt
+        return Refusal(503, "loading") if "later" in asked.prompt and failures > 0 else None
+
+    async def many(client: LlmClient) -> list[list[str]]:
+        await texts(client)
+        return await side_by_side(texts(client, text=f"later {number}") for number in range(8))
+
+    with ScriptedLlm(rule) as llm:
+        found = ask(workspace(llm, tmp_path, llm_concurrency=8), many)
+    assert len(found) == 8
 
 
 def test_a_wrong_key_names_the_setting_and_never_the_key(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

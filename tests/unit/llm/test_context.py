@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from pipeline.llm.context import count_tokens, fit
 
 PAPER = (
@@ -36,3 +43,26 @@ def test_numbers_and_formulas_count_more_than_words() -> None:
     assert count_tokens("3.14159") > count_tokens("retrieval")
     assert count_tokens(r"$\alpha_{i}$") >= 7
     assert count_tokens("") == 0
+
+
+def counted_one_by_one(text: str) -> float:
+    """The estimate as it is meant, piece by piece: up to seven letters, a digit, a sign, 0.7 of a byte beyond ASCII."""
+    pieces = re.findall(r"[A-Za-z]{1,7}|[^\sA-Za-z]", text)
+    return 1.1 * sum(1 if piece.isascii() else 0.7 * len(piece.encode()) for piece in pieces)
+
+
+TEXTS = st.text(st.sampled_from("abXYZ  \n.,$\\{}_^19é\u2003\xa0\x85\x1c\x01\u6f22\U0001f600#"), max_size=200)
+
+
+@given(TEXTS)
+def test_every_piece_counts(text: str) -> None:
+    assert count_tokens(text) == pytest.approx(math.ceil(counted_one_by_one(text)), abs=1)
+
+
+@given(st.lists(TEXTS, max_size=8), st.integers(0, 200))
+def test_what_is_kept_is_a_beginning_that_fits_whatever_the_text(parts: list[str], tokens: int) -> None:
+    text = "\n\n## S\n\n".join(parts)
+    found = fit(text, tokens)
+    assert text.startswith(found.text)
+    assert count_tokens(found.text) <= tokens
+    assert found.cut == (found.text != text)

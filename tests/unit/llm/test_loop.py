@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pipeline.llm.loop import Slots, run, side_by_side
+from pipeline.llm.loop import Slots, run, side_by_side, without_waiting
 
 
 async def double(number: int) -> int:
@@ -47,3 +47,34 @@ def test_slots_are_never_overdrawn_and_all_come_back() -> None:
 
     run(scenario())
     assert max(most) == 3
+
+
+def test_without_waiting_a_day_is_over_at_once_and_the_clock_tells_it() -> None:
+    slots = Slots(2)
+
+    async def work(hours: float) -> float:
+        async with slots.taking(1):
+            await asyncio.sleep(3600 * hours)
+        return asyncio.get_running_loop().time() / 3600
+
+    with without_waiting():
+        ended = run(side_by_side(work(hours) for hours in (10, 4, 3, 20)))
+    assert ended == pytest.approx([10, 4, 7, 27])
+
+
+def test_after_it_loops_wait_again() -> None:
+    with without_waiting():
+        run(asyncio.sleep(3600))
+
+    async def clock() -> str:
+        return type(asyncio.get_running_loop()).__name__
+
+    assert "Jumping" not in run(clock())
+
+
+def test_a_thread_is_waited_for_also_where_the_clock_jumps() -> None:
+    async def work() -> int:
+        return await asyncio.to_thread(sum, range(1000))
+
+    with without_waiting():
+        assert run(work()) == 499500

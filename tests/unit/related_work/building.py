@@ -54,9 +54,12 @@ def paper_row(arxiv_id: str, text: str = "It does things.") -> dict[str, Any]:
 
 def task_row(number: int, reference_ids: Iterable[str]) -> dict[str, Any]:
     references = [
-        {"number": i, "arxiv_id": arxiv_id, "key": f"bib{i}", "title": f"Title of {arxiv_id}", "year": 2024}
+        {
+            "number": i, "arxiv_id": arxiv_id, "key": f"bib{i}", "title": f"Title of {arxiv_id}", "year": 2024,
+            "source": "full_text", "text": None,
+        }
         for i, arxiv_id in enumerate(reference_ids, 1)
-    ]
+    ]  # fmt: skip
     return {
         "task_id": f"2405.{number:05}#S2",
         "arxiv_id": f"2405.{number:05}",

@@ -13,8 +13,9 @@ import pytest
 from pipeline.errors import SettingError
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
-from pipeline.related_work.chatcite import Search, best_choices, chatcite, planned_calls, read_vote
+from pipeline.related_work.chatcite import Search, chatcite, planned_calls
 from pipeline.related_work.summary import Summary
+from pipeline.related_work.voting import best_choices, read_vote
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.related_work.building import make_elements, make_task, workspace
 
@@ -41,15 +42,6 @@ def is_vote(asked: Asked) -> bool:
 def vote_for(*choices: int) -> Rule:
     """Votes in turn, by sample number."""
     return lambda asked: f"So.\nThe best choice is {choices[asked.seed % len(choices)]}" if is_vote(asked) else None
-
-
-@pytest.mark.parametrize("references", range(1, 7))
-@pytest.mark.parametrize(("samples", "votes", "kept"), [(1, 1, 1), (2, 3, 1), (3, 5, 2), (3, 2, 3)])
-def test_calls_are_those_of_the_formula(tmp_path: Path, references: int, samples: int, votes: int, kept: int) -> None:
-    search = replace(SEARCH, samples=samples, votes=votes, kept=kept)
-    summary, llm = search_with(tmp_path, references, search)
-    formula = references * (kept * samples + votes) - (kept - 1) * samples
-    assert summary.spent.calls == llm.generations == planned_calls(references, search) == formula
 
 
 def test_fewer_drafts_than_are_kept_are_all_continued(tmp_path: Path) -> None:

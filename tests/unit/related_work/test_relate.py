@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from pipeline.errors import SettingError
 from pipeline.related_work.chatcite import planned_calls
-from pipeline.related_work.relate import _arxiv_id, bibtex_entry, bibtex_keys, relate
-from pipeline.related_work.systems import search_of
+from pipeline.related_work.relate import _arxiv_id, bibtex_entry, bibtex_keys, relate, relate_file
+from pipeline.related_work.systems import SYSTEMS, search_of
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.related_work.building import paper_row, workspace, write_corpus
 
@@ -52,7 +53,7 @@ def test_several_citations_in_a_row_become_one_group(tmp_path: Path) -> None:
         ("\ufffd\ufffda\ufffd", ["2403.00001"], "chatcite", "the draft is no text in UTF-8"),
         (DRAFT, [], "chatcite", "no reference is named"),
         ("  \n", ["2403.00001"], "chatcite", "the draft is empty"),
-        (DRAFT, ["2403.00001"], "oracle", "--system oracle: .* write one of chatcite, zero_shot"),
+        (DRAFT, ["2403.00001"], "oracle", "--system oracle: .* write one of chatcite, chatcite_"),
     ],
 )
 def test_wrong_arguments_are_named(
@@ -94,6 +95,51 @@ def test_a_draft_that_was_cut_is_noted(tmp_path: Path, system: str) -> None:
         whole, cut = (relate(place, draft, ["2403.00001"], system) for draft in (DRAFT, long))
     assert whole.notes == ()
     assert "CITELOOM_LLM_CONTEXT is 4096" in cut.notes[0]
+
+
+@pytest.mark.parametrize("system", sorted(SYSTEMS))
+def test_every_system_relates_a_users_own_draft(tmp_path: Path, system: str) -> None:
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path, chatcite_samples=1, chatcite_votes=1, chatcite_kept=1)
+        write_corpus(place, {})
+        related = relate(place, DRAFT, ["2403.00001", "2403.00002"], system)
+    assert "[@lovelace2024paper" in related.markdown
+    assert related.spent.calls == llm.generations > 0
+
+
+def write_task(folder: Path, **changed: object) -> Path:
+    references = [
+        {"title": "Boats", "authors": ["Ben Yang"], "year": 2021, "source": "item", "text": "Yang. Boats. 2021."},
+        {"title": "In the corpus", "arxiv_id": "2403.00001"},
+    ]
+    given = {"format": "citeloom-task-1", "id": "t", "title": "T", "text": "# T\n\nIt.", "references": references}
+    file = folder / "task.json"
+    file.write_text(json.dumps(given | changed), encoding="utf-8")
+    return file
+
+
+def test_a_task_file_is_related_with_what_there_is_of_its_references(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path)
+        write_corpus(place, {})
+        related = relate_file(place, write_task(tmp_path))
+        calls = llm.generations
+    assert "1. [@yang2021boats] Ben Yang (2021). Boats." in related.markdown
+    assert "eprint = {2403.00001}" in related.bibtex
+    assert related.bibtex.count("eprint") == 1
+    # Nothing is asked about a work of which there is its item alone.
+    assert related.spent.calls == calls == 2 + planned_calls(2, search_of(place.settings))
+    assert any("Only the bibliography item of this work is known" in str(body["messages"]) for body in llm.requests)
+
+
+def test_a_task_file_that_wants_a_paper_the_corpus_lacks_is_refused(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path)
+        write_corpus(place, {})
+        lacking = write_task(tmp_path, references=[{"title": "X", "arxiv_id": "2403.99999"}])
+        with pytest.raises(SettingError, match=r"2403\.99999: no such paper"):
+            relate_file(place, lacking)
+    assert llm.requests == []
 
 
 def test_bibtex_escapes_what_tex_would_read() -> None:

@@ -14,6 +14,8 @@ from pipeline.related_work.summary import make_summary, normalise, split_sentenc
         ("[Reference 3]", "[Reference 3]"),
         ("(reference 3)", "[Reference 3]"),
         ("[Ref. 12]", "[Reference 12]"),
+        ("[ref 3]", "[Reference 3]"),
+        ("[Reference 3, 4]", "[Reference 3] [Reference 4]"),
         ("[References 1, 2 and 3]", "[Reference 1] [Reference 2] [Reference 3]"),
         ("[Reference 1; Reference 2]", "[Reference 1] [Reference 2]"),
         ("[reference  07]", "[Reference 7]"),
@@ -50,8 +52,8 @@ def test_paragraphs_and_line_breaks_divide_and_fold() -> None:
 
 
 def test_the_trace_records_citations_out_of_range_and_references_left_out() -> None:
-    summary = make_summary("A (ref 9). B [Reference 1].", {1, 2}, {"rounds": []}, Spent())
-    assert summary.trace["citations"] == {"respelt": 1, "out_of_range": [9], "uncited": [2]}
+    summary = make_summary("A (ref 9) [2] [7]. B [Reference 1].", {1, 2}, {"rounds": []}, Spent())
+    assert summary.trace["citations"] == {"respelt": 1, "bare": 1, "out_of_range": [9], "uncited": [2]}
     assert summary.sentences[0].references == ()
     assert "[Reference 9]" in summary.text
 

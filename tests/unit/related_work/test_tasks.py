@@ -1,10 +1,21 @@
-"""Tasks: the section is taken out whole, its citations are numbered, and nothing outside the corpus gets a number."""
+"""Tasks: the section is taken out whole, its citations are numbered, and files are checked."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
-from pipeline.related_work.tasks import CorpusPaper, gold_text, make_task, related_work_section
+import pytest
+
+from pipeline import tables
+from pipeline.errors import SettingError
+from pipeline.related_work.reading import task_of
+from pipeline.related_work.task_files import read_task_file, task_rows, write_task_file
+from pipeline.related_work.tasks import RELATED_WORK_TASKS, CitedWork, gold_text, make_task, related_work_section
+from pipeline.settings import load_settings
+from pipeline.stages import State, Workspace, run_stage, state
+from tests.unit.related_work.building import paper_row, write_month
 
 
 def block(text: str, *path: str, keys: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -29,8 +40,8 @@ PAPER = {
     ],
 }
 CITATIONS = {
-    ("2404.90001", "b1"): CorpusPaper("2403.90001", "Tidepool", 2024),
-    ("2404.90001", "b2"): CorpusPaper("2403.90002", "Lanternfish", 2024),
+    ("2404.90001", "b1"): CitedWork("2403.90001", "2403.90001", "Tidepool", 2024),
+    ("2404.90001", "b2"): CitedWork("2403.90002", "2403.90002", "Lanternfish", 2024),
 }
 
 
@@ -65,7 +76,7 @@ def test_no_more_references_than_asked_for() -> None:
 
 
 def test_two_items_of_one_paper_are_one_reference() -> None:
-    citations = {**CITATIONS, ("2404.90001", "b3"): CorpusPaper("2403.90002", "Lanternfish", 2024)}
+    citations = {**CITATIONS, ("2404.90001", "b3"): CitedWork("2403.90002", "2403.90002", "Lanternfish", 2024)}
     task = make_task(PAPER, RELATED, citations, most=100)
     assert [each["key"] for each in task["references"]] == ["b2", "b1"]
     assert task["gold"].startswith("First [Reference 1] [Reference 2] and others [Reference 1].")
@@ -84,3 +95,159 @@ def test_the_outermost_related_work_section_is_taken() -> None:
 
 def test_a_marker_with_nothing_known_leaves_no_hole_before_a_stop() -> None:
     assert gold_text([block("Seen [@x], and [@y; @z].")], {}) == "Seen, and."
+
+
+OUTSIDE = {
+    **CITATIONS,
+    ("2404.90001", "b3"): CitedWork("2404.90001 b3", None, "Harbour", 1999, "item", "A. Nobody. Harbour. 1999."),
+}
+
+
+def test_a_work_outside_the_corpus_is_a_reference_marked_by_what_there_is_of_it() -> None:
+    task = make_task(PAPER, RELATED, OUTSIDE, most=100)
+    assert [(each["number"], each["source"], each["text"]) for each in task["references"]] == [
+        (1, "full_text", None),
+        (2, "full_text", None),
+        (3, "item", "A. Nobody. Harbour. 1999."),
+    ]
+    assert task["outside"] == 0
+    assert task["gold"].startswith("First [Reference 1] [Reference 2] and others [Reference 3].")
+
+
+def corpus(place: Workspace) -> None:
+    """2404.90001 cites one paper, one that metadata alone describes, one that nobody describes, and an unread item."""
+    cites = [("b1", "2403.90001"), ("b2", "2403.90002"), ("b3", "2403.90003"), ("b4", None)]
+    items = [
+        {
+            "arxiv_id": "2404.90001",
+            "key": key,
+            "raw": f"Item {key}.",
+            "title": None,
+            "year": 2001,
+            "cited_arxiv_id": cited,
+        }
+        for key, cited in cites
+    ]
+    text = "All [@b1; @b2; @b3; @b4]."
+    paper = paper_row("2404.90001") | {
+        "sections": [RELATED],
+        "blocks": [block(text, "Related Work", keys=("b1", "b2", "b3", "b4"))],
+    }
+    described = {"arxiv_id": "2403.90002", "title": "Described", "abstract": "It is.", "published": "2024-03-05"}
+    write_month(place, tables.PAPERS, "2024-03", [paper_row("2403.90001")])
+    write_month(place, tables.METADATA, "2024-03", [described])
+    write_month(place, tables.PAPERS, "2024-04", [paper])
+    write_month(place, tables.REFERENCES, "2024-04", items)
+
+
+def tasks_with(folder: Path, **settings: Any) -> list[dict[str, Any]]:
+    given = {"data": folder, "llm_url": "http://127.0.0.1:9/v1", "min_references": 1, "_env_file": None} | settings
+    place = Workspace(load_settings(**given))
+    corpus(place)
+    run_stage(RELATED_WORK_TASKS, place, "2024-04")
+    return place.root.rows(tables.RELATED_WORK_TASKS, "2024-04")
+
+
+@pytest.mark.parametrize(
+    ("outside", "sources", "left"),
+    [
+        ("item", ["full_text", "abstract", "item", "item"], 0),
+        ("abstract", ["full_text", "abstract"], 2),
+        ("drop", ["full_text"], 3),
+    ],
+)
+def test_a_setting_says_what_becomes_of_works_outside_the_corpus(
+    tmp_path: Path, outside: str, sources: list[str], left: int
+) -> None:
+    (task,) = tasks_with(tmp_path, outside_references=outside)
+    assert [each["source"] for each in task["references"]] == sources
+    assert task["outside"] == left
+    if outside == "item":
+        assert [(each["arxiv_id"], each["year"], each["text"]) for each in task["references"][1:]] == [
+            ("2403.90002", 2024, "It is."),
+            ("2403.90003", 2001, "Item b3."),
+            (None, 2001, "Item b4."),
+        ]
+
+
+def test_only_papers_of_the_corpus_make_a_paper_a_task(tmp_path: Path) -> None:
+    assert tasks_with(tmp_path, min_references=2) == []
+
+
+def test_the_text_of_a_reference_tells_how_little_there_is() -> None:
+    task = make_task(PAPER, RELATED, OUTSIDE, most=100)
+    read = task_of(task, {"2403.90001": "# Tidepool\n\nFull."})
+    assert read.contents == (
+        "# Lanternfish",
+        "# Tidepool\n\nFull.",
+        "# Harbour\n\nOf this work only its bibliography item is known: A. Nobody. Harbour. 1999.",
+    )
+    assert [reference.source for reference in read.references] == ["full_text", "full_text", "item"]
+
+
+FILE = {
+    "format": "citeloom-task-1", "id": "mine-1", "month": "2024-04", "title": "Mine", "text": "# Mine\n\nWords.",
+    "related_work": "As [Reference 1] says.",
+    "references": [{"title": "Theirs", "year": 1999, "source": "abstract", "text": "They say."}],
+}  # fmt: skip
+
+
+def write_file(folder: Path, name: str = "mine.json", **changed: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    file = folder / name
+    file.write_text(json.dumps(FILE | changed), encoding="utf-8")
+    return file
+
+
+def test_a_task_of_a_file_joins_those_of_its_month_and_a_changed_file_makes_it_again(tmp_path: Path) -> None:
+    folder = tmp_path / "tasks"
+    write_file(folder)
+    write_file(folder, "other.json", id="other-1", month="2024-05")
+    rows = tasks_with(tmp_path / "data", tasks_dir=folder)
+    assert [row["task_id"] for row in rows] == ["2404.90001#S2", "mine-1"]
+    assert rows[1]["arxiv_id"] is None
+    assert rows[1]["references"][0]["text"] == "They say."
+    place = Workspace(
+        load_settings(
+            data=tmp_path / "data", llm_url="http://127.0.0.1:9/v1", min_references=1, tasks_dir=folder, _env_file=None
+        )
+    )
+    assert state(RELATED_WORK_TASKS, place, "2024-04") is State.DONE
+    write_file(folder, "other.json", id="other-1", month="2024-05", title="Changed")
+    assert state(RELATED_WORK_TASKS, place, "2024-04") is State.DONE
+    write_file(folder, title="Changed")
+    assert state(RELATED_WORK_TASKS, place, "2024-04") is State.STALE
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"format": "other"}, "mine.json is no task file: format"),
+        ({"references": []}, "references"),
+        ({"references": [{"title": "T"}]}, "has no text"),
+        ({"references": [{"title": "T", "arxiv_id": "x"}]}, "x is not an arXiv id"),
+        ({"month": "May"}, "is not a month"),
+        ({"id": "../up"}, "id"),
+        ({"surprise": 1}, "surprise"),
+    ],
+)
+def test_a_wrong_task_file_is_named_with_its_fault(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        read_task_file(write_file(tmp_path, **changed))
+
+
+def test_two_files_with_one_id_and_a_file_without_a_month_are_refused(tmp_path: Path) -> None:
+    write_file(tmp_path / "a")
+    write_file(tmp_path / "a", "again.json")
+    with pytest.raises(SettingError, match="both have the id mine-1"):
+        list(task_rows(tmp_path / "a", "2024-04"))
+    write_file(tmp_path / "b", month=None)
+    with pytest.raises(SettingError, match="has no month"):
+        list(task_rows(tmp_path / "b", "2024-04"))
+    with pytest.raises(SettingError, match="no folder"):
+        list(task_rows(tmp_path / "c", "2024-04"))
+
+
+def test_a_task_that_is_written_to_a_file_is_read_back_the_same(tmp_path: Path) -> None:
+    task = read_task_file(write_file(tmp_path))
+    assert read_task_file(write_task_file(task, tmp_path / "out")) == task

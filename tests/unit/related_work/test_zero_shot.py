@@ -8,8 +8,9 @@ from pathlib import Path
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
 from pipeline.related_work.prompting import Task
+from pipeline.related_work.summarising import Baseline
 from pipeline.related_work.summary import Summary
-from pipeline.related_work.zero_shot import Baseline, zero_shot
+from pipeline.related_work.zero_shot import zero_shot
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import make_task, workspace
 

@@ -23,8 +23,8 @@ def pool_of(*passages_of_each: int) -> Pool:
     paper_of = np.repeat(np.arange(len(passages_of_each), dtype=np.int32), passages_of_each)
     rows = [{"passage_id": f"{999 - place}", "arxiv_id": f"p{paper}"} for place, paper in enumerate(paper_of)]
     starts = np.searchsorted(paper_of, np.arange(len(passages_of_each)))
-    papers = [f"p{number}" for number in range(len(passages_of_each))]
-    return Pool(papers, rows, starts, paper_of, np.arange(len(rows))[::-1].copy())
+    number_of = {f"p{number}": number for number in range(len(passages_of_each))}
+    return Pool(number_of, rows, starts, paper_of, np.arange(len(rows))[::-1].copy())
 
 
 def toy(seed: int, passages: int, queries: int) -> tuple[Matrices, Matrices]:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -14,7 +15,7 @@ from pipeline import tables
 from pipeline.evaluation.retrieval.picture import retrieval_view
 from pipeline.evaluation.retrieval.scoring import build_scores
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
-from pipeline.evaluation.retrieval.vectors import Cache
+from pipeline.evaluation.retrieval.vectors import Cache, matrix_of
 from pipeline.stages import Outcome, State, Workspace, run_stage, state
 from tests.unit.evaluation.retrieval.corpus import (
     APRIL,
@@ -195,7 +196,18 @@ def test_the_cache_holds_what_is_wanted_and_no_more_than_it_may(tmp_path: Path) 
     assert cache.read()["text_sha256"].to_pylist() == ["d", "e", "b", "a", "c"]
     cache.add(vectors("f"), ["f", "c"])
     assert cache.read()["text_sha256"].to_pylist() == ["f", "c", "d", "e", "b"]
+    assert cache.read(["b", "x", "f"])["text_sha256"].to_pylist() == ["f", "b"]
     assert [file.suffix for file in tmp_path.iterdir() if file.suffix != ".lock"] == [".parquet"]
+
+
+def test_rows_are_taken_from_chunks_in_any_order() -> None:
+    rows = np.arange(24, dtype=np.float16).reshape(8, 3)
+    chunks = [
+        pa.array(list(rows[start:end]), pa.list_(pa.float16())) for start, end in ((0, 1), (1, 1), (1, 6), (6, 8))
+    ]
+    wanted = np.array([7, 2, 2, 5, 0, 6])
+    assert (matrix_of(pa.chunked_array(chunks), wanted) == rows[wanted]).all()
+    assert (matrix_of(pa.chunked_array(chunks).slice(2), wanted[:1] - 2) == rows[wanted[:1]]).all()
 
 
 def test_papers_of_later_months_are_not_searched(tmp_path: Path) -> None:

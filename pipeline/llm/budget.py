@@ -1,0 +1,132 @@
+"""A ceiling on what one run may spend on language models: calls, tokens, money.
+
+A run is a process: `citeloom run` with all its months, or one run of Dagster. Nothing is kept between runs, as
+answers are: the next run begins with a whole budget and finds in the cache what this one paid for. Not here: asking,
+and what a call costs before it is made (`pipeline.estimate`).
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.errors import CiteloomError, SettingError
+from pipeline.llm.messages import Prices, Spent
+from pipeline.settings import Settings
+
+
+class BudgetReached(CiteloomError):
+    """The run's ceiling lets no further request go out. No TransientFailure: trying again would meet it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that a run may spend; 0 for no limit."""
+
+    calls: int = 0
+    tokens: int = 0
+    money: float = 0.0
+
+
+class Budget:
+    """What a run may spend, has spent, and may still come to spend on requests in flight. Safe between threads."""
+
+    def __init__(self, limits: Limits, prices: Prices) -> None:
+        self.limits, self.prices = limits, prices
+        self.spent = Spent()
+        self._reserved = Spent()
+        self._lock = threading.Lock()
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether a request's tokens must be known before it is sent."""
+        return self.limits.tokens > 0 or self.limits.money > 0
+
+    def reserve(self, worst: Spent) -> bool:
+        """Set aside the most that a request can cost; False where that must wait for requests in flight to be settled.
+
+        Raises BudgetReached where the request could pass the ceiling even without those in flight.
+        """
+        with self._lock:
+            passed = self._passed(self.spent + worst)
+            if passed is not None:
+                raise BudgetReached(self._told(passed, worst))
+            if self._passed(self.spent + self._reserved + worst) is not None:
+                return False
+            self._reserved += worst
+            return True
+
+    def settle(self, worst: Spent, real: Spent) -> None:
+        """Replace what was set aside for a request by what it cost; nothing for one that brought no answer."""
+        with self._lock:
+            self._reserved = _less(self._reserved, worst)
+            self.spent += real
+
+    def _passed(self, cost: Spent) -> str | None:
+        """Which of the limits such a cost passes."""
+        limits = self.limits
+        if limits.calls and cost.calls > limits.calls:
+            return "calls"
+        if limits.tokens and cost.tokens > limits.tokens:
+            return "tokens"
+        # A hair's breadth for the sums of floats.
+        return "money" if limits.money and self._money(cost) > limits.money * (1 + 1e-9) else None
+
+    def _money(self, cost: Spent) -> float:
+        return self.prices.cost(cost.prompt_tokens, cost.completion_tokens)
+
+    def _told(self, passed: str, worst: Spent) -> str:
+        limit: float = getattr(self.limits, passed)
+        spent, more = self._in(passed, self.spent), self._in(passed, worst)
+        return (
+            f"the LLM budget of this run is reached: {spent:,} of {limit:,} {passed} are spent, and the next request "
+            f"may take {more:,} more ({self.describe()}); answers so far are kept. Raise "
+            f"CITELOOM_LLM_BUDGET_{passed.upper()}, or run the same command again with a new budget: it goes on from "
+            "here, and pays for no answer twice"
+        )
+
+    def _in(self, unit: str, cost: Spent) -> float:
+        return {"calls": cost.calls, "tokens": cost.tokens, "money": round(self._money(cost), 6)}[unit]
+
+    def describe(self) -> str:
+        """What was spent so far, in words."""
+        money = f", {self._money(self.spent):.4f} in money" if self.prices.known else ""
+        read, written = self.spent.prompt_tokens, self.spent.completion_tokens
+        return f"{self.spent.calls:,} calls, {read:,} tokens read and {written:,} written{money}"
+
+
+def _less(total: Spent, part: Spent) -> Spent:
+    return Spent(
+        total.calls - part.calls,
+        total.prompt_tokens - part.prompt_tokens,
+        total.completion_tokens - part.completion_tokens,
+    )
+
+
+def prices_of(settings: Settings) -> Prices:
+    """The prices that the settings give."""
+    return Prices(settings.llm_price_read, settings.llm_price_written)
+
+
+def limits_of(settings: Settings) -> Limits:
+    """The ceiling that the settings give."""
+    return Limits(settings.llm_budget_calls, settings.llm_budget_tokens, settings.llm_budget_money)
+
+
+def check_budget(settings: Settings) -> None:
+    """Raise SettingError where money has a ceiling and no price."""
+    if settings.llm_budget_money and not prices_of(settings).known:
+        raise SettingError(
+            "CITELOOM_LLM_BUDGET_MONEY is set, but no price is: set CITELOOM_LLM_PRICE_READ and "
+            "CITELOOM_LLM_PRICE_WRITTEN, in money for a million tokens"
+        )
+
+
+_budgets: dict[tuple[Path, Limits, Prices], Budget] = {}
+
+
+def run_budget(settings: Settings) -> Budget:
+    """The budget of this process's run: one for each data root and ceiling, shared by all its stages."""
+    key = settings.data_root, limits_of(settings), prices_of(settings)
+    return _budgets.setdefault(key, Budget(*key[1:]))

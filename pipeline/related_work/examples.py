@@ -1,0 +1,109 @@
+"""Examples of style: related-work sections of other papers, shown to a writer (ChatCite, section 5.1, few-shot).
+
+The paper says neither how many nor which. Ours are gold sections of tasks of earlier months, never of a paper that
+cites the target or is cited by it, nor the target's own; where these are too few, sections written for this project
+(`examples/`) follow. Not here: what a prompt says of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pipeline import tables
+from pipeline.related_work.summary import cited_numbers
+from pipeline.stages import Workspace
+from pipeline.tables import read_provenance
+
+_FOLDER = Path(__file__).parent / "examples"
+# Months looked through: a section's style does not grow with how many there are to choose from.
+_MONTHS = 3
+# An example of fewer citations shows no comparison.
+_FEWEST_CITED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A section that may be shown: whose it is, what that paper cites on arXiv, and the text."""
+
+    arxiv_id: str
+    cites: frozenset[str]
+    text: str
+
+
+@cache
+def shipped() -> tuple[str, ...]:
+    """The sections written for this project, about papers that do not exist."""
+    return tuple(file.read_text(encoding="utf-8").strip() for file in sorted(_FOLDER.glob("*.txt")))
+
+
+def shipped_digest() -> str:
+    return hashlib.sha256("\0".join(shipped()).encode()).hexdigest()
+
+
+def example_months(workspace: Workspace, before: str | None) -> list[str]:
+    """The newest months before this one (None for all) that have tasks, newest first."""
+    months = [m for m in reversed(workspace.root.months(tables.RELATED_WORK_TASKS)) if before is None or m < before]
+    found: list[str] = []
+    for month in months:
+        written = read_provenance(workspace.root.file(tables.RELATED_WORK_TASKS, month))
+        if written and written.rows:
+            found.append(month)
+        if len(found) == _MONTHS:
+            break
+    return found
+
+
+def example_inputs(workspace: Workspace, month: str) -> dict[str, str]:
+    """Digests of what the examples of a month's tasks are chosen from, by name."""
+    files = [(tables.RELATED_WORK_TASKS, other) for other in example_months(workspace, month)]
+    files += [(tables.REFERENCES, other) for other in (*example_months(workspace, month), month)]
+    read = [
+        (f"examples {table.name} {other}", read_provenance(workspace.root.file(table, other))) for table, other in files
+    ]
+    return {"examples": shipped_digest()} | {name: written.rows_sha256 for name, written in read if written}
+
+
+def corpus_examples(workspace: Workspace, before: str | None) -> list[Example]:
+    """Sections of the corpus that may be shown, newest month first, by task id within it."""
+    return [each for month in example_months(workspace, before) for each in _of_month(workspace, month)]
+
+
+def _of_month(workspace: Workspace, month: str) -> Iterable[Example]:
+    cites = cited_papers(workspace, month)
+    columns = ["task_id", "arxiv_id", "references", "gold"]
+    for row in sorted(workspace.root.rows(tables.RELATED_WORK_TASKS, month, columns), key=lambda row: row["task_id"]):
+        if row["arxiv_id"] and len(cited_numbers(row["gold"] or "")) >= _FEWEST_CITED:
+            known = cites.get(row["arxiv_id"], frozenset()) | _reference_ids(row)
+            yield Example(row["arxiv_id"], known, row["gold"])
+
+
+def cited_papers(workspace: Workspace, month: str) -> Mapping[str, frozenset[str]]:
+    """Paper of a month → the papers of arXiv that it cites, as far as references are resolved; empty without them."""
+    if read_provenance(workspace.root.file(tables.REFERENCES, month)) is None:
+        return {}
+    found: dict[str, set[str]] = {}
+    for row in workspace.root.iterate(tables.REFERENCES, month, ["arxiv_id", "cited_arxiv_id"]):
+        if row["cited_arxiv_id"]:
+            found.setdefault(row["arxiv_id"], set()).add(row["cited_arxiv_id"])
+    return {citing: frozenset(cited) for citing, cited in found.items()}
+
+
+def _reference_ids(row: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(each["arxiv_id"] for each in row["references"] if each["arxiv_id"])
+
+
+def choose_examples(
+    found: Sequence[Example], target: str | None, cites: Collection[str], count: int
+) -> tuple[str, ...]:
+    """`count` examples, or as many as there are, for a target that cites these papers.
+
+    Every task of a month sees the same ones where it may, so that prompts begin alike.
+    """
+    free = [each for each in found if each.arxiv_id != target and each.arxiv_id not in cites]
+    texts = [each.text for each in free if target is None or target not in each.cites]
+    return (*texts, *shipped())[:count]

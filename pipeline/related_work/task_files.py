@@ -1,0 +1,154 @@
+"""Related-work tasks as files: the JSON format of docs/related-work.md, read and checked.
+
+Not here: other data sets' formats (`imported`), and tasks made from the corpus (`tasks`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from pipeline.errors import SettingError
+from pipeline.identifiers import normalise
+from pipeline.months import is_month
+from pipeline.related_work.prompting import Source
+
+Words = Annotated[str, Field(min_length=1, max_length=2_000)]
+
+
+class FileReference(BaseModel):
+    """One reference of a task file; its number is its place, from 1.
+
+    `text` is what there is of it, as `source` says; without a text it is the paper `arxiv_id` of the corpus.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: Words
+    authors: tuple[str, ...] = ()
+    year: int | None = Field(None, ge=1000, le=2999)
+    arxiv_id: str | None = None
+    source: Source = "full_text"
+    text: str | None = None
+
+    @field_validator("arxiv_id")
+    @classmethod
+    def _plain_id(cls, value: str | None) -> str | None:
+        return _arxiv_id(value)
+
+    @model_validator(mode="after")
+    def _there_is_something(self) -> FileReference:
+        if not self.text and (self.arxiv_id is None or self.source != "full_text"):
+            raise ValueError("has no text: give one, or the arXiv id of a paper of the corpus with source full_text")
+        return self
+
+
+class TaskFile(BaseModel):
+    """A related-work task as a file holds it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal["citeloom-task-1"]
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._#-]{0,99}$")]
+    month: str | None = None
+    title: Words
+    arxiv_id: str | None = None
+    text: Annotated[str, Field(min_length=1)]
+    section_title: str = "Related Work"
+    related_work: str = ""
+    references: Annotated[tuple[FileReference, ...], Field(min_length=1)]
+
+    @field_validator("arxiv_id")
+    @classmethod
+    def _plain_id(cls, value: str | None) -> str | None:
+        return _arxiv_id(value)
+
+    @field_validator("month")
+    @classmethod
+    def _a_month(cls, value: str | None) -> str | None:
+        if value is not None and not is_month(value):
+            raise ValueError("is not a month: write it as YYYY-MM")
+        return value
+
+    def row(self) -> dict[str, Any]:
+        """The task as a row of `related_work_tasks`."""
+        return {
+            "task_id": self.id,
+            "arxiv_id": self.arxiv_id,
+            "title": self.title,
+            "description": self.text,
+            "section_title": self.section_title,
+            "references": [_reference_row(number, each) for number, each in enumerate(self.references, 1)],
+            "outside": 0,
+            "gold": self.related_work,
+        }
+
+
+def _arxiv_id(value: str | None) -> str | None:
+    found = normalise(value) if value else None
+    if value and found is None:
+        raise ValueError(f"{value} is not an arXiv id; write it as 2403.02574 or cs/0112017")
+    return found
+
+
+def _reference_row(number: int, reference: FileReference) -> dict[str, Any]:
+    return {
+        "number": number,
+        "arxiv_id": reference.arxiv_id,
+        "key": f"ref{number}",
+        "title": reference.title,
+        "year": reference.year,
+        "source": reference.source,
+        "text": reference.text or None,
+    }
+
+
+def read_task_file(file: Path) -> TaskFile:
+    """The task of a file. Raises SettingError that names the file and what is wrong with it."""
+    try:
+        return TaskFile.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise SettingError(f"{file} cannot be read ({error.strerror}): give the path of a task file") from error
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'file'}: {each['msg']}" for each in error.errors()[:3])
+        raise SettingError(f"{file} is no task file: {faults}. docs/related-work.md tells the format") from None
+
+
+def write_task_file(task: TaskFile, folder: Path) -> Path:
+    """Write a task as `<id>.json` into a folder, whole or not at all; where it lies."""
+    from pipeline.tables import write_whole
+
+    file = folder / f"{task.id}.json"
+    text = json.dumps(task.model_dump(mode="json"), ensure_ascii=False, indent=1)
+    write_whole(file, f"{text}\n".encode())
+    return file
+
+
+def task_rows(folder: Path, month: str) -> Iterator[dict[str, Any]]:
+    """Rows of the tasks of a folder that are of this month, by id. Raises SettingError as `read_task_file` does, and
+    where two files have one id, or the folder is none."""
+    return (task.row() for _, task in _of_month(folder, month))
+
+
+def file_digests(folder: Path, month: str) -> dict[str, str]:
+    """Digests of the files of a month, by name, for a stage's `inputs`. Raises as `task_rows` does."""
+    return {f"task {file.name}": hashlib.sha256(file.read_bytes()).hexdigest() for file, _ in _of_month(folder, month)}
+
+
+def _of_month(folder: Path, month: str) -> list[tuple[Path, TaskFile]]:
+    if not folder.is_dir():
+        raise SettingError(f"CITELOOM_TASKS_DIR is {folder}, which is no folder: name one, or leave it empty")
+    known: dict[str, tuple[Path, TaskFile]] = {}
+    for file in sorted(folder.glob("*.json")):
+        task = read_task_file(file)
+        if task.month is None:
+            raise SettingError(f"{file} has no month: say which month of the dump it is to be run with")
+        if task.id in known:
+            raise SettingError(f"{file} and {known[task.id][0]} both have the id {task.id}: give one of them another")
+        known[task.id] = (file, task)
+    return [known[identifier] for identifier in sorted(known) if known[identifier][1].month == month]

@@ -1,0 +1,173 @@
+"""The ceiling: never passed, answers in flight kept, and the next run goes on where this one ended."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.errors import SettingError, TransientFailure
+from pipeline.llm.budget import Budget, BudgetReached, Limits, run_budget
+from pipeline.llm.client import LlmClient, Message, check_llm, open_client
+from pipeline.llm.loop import run, side_by_side
+from pipeline.llm.messages import Prices, Spent
+from pipeline.settings import load_settings
+from pipeline.stages import Workspace
+from tests.scripted_llm import Asked, ScriptedLlm
+
+
+def workspace(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
+    given = {"llm_url": llm.url, "llm_model": llm.model, "data": folder, "_env_file": None} | settings
+    return Workspace(load_settings(**given))
+
+
+def ask_many(place: Workspace, prompts: int, samples: int = 1) -> dict[str, float]:
+    async def one(client: LlmClient, number: int) -> None:
+        messages = [Message("user", f"number {number}")]
+        await client.samples(messages, samples, temperature=0.7, max_tokens=50)
+
+    async def inside() -> dict[str, float]:
+        async with open_client(place) as client:
+            await side_by_side(one(client, number) for number in range(prompts))
+        return client.usage.measured()
+
+    return run(inside())
+
+
+def kept_answers(place: Workspace) -> int:
+    with sqlite3.connect(place.cache("llm") / "calls.sqlite") as cache:
+        found: int = cache.execute("SELECT count(*) FROM answers").fetchone()[0]
+    return found
+
+
+def test_a_run_ends_at_its_ceiling_and_keeps_every_answer(tmp_path: Path) -> None:
+    with ScriptedLlm(latency=0.02) as llm:
+        place = workspace(llm, tmp_path, llm_budget_calls=7)
+        with pytest.raises(BudgetReached) as raised:
+            ask_many(place, 20)
+        assert llm.generations == kept_answers(place) == 7
+    assert "7 of 7 calls are spent" in str(raised.value)
+    assert "CITELOOM_LLM_BUDGET_CALLS" in str(raised.value)
+    assert "goes on from here" in str(raised.value)
+
+
+def test_the_next_run_goes_on_and_pays_for_the_rest_alone(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        with pytest.raises(BudgetReached):
+            ask_many(workspace(llm, tmp_path, llm_budget_calls=7), 12)
+        told = ask_many(workspace(llm, tmp_path, llm_budget_calls=8), 12)  # another ceiling, hence another budget
+        assert llm.generations == 12
+    assert (told["llm_calls"], told["llm_cached"]) == (12, 7)
+
+
+def test_the_stages_of_a_run_share_one_budget(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path, llm_budget_calls=5)
+        ask_many(place, 4)
+        with pytest.raises(BudgetReached):
+            ask_many(place, 8)
+        assert llm.generations == 5
+
+
+def test_answers_from_the_cache_cost_nothing(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path, llm_budget_calls=4)
+        ask_many(place, 4)
+        assert ask_many(place, 4)["llm_cached"] == 4
+
+
+def test_a_request_for_several_samples_counts_each_of_them(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path, llm_budget_calls=7, llm_concurrency=3)
+        with pytest.raises(BudgetReached, match="may take 3 more"):
+            ask_many(place, 4, samples=3)
+        assert llm.generations == 6
+
+
+def test_tokens_and_money_have_ceilings_too(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path / "tokens", llm_budget_tokens=200)
+        with pytest.raises(BudgetReached, match="CITELOOM_LLM_BUDGET_TOKENS"):
+            ask_many(place, 60)
+        assert run_budget(place.settings).spent.tokens <= 200
+        priced = {"llm_price_read": 0.0, "llm_price_written": 10.0, "llm_budget_money": 0.001}
+        place = workspace(llm, tmp_path / "money", **priced)
+        with pytest.raises(BudgetReached, match="CITELOOM_LLM_BUDGET_MONEY"):
+            ask_many(place, 60)
+        assert 0 < run_budget(place.settings).spent.completion_tokens * 10.0 / 1e6 <= 0.001
+
+
+def test_a_ceiling_on_money_needs_a_price() -> None:
+    with pytest.raises(SettingError, match="CITELOOM_LLM_PRICE_WRITTEN"):
+        check_llm(load_settings(llm_budget_money=1.0, _env_file=None))
+
+
+def test_what_was_spent_is_told_with_its_cost(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        told = ask_many(workspace(llm, tmp_path, llm_price_read=1e6, llm_price_written=2e6), 2)
+        free = ask_many(workspace(llm, tmp_path), 2)
+    assert told["llm_cost"] == told["llm_prompt_tokens"] + 2 * told["llm_completion_tokens"]
+    assert "llm_cost" not in free
+    assert free["llm_cached_tokens"] == told["llm_prompt_tokens"] + told["llm_completion_tokens"]
+
+
+def test_a_run_at_its_ceiling_is_not_tried_again() -> None:
+    assert not issubclass(BudgetReached, TransientFailure)
+
+
+def test_an_answer_that_was_under_way_when_another_task_failed_is_kept(tmp_path: Path) -> None:
+    waiting = threading.Event()
+
+    def slow_or_bad(asked: Asked) -> str | None:
+        if "slow" in asked.prompt:
+            waiting.wait(5)
+            return "paid for"
+        return None
+
+    async def fail() -> None:
+        while not llm.requests:
+            await asyncio.sleep(0.01)
+        waiting.set()
+        raise ValueError("another task")
+
+    async def slow(client: LlmClient) -> None:
+        await client.complete([Message("user", "slow")], temperature=0.7, max_tokens=50)
+
+    async def both(place: Workspace) -> None:
+        async with open_client(place) as client:
+            jobs: list[Coroutine[Any, Any, None]] = [slow(client), fail()]
+            await side_by_side(jobs)
+
+    with ScriptedLlm(slow_or_bad) as llm:
+        place = workspace(llm, tmp_path)
+        with pytest.raises(ValueError, match="another task"):
+            run(both(place))
+        assert kept_answers(place) == 1
+        with sqlite3.connect(place.cache("llm") / "calls.sqlite") as cache:
+            assert cache.execute("SELECT count(*) FROM claims").fetchone() == (0,)
+
+
+@given(
+    st.integers(1, 50),
+    st.lists(st.tuples(st.integers(1, 6), st.integers(0, 6), st.booleans()), max_size=60),
+)
+def test_what_is_spent_and_set_aside_never_passes_the_ceiling(limit: int, steps: list[tuple[int, int, bool]]) -> None:
+    budget = Budget(Limits(calls=limit), Prices())
+    flying: list[Spent] = []
+    for worst, real, lands in steps:
+        if lands and flying:
+            reserved = flying.pop(0)
+            budget.settle(reserved, Spent(min(real, reserved.calls)))
+        try:
+            if budget.reserve(Spent(worst)):
+                flying.append(Spent(worst))
+        except BudgetReached:
+            assert budget.spent.calls + worst > limit
+        assert budget.spent.calls + sum(each.calls for each in flying) <= limit

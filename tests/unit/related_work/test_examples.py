@@ -1,0 +1,82 @@
+"""Which sections of other papers are shown as examples of style."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pipeline import tables
+from pipeline.llm.context import count_tokens
+from pipeline.related_work.examples import Example, choose_examples, corpus_examples, example_inputs, shipped
+from pipeline.related_work.prompting import styles
+from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
+from pipeline.related_work.summary import cited_numbers
+from pipeline.stages import State, Workspace, run_stage, state
+from tests.scripted_llm import ScriptedLlm
+from tests.unit.related_work.asking import prompts
+from tests.unit.related_work.building import make_task, task_row, workspace, write_corpus, write_month
+
+GOLD = "Boats float [Reference 1], and nets sink [Reference 2]."
+
+
+def example(arxiv_id: str, *cites: str) -> Example:
+    return Example(arxiv_id, frozenset(cites), f"Section of {arxiv_id}.")
+
+
+def test_neither_the_targets_own_section_nor_one_that_cites_it_or_is_cited_by_it() -> None:
+    found = [
+        example("2401.00001", "2405.00001"), example("2401.00002"), example("2405.00001"), example("2401.00003", "9"),
+    ]  # fmt: skip
+    chosen = choose_examples(found, "2405.00001", {"2401.00002"}, 2)
+    assert chosen == ("Section of 2401.00003.", shipped()[0])
+
+
+def test_where_there_is_none_those_written_for_this_project_are_shown() -> None:
+    assert choose_examples([], None, (), 2) == shipped()
+    assert all(len(cited_numbers(text)) >= 4 for text in shipped())
+
+
+def test_examples_take_an_eighth_of_the_context_at_most() -> None:
+    task = replace(make_task(1), examples=shipped())
+    assert sum(map(count_tokens, styles(task, 2, 1024))) <= 128
+    assert styles(task, 2, 8192) == list(shipped())
+    assert styles(task, 0, 8192) == []
+
+
+def earlier(place: Workspace, month: str, number: int, gold: str = GOLD) -> None:
+    row = task_row(number, ["2403.00001"]) | {"arxiv_id": f"{month[2:4]}{month[5:]}.0000{number}", "gold": gold}
+    write_month(place, tables.RELATED_WORK_TASKS, month, [row])
+
+
+def test_sections_come_from_the_newest_earlier_months_that_have_tasks(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path)
+    for number, month in enumerate(("2023-01", "2023-02", "2023-03", "2023-04"), 1):
+        earlier(place, month, number)
+    write_month(place, tables.RELATED_WORK_TASKS, "2023-05", [])
+    earlier(place, "2023-06", 6)
+    earlier(place, "2023-07", 7, gold="It cites [Reference 1] alone.")
+    assert [each.arxiv_id for each in corpus_examples(place, "2023-06")] == ["2304.00004", "2303.00003", "2302.00002"]
+    assert [each.arxiv_id for each in corpus_examples(place, None)] == ["2306.00006", "2304.00004"]
+    assert {name for name in example_inputs(place, "2023-06") if "tasks" in name} == {
+        f"examples related_work_tasks {month}" for month in ("2023-02", "2023-03", "2023-04")
+    }
+
+
+def test_a_month_with_few_shot_shows_them_and_is_out_of_date_when_they_change(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path, systems="few_shot")
+        write_corpus(place, {1: ["2403.00001", "2403.00002"]})
+        earlier(place, "2024-04", 5)
+        citing = {"arxiv_id": "2404.00005", "key": "b", "cited_arxiv_id": "2403.00006"}
+        write_month(place, tables.REFERENCES, "2024-04", [citing])
+        for stage in (KEY_ELEMENTS, SUMMARIES):
+            run_stage(stage, place, "2024-05")
+        asked = [prompt for prompt in prompts(llm) if "writing style of the example" in prompt]
+        assert len(asked) == 1
+        assert "Boats float" in asked[0]
+        assert state(SUMMARIES, place, "2024-05") is State.DONE
+        write_month(place, tables.REFERENCES, "2024-04", [citing, citing | {"cited_arxiv_id": "2405.00001"}])
+        assert state(SUMMARIES, place, "2024-05") is State.STALE
+        run_stage(SUMMARIES, place, "2024-05")
+    assert "Boats float" not in prompts(llm)[-1]

@@ -1,0 +1,317 @@
+"""`chatcite_grounded`: its calls, sentences tied to passages, nothing lost on the way, revision of the unsupported."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.related_work.evidence import name_passages, passages_of, shown_in
+from pipeline.related_work.grounded import most_grounded
+from pipeline.related_work.grouping import Group, mended
+from pipeline.related_work.prompting import Passage, Reference
+from pipeline.related_work.systems import SYSTEMS, search_of
+from pipeline.related_work.tied import Faults, Tied, TiedDraft, cite, patched, section
+from pipeline.settings import Settings
+from tests.scripted_llm import Asked, Rule, ScriptedLlm
+from tests.unit.related_work.asking import prompts, write, write_at
+from tests.unit.related_work.building import make_task
+
+NAME = "chatcite_grounded"
+ONE = {"chatcite_samples": 1, "chatcite_votes": 1, "chatcite_kept": 1}
+
+
+def form_of(asked: Asked) -> str:
+    return str(asked.schema["title"]) if asked.schema else ""
+
+
+def must_cite(asked: Asked) -> list[int]:
+    (told,) = re.findall(r"It must cite all of these and no others: (.*)\.\n", asked.prompt)
+    return [int(number) for number in re.findall(r"\d+", told)]
+
+
+def newest(asked: Asked) -> int:
+    """The reference that a step adds; 0 for a repair."""
+    found = re.search(r"Key elements of \[Reference (\d+)\], and passages", asked.prompt)
+    return int(found[1]) if found else 0
+
+
+def tell(*numbers: int, **changed: Any) -> dict[str, Any]:
+    text = f"Works {' and '.join(map(str, numbers))} agree."
+    return {"text": text, "references": list(numbers), "passages": [f"R{n}P1" for n in numbers]} | changed
+
+
+def draft(*sentences: Mapping[str, Any]) -> str:
+    return json.dumps({"sentences": list(sentences)})
+
+
+def in_order(asked: Asked) -> str | None:
+    """One group in the order given."""
+    if form_of(asked) != "Groups":
+        return None
+    count = int(re.findall(r"references 1 to (\d+) into groups", asked.prompt)[0])
+    return json.dumps({"groups": [{"name": "all", "references": list(range(1, count + 1))}]})
+
+
+def faithful(asked: Asked) -> str | None:
+    """Drafts that cite what they must, and a judge who finds everything supported."""
+    if form_of(asked) == "TiedDraft":
+        return draft(*(tell(number) for number in must_cite(asked)))
+    if form_of(asked) == "Verdicts":
+        return verdicts(asked, "supported")
+    return in_order(asked)
+
+
+def verdicts(asked: Asked, support: str) -> str:
+    numbers = re.findall(r"^Sentence (\d+):", asked.prompt, re.MULTILINE)
+    told = [{"sentence": int(n), "support": support, "quote": f"quote {n}"} for n in numbers]
+    return json.dumps({"verdicts": told})
+
+
+@pytest.mark.parametrize("search", [(1, 1, 1), (2, 3, 1), (3, 5, 2), (3, 2, 3)])
+def test_where_nothing_needs_repair_calls_are_those_of_the_formula(
+    tmp_path: Path, search: tuple[int, int, int]
+) -> None:
+    samples, votes, kept = search
+    asked = {"chatcite_samples": samples, "chatcite_votes": votes, "chatcite_kept": kept, "llm_concurrency": 16}
+    settings = Settings(**asked, _env_file=None)  # type: ignore[arg-type]
+    paid = 0
+    with ScriptedLlm(faithful) as llm:
+        for references in range(1, 9):
+            steps = references * (kept * samples + votes) - (kept - 1) * samples
+            formula = references + (1 if references > 1 else 0) + steps + 1
+            summary = write_at(llm, tmp_path / str(references), NAME, make_task(references), **asked)
+            paid += summary.spent.calls
+            planned = SYSTEMS[NAME].planned_calls(references, settings)
+            assert (summary.spent.calls, planned, llm.generations) == (formula, formula, paid)
+
+
+@pytest.mark.parametrize("references", range(1, 7))
+def test_a_model_that_answers_at_random_loses_no_reference_and_adds_none(tmp_path: Path, references: int) -> None:
+    summary, llm = write(tmp_path, NAME, make_task(references))
+    assert summary.trace["citations"]["uncited"] == []
+    assert summary.trace["citations"]["out_of_range"] == []
+    for place, done in enumerate(summary.trace["rounds"], 1):
+        assert len(done["guard"]) == len(done["kept"])
+        assert sum(each["reference"] <= references for each in summary.trace["rounds"][:place]) == place
+    bound = most_grounded(references, search_of(Settings(llm_url=llm.url, _env_file=None)))  # type: ignore[call-arg]
+    assert llm.generations <= summary.spent.calls <= bound
+
+
+def test_a_model_whose_answers_cannot_be_read_still_gives_a_section_that_cites_all(tmp_path: Path) -> None:
+    def rule(asked: Asked) -> str | None:
+        return "no" if asked.schema is not None else None
+
+    summary, llm = write(tmp_path, NAME, make_task(3), rule)
+    assert summary.text.count("[Reference") == 3
+    assert summary.trace["groups"]["failure"]
+    assert all(each["failure"] for each in summary.trace["evidence"])
+    assert all(guard["how"] == "patched" for done in summary.trace["rounds"] for guard in done["guard"])
+    assert summary.trace["support"]["failure"]
+    settings = Settings(llm_url=llm.url, _env_file=None)  # type: ignore[call-arg]
+    # Drafts that are alike are mended by one call, which is counted for each of them.
+    assert llm.generations <= summary.spent.calls <= most_grounded(3, search_of(settings))
+
+
+def guards(summary: Any) -> list[tuple[str, list[int], list[int]]]:
+    return [
+        (guard["how"], guard["missing"], guard["out_of_range"])
+        for done in summary.trace["rounds"]
+        for guard in done["guard"]
+    ]
+
+
+def test_a_draft_that_lost_a_reference_is_repaired_by_one_call(tmp_path: Path) -> None:
+    def forgetful(asked: Asked) -> str | None:
+        if form_of(asked) == "TiedDraft" and newest(asked) == 2:
+            return draft(tell(2))
+        return faithful(asked)
+
+    summary, llm = write(tmp_path, NAME, make_task(2), forgetful, **ONE)
+    assert guards(summary) == [("kept", [], []), ("repaired", [1], [])]
+    (asked,) = [p for p in prompts(llm) if "It does not cite these any more" in p]
+    assert "[Reference 1]\nWorks 1 agree [Reference 1]. (R1P1)" in asked
+    assert summary.text == "Works 1 agree [Reference 1]. Works 2 agree [Reference 2]."
+
+
+def test_a_citation_out_of_range_is_a_fault_and_never_stays(tmp_path: Path) -> None:
+    def inventive(asked: Asked) -> str | None:
+        if form_of(asked) == "TiedDraft":
+            return draft(tell(1, text="One [Reference 1] and seven [Reference 7].", references=[1, 7]))
+        return faithful(asked)
+
+    summary, _ = write(tmp_path, NAME, make_task(1), inventive, **ONE)
+    assert guards(summary) == [("patched", [], [7])]
+    assert summary.text == "One [Reference 1] and seven."
+
+
+def test_where_the_repair_fails_the_next_best_whole_draft_takes_the_place(tmp_path: Path) -> None:
+    def rule(asked: Asked) -> str | None:
+        if asked.schema is None:
+            return "The best choice is 1"
+        if form_of(asked) == "TiedDraft" and len(must_cite(asked)) == 2 and asked.seed == 0:
+            return draft(tell(2))  # the first sample, and the repair of it
+        return faithful(asked)
+
+    settings = {"chatcite_samples": 2, "chatcite_votes": 1, "chatcite_kept": 1}
+    summary, _ = write(tmp_path, NAME, make_task(2), rule, **settings)
+    assert guards(summary)[1] == ("replaced", [1], [])
+    assert summary.trace["rounds"][1]["kept"] == [2]
+    assert summary.trace["citations"]["uncited"] == []
+
+
+def test_where_no_draft_is_whole_the_sentence_of_the_draft_before_is_appended(tmp_path: Path) -> None:
+    def rule(asked: Asked) -> str | None:
+        if form_of(asked) == "TiedDraft" and len(must_cite(asked)) == 2:
+            return draft(tell(2))
+        return faithful(asked)
+
+    summary, _ = write(tmp_path, NAME, make_task(2), rule, **ONE)
+    assert guards(summary)[1] == ("patched", [1], [])
+    assert summary.trace["rounds"][1]["guard"][0]["made"] == []
+    assert summary.text == "Works 2 agree [Reference 2]. Works 1 agree [Reference 1]."
+
+
+def elements_of(*names: str) -> str:
+    first = {"answer": "It retrieves.", "passages": list(names)}
+    fields = (
+        "research_questions", "methodology", "results", "conclusions", "contributions", "innovations", "limitations",
+    )  # fmt: skip
+    return json.dumps({field: first if field == "methodology" else {"answer": "", "passages": []} for field in fields})
+
+
+def test_passages_that_were_not_shown_are_dropped_and_counted(tmp_path: Path) -> None:
+    def rule(asked: Asked) -> str | None:
+        if form_of(asked) == "Evidence":
+            return elements_of("R1P2", "R1P9", "chapter 4")
+        if form_of(asked) == "TiedDraft":
+            return draft(tell(1, passages=["r1p2", "R1P1"]))
+        return faithful(asked)
+
+    task = replace(
+        make_task(1), passages={1: (Passage("id-1", "It began."), Passage("id-2", "It retrieves passages."))}
+    )
+    summary, llm = write(tmp_path, NAME, task, rule, **ONE)
+    (evidence,) = summary.trace["evidence"]
+    assert (evidence["rests_on"]["methodology"], evidence["unknown"]) == (["R1P2"], 2)
+    assert summary.trace["rounds"][0]["guard"][0]["unknown_passages"] == 1
+    assert summary.trace["passages"] == {"R1P2": {"passage_id": "id-2", "text": "It retrieves passages."}}
+    (sentence,) = summary.sentences
+    assert (sentence.references, sentence.passages, sentence.support) == ((1,), ("id-2",), "supported")
+    assert any("R1P2: It retrieves passages." in p for p in prompts(llm) if "and passages of it" in p)
+
+
+def revising(support: str, revised: str | None) -> Rule:
+    def rule(asked: Asked) -> str | None:
+        if form_of(asked) == "Verdicts":
+            first = json.loads(verdicts(asked, "supported"))
+            first["verdicts"][0]["support"] = support
+            return json.dumps(first)
+        if form_of(asked) == "Revisions":
+            if revised is None:
+                return "no"
+            return json.dumps({"sentences": [{"sentence": 1, "text": revised, "passages": ["R1P1"]}]})
+        return faithful(asked)
+
+    return rule
+
+
+def test_a_sentence_that_its_passages_do_not_support_is_revised_and_keeps_its_reference(tmp_path: Path) -> None:
+    summary, llm = write(tmp_path, NAME, make_task(2), revising("not", "It does things [Reference 2]."), **ONE)
+    assert summary.text == "It does things [Reference 1]. Works 2 agree [Reference 2]."
+    assert [each.support for each in summary.sentences] == ["revised", "supported"]
+    before = [{"sentence": 1, "before": "Works 1 agree [Reference 1]."}]
+    assert summary.trace["revision"] == {"sentences": before, "failure": None}
+    assert summary.trace["support"]["verdicts"][0] == {"sentence": 1, "support": "not", "quote": "quote 1"}
+    (asked,) = [p for p in prompts(llm) if p.startswith("Sentences to revise")]
+    assert "Sentence 1: Works 1 agree [Reference 1].\nR1P1: It does 1 things." in asked
+    assert "Sentence 2" not in asked
+
+
+def test_a_revision_that_cannot_be_read_leaves_the_sentence_with_its_verdict(tmp_path: Path) -> None:
+    summary, _ = write(tmp_path, NAME, make_task(2), revising("partly", None), **ONE)
+    assert [each.support for each in summary.sentences] == ["partly", "supported"]
+    assert "no Revisions could be read" in summary.trace["revision"]["failure"]
+
+
+def test_references_are_written_about_in_the_order_of_their_groups_and_groups_are_paragraphs(tmp_path: Path) -> None:
+    def rule(asked: Asked) -> str | None:
+        if form_of(asked) == "Groups":
+            return json.dumps({"groups": [{"name": "b", "references": [3, 9]}, {"name": "a", "references": [1, 3]}]})
+        return faithful(asked)
+
+    summary, _ = write(tmp_path, NAME, make_task(3), rule, **ONE)
+    assert [done["reference"] for done in summary.trace["rounds"]] == [3, 1, 2]
+    told = summary.trace["groups"]
+    assert (told["dropped"], told["repeated"], told["added"]) == ([9], [3], [2])
+    assert summary.text.split("\n\n") == [f"Works {n} agree [Reference {n}]." for n in (3, 1, 2)]
+
+
+def test_of_a_work_known_by_its_item_alone_nothing_is_asked(tmp_path: Path) -> None:
+    task = make_task(2)
+    known = replace(
+        task,
+        references=(task.references[0], Reference(2, None, "Boats", "item")),
+        contents=(task.contents[0], "# Boats\n\nOf this work only its bibliography item is known: Yang. Boats."),
+    )
+    summary, llm = write(tmp_path, NAME, known, faithful, **ONE)
+    assert sum(p.startswith("Please extract") for p in prompts(llm)) == 1
+    assert summary.trace["passages"]["R2P1"]["text"].startswith("Of this work only its bibliography item is known")
+
+
+def test_a_small_context_cuts_and_says_so(tmp_path: Path) -> None:
+    task = make_task(2)
+    long = replace(task, contents=tuple("\n\n".join([text] * 400) for text in task.contents))
+    summary, _ = write(tmp_path, NAME, long, faithful, **ONE, llm_context=2400, draft_tokens=64, element_tokens=24)
+    assert [each["cut"] for each in summary.trace["evidence"]] == [True, True]
+
+
+def test_every_group_has_each_reference_once() -> None:
+    found = mended([Group("a", (2, 2, 0)), Group("", (5, 1)), Group("b", (2,))], 4)
+    assert [(group.name, group.references) for group in found.groups] == [
+        ("a", (2,)), ("Other works", (1,)), ("Other works", (3, 4)),
+    ]  # fmt: skip
+    assert (found.dropped, found.repeated, found.added) == ((0, 5), (2,), (3, 4))
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers", "cited"),
+    [
+        ("It is fast.", (1, 2), "It is fast [Reference 1] [Reference 2]."),
+        ("It [Reference 1] is fast", (1,), "It [Reference 1] is fast"),
+        ("It [Reference 9] is fast [Reference 1].", (1,), "It is fast [Reference 1]."),
+        ('They say "fast."', (1,), 'They say "fast [Reference 1]."'),
+        ("", (1,), ""),
+    ],
+)
+def test_a_sentence_cites_its_references_and_no_others(text: str, numbers: tuple[int, ...], cited: str) -> None:
+    assert cite(text, numbers) == cited
+
+
+def test_a_patch_takes_over_what_was_said_and_makes_only_what_was_never_said() -> None:
+    before = (Tied("Old [Reference 1] [Reference 2].", (1, 2), ("R1P1",)),)
+    made = {number: Tied(f"Plain [Reference {number}].", (number,), ()) for number in (1, 2, 3)}
+    whole, fresh = patched(TiedDraft((), Faults((1, 2, 3), ())), before, made)
+    assert [each.text for each in whole.sentences] == ["Old [Reference 1] [Reference 2].", "Plain [Reference 3]."]
+    assert fresh == [3]
+    assert whole.faults.none
+
+
+def test_a_sentence_without_citations_stays_in_its_paragraph() -> None:
+    told = [Tied("A.", (), ()), Tied("B.", (1,), ()), Tied("C.", (), ()), Tied("D.", (2,), ())]
+    assert section(told, [(1,), (2,)]) == "A. B. C.\n\nD."
+
+
+def test_passages_are_the_corpus_own_or_the_paragraphs_of_what_there_is() -> None:
+    task = make_task(1)
+    assert [each.text for each in passages_of(task, 0)] == ["It does 1 things."]
+    assert passages_of(replace(task, contents=("# Title alone",)), 0)[0].text == "# Title alone"
+    named = name_passages(1, (Passage("a", "one two three " * 50), Passage("b", "four")))
+    shown, cut = shown_in(named, 20)
+    assert (len(shown), cut) == (1, True)
+    assert len(shown[0].passage.text) < 140

@@ -1,0 +1,179 @@
+"""Every system by its name: the calls that it takes, and what it shows the model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import SettingError
+from pipeline.related_work.prompting import PROMPTS, Task
+from pipeline.related_work.systems import SYSTEMS, chosen_systems
+from pipeline.settings import Settings
+from tests.scripted_llm import Asked, ScriptedLlm
+from tests.unit.related_work.asking import prompts, write, write_at
+from tests.unit.related_work.building import make_task
+
+SEARCHES = [(1, 1, 1), (2, 3, 1), (3, 5, 2), (3, 2, 3)]
+DRAFT_RULES = "while retaining the content of all referenced papers"
+
+
+def searching(samples: int, votes: int, kept: int) -> dict[str, int]:
+    return {"chatcite_samples": samples, "chatcite_votes": votes, "chatcite_kept": kept}
+
+
+def long_task(references: int) -> Task:
+    task = make_task(references)
+    return replace(task, contents=tuple(f"{text} {'Plain words again. ' * 900}" for text in task.contents))
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize(
+    "system", ["chatcite", "chatcite_no_elements", "chatcite_no_incremental", "chatcite_no_reflection"]
+)
+def test_an_ablation_makes_the_calls_of_its_formula(tmp_path: Path, system: str, search: tuple[int, int, int]) -> None:
+    samples, votes, kept = search
+    # Samples of a prompt go out together as far as calls in flight allow: fewer requests, a faster test.
+    asked = searching(*search) | {"llm_concurrency": 16}
+    settings = Settings(**asked, _env_file=None)  # type: ignore[call-arg]
+    paid = 0
+    with ScriptedLlm() as llm:
+        for references in range(1, 9):
+            steps = references * (kept * samples + votes) - (kept - 1) * samples
+            formula = {
+                "chatcite": steps,
+                "chatcite_no_elements": references + 1 + steps,
+                "chatcite_no_incremental": samples + votes,
+                "chatcite_no_reflection": references,
+            }[system]
+            summary = write_at(llm, tmp_path / str(references), system, make_task(references), **asked)
+            paid += summary.spent.calls
+            planned = SYSTEMS[system].planned_calls(references, settings)
+            assert (summary.spent.calls, planned, llm.generations) == (formula, formula, paid)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("system", ["zero_shot", "few_shot", "litllm"])
+def test_a_baseline_makes_the_calls_of_its_formula(tmp_path: Path, system: str, whole: bool) -> None:
+    asked = {"llm_context": 8192 if whole else 3000, "draft_tokens": 64}
+    settings = Settings(llm_url="http://127.0.0.1:9/v1", **asked, _env_file=None)  # type: ignore[call-arg]
+    last, paid = (2 if system == "litllm" else 1), 0
+    with ScriptedLlm() as llm:
+        for references in range(1, 9):
+            task = make_task(references) if whole else long_task(references)
+            assert SYSTEMS[system].whole(task, settings) is whole
+            summary = write_at(llm, tmp_path / str(references), system, task, **asked)
+            paid += summary.spent.calls
+            planned = SYSTEMS[system].planned_calls(references, settings, whole=whole)
+            formula = last + (0 if whole else references + 1)
+            assert (summary.spent.calls, planned, llm.generations) == (formula, formula, paid)
+
+
+def test_without_elements_drafts_are_written_from_summaries_by_the_papers_prompt(tmp_path: Path) -> None:
+    summary, llm = write(tmp_path, "chatcite_no_elements", make_task(2))
+    asked = prompts(llm)
+    assert sum(p.startswith("Summarize the current article, preserving as much information") for p in asked) == 3
+    drafting = [p for p in asked if "Summary of [Reference 2]:" in p]
+    assert drafting
+    assert all(summary.trace["summaries"][2] in p for p in drafting)
+    assert not any("Key elements" in p for p in asked)
+
+
+def test_without_incremental_all_references_are_in_one_prompt_under_the_same_guidelines(tmp_path: Path) -> None:
+    summary, llm = write(tmp_path, "chatcite_no_incremental", make_task(3))
+    drafting, voting = llm.requests[:2]
+    assert DRAFT_RULES in drafting["messages"][0]["content"]
+    assert all(f"[Reference {n}]\nTitle: Reference title {n}" in drafting["messages"][1]["content"] for n in (1, 2, 3))
+    assert "Choice 3:" in voting["messages"][1]["content"]
+    (only,) = summary.trace["rounds"]
+    assert len(only["drafts"]) == 3
+    assert summary.text == only["drafts"][only["kept"][0] - 1]["text"]
+
+
+def test_without_incremental_what_does_not_fit_is_cut_in_equal_parts_and_said(tmp_path: Path) -> None:
+    summary, _ = write(tmp_path, "chatcite_no_incremental", make_task(8), llm_context=700, draft_tokens=64)
+    assert summary.trace["rounds"][0]["cut"] is True
+
+
+def test_without_reflection_nobody_votes(tmp_path: Path) -> None:
+    summary, llm = write(tmp_path, "chatcite_no_reflection", make_task(3))
+    assert not any("The best choice is" in p for p in prompts(llm))
+    assert [(len(r["drafts"]), r["votes"], r["kept"]) for r in summary.trace["rounds"]] == [(1, [], [1])] * 3
+    assert summary.text == summary.trace["rounds"][-1]["drafts"][0]["text"]
+
+
+def test_few_shot_shows_examples_in_the_papers_words_and_nothing_else_differs(tmp_path: Path) -> None:
+    task = replace(make_task(2), examples=("An example [Reference 1].", "Another one.", "A third one."))
+    plain, zero = write(tmp_path / "a", "zero_shot", task)
+    shown, few = write(tmp_path / "b", "few_shot", task)
+    (without,), (asked,) = prompts(zero), prompts(few)
+    assert asked.startswith(
+        "Follow the writing style of the example but without including any content from the example.\n<example>\nAn ex"
+    )
+    assert "Another one." in asked
+    assert "A third one." not in asked
+    assert asked.endswith(without)
+    assert shown.trace["examples"] == ["An example [Reference 1].", "Another one."]
+    assert "examples" not in plain.trace
+
+
+def test_chatcite_shows_examples_and_other_guidelines_only_where_they_are_set(tmp_path: Path) -> None:
+    task = replace(make_task(1), examples=("Stylish words.",))
+    without, plain = write(tmp_path / "a", "chatcite", task)
+    shown, told = write(tmp_path / "b", "chatcite", task, chatcite_examples=1, guidelines="Be brief and kind.")
+    assert "examples" not in without.trace
+    assert shown.trace["examples"] == ["Stylish words."]
+    assert not any("Stylish words." in p for p in prompts(plain))
+    first = told.requests[0]["messages"]
+    assert "Stylish words." in first[1]["content"]
+    assert "Be brief and kind." in first[0]["content"]
+    assert DRAFT_RULES not in first[0]["content"]
+
+
+def test_votes_have_a_temperature_of_their_own(tmp_path: Path) -> None:
+    _, llm = write(tmp_path, "chatcite", make_task(1), temperature=0.9, vote_temperature=0.1)
+    assert [body["temperature"] for body in llm.requests][:2] == [0.9, 0.1]
+
+
+PLAN = '{"sentences": [{"about": "both retrieve", "cites": [2, 9]}, {"about": "ours", "cites": []}]}'
+
+
+def test_litllm_plans_first_and_every_reference_is_in_the_plan(tmp_path: Path) -> None:
+    def rule(asked: Asked) -> str | None:
+        return PLAN if asked.schema is not None else None
+
+    summary, llm = write(tmp_path, "litllm", make_task(2), rule)
+    planning, writing = prompts(llm)
+    assert "Every reference, 1 to 2, is cited" in planning
+    assert "Line 1: both retrieve. Cite [Reference 2] on line 1." in writing
+    assert "Line 2: ours. Cite nothing." in writing
+    assert "Line 3: what Reference title 1 does. Cite [Reference 1] on line 3." in writing
+    plan = summary.trace["plan"]
+    assert (plan["dropped"], plan["added"], plan["failure"]) == ([9], [1], None)
+
+
+def test_a_plan_that_cannot_be_read_becomes_one_line_for_each_reference(tmp_path: Path) -> None:
+    def rule(asked: Asked) -> str | None:
+        return "no plan" if asked.schema is not None else None
+
+    summary, llm = write(tmp_path, "litllm", make_task(2), rule)
+    assert [line["cites"] for line in summary.trace["plan"]["lines"]] == [[1], [2]]
+    assert "no Plan could be read" in summary.trace["plan"]["failure"]
+    assert summary.spent.calls == llm.generations == 3
+
+
+def test_every_system_names_prompts_and_settings_that_are_there() -> None:
+    for name, system in SYSTEMS.items():
+        assert system.name == name
+        assert set(system.settings) <= set(Settings.model_fields)
+        assert len(PROMPTS.digest(*system.prompts)) == 64
+
+
+def test_systems_come_by_name_each_once_and_an_unknown_one_is_named() -> None:
+    assert [system.name for system in chosen_systems(("zero_shot", "chatcite", "chatcite"))] == [
+        "chatcite",
+        "zero_shot",
+    ]
+    with pytest.raises(SettingError, match="CITELOOM_SYSTEMS names oracle"):
+        chosen_systems(("oracle",))
