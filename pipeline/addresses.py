@@ -9,6 +9,8 @@ import ipaddress
 import re
 from urllib.parse import SplitResult, urlsplit
 
+from pydantic import SecretStr
+
 from pipeline.errors import SettingError
 
 
@@ -30,6 +32,16 @@ def refuse_key_in_the_clear(setting: str, parts: SplitResult, key_setting: str) 
     if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
         raise SettingError(
             f"{setting}: http://{parts.hostname} would carry {key_setting} unencrypted to another host: use https"
+        )
+
+
+def refuse_key_that_cannot_be_sent(setting: str, key: SecretStr | None) -> None:
+    """Raise SettingError for a key that no header can carry: grpc and httpx would name it in what they raise."""
+    said = "" if key is None else key.get_secret_value()
+    if not (said.isascii() and said.isprintable() and said == said.strip()):
+        raise SettingError(
+            f"{setting} holds a line break, a blank at an end, or a sign that is not ASCII, which cannot be sent: "
+            f"set it to the key alone"
         )
 
 

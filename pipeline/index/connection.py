@@ -17,7 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
-from pipeline.addresses import is_loopback, refuse_key_in_the_clear, split_url
+from pipeline.addresses import is_loopback, refuse_key_in_the_clear, refuse_key_that_cannot_be_sent, split_url
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.index.retries import NotDone, Retries
 
@@ -99,7 +99,7 @@ class Connection:
     ) -> None:
         """Raises SettingError for an address or a key that cannot be."""
         self.address = parse_address(url, has_key=key is not None, grpc_port=grpc_port)
-        _insist_on_key(key)
+        refuse_key_that_cannot_be_sent("CITELOOM_QDRANT_API_KEY", key)
         self.retries = Retries()
         self._key, self._patience, self._clock = key, patience, clock
         self._lock = Lock()
@@ -178,7 +178,7 @@ class Connection:
 
     def refusal(self, status: int, detail: str) -> Exception:
         """The error for an answer of this HTTP status; 0 where none came."""
-        url, detail = self.address.url, detail.strip()[:300]
+        url, detail = self.address.url, self._without_key(detail).strip()[:300]
         if status in (401, 403):
             given = "is refused" if self._key is not None else "is not set, and the server asks for one"
             return SettingError(f"{url}: CITELOOM_QDRANT_API_KEY {given} ({detail})")
@@ -208,11 +208,16 @@ class Connection:
             raise NotDone("the connection was closed meanwhile") from error
 
     def _no_qdrant(self, error: Exception) -> SettingError:
-        said = " ".join(str(error).split())[:200]
+        said = " ".join(self._without_key(str(error)).split())[:200]
         return SettingError(
             f"what answers at {self.address.url} is no Qdrant server ({said}): correct CITELOOM_QDRANT_URL "
             f"(empty for Qdrant Edge)"
         )
+
+    def _without_key(self, said: str) -> str:
+        """What a server said, without the key, which some proxies repeat."""
+        key = "" if self._key is None else self._key.get_secret_value()
+        return said.replace(key, "…") if key else said
 
     def _connected(self) -> QdrantClient:
         with self._lock:
@@ -301,16 +306,6 @@ class Connection:
                 "be reached, give it as CITELOOM_QDRANT_GRPC_PORT",
                 self.address.url,
             )
-
-
-def _insist_on_key(key: SecretStr | None) -> None:
-    """Raise SettingError for a key that no header can carry: grpc and httpx would name it in what they raise."""
-    said = "" if key is None else key.get_secret_value()
-    if not (said.isascii() and said.isprintable() and said == said.strip()):
-        raise SettingError(
-            "CITELOOM_QDRANT_API_KEY holds a line break, a blank at an end, or a sign that is not ASCII, which cannot "
-            "be sent: set it to the key alone"
-        )
 
 
 def _send_message(channel: grpc.Channel, message: bytes) -> None:

@@ -6,7 +6,6 @@ Not here: what a collection does (`edge`), and when another becomes live (`reind
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
 import os
 import shutil
@@ -90,7 +89,7 @@ class EdgeCollections:
             if not self._is_ours(name):
                 raise PermanentFailure(none_of_ours(name, str(self.folder)))
             self._take(name)
-        self._clear_away(name)
+        self._clear_away()
 
     def close(self) -> None:
         with self._finding:
@@ -109,11 +108,12 @@ class EdgeCollections:
         except OSError as error:
             raise PermanentFailure(cannot_be_used(index.folder, error)) from error
 
-    def _clear_away(self, name: str) -> None:
+    def _clear_away(self) -> None:
         """Delete what has been taken out of use, also by a process that was killed meanwhile."""
         try:
-            for gone in self.folder.glob(f".{glob.escape(name)}.*.gone"):
-                shutil.rmtree(gone)
+            for gone in self.folder.glob(".*.gone"):
+                with contextlib.suppress(FileNotFoundError):  # another process clears it away too
+                    shutil.rmtree(gone)
         except OSError as error:
             raise PermanentFailure(cannot_be_used(self.folder, error)) from error
 

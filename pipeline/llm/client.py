@@ -347,7 +347,7 @@ def check_llm(settings: Settings) -> None:
     if settings.llm_url is None:
         check_embedded(settings)
     else:
-        check_url(settings.llm_url, has_key=settings.llm_api_key is not None)
+        check_url(settings.llm_url, settings.llm_api_key)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic import SecretStr
 
-from pipeline.addresses import refuse_key_in_the_clear, split_url
+from pipeline.addresses import refuse_key_in_the_clear, refuse_key_that_cannot_be_sent, split_url
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.llm.breaker import FIRST_PATIENCE, PATIENCE, Breaker
 from pipeline.llm.messages import Completion, Spent
@@ -100,10 +100,11 @@ class Endpoint:
         return re.sub(r"//[^/@]*@", "//", self.url).partition("?")[0]
 
 
-def check_url(url: str, *, has_key: bool) -> None:
-    """Raise SettingError where CITELOOM_LLM_URL is no address, or would carry the key in the clear."""
+def check_url(url: str, key: SecretStr | None) -> None:
+    """Raise SettingError where CITELOOM_LLM_URL is no address, would carry the key in the clear, or cannot carry it."""
     parts = split_url("CITELOOM_LLM_URL", url, "http://localhost:8000/v1")
-    if has_key:
+    refuse_key_that_cannot_be_sent("CITELOOM_LLM_API_KEY", key)
+    if key is not None:
         refuse_key_in_the_clear("CITELOOM_LLM_URL", parts, "CITELOOM_LLM_API_KEY")
 
 

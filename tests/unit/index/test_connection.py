@@ -17,7 +17,7 @@ import pytest
 from pydantic import SecretStr
 from pytest_httpserver import HTTPServer
 
-from pipeline.errors import SettingError
+from pipeline.errors import PermanentFailure, SettingError
 from pipeline.index.connection import Connection
 
 
@@ -76,6 +76,16 @@ def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(key: str)
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY holds") as caught:
         Connection("http://localhost:6333", SecretStr(key), grpc_port=None)
     assert "hid" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("status", "error"), [(403, SettingError), (404, PermanentFailure), (200, SettingError)])
+def test_a_key_that_a_server_repeats_is_not_shown(httpserver: HTTPServer, status: int, error: type[Exception]) -> None:
+    httpserver.expect_request("/aliases").respond_with_json({"result": {"aliases": "hidden is wrong"}}, status=status)
+    connection = Connection(httpserver.url_for(""), SecretStr("hidden"), grpc_port=None)
+    with pytest.raises(error, match="… is wrong") as caught:
+        connection.ask(lambda client: client.get_aliases())
+    assert "hidden" not in str(caught.value)
+    connection.close()
 
 
 def test_grpc_that_comes_late_is_found_by_a_load_that_began_over_http(over_http: HTTPServer) -> None:

@@ -387,6 +387,14 @@ def test_a_key_over_plain_http_to_another_host_is_refused() -> None:
     check("http://llm.example.org/v1", key=None)
 
 
+@pytest.mark.parametrize("key", [f"{SECRET}\n", f" {SECRET}", f"{SECRET}é"])
+def test_a_key_that_no_header_carries_is_refused_and_not_shown(key: str) -> None:
+    """The HTTP library would name it in its error."""
+    with pytest.raises(SettingError, match="CITELOOM_LLM_API_KEY holds") as raised:
+        check_llm(load_settings(llm_url="https://llm.example.org/v1", llm_api_key=key, _env_file=None))
+    assert SECRET not in str(raised.value)
+
+
 def test_a_password_in_a_malformed_url_is_not_shown() -> None:
     with pytest.raises(SettingError) as raised:
         check_llm(load_settings(llm_url=f"me:{SECRET}@llm.example.org", _env_file=None))
