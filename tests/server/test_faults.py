@@ -31,7 +31,7 @@ from pipeline.index.batch import PointBatch
 from pipeline.index.layout import Layout
 from pipeline.index.load import load_month
 from pipeline.index.server import ServerIndex
-from pipeline.index.server_collections import ServerCollections
+from pipeline.index.server_collections import ServerCollections, Storage
 from tests.server.conftest import KEY, PROJECT, Server
 from tests.server.faulty import CuttingProxy, Kind, MortalServer, refusing_grpc, refusing_http
 from tests.unit.index.building import make_points, passage_id
@@ -90,7 +90,9 @@ class Watched:
 
 def opened(server: Server, alias: str, *, over: str = "grpc", patience: float = 60.0) -> ServerCollections:
     port = server.grpc_port if over == "grpc" else None
-    return ServerCollections(server.url, alias, SecretStr(KEY), grpc_port=port, patience=patience)
+    # 64 empty segments would take seconds to make, and more than the small disk holds.
+    few = Storage(segments=4)
+    return ServerCollections(server.url, alias, SecretStr(KEY), grpc_port=port, patience=patience, storage=few)
 
 
 def made(collections: ServerCollections) -> ServerIndex:
