@@ -295,15 +295,17 @@ def estimate_table(estimate: Any) -> Table:
     """What the LLM stages would cost, over all months. `estimate` is a `pipeline.estimate.Estimate`."""
     from pipeline.estimate import sum_parts
 
-    table = Table("stage", "system", title=f"To pay in {', '.join(estimate.months)}", title_justify="left")
+    table = Table(title=f"To pay in {', '.join(estimate.months)}", title_justify="left")
+    # One column, which folds: in 80 signs a line, "key_ele…" would be no name to give anywhere.
+    table.add_column("stage, system", overflow="fold", min_width=len("key_elements"))
     money = ("money",) if estimate.priced else ()
     for name in ("calls", "answered", "to pay", "tokens read", "written", *money, "time"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for stage, system in dict.fromkeys((part.stage, part.system) for part in estimate.parts):
         parts = [part for part in estimate.parts if (part.stage, part.system) == (stage, system)]
-        table.add_row(stage, system or "–", *_estimate_cells(sum_parts(parts), priced=estimate.priced))
+        table.add_row(f"{stage} {system or ''}".strip(), *_estimate_cells(sum_parts(parts), priced=estimate.priced))
     table.add_section()
-    table.add_row("all", "", *_estimate_cells(estimate.total(), priced=estimate.priced), style="bold")
+    table.add_row("all", *_estimate_cells(estimate.total(), priced=estimate.priced), style="bold")
     return table
 
 

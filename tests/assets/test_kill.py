@@ -58,7 +58,7 @@ def kill_after(run: subprocess.Popen[str], stages: int, seconds: float) -> int:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_ten_kills_change_nothing(tmp_path: Path, llm: ScriptedLlm) -> None:
-    settings = {"llm_url": llm.url, "llm_model": "scripted"}
+    settings = {"llm_url": llm.url, "llm_model": "scripted", "outside_references": "drop"}
     calm, disturbed = (make_place(tmp_path / name, **settings) for name in ("calm", "disturbed"))
     assert calm.citeloom("demo").returncode == 0
     chance = random.Random(2403)
@@ -74,7 +74,7 @@ def test_ten_kills_change_nothing(tmp_path: Path, llm: ScriptedLlm) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_second_run_changes_no_byte_and_two_at_once_agree(tmp_path: Path, llm: ScriptedLlm) -> None:
-    settings = {"llm_url": llm.url, "llm_model": "scripted"}
+    settings = {"llm_url": llm.url, "llm_model": "scripted", "outside_references": "drop"}
     alone, shared = (make_place(tmp_path / name, **settings) for name in ("alone", "shared"))
     pair = [start(shared) for _ in range(2)]
     ends = [(run.communicate(timeout=300)[1], run.returncode) for run in pair]

@@ -179,6 +179,7 @@ def test_the_command_prints_a_table_and_asks_nobody(command: tuple[ScriptedLlm, 
     done = CliRunner().invoke(app, ["estimate", "--months", MONTH, "--systems", "zero_shot"])
     assert done.exit_code == 0, done.output
     assert "key_elements" in done.stdout
+    assert "zero_shot" in done.stdout
     assert "chatcite" not in done.stdout
     assert command[0].requests == []
 

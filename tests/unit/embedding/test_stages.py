@@ -168,7 +168,14 @@ def test_a_forced_run_takes_nothing_over(workspace: Workspace) -> None:
 def test_a_month_without_passages_says_what_its_vectors_would_be(workspace: Workspace) -> None:
     write_month(workspace, texts=[])
     notes = run_stage(EMBEDDINGS, workspace, MONTH).notes
-    assert notes == {"truncated": 0, "model": "all-MiniLM-L6-v2+tf1", "dimensions": 384, "sparse_idf": True}
+    made = {
+        "model": "all-MiniLM-L6-v2+tf1",
+        "dimensions": 384,
+        "sparse_idf": True,
+        "form": "sections",
+        "colbert": False,
+    }
+    assert notes == {"truncated": 0, **made}
 
 
 def test_a_killed_run_loses_at_most_one_shard(workspace: Workspace, tmp_path: Path) -> None:
