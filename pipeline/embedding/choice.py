@@ -34,6 +34,11 @@ def _bge_m3(path: str, device: str, precision: str, tokens: int, colbert: bool) 
     return BgeM3(path, device, precision, tokens, colbert=colbert)
 
 
+def makes_colbert(settings: Settings) -> bool:
+    """Whether ColBERT's vectors are made: where they are asked for and the model has them."""
+    return settings.embedder == "bge-m3" and settings.embedder_colbert
+
+
 def model_name(settings: Settings) -> str:
     """The name that `make_embedder(settings).name` has, found without loading a model or asking a network.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipeline import progress, tables
-from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
 from pipeline.embedding.columns import Stream
 from pipeline.embedding.reuse import Group, KnownVectors, groups_of_month
 from pipeline.embedding.shards import Shards
@@ -156,7 +156,7 @@ class _Account:
             dimensions=embedder.dimensions,
             sparse_idf=embedder.sparse_idf,
             form=job.settings.embedded_form,
-            colbert="colbert" in _kinds(job.settings),
+            colbert=makes_colbert(job.settings),
         )
         job.measured.update(reused=self._reused, resumed=self._resumed, encoded=self._fresh, tokens=self._tokens)
         facts = embedder.last_facts
@@ -172,9 +172,8 @@ class _Account:
 
 
 def _kinds(settings: Settings) -> str:
-    """Which vectors a row has: ColBERT's where they are asked for and the model has them."""
-    colbert = settings.embedder == "bge-m3" and settings.embedder_colbert
-    return "dense, sparse, colbert" if colbert else "dense, sparse"
+    """Which vectors a row has."""
+    return "dense, sparse, colbert" if makes_colbert(settings) else "dense, sparse"
 
 
 def _made_by(job: Job, embedder: Embedder) -> dict[str, str]:

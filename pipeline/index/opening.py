@@ -9,7 +9,7 @@ import atexit
 import os
 from typing import TYPE_CHECKING
 
-from pipeline.embedding.choice import model_name
+from pipeline.embedding.choice import makes_colbert, model_name
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.layout import Layout
 
@@ -93,6 +93,11 @@ def index_for(workspace: Workspace, layout: Layout) -> PassageIndex:
     return index
 
 
+def collection_of(collections: Collections, layout: Layout) -> PassageIndex:
+    """The collection of a layout, whether it is there or not."""
+    return collections.collection(layout.collection(collections.alias))
+
+
 def refusal(collections: Collections, live: str, wanted: Layout) -> str:
     """The message where the live collection has another layout than the settings ask for."""
     found = collections.collection(live).layout()
@@ -106,8 +111,7 @@ def refusal(collections: Collections, live: str, wanted: Layout) -> str:
 def is_layout_of_settings(workspace: Workspace, layout: Layout) -> bool:
     """Whether vectors made by today's settings would go into a collection of this layout."""
     settings = workspace.settings
-    colbert = settings.embedder == "bge-m3" and settings.embedder_colbert
-    wanted = (model_name(settings), settings.embedded_form, colbert, settings.qdrant_quantization)
+    wanted = (model_name(settings), settings.embedded_form, makes_colbert(settings), settings.qdrant_quantization)
     return wanted == (layout.model, layout.form, layout.colbert, layout.quantization)
 
 

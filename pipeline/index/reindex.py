@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline import tables
-from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.layout import Layout
 from pipeline.index.opening import close_indexes, is_layout_of_settings, open_collections, refusal
@@ -95,7 +95,7 @@ def layout_of_settings(workspace: Workspace) -> Layout:
         embedder.dimensions,
         embedder.sparse_idf,
         settings.embedded_form,
-        settings.embedder == "bge-m3" and settings.embedder_colbert,
+        makes_colbert(settings),
         settings.qdrant_quantization,
     )
 

@@ -13,7 +13,7 @@ from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, Trans
 from pipeline.index.audit import MonthAudit, audit_month
 from pipeline.index.layout import Layout
 from pipeline.index.load import NotLoaded, digest_of, load_month
-from pipeline.index.opening import close_indexes, index_for, open_collections
+from pipeline.index.opening import close_indexes, collection_of, index_for, open_collections
 from pipeline.index.points import points_of
 from pipeline.stages import Job, Stage, Workspace
 from pipeline.tables import Provenance, read_provenance, write_whole
@@ -130,7 +130,7 @@ def _still_indexed(workspace: Workspace, month: str, written: Provenance) -> boo
     try:
         layout, _ = layout_of(workspace, month)
         collections = open_collections(workspace)
-        index = collections.collection(layout.collection(collections.alias))
+        index = collection_of(collections, layout)
         return index.count(month, wait=False) == int(points)
     except TransientFailure:
         return workspace.settings.qdrant_url is None

@@ -13,7 +13,7 @@ from pipeline import tables
 from pipeline.errors import CiteloomError, MissingInput, SettingError
 from pipeline.index.audit import KINDS, MonthAudit, audit_month
 from pipeline.index.load import digest_of
-from pipeline.index.opening import close_indexes, open_collections
+from pipeline.index.opening import close_indexes, collection_of, open_collections
 from pipeline.index.points import digests_of
 from pipeline.index.stages import INDEX_RECEIPTS, layout_of, receipt
 from pipeline.months import select_months
@@ -110,7 +110,7 @@ def audit_of(workspace: Workspace, month: str) -> tuple[MonthAudit, Row]:
     """One month's tables against the collection of their layout, and the receipt that says so. Changes nothing."""
     layout, _ = layout_of(workspace, month)
     collections = open_collections(workspace)
-    index = collections.collection(layout.collection(collections.alias))
+    index = collection_of(collections, layout)
     expected = digests_of(workspace.root, month)
     index.layout()  # raises where somebody else's collection has the name
     audit = audit_month(index, month, expected)

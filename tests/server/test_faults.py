@@ -34,6 +34,7 @@ from pipeline.index.server import ServerIndex
 from pipeline.index.server_collections import ServerCollections, Storage
 from tests.server.conftest import KEY, PROJECT, Server
 from tests.server.faulty import CuttingProxy, Kind, MortalServer, refusing_grpc, refusing_http
+from tests.small_disk import small_disk_in
 from tests.unit.index.building import make_points, passage_id
 
 MONTH = "2024-03"
@@ -257,13 +258,8 @@ def test_a_load_is_whole_though_one_request_in_twenty_is_refused(mortal: MortalS
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 400 MB in memory: Qdrant asks for 200 MB of room before it takes a point."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", str(folder)], capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.decode().strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    with small_disk_in(tmp_path, 400) as disk:
+        yield disk
 
 
 def test_a_full_disk_stops_a_load_and_room_lets_it_go_on(qdrant_binary: Path, small_disk: Path, seed: int) -> None:

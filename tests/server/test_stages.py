@@ -15,28 +15,18 @@ from pipeline.index.opening import live_index
 from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.stages import State, Workspace, run_stage, state
-from tests.server.conftest import KEY, PROJECT, Server
-from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
+from tests.server.conftest import KEY, PROJECT, Server, workspace_on
+from tests.unit.index.building import TEXTS, embed, write_month
 
 MONTH = "2024-03"
 
 
 @pytest.fixture
 def workspace(qdrant: Server, tmp_path: Path, request: pytest.FixtureRequest) -> Workspace:
-    made = _workspace(tmp_path / "data", qdrant, request.node.name)
+    made = workspace_on(tmp_path / "data", qdrant, request.node.name)
     write_month(made)
     embed(made)
     return made
-
-
-def _workspace(folder: Path, qdrant: Server, collection: str) -> Workspace:
-    return make_workspace(
-        folder,
-        qdrant_url=qdrant.url,
-        qdrant_api_key=KEY,
-        qdrant_grpc_port=qdrant.grpc_port,
-        qdrant_collection=collection,
-    )
 
 
 def test_a_month_is_loaded_once_and_found(workspace: Workspace) -> None:

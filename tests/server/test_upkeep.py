@@ -16,8 +16,8 @@ from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.index.upkeep import audit_months, repair, restore_snapshot, take_snapshot
 from pipeline.stages import State, Workspace, run_stage, state
-from tests.server.conftest import KEY, Server, _alias
-from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
+from tests.server.conftest import KEY, Server, _alias, workspace_on
+from tests.unit.index.building import TEXTS, embed, write_month
 
 MONTH = "2024-03"
 
@@ -25,22 +25,11 @@ MONTH = "2024-03"
 @pytest.fixture
 def workspace(qdrant: Server, tmp_path: Path, request: pytest.FixtureRequest) -> Workspace:
     """One month in an index of the test's own."""
-    made = _workspace(tmp_path / "data", qdrant, _alias(request))
+    made = workspace_on(tmp_path / "data", qdrant, _alias(request))
     write_month(made)
     embed(made)
     run_stage(INDEX_RECEIPTS, made, MONTH)
     return made
-
-
-def _workspace(folder: Path, qdrant: Server, alias: str, **overrides: object) -> Workspace:
-    return make_workspace(
-        folder,
-        qdrant_url=qdrant.url,
-        qdrant_api_key=KEY,
-        qdrant_grpc_port=qdrant.grpc_port,
-        qdrant_collection=alias,
-        **overrides,
-    )
 
 
 def test_an_audit_names_what_is_gone_and_a_repair_brings_it_back(workspace: Workspace) -> None:
@@ -104,7 +93,7 @@ def test_another_layout_is_loaded_beside_the_live_one_and_then_live(
     workspace: Workspace, qdrant: Server, request: pytest.FixtureRequest
 ) -> None:
     old = live_index(workspace).name
-    changed = _workspace(workspace.root.path, qdrant, _alias(request), qdrant_quantization="none")
+    changed = workspace_on(workspace.root.path, qdrant, _alias(request), qdrant_quantization="none")
     with pytest.raises(SettingError, match="citeloom reindex"):
         check_layout(changed)
 

@@ -25,6 +25,7 @@ from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
 from pipeline.index.edge_folder import cannot_be_used, explained
 from pipeline.index.layout import Layout, Quantization
 from pipeline.index.passage_index import Found, Request, Restriction
+from tests.small_disk import small_disk_in
 from tests.unit.index.building import LAYOUT, answers, make_points, passage_id, query, three_months
 
 WITH_COLBERT = replace(LAYOUT, colbert=True)
@@ -398,13 +399,8 @@ def test_every_batch_that_was_acknowledged_outlives_a_kill(edge: EdgeIndex) -> N
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 200 MB in memory: a new collection wants 160 MB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", str(folder)], capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.decode().strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    with small_disk_in(tmp_path, 200) as disk:
+        yield disk
 
 
 _FILLER = textwrap.dedent(

@@ -1,0 +1,23 @@
+"""A small file system in memory, for tests of a full disk; root alone can mount one. Not here: filling it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+@contextmanager
+def small_disk_in(folder: Path, megabytes: int) -> Iterator[Path]:
+    """A disk of so many megabytes below a folder; the test skips where none can be mounted."""
+    disk = folder / "disk"
+    disk.mkdir()
+    size = f"size={megabytes}m"
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(disk)], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.decode().strip()}")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
