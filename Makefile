@@ -27,7 +27,7 @@ lint: install-dev
 
 bench: install qdrant
 	$(PIP) --editable '.[bench]'
-	for name in parse dump metadata references corpus embedding_stage embed load search; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	for name in parse dump metadata references corpus embedding_stage embed embed_steps load search generate answer; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 # The sample corpus, built again from its LaTeX; needs Debian's latexml.
 sample:

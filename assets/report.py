@@ -1,13 +1,57 @@
-"""The asset `report`. Not here: the pages (`pipeline.evaluation.report`)."""
+"""The asset `report`, with its main table and a figure. Not here: the pages (`pipeline.evaluation.report`)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from assets.shown import Interval, intervals, markdown_table
 from assets.stage_asset import stage_asset
+from pipeline.evaluation.publish import FOLDER, shown_numbers
+from pipeline.evaluation.report.comparison import basis, main_rows
+from pipeline.evaluation.report.filters import words
+from pipeline.evaluation.report.found import Found
 from pipeline.evaluation.stages import REPORT
+from pipeline.stages import Workspace
+
+_SHARES = {"citation_precision": "citation precision", "citation_recall": "citation recall"}
+_MARKS = 5
+
+
+def report_shown(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """Where the month's report lies, its systems' main numbers, and a picture of them with their intervals."""
+    page = workspace.root.path / FOLDER / month / "index.html"
+    found = shown_numbers(workspace, month)
+    shown: dict[str, Any] = {"page": dg.MetadataValue.path(str(page)), "address": dg.MetadataValue.url(page.as_uri())}
+    if found.systems:
+        head, rows = main_rows(found)
+        table = markdown_table(head, [[cell.plain() for cell in row] for row in rows])
+        shown["systems"] = dg.MetadataValue.md(f"{basis(found)}\n\n{table}")
+        drawn = {words(system): _measured(found, system) for system in found.systems}
+        if any(drawn.values()):
+            title = f"{month}: {found.tasks:,} related-work tasks, 95 % intervals"
+            picture = intervals("systems", drawn, title=title, xlabel="share")
+            shown["picture"] = dg.MetadataValue.md(picture)
+    return shown
+
+
+def _measured(found: Found, system: str) -> dict[str, Interval]:
+    """G-Score as a share of the highest mark, and how far citations are supported; what there is of them."""
+    mark = found.scores.mean(system, "g_score")
+    ends = [None if each is None else each / _MARKS for each in (mark.value, mark.low, mark.high)]
+    values = {"G-Score of 5": (ends[0], ends[1], ends[2])}
+    for metric, name in _SHARES.items():
+        mean = found.scores.mean(system, metric)
+        values[name] = (mean.value, mean.low, mean.high)
+    return {name: (value, low, high) for name, (value, low, high) in values.items() if value is not None}
+
 
 report = stage_asset(
     REPORT,
     group="evaluation",
     description="The month's report: a static folder of pages that works from disk.",
     kinds=("html",),
+    extras=report_shown,
 )

@@ -8,7 +8,5 @@ from pipeline.evaluation.stages import SCORES
 scores = stage_asset(
     SCORES,
     group="evaluation",
-    description="ROUGE against the gold section, and the G-Score: six criteria and a vote, all systems at once.",
-    kinds=("parquet", "openai"),
-    pool="llm",
+    description="Every metric of every system on each task: ROUGE against the gold section, G-Score, citations.",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +90,8 @@ def intervals(name: str, groups: Mapping[str, Mapping[str, Interval]], **labels:
 
 def _panel(height: float) -> tuple[Figure, Axes]:
     """A small figure, `height` in inches; drawn by Agg, which needs no display and no global state."""
+    # It announces on standard error that it builds its font cache, once on a machine, amid a run's own lines.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -1,17 +1,32 @@
-"""The asset `summaries`. Not here: the systems (`pipeline.related_work`)."""
+"""The assets `summaries_<system>`, one for each system. Not here: the systems (`pipeline.related_work`)."""
 
 from __future__ import annotations
+
+import dagster as dg
 
 from assets.stage_asset import stage_asset
 from pipeline.related_work.stages import SUMMARIES
 
-summaries = stage_asset(
-    SUMMARIES,
-    group="related_work",
-    description=(
-        "Related work by ChatCite, its ablations, the baselines and our grounded variant, with the trace of "
-        "every draft and vote."
-    ),
-    kinds=("parquet", "openai"),
-    pool="llm",
-)
+_WRITES = {
+    "chatcite": "ChatCite: a section that grows by one reference at a time, the best drafts kept by vote",
+    "chatcite_grounded": "our variant of ChatCite, every sentence tied to passages of what it cites",
+    "chatcite_no_elements": "ChatCite from summaries in place of key elements (ablation)",
+    "chatcite_no_incremental": "ChatCite over all references at once (ablation)",
+    "chatcite_no_reflection": "ChatCite without votes (ablation)",
+    "few_shot": "the direct prompt with examples of style (baseline)",
+    "litllm": "LitLLM: a plan of sentences first (baseline)",
+    "zero_shot": "the direct prompt (baseline)",
+}
+
+
+def _asset(system: str) -> dg.AssetsDefinition:
+    return stage_asset(
+        SUMMARIES[system],
+        group="related_work",
+        description=f"Related work by {system}: {_WRITES[system]}. Without rows where CITELOOM_SYSTEMS lacks it.",
+        kinds=("parquet", "openai"),
+        pool="llm",
+    )
+
+
+summaries = [_asset(system) for system in SUMMARIES]

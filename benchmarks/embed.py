@@ -1,6 +1,7 @@
 """Passages → dense and sparse vectors by BGE-M3: ours against what a user would take instead.
 
     python -m benchmarks.embed [--device cpu|cuda] [--size full|small] [--model FOLDER] [--passages N] [--quick]
+    python -m benchmarks.embed --tokenisers
 
 Texts: passages of the real pages of ../shared/data/dump where they are there, else of the sample corpus, evenly drawn.
 The model has random weights (of the true size with `--size full`, the default), which is enough for speed; `--model`
@@ -327,6 +328,7 @@ def parse_arguments() -> argparse.Namespace:
     arguments.add_argument("--passages", type=int, help="how many passages")
     arguments.add_argument("--rounds", type=int, help="rounds, of which the median is told")
     arguments.add_argument("--quick", action="store_true", help="one round, an eighth of the passages")
+    arguments.add_argument("--tokenisers", action="store_true", help="the tokenisers alone, on any size of model")
     arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
     return arguments.parse_args()
 
@@ -362,6 +364,9 @@ def accelerator(device: str) -> str:
 def main() -> None:
     """Compare the contenders, print the figures and the claims."""
     given = parse_arguments()
+    if given.tokenisers:
+        compare_tokenisers(given)
+        return
     count = given.passages or PASSAGES[given.device] // (8 if given.quick else 1)
     rounds = given.rounds or (1 if given.quick else 3)
     weights = "true" if given.model else f"random, {given.size} size"
@@ -385,13 +390,25 @@ def main() -> None:
     report("embed", figures, claims(seconds, figures, ratio, given.device), accelerator(given.device))
 
 
+def compare_tokenisers(given: argparse.Namespace) -> None:
+    """The part of the comparison that needs no model of the true size: seconds in place of minutes."""
+    with model_folder(given.model, "small") as folder:
+        figures, ratio = tokenising(folder, read_passages(), given.rounds or 5)
+    report("tokenise", figures, [tokenised_claim(ratio)])
+
+
+def tokenised_claim(ratio: float) -> Claim:
+    """What is promised of our tokenizer."""
+    return Claim("times the tokens per CPU second of tokenizer(batch)", round(ratio, 2), 2.0)
+
+
 def claims(
     seconds: Mapping[str, Sequence[float]], figures: Mapping[str, Any], tokenised: float, device: str
 ) -> list[Claim]:
     """What is promised of a device."""
     to_best = round(median_ratio(seconds[BEST], seconds[OURS]), 2)
     to_readme = round(median_ratio(seconds[README], seconds[OURS]), 2)
-    found = [Claim("times the tokens per CPU second of tokenizer(batch)", round(tokenised, 2), 2.0)]
+    found = [tokenised_claim(tokenised)]
     if device == "cpu":
         return [Claim("times as fast as FlagEmbedding with its best batch size", to_best, 1.5), *found]
     share = figures[f"{OURS}, share of the matrix product's rate"]

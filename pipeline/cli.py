@@ -18,9 +18,14 @@ from typing import Annotated, Any, Literal, ParamSpec
 import typer
 
 from pipeline import __version__
+from pipeline.ask_commands import add_ask_commands
 from pipeline.errors import CiteloomError, SettingError, exit_code_of, unforeseen
+from pipeline.grading_commands import grading_app
+from pipeline.question_commands import questions_app
 from pipeline.settings import PROJECT, SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
 from pipeline.stages import Workspace
+from pipeline.study_commands import study_app
+from pipeline.wikipedia_commands import add_wikipedia_command
 
 app = typer.Typer(
     help="Turns the ar5iv dump of arXiv into a searchable corpus of computer-science papers, and writes from it.",
@@ -535,11 +540,13 @@ def estimate(
     """Say what the LLM stages would cost, before anything is spent: calls, tokens, money, time."""
     from pipeline.display import estimate_table, out, print_json, print_note, waiting
     from pipeline.estimate import estimate as rehearse
+    from pipeline.estimate import keep
     from pipeline.runs import months_of_status
 
     workspace = Workspace(load_settings(**({} if systems is None else {"systems": systems})))
-    with waiting("rehearsing the calls of key_elements, summaries and scores; nothing is asked"):
+    with waiting("rehearsing the calls that the months would make; nothing is asked"):
         found = rehearse(workspace, months_of_status(workspace, months)[0])
+    keep(workspace, found)
     if as_json:
         print_json(found.as_json())
         return 0
@@ -573,6 +580,13 @@ def ui(
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
     program = [sys.executable, "-m", "dagster", "dev", "-w", str(PROJECT / "workspace.yaml")]
     os.execv(sys.executable, [*program, "-h", "127.0.0.1", "-p", str(port)])  # noqa: S606
+
+
+app.add_typer(study_app(_guarded), name="study")
+app.add_typer(questions_app(_guarded), name="questions")
+app.add_typer(grading_app(_guarded), name="grading")
+add_ask_commands(app, _guarded)
+add_wikipedia_command(app, _guarded)
 
 
 def _refuse_taken(port: int) -> None:

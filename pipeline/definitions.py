@@ -8,20 +8,27 @@ from pathlib import Path
 import dagster as dg
 
 from assets import (
+    answer_grades,
+    answers,
     checks,
+    citation_support,
     dump_members,
     embeddings,
+    g_scores,
     index_receipts,
     key_elements,
     metadata,
     papers,
     passages,
+    question_drafts,
+    questions,
     references,
     related_work_tasks,
     report,
     retrieval_queries,
     retrieval_scores,
     scores,
+    stability,
     summaries,
 )
 from pipeline.jobs import RunResult, execute, refresh_corpus
@@ -32,7 +39,8 @@ from sensors.refresh import newest_month
 
 ASSET_MODULES = (
     dump_members, metadata, papers, passages, references, embeddings, index_receipts, retrieval_queries,
-    retrieval_scores, related_work_tasks, key_elements, summaries, scores, report,
+    retrieval_scores, questions, related_work_tasks, key_elements, summaries, g_scores, citation_support, stability,
+    answers, answer_grades, question_drafts, scores, report,
 )  # fmt: skip
 
 

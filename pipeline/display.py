@@ -25,8 +25,9 @@ from pipeline.progress import Listener, StageClock, duration
 from pipeline.registry import STAGES
 from pipeline.stages import Outcome
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+# Without emoji: a title's ":key:" is no picture, and `escape` leaves it one.
+out = Console(highlight=False, emoji=False)
+err = Console(stderr=True, highlight=False, emoji=False)
 
 
 def print_json(value: Any) -> None:
@@ -89,6 +90,8 @@ class RunProgress(Listener):
     def finished(self, outcome: Outcome) -> None:
         """Tell what came of a stage."""
         self._bar.advance(self._task)
+        if outcome.is_off:
+            return
         done = "kept" if outcome.kept else f"{outcome.seconds:.1f} s"
         left_out = f", left out: {_reasons(outcome.left_out)}" if outcome.left_out else ""
         err.print(f"{outcome.month} {outcome.stage}: {outcome.rows:,} rows, {done}{left_out}", soft_wrap=True)
@@ -113,7 +116,7 @@ def run_table(outcomes: Iterable[Outcome]) -> Table:
     for name in ("rows", "seconds"):
         table.add_column(name, justify="right")
     table.add_column("left out, and why")
-    found = list(outcomes)
+    found = [outcome for outcome in outcomes if not outcome.is_off]
     for stage in STAGES:
         of_stage = [outcome for outcome in found if outcome.stage == stage.name]
         if of_stage:
@@ -146,8 +149,10 @@ def status_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
 def _status_detail(rows: Sequence[Mapping[str, Any]], months: Sequence[str]) -> Table:
     table = Table("stage", *months)
     cells = {(row["month"], row["stage"]): _status_cell(row) for row in rows}
+    off = {(row["month"], row["stage"]) for row in rows if row["off"]}
     for stage in STAGES:
-        table.add_row(stage.name, *(cells[month, stage.name] for month in months))
+        if any((month, stage.name) in cells.keys() - off for month in months):
+            table.add_row(stage.name, *(cells[month, stage.name] for month in months))
     return table
 
 
@@ -201,7 +206,8 @@ def _paper_of(hit: Any) -> Text:
     from pipeline.index.answers import place, visible
 
     told = Text(visible(hit.title), style=Style(link=hit.passage_url))
-    return Text.assemble(told, "\n", (visible(f"{hit.arxiv_id} · {place(hit)} · #{hit.anchor}"), "dim"))
+    anchor = f" · #{hit.anchor}" if hit.anchor else ""
+    return Text.assemble(told, "\n", (visible(f"{hit.arxiv_id} · {place(hit)}{anchor}"), "dim"))
 
 
 # Ids of one kind and month that are shown; --json has them all.
@@ -296,14 +302,14 @@ def estimate_table(estimate: Any) -> Table:
     from pipeline.estimate import sum_parts
 
     table = Table(title=f"To pay in {', '.join(estimate.months)}", title_justify="left")
-    # One column, which folds: in 80 signs a line, "key_ele…" would be no name to give anywhere.
-    table.add_column("stage, system", overflow="fold", min_width=len("key_elements"))
+    # It folds: in 80 signs a line, "key_ele…" would be no name to give anywhere.
+    table.add_column("stage", overflow="fold", min_width=len("key_elements"))
     money = ("money",) if estimate.priced else ()
     for name in ("calls", "answered", "to pay", "tokens read", "written", *money, "time"):
         table.add_column(name, justify="right", no_wrap=True)
-    for stage, system in dict.fromkeys((part.stage, part.system) for part in estimate.parts):
-        parts = [part for part in estimate.parts if (part.stage, part.system) == (stage, system)]
-        table.add_row(f"{stage} {system or ''}".strip(), *_estimate_cells(sum_parts(parts), priced=estimate.priced))
+    for stage in dict.fromkeys(part.stage for part in estimate.parts):
+        parts = [part for part in estimate.parts if part.stage == stage]
+        table.add_row(stage, *_estimate_cells(sum_parts(parts), priced=estimate.priced))
     table.add_section()
     table.add_row("all", *_estimate_cells(estimate.total(), priced=estimate.priced), style="bold")
     return table

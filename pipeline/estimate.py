@@ -12,13 +12,15 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pipeline import tables
+from pipeline.accounts import Expected, note_estimates
+from pipeline.answering.stages import IMPORTED_ANSWERS, QUESTIONS, check_answering
 from pipeline.errors import MissingInput
-from pipeline.evaluation.stages import SCORES
+from pipeline.evaluation.judges import prices_by_model
 from pipeline.llm.client import ClientWorkspace, check_llm
 from pipeline.llm.loop import without_waiting
 from pipeline.llm.rehearsal import ASSUMED_SHARE, Rehearsal, words
 from pipeline.months import describe_months
-from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
+from pipeline.registry import LLM_STAGES
 from pipeline.related_work.systems import chosen_systems
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.runs import pending
@@ -26,8 +28,7 @@ from pipeline.settings import Settings
 from pipeline.stages import Job, Stage, State, Workspace, state
 from pipeline.tables import Row, Table
 
-LLM_STAGES = (KEY_ELEMENTS, SUMMARIES, SCORES)
-_PER_SYSTEM = {SUMMARIES.name}
+_SYSTEM_OF = {table.name: system for system, table in (*tables.SUMMARIES.items(), *tables.ANSWERS.items())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Part:
 
     answered: calls whose answers are kept, whose month is done, or that a part before this one pays for. The rest is
     to be paid, and so are the tokens, the money and the seconds; `answered_tokens` cost nothing now. seconds: from the
-    first call to the last answer; busy: what that would be if a call had to wait for a free slot alone.
+    first call to the last answer.
     """
 
     month: str
@@ -50,11 +51,15 @@ class Part:
     answered_tokens: int
     money: float
     seconds: float
-    busy: float
 
     @property
     def to_pay(self) -> int:
         return self.calls - self.answered
+
+    def expected(self) -> Expected:
+        """The part as it is kept, to be compared with what the stage then took."""
+        tokens = self.answered_tokens + self.prompt_tokens + self.completion_tokens
+        return Expected(self.calls, tokens, self.money, self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +86,13 @@ class Estimate:
 
 def sum_parts(parts: Sequence[Part]) -> Part:
     """Several parts as one, under the stage and system of the first; months and stages run one after another."""
-    named = ("month", "stage", "system", "seconds")
+    named = ("month", "stage", "system")
     summed = {
         name: sum(getattr(part, name) for part in parts) for name in Part.__dataclass_fields__ if name not in named
     }
-    stages = {(part.month, part.stage) for part in parts}
-    seconds = sum(_together([part for part in parts if (part.month, part.stage) == each]) for each in sorted(stages))
     first = parts[0] if parts else None
     stage, system = (first.stage, first.system) if first else ("", None)
-    return Part(month="", stage=stage, system=system, seconds=seconds, **summed)
-
-
-def _together(systems: Sequence[Part]) -> float:
-    """Seconds of systems side by side: as long as the slowest takes, or as the calls of all need for their turns."""
-    return max(max(part.seconds for part in systems), sum(part.busy for part in systems))
+    return Part(month="", stage=stage, system=system, **summed)
 
 
 def estimate(workspace: Workspace, months: Sequence[str]) -> Estimate:
@@ -104,20 +102,41 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> Estimate:
     """
     check_llm(workspace.settings)
     chosen_systems(workspace.settings.systems)
-    have = set(workspace.root.months(tables.RELATED_WORK_TASKS))
+    check_answering(workspace.settings)
+    have = _months_with_all(workspace)
     ready = tuple(month for month in months if month in have)
     lacking = tuple(month for month in months if month not in have)
     if not ready:
         raise MissingInput(
-            f"{describe_months(list(lacking))}: no related_work_tasks yet, from which calls are counted: run citeloom "
-            f"run --months {_as_option(lacking)} --until related_work_tasks first, which asks no language model"
+            f"{describe_months(list(lacking))}: no {_of_which(workspace)} yet, of which calls are counted: run "
+            f"citeloom run --months {_as_option(lacking)} --until related_work_tasks first, which asks no model"
         )
     answers: dict[tuple[str, int], Any] = {}
     rehearsed = [each for month in ready for each in _Month(workspace, month, answers).parts()]
-    priced = bool(workspace.settings.llm_price_read or workspace.settings.llm_price_written)
+    priced = any(prices.known for prices in prices_by_model(workspace.settings).values())
     parts = tuple(part for part, _ in rehearsed)
     notes = _notes(workspace, parts, ready, lacking, max((seen for _, seen in rehearsed), default=0))
     return Estimate(parts, ready, lacking, priced, tuple(notes))
+
+
+def _counted(workspace: Workspace) -> list[Stage]:
+    """The stages that say what there is to ask; a run until the last of them makes all of them."""
+    return [stage for stage in (QUESTIONS, IMPORTED_ANSWERS, RELATED_WORK_TASKS) if not stage.off(workspace.settings)]
+
+
+def _of_which(workspace: Workspace) -> str:
+    return " and ".join(stage.name for stage in _counted(workspace))
+
+
+def _months_with_all(workspace: Workspace) -> set[str]:
+    return set.intersection(*(set(workspace.root.months(stage.table)) for stage in _counted(workspace)))
+
+
+def keep(workspace: Workspace, found: Estimate) -> None:
+    """Keep what the stages that have anything to pay are expected to take, for a report to compare with."""
+    for month in found.months:
+        parts = [part for part in found.parts if part.month == month and part.to_pay]
+        note_estimates(workspace.root, month, {part.stage: part.expected() for part in parts})
 
 
 def _as_option(months: Sequence[str]) -> str:
@@ -150,44 +169,31 @@ class _Month:
     def parts(self) -> Iterator[tuple[Part, int]]:
         """Each stage's and system's part, and of how many requests its lengths and times are the average."""
         for stage in LLM_STAGES:
-            rows: list[Row] = []
-            for system in self._systems(stage):
-                rehearsal = Rehearsal(_made_up, self._answers)
-                rows += self._rehearse(stage, system, rehearsal)
-                yield self._part(stage, system, rehearsal), rehearsal.seen
+            rehearsal = Rehearsal(_made_up, self._answers)
+            place = ClientWorkspace(self._workspace.settings, rehearsal.make_client)
+            job = _Rehearsed(place, self._month, stage, made=self._made)
+            if stage.off(self._workspace.settings):
+                rows = []
+            else:
+                with without_waiting():
+                    rows = [row for row in stage.build(job) if isinstance(row, Mapping)]
+                yield self._part(stage, rehearsal), rehearsal.seen
             if stage.name in self._due:
                 self._made[stage.name] = rows
 
-    def _systems(self, stage: Stage) -> list[str | None]:
-        if stage.name not in _PER_SYSTEM:
-            return [None]
-        return [system.name for system in chosen_systems(self._workspace.settings.systems)]
-
-    def _rehearse(self, stage: Stage, system: str | None, rehearsal: Rehearsal) -> list[Row]:
-        """The rows that the stage would make; what it would leave out and note is nobody's business here."""
-        settings = self._workspace.settings
-        if system is not None:
-            settings = settings.model_copy(update={"systems": (system,)})
-        place = ClientWorkspace(settings, rehearsal.make_client)
-        job = _Rehearsed(place, self._month, stage, made=self._made)
-        with without_waiting():
-            return [row for row in stage.build(job) if isinstance(row, Mapping)]
-
-    def _part(self, stage: Stage, system: str | None, rehearsal: Rehearsal) -> Part:
-        usage = rehearsal.usage
+    def _part(self, stage: Stage, rehearsal: Rehearsal) -> Part:
         part = Part(
             month=self._month,
             stage=stage.name,
-            system=system,
-            calls=usage.calls,
-            answered=usage.cached,
-            requests=usage.requests,
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            answered_tokens=usage.kept_prompt_tokens + usage.kept_completion_tokens,
-            money=usage.cost,
+            system=_SYSTEM_OF.get(stage.name),
+            calls=rehearsal.count("calls"),
+            answered=rehearsal.count("cached"),
+            requests=rehearsal.count("requests"),
+            prompt_tokens=rehearsal.count("prompt_tokens"),
+            completion_tokens=rehearsal.count("completion_tokens"),
+            answered_tokens=rehearsal.count("kept_prompt_tokens") + rehearsal.count("kept_completion_tokens"),
+            money=sum(usage.cost for usage in rehearsal.usages),
             seconds=rehearsal.seconds,
-            busy=rehearsal.busy,
         )
         return part if stage.name in self._due else _done(part)
 
@@ -197,7 +203,7 @@ def _done(part: Part) -> Part:
     tokens = part.answered_tokens + part.prompt_tokens + part.completion_tokens
     return replace(
         part, answered=part.calls, requests=0, prompt_tokens=0, completion_tokens=0, answered_tokens=tokens, money=0.0,
-        seconds=0.0, busy=0.0,
+        seconds=0.0,
     )  # fmt: skip
 
 
@@ -223,14 +229,20 @@ def _notes(
         else f"nothing was asked of {settings.llm_model} here yet: tokens read are estimated from above, answers are "
         f"taken to be {ASSUMED_SHARE:.0%} of the longest allowed, and times are a guess"
     )
-    if not (settings.llm_price_read or settings.llm_price_written):
+    priced = prices_by_model(settings)
+    unpriced = [model for model, prices in priced.items() if not prices.known]
+    if len(unpriced) == len(priced):
         yield "no money, as CITELOOM_LLM_PRICE_READ and CITELOOM_LLM_PRICE_WRITTEN are not set"
+    elif unpriced:
+        yield f"the money is without {', '.join(unpriced)}, of which no price is set (CITELOOM_JUDGE_PRICE_READ, …)"
     if lacking:
         named = describe_months(list(lacking))
-        yield f"not counted, having no tasks yet: {named} (run --until related_work_tasks first)"
-    old = [month for month in ready if state(RELATED_WORK_TASKS, workspace, month) is not State.DONE]
-    if old:
-        yield f"the tasks of {', '.join(old)} are out of date: run --until related_work_tasks, and estimate again"
+        yield f"not counted, having no {_of_which(workspace)} yet: {named} (run --until related_work_tasks first)"
+    for stage in _counted(workspace):
+        old = [month for month in ready if state(stage, workspace, month) is not State.DONE]
+        if old:
+            told = f"{stage.name} of {', '.join(old)}: out of date"
+            yield f"{told}; run --until related_work_tasks, and estimate again"
     yield from _over_budget(settings, total)
 
 

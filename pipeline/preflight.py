@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pipeline.answering.stages import check_answering
 from pipeline.embedding.choice import model_name
 from pipeline.errors import SettingError, TransientFailure
+from pipeline.evaluation.judges import judges
 from pipeline.index import close_indexes
 from pipeline.index.reindex import check_layout
 from pipeline.llm.client import check_llm
+from pipeline.registry import JUDGING_STAGES, LLM_STAGES
 from pipeline.related_work.systems import chosen_systems
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import Stage, Workspace
 from pipeline.tables import write_whole
+from pipeline.wikipedia.root import refuse_arxiv
 
 # Lies in a data root that `citeloom demo` has filled; another dump may not be run into it, nor the demo into another.
 _DEMO_MARK = "holds-the-demo"
@@ -27,14 +31,20 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
     check_data_root(workspace)
     if "metadata" in names and settings.metadata_snapshot and not settings.metadata_snapshot.is_file():
         raise SettingError(f"CITELOOM_METADATA_SNAPSHOT: {settings.metadata_snapshot} is not a file")
+    if names & {"dump_members", "metadata", "papers"}:
+        refuse_arxiv(workspace)
     if "embeddings" in names:
         model_name(settings)
     if "index_receipts" in names:
         _check_index(workspace)
-    if "summaries" in names:
+    if "questions" in names:
+        check_answering(settings)
+    if names & {stage.name for stage in LLM_STAGES}:
         chosen_systems(settings.systems)
-    if names & {"key_elements", "summaries", "scores"}:
         check_llm(settings)
+    if names & {stage.name for stage in JUDGING_STAGES}:
+        for judge in judges(settings):
+            check_llm(judge)
 
 
 def _check_index(workspace: Workspace) -> None:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pipeline.answering.drafting_stage import QUESTION_DRAFTS
+from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
 from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.stages import PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.errors import SettingError
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
-from pipeline.evaluation.stages import REPORT, SCORES
+from pipeline.evaluation.stages import (
+    ANSWER_GRADES,
+    ANSWER_SCORES,
+    CITATION_SUPPORT,
+    G_SCORES,
+    REPORT,
+    SCORES,
+    STABILITY,
+)
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.metadata.references import REFERENCES
 from pipeline.metadata.stages import METADATA
@@ -17,6 +27,12 @@ from pipeline.passages.stages import PASSAGES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.stages import Stage
+
+_JUDGING = (G_SCORES, CITATION_SUPPORT, STABILITY, ANSWER_GRADES)
+_ASKING = (
+    KEY_ELEMENTS, *SUMMARIES.values(), G_SCORES, CITATION_SUPPORT, STABILITY, *ANSWERS.values(), ANSWER_GRADES,
+    QUESTION_DRAFTS,
+)  # fmt: skip
 
 STAGES: tuple[Stage, ...] = (
     DUMP_MEMBERS,
@@ -28,12 +44,20 @@ STAGES: tuple[Stage, ...] = (
     INDEX_RECEIPTS,
     RETRIEVAL_QUERIES,
     RETRIEVAL_SCORES,
+    QUESTIONS,
+    IMPORTED_ANSWERS,
     RELATED_WORK_TASKS,
-    KEY_ELEMENTS,
-    SUMMARIES,
+    *_ASKING,
     SCORES,
+    ANSWER_SCORES,
     REPORT,
 )
+
+
+LLM_STAGES = _ASKING
+"""Those that ask a language model."""
+JUDGING_STAGES = _JUDGING
+"""Of these, those that ask a judge."""
 
 
 def stage_named(name: str) -> Stage:

@@ -27,7 +27,8 @@ from pipeline.stages import (
     record_failure,
     state,
 )
-from pipeline.tables import DUMP_MEMBERS, read_provenance
+from pipeline.tables import DUMP_MEMBERS, PAPERS, read_provenance
+from pipeline.wikipedia.root import OWN_STAGES, held_snapshot
 
 
 @dataclass(slots=True)
@@ -137,8 +138,11 @@ def status(workspace: Workspace, months: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _month_status(workspace: Workspace, month: str) -> list[dict[str, Any]]:
-    due = {stage.name for stage in pending(STAGES, workspace, month)}
-    return [_stage_status(workspace, stage, month, due=stage.name in due) for stage in STAGES]
+    stages = STAGES
+    if held_snapshot(workspace.root):
+        stages = tuple(stage for stage in STAGES if stage.name in OWN_STAGES)
+    due = {stage.name for stage in pending(stages, workspace, month)}
+    return [_stage_status(workspace, stage, month, due=stage.name in due) for stage in stages]
 
 
 def _stage_status(workspace: Workspace, stage: Stage, month: str, *, due: bool) -> dict[str, Any]:
@@ -157,17 +161,25 @@ def _stage_status(workspace: Workspace, stage: Stage, month: str, *, due: bool) 
         "rows": written.rows if written else None,
         "written_at": file.stat().st_mtime if written else None,
         "left_out": dict(written.left_out) if written else {},
+        "off": str(written.notes.get("off", "")) if written else "",
         "failure": failure,
     }
 
 
 def known_months(workspace: Workspace, selection: str) -> list[str]:
-    """The months of the dump that a selection names; raises SettingError where it names none of them."""
+    """The months of the dump that a selection names; raises SettingError where it names none of them.
+
+    Where the data root holds Wikipedia, its snapshot's month: it is of no dump of arXiv's.
+    """
+    if held_snapshot(workspace.root):
+        return select_months(selection, workspace.root.months(PAPERS))
     return select_months(selection, months_in_dump(workspace.settings))
 
 
 def months_of_status(workspace: Workspace, selection: str) -> tuple[list[str], str | None]:
     """The months of the dump and of the data root that a selection names, and what is wrong with the dump, if it is."""
+    if held_snapshot(workspace.root):
+        return known_months(workspace, selection), None
     held = set(workspace.root.months(DUMP_MEMBERS))
     try:
         months = select_months(selection, held.union(months_in_dump(workspace.settings)))

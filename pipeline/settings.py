@@ -6,6 +6,7 @@ Not here: what a setting does. A stage names the settings that matter to it, and
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,11 +16,13 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from upath import UPath
 
 from pipeline.errors import SettingError
+from pipeline.identifiers import normalise
 from pipeline.subjects import spelt
 
 PROJECT = Path(__file__).resolve().parent.parent
 SAMPLE_DUMP = PROJECT / "examples" / "dump"
 SAMPLE_SNAPSHOT = PROJECT / "examples" / "metadata.jsonl"
+SAMPLE_QUESTIONS = PROJECT / "examples" / "questions.jsonl"
 
 SUBSETS = ("no_problem", "warning", "error", "unrated")
 # What a model of 135 M weights on two cores does in minutes: about 600 tokens read and 150 written in a second. They
@@ -34,6 +37,13 @@ EMBEDDED_LLM = {
     "element_tokens": 48,
     "max_tasks": 1,
     "outside_references": "drop",
+    "judge_repeats": 1,
+    "judge_alone": False,
+    "support_citations": 4,
+    "support_passages": 1,
+    "max_questions": 1,
+    "answer_systems": ("arxivbot", "direct"),
+    "answer_tokens": 128,
 }
 
 CommaSeparated = Annotated[tuple[str, ...], NoDecode]
@@ -148,9 +158,46 @@ class Settings(BaseSettings):
     few_shot_examples: int = Field(2, ge=1, description="Examples of style that few_shot shows.")
     temperature: float = Field(0.7, ge=0, le=2, description="Sampling temperature of drafts and summaries.")
     vote_temperature: float = Field(0.7, ge=0, le=2, description="Sampling temperature of votes.")
-    draft_tokens: int = Field(512, ge=16, description="Longest draft, in tokens.")
+    draft_tokens: int = Field(
+        512, ge=16, description="Longest draft, in tokens; of a task of many references, 24 for each of them."
+    )
     element_tokens: int = Field(96, ge=16, description="Longest of the seven key-element answers, in tokens.")
     vote_tokens: int = Field(256, ge=16, description="Longest vote, in tokens.")
+    judge_url: str | None = Field(
+        None, description="OpenAI-compatible endpoint of the judge; empty for that of CITELOOM_LLM_URL."
+    )
+    judge_model: str = Field("", description="Model that judges; empty for CITELOOM_LLM_MODEL, which judges itself.")
+    judge_api_key: SecretStr | None = Field(None, description="API key of the judge's endpoint.")
+    judge_context: int = Field(
+        0, ge=0, description="Tokens that a judge can read and write in one call; 0 for the LLM's."
+    )
+    judge_price_read: float = Field(
+        0.0, ge=0, description="Price of a million tokens that the judge reads, where a judge is named."
+    )
+    judge_price_written: float = Field(
+        0.0, ge=0, description="Price of a million tokens that the judge writes, where a judge is named."
+    )
+    second_judge_url: str | None = Field(None, description="Endpoint of a second judge; empty for CITELOOM_LLM_URL.")
+    second_judge_model: str = Field("", description="Model of a second judge; empty for none.")
+    second_judge_api_key: SecretStr | None = Field(None, description="API key of the second judge's endpoint.")
+    second_judge_price_read: float = Field(
+        0.0, ge=0, description="Price of a million tokens that the second judge reads."
+    )
+    second_judge_price_written: float = Field(
+        0.0, ge=0, description="Price of a million tokens that the second judge writes."
+    )
+    judge_repeats: int = Field(
+        3, ge=1, description="Times that each judge marks a task's systems together, each time in another order."
+    )
+    judge_alone: bool = Field(True, description="Also have each section marked by itself.")
+    support_passages: int = Field(3, ge=1, description="Passages of a cited work that a judge of a citation is shown.")
+    support_citations: int = Field(
+        1000, ge=0, description="Citations of one section that are judged at most; the rest is counted; 0 for none."
+    )
+    stability_tasks: int = Field(0, ge=0, description="Tasks of a month on which stability is measured; 0 for none.")
+    stability_repeats: int = Field(
+        5, ge=2, description="Times that each of these is written anew, with other samples and in other orders."
+    )
     min_references: int = Field(
         2, ge=1, description="References resolved to papers of the corpus that make a paper a related-work task."
     )
@@ -164,6 +211,36 @@ class Settings(BaseSettings):
     )
     max_references: int = Field(100, ge=1, description="References of one task at most; the rest is in the ledger.")
     max_tasks: int = Field(1000, ge=0, description="Related-work tasks of one month at most.")
+    questions: Path | None = Field(
+        None, description="Question set, JSON lines or YAML; empty for the sample's with the sample corpus, else none."
+    )
+    max_questions: int = Field(1000, ge=0, description="Questions of one month that are asked at most; 0 for none.")
+    draft_questions: int = Field(
+        0, ge=0, description="Papers of one month for which the LLM drafts questions, evenly chosen; 0 for none."
+    )
+    draft_papers: CommaSeparated = Field(
+        (), description="arXiv ids of papers for which it drafts questions besides, with commas between."
+    )
+    answer_systems: CommaSeparated = Field(
+        ("arxivbot", "direct", "wikichat"), description="Systems that answer the questions, with commas between."
+    )
+    imported_answers: Path | None = Field(
+        None, description="CSV file of answers made elsewhere, which are graded beside ours; empty for none."
+    )
+    llm_cutoff: str = Field(
+        "", description="Knowledge cut-off of the LLM (YYYY-MM): questions on later papers are recent; empty for none."
+    )
+    grade_controls: int = Field(
+        0, ge=0, description="Questions of a month on which the judge is tried by answers whose grade is known."
+    )
+    answer_candidates: int = Field(
+        20, ge=1, description="Passages that the search for an answer finds; the LLM ranks them."
+    )
+    answer_passages: int = Field(3, ge=1, description="Best of these passages, which the LLM reads in each hop.")
+    answer_claims: int = Field(3, ge=1, description="Claims that arXivBot keeps of the passages of one hop, at most.")
+    answer_hops: int = Field(2, ge=1, description="Searches of arXivBot for one question, at most.")
+    answer_evidence: int = Field(2, ge=1, description="Passages that WikiChat checks each claim of the LLM by.")
+    answer_tokens: int = Field(512, ge=32, description="Longest answer to a question, in tokens.")
 
     @model_validator(mode="before")
     @classmethod
@@ -180,14 +257,14 @@ class Settings(BaseSettings):
         address = UPath(value)
         return Path(address.path) if address.protocol in ("file", "local") else address
 
-    @field_validator("subsets", "categories", "systems", mode="before")
+    @field_validator("subsets", "categories", "systems", "answer_systems", "draft_papers", mode="before")
     @classmethod
     def _split_commas(cls, value: object) -> object:
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
-    @field_validator("categories", "systems")
+    @field_validator("categories", "systems", "answer_systems")
     @classmethod
     def _some(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value:
@@ -201,6 +278,23 @@ class Settings(BaseSettings):
         if wrong:
             raise ValueError(f"must be archives or categories such as cs or cs.CL, not {', '.join(wrong)}")
         return tuple(dict.fromkeys(spelt(category) or "" for category in value))
+
+    @field_validator("draft_papers")
+    @classmethod
+    def _arxiv_ids(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        wrong = [each for each in value if normalise(each) is None]
+        if wrong:
+            raise ValueError(f"must be arXiv ids such as 2403.02574 or cs/0112017, not {', '.join(wrong)}")
+        return tuple(dict.fromkeys(normalise(each) or "" for each in value))
+
+    @field_validator("llm_cutoff")
+    @classmethod
+    def _month_or_day(cls, value: str) -> str:
+        try:
+            date.fromisoformat(f"{value}-01" if len(value) == len("2023-12") else value or "2023-12-31")
+        except ValueError:
+            raise ValueError("must be a month or a day, such as 2023-12") from None
+        return value
 
     @field_validator("subsets")
     @classmethod
@@ -218,12 +312,23 @@ class Settings(BaseSettings):
         "qdrant_grpc_port",
         "llm_url",
         "llm_api_key",
+        "judge_url",
+        "judge_api_key",
+        "second_judge_url",
+        "second_judge_api_key",
         "tasks_dir",
+        "questions",
+        "imported_answers",
         mode="before",
     )
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
         return None if value == "" else value
+
+    @property
+    def question_set(self) -> Path | None:
+        """The file of questions; those of the sample corpus belong to no other."""
+        return self.questions or (SAMPLE_QUESTIONS if self.dump_dir == SAMPLE_DUMP else None)
 
     @cached_property
     def data_root(self) -> Path:

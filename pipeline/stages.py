@@ -25,6 +25,7 @@ from filelock import FileLock, Timeout
 from pydantic import SecretStr
 
 from pipeline import __version__, progress
+from pipeline.accounts import Timing, note_timing
 from pipeline.errors import CiteloomError, MissingInput, TransientFailure, exit_code_of, unforeseen
 from pipeline.settings import Settings
 from pipeline.tables import LEDGER, TABLES, DataRoot, MonthWriter, Provenance, Row, Table, read_provenance, write_whole
@@ -60,10 +61,15 @@ class Workspace:
 Build = Callable[["Job"], Iterable[Row | pa.RecordBatch]]
 Inputs = Callable[[Workspace, str], Mapping[str, str]]
 Check = Callable[[Workspace, str, Provenance], bool]
+Off = Callable[[Settings], str]
 
 
 def _nothing(workspace: Workspace, month: str) -> Mapping[str, str]:
     return {}
+
+
+def _on(settings: Settings) -> str:
+    return ""
 
 
 def _always(workspace: Workspace, month: str, provenance: Provenance) -> bool:
@@ -77,6 +83,7 @@ class Stage:
     upstream: tables whose same month it reads. settings: those that change its rows. version: raised when the code
     gives other rows. inputs: digests of whatever else it reads (zips, other months, prompts), by name.
     still_holds: whether what it made outside its table (points in the index, a page) is still there.
+    off: why the settings do not ask for it; empty where they do. Its months are then there, and hold no rows.
     """
 
     table: Table
@@ -86,6 +93,7 @@ class Stage:
     version: int = 1
     inputs: Inputs = _nothing
     still_holds: Check = _always
+    off: Off = _on
 
     @property
     def name(self) -> str:
@@ -155,11 +163,20 @@ class Outcome:
     notes: Mapping[str, Any]
     measured: Mapping[str, Any]
 
+    @property
+    def is_off(self) -> bool:
+        """Whether the settings do not ask for it: its month is there, and empty."""
+        return "off" in self.notes
+
 
 def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
     """The provenance that a run would write now, rows not yet counted. Raises MissingInput without an upstream."""
-    inputs = {**_upstream_digests(stage, workspace, month), **stage.inputs(workspace, month)}
-    settings = {name: _plain(getattr(workspace.settings, name)) for name in stage.settings}
+    off = stage.off(workspace.settings)
+    if off:  # an empty month is the same empty month whatever else changes
+        inputs, settings = {"off": off}, {}
+    else:
+        inputs = {**_upstream_digests(stage, workspace, month), **stage.inputs(workspace, month)}
+        settings = {name: _plain(getattr(workspace.settings, name)) for name in stage.settings}
     basis = {
         "stage": stage.name,
         "month": month,
@@ -229,6 +246,8 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
         forget_failure(workspace, stage.name, month)
         seconds = time.perf_counter() - started
         outcome = outcome_of(workspace, provenance, kept=written is not None, seconds=seconds, measured=job.measured)
+        if written is None:
+            note_timing(workspace.root, stage.name, month, Timing(provenance.fingerprint, seconds, outcome.measured))
         progress.finished(outcome)
         return outcome
 
@@ -243,7 +262,7 @@ def _compute(job: Job) -> Provenance:
     stage, root = job.stage, job.workspace.root
     expected = fingerprint(stage, job.workspace, job.month)
     with MonthWriter(stage.table, root.file(stage.table, job.month)) as writer:
-        with _ended(stage.build(job)) as building:
+        with _ended(_rows(job)) as building:
             for made in building:
                 _write(writer, made)
                 if writer.added % 100 == 0 or isinstance(made, pa.RecordBatch):
@@ -255,6 +274,15 @@ def _compute(job: Job) -> Provenance:
     for work in job.afterwards:
         work()
     return written
+
+
+def _rows(job: Job) -> Iterable[Row | pa.RecordBatch]:
+    """What the stage makes of the month; nothing where it is off, which the month's notes say."""
+    off = job.stage.off(job.settings)
+    if off:
+        job.notes["off"] = off
+        return ()
+    return job.stage.build(job)
 
 
 @contextmanager

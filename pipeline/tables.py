@@ -114,6 +114,63 @@ SUMMARY_SENTENCE = pa.struct(
     [("text", TEXT), ("references", pa.list_(pa.int32())), ("passages", TEXTS), ("support", TEXT)]
 )
 
+CRITERIA = ("consistency", "coherence", "comparative", "integrity", "fluency", "citation_accuracy")
+"""What the G-Score and the human study mark from 1 to 5 (ChatCite, section 4)."""
+
+G_MARKS = pa.struct([("system", TEXT), *((criterion, pa.int32()) for criterion in CRITERIA)])
+# passage_id: that of `passages`, or null for a work outside the corpus; anchor: the passage's place in the page
+SHOWN_PASSAGE = pa.struct([("passage_id", TEXT), ("anchor", TEXT), ("text", TEXT)])
+GOLD_CLAIM = pa.struct([("claim", TEXT), ("arxiv_id", TEXT), ("evidence", TEXTS), ("passages", TEXTS)])
+FOUND_PASSAGE = pa.struct(
+    [
+        ("hop", pa.int32()),
+        ("passage_id", TEXT),
+        ("arxiv_id", TEXT),
+        ("title", TEXT),
+        ("section_path", TEXTS),
+        ("anchor", TEXT),
+        ("kind", TEXT),
+        ("text", TEXT),
+        ("month", TEXT),
+    ]
+)
+ANSWER_CLAIM = pa.struct(
+    [
+        ("number", pa.int32()),
+        ("text", TEXT),
+        ("passage_id", TEXT),
+        ("arxiv_id", TEXT),
+        ("anchor", TEXT),
+        ("hop", pa.int32()),
+        ("source", TEXT),
+    ]
+)
+ANSWER_SENTENCE = pa.struct([("text", TEXT), ("claims", pa.list_(pa.int32()))])
+GRADED_CLAIM = pa.struct(
+    [
+        ("claim", TEXT),
+        ("verdict", TEXT),
+        ("quote", TEXT),
+        ("quoted", TEXT),
+        ("passage_id", TEXT),
+        ("passages", pa.list_(SHOWN_PASSAGE)),
+        ("cut", FLAG),
+        ("failure", TEXT),
+    ]
+)
+GRADED_GOLD = pa.struct(
+    [
+        ("claim", TEXT),
+        ("verdict", TEXT),
+        ("quote", TEXT),
+        ("quoted", FLAG),
+        ("cut", FLAG),
+        ("failure", TEXT),
+        ("shown_in_hop", pa.int32()),
+        ("has_passage", FLAG),
+    ]
+)
+
 DUMP_MEMBERS = Table(
     "dump_members",
     "one HTML member of a zip",
@@ -314,26 +371,98 @@ KEY_ELEMENTS = Table(
         ("completion_tokens", COUNT, "tokens written"),
     ),
 )
-SUMMARIES = Table(
-    "summaries",
-    "one system's related work for one task",
+RELATED_WORK_SYSTEMS = (
+    "chatcite", "chatcite_grounded", "chatcite_no_elements", "chatcite_no_incremental", "chatcite_no_reflection",
+    "few_shot", "litllm", "zero_shot",
+)  # fmt: skip
+_SUMMARY_COLUMNS = _schema(
+    ("task_id", TEXT, "task"),
+    ("system", TEXT, "system that wrote, as CITELOOM_SYSTEMS names it"),
+    ("model", TEXT, "model that wrote"),
+    ("settings", TEXT, "settings of the system, JSON"),
+    ("text", TEXT, "the section, citations as [Reference i]"),
+    (
+        "sentences",
+        pa.list_(SUMMARY_SENTENCE),
+        "sentences with the references they cite and the passages they rest on",
+    ),
+    ("trace", TEXT, "drafts, votes and what was kept, round by round, JSON"),
+    ("calls", COUNT, "LLM calls that it took, key elements not counted"),
+    ("prompt_tokens", COUNT, "tokens read"),
+    ("completion_tokens", COUNT, "tokens written"),
+)
+SUMMARIES: Mapping[str, Table] = {
+    system: Table(
+        f"summaries_{system}",
+        f"the related work of {system} for one task",
+        _SUMMARY_COLUMNS,
+        version=2,
+        rows_per_group=50,  # a trace of every draft and vote can be 1 MB
+    )
+    for system in RELATED_WORK_SYSTEMS
+}
+"""System → the table of its sections: one for each, so that each is made, kept and made again for itself."""
+
+G_SCORES = Table(
+    "g_scores",
+    "one judgement of one task: a conversation with a judge",
     _schema(
         ("task_id", TEXT, "task"),
-        ("system", TEXT, "system that wrote, as CITELOOM_SYSTEMS names it"),
-        ("model", TEXT, "model that wrote"),
-        ("settings", TEXT, "settings of the system, JSON"),
-        ("text", TEXT, "the section, citations as [Reference i]"),
-        (
-            "sentences",
-            pa.list_(SUMMARY_SENTENCE),
-            "sentences with the references they cite and the passages they rest on",
-        ),
-        ("trace", TEXT, "drafts, votes and what was kept, round by round, JSON"),
-        ("calls", COUNT, "LLM calls that it took, key elements not counted"),
+        ("mode", TEXT, "together: all systems in one conversation, as the paper has it; alone: one system by itself"),
+        ("judge", TEXT, "judging model"),
+        ("repeat", pa.int32(), "repeat, from 0, each with an order of its own"),
+        ("order", TEXTS, "systems in the order in which the judge saw them"),
+        ("marks", pa.list_(G_MARKS), "six marks from 1 to 5 for each system, in that order"),
+        ("best", TEXT, "system voted the best; null where one was judged alone"),
+        ("cut", TEXTS, "texts of which the judge read the beginning alone"),
+        ("calls", COUNT, "LLM calls that it took"),
         ("prompt_tokens", COUNT, "tokens read"),
         ("completion_tokens", COUNT, "tokens written"),
     ),
-    version=2,
+)
+CITATION_SUPPORT = Table(
+    "citation_support",
+    "one citation in one sentence of one section",
+    _schema(
+        ("task_id", TEXT, "task"),
+        ("system", TEXT, "system that wrote the sentence"),
+        ("sentence", pa.int32(), "place of the sentence in the section, from 1"),
+        ("number", pa.int32(), "number in [Reference i]"),
+        ("arxiv_id", TEXT, "cited paper; null where it is not on arXiv"),
+        ("source", TEXT, "what there is of the cited work: full_text, abstract or item; null where out of range"),
+        ("verdict", TEXT, "supported, partly or not; null where nothing was judged"),
+        ("unjudged", TEXT, "why nothing was judged: out_of_range, no_text, unreadable_answer or over_the_limit"),
+        ("quote", TEXT, "words of the passage that the verdict rests on, as the judge gave them"),
+        ("quote_found", FLAG, "whether these words stand in a passage that the judge was shown"),
+        ("passages", pa.list_(SHOWN_PASSAGE), "passages that the judge was shown, best first"),
+        ("quoted", pa.int32(), "place among them, from 0, of the passage that holds the quote; null for none"),
+        ("judge", TEXT, "judging model"),
+        ("calls", COUNT, "LLM calls that it took"),
+        ("prompt_tokens", COUNT, "tokens read"),
+        ("completion_tokens", COUNT, "tokens written"),
+    ),
+)
+STABILITY = Table(
+    "stability",
+    "one repeat of one system on one task",
+    _schema(
+        ("task_id", TEXT, "task"),
+        ("system", TEXT, "chatcite or chatcite_no_reflection"),
+        ("model", TEXT, "model that wrote"),
+        ("varied", TEXT, "samples: other samples, references in their order; order: references in another order"),
+        ("repeat", pa.int32(), "repeat, from 0"),
+        ("order", pa.list_(pa.int32()), "numbers of the references in the order in which they were taken"),
+        ("text", TEXT, "the section, citations as [Reference i]"),
+        ("rouge1", pa.float64(), "ROUGE-1 F1 against the gold section, in percent"),
+        ("rouge2", pa.float64(), "ROUGE-2 F1, in percent"),
+        ("rougeL", pa.float64(), "ROUGE-L F1, in percent"),
+        ("coverage", pa.float64(), "share of the task's references that the section cites"),
+        ("g_score", pa.float64(), "G-Score, judged alone, 1 to 5; null where it could not be judged"),
+        ("judge", TEXT, "judging model"),
+        ("calls", COUNT, "LLM calls that writing and judging took"),
+        ("prompt_tokens", COUNT, "tokens read"),
+        ("completion_tokens", COUNT, "tokens written"),
+    ),
 )
 SCORES = Table(
     "scores",
@@ -341,11 +470,145 @@ SCORES = Table(
     _schema(
         ("task_id", TEXT, "task"),
         ("system", TEXT, "system"),
-        ("metric", TEXT, "rouge1, rouge2, rougeL, g_consistency … g_citation_accuracy, g_score, g_vote"),
-        ("value", pa.float64(), "ROUGE F1 in percent; G-Score criteria 1 to 5; vote 0 or 1"),
-        ("judge", TEXT, "judging model; null for ROUGE"),
-        ("order", TEXT, "order in which the judge saw the systems; null for ROUGE"),
+        ("metric", TEXT, "rouge1, rouge2, rougeL, g_consistency … g_score, g_vote, citation_precision …, words"),
+        ("value", pa.float64(), "ROUGE F1 in percent; G-Score criteria 1 to 5; vote 0 or 1; shares 0 to 1"),
+        ("judge", TEXT, "judging model; null where none judged"),
+        ("mode", TEXT, "together or alone, as the judge saw the systems; null where none judged"),
+        ("order", TEXT, "order in which the judge saw the systems; null where none judged"),
         ("repeat", pa.int32(), "repeat of the judgement, from 0"),
+    ),
+    version=2,
+)
+QUESTIONS = Table(
+    "questions",
+    "one question of a question set, with its gold claims",
+    _schema(
+        ("question_id", TEXT, "id in the set"),
+        ("question", TEXT, "what is asked"),
+        ("kind", TEXT, "author, dataset, summary, limitation or comparison"),
+        ("papers", TEXTS, "arXiv ids of the papers that the answer needs"),
+        ("date", TEXT, "when the newest of them first appeared, YYYY-MM-DD or YYYY-MM"),
+        ("reviewed", FLAG, "whether a person has accepted the question and its claims"),
+        (
+            "claims",
+            pa.list_(GOLD_CLAIM),
+            "what a full answer holds: each fact, its paper, phrases that say so, and the passages that hold one",
+        ),
+    ),
+)
+QUESTION_DRAFTS = Table(
+    "question_drafts",
+    "one question that was proposed for a question set, with its gold claims",
+    pa.schema(
+        [
+            *QUESTIONS.schema,
+            _column("model", TEXT, "model that proposed it; null where it was made of tables"),
+            _column("calls", COUNT, "LLM calls that it took"),
+            _column("prompt_tokens", COUNT, "tokens read"),
+            _column("completion_tokens", COUNT, "tokens written"),
+        ]
+    ),
+)
+ANSWERING_SYSTEMS = ("arxivbot", "direct", "wikichat")
+IMPORTED = "imported"
+_ANSWER_COLUMNS = _schema(
+    ("question_id", TEXT, "question"),
+    ("system", TEXT, "system that answered, as CITELOOM_ANSWER_SYSTEMS or the imported file names it"),
+    ("model", TEXT, "model that answered; null where the answer was made elsewhere"),
+    ("settings", TEXT, "settings of the system, JSON"),
+    ("text", TEXT, "the answer"),
+    ("sentences", pa.list_(ANSWER_SENTENCE), "its sentences with the numbers of the claims that they rest on"),
+    ("claims", pa.list_(ANSWER_CLAIM), "claims with the passage that each rests on and the hop that brought it"),
+    ("queries", TEXTS, "the query of each hop"),
+    ("shown", pa.list_(FOUND_PASSAGE), "passages that the model read, hop by hop"),
+    ("hops", pa.int32(), "searches made"),
+    ("abstained", FLAG, "whether it says that the corpus does not hold the answer"),
+    ("trace", TEXT, "every step in order, JSON"),
+    ("calls", COUNT, "LLM calls that it took"),
+    ("prompt_tokens", COUNT, "tokens read"),
+    ("completion_tokens", COUNT, "tokens written"),
+)
+ANSWERS: Mapping[str, Table] = {
+    system: Table(
+        f"answers_{system}",
+        f"the answer of {'a system elsewhere' if system == IMPORTED else system} to one question",
+        _ANSWER_COLUMNS,
+        rows_per_group=50,  # a trace with what was found and shown is some 50 KB
+    )
+    for system in (*ANSWERING_SYSTEMS, IMPORTED)
+}
+"""System → the table of its answers: one for each, so that each is made, kept and made again for itself."""
+
+ANSWER_GRADES = Table(
+    "answer_grades",
+    "one answer as one judge graded it",
+    _schema(
+        ("question_id", TEXT, "question"),
+        ("system", TEXT, "system that answered, or a control whose grade is known beforehand"),
+        ("judge", TEXT, "judging model"),
+        ("kind", TEXT, "kind of the question"),
+        ("date", TEXT, "date of the question's newest paper"),
+        ("outcome", TEXT, "answered, abstained, claims_nothing or unreadable"),
+        ("claims", pa.list_(GRADED_CLAIM), "claims of the answer with verdict, quote and the passages shown"),
+        (
+            "gold",
+            pa.list_(GRADED_GOLD),
+            "gold claims: whether the answer holds them, and the hop that first showed one",
+        ),
+        ("hops_shown", pa.list_(pa.float64()), "share of gold claims shown after each hop; null where none searched"),
+        ("parts", COUNT, "parts in which the answer was split"),
+        ("parts_full", COUNT, "parts that named as many claims as may be"),
+        ("parts_cut", COUNT, "parts of which the end was not read"),
+        ("split_failures", TEXTS, "why parts could not be read"),
+        ("calls", COUNT, "LLM calls that grading took"),
+        ("prompt_tokens", COUNT, "tokens read"),
+        ("completion_tokens", COUNT, "tokens written"),
+    ),
+    rows_per_group=100,
+)
+ANSWER_SCORES = Table(
+    "answer_scores",
+    "one measure of one answer",
+    _schema(
+        ("question_id", TEXT, "question"),
+        ("system", TEXT, "system that answered"),
+        ("judge", TEXT, "judging model"),
+        ("kind", TEXT, "kind of the question"),
+        ("date", TEXT, "date of the question's newest paper"),
+        ("metric", TEXT, "factual, coverage, gold_shown and their like; claims is a count"),
+        ("value", pa.float64(), "share from 0 to 1, or a count"),
+    ),
+)
+HUMAN_RATINGS = Table(
+    "human_ratings",
+    "one rater's marks for one system on one task",
+    _schema(
+        ("study", TEXT, "name of the study"),
+        ("rater", TEXT, "name that the rater gave"),
+        ("task_id", TEXT, "task"),
+        ("system", TEXT, "system, which the rater was not told"),
+        ("label", TEXT, "letter that the rater saw in its place"),
+        *((criterion, pa.int32(), "mark from 1 to 5; null where none was given") for criterion in CRITERIA),
+        ("preferred", FLAG, "whether the rater liked it best of the task; null where no choice was made"),
+        ("comment", TEXT, "the rater's words"),
+        ("text_sha256", TEXT, "SHA-256 of the section that was rated"),
+    ),
+)
+HUMAN_GRADES = Table(
+    "human_grades",
+    "one grader's verdict on one claim of an answer, or on one gold claim beside it",
+    _schema(
+        ("study", TEXT, "name of the grading"),
+        ("grader", TEXT, "name of the grader"),
+        ("question_id", TEXT, "question"),
+        ("system", TEXT, "system that answered, which the grader was not told"),
+        ("label", TEXT, "what the grader saw in its place"),
+        ("part", TEXT, "claim: what the answer claims; gold: what a full answer holds"),
+        ("number", pa.int32(), "place among the claims, or gold claims, from 1"),
+        ("text", TEXT, "the claim that was graded"),
+        ("verdict", TEXT, "as in answer_grades; null where the grader only commented"),
+        ("comment", TEXT, "the grader's words"),
+        ("text_sha256", TEXT, "SHA-256 of the question and the answer as they were graded"),
     ),
 )
 REPORT = Table(
@@ -372,7 +635,9 @@ TABLES: Mapping[str, Table] = {
     table.name: table
     for table in (
         DUMP_MEMBERS, METADATA, PAPERS, PASSAGES, REFERENCES, EMBEDDINGS, INDEX_RECEIPTS, RETRIEVAL_QUERIES,
-        RETRIEVAL_SCORES, RELATED_WORK_TASKS, KEY_ELEMENTS, SUMMARIES, SCORES, REPORT, LEDGER,
+        RETRIEVAL_SCORES, RELATED_WORK_TASKS, KEY_ELEMENTS, *SUMMARIES.values(), G_SCORES, CITATION_SUPPORT,
+        STABILITY, SCORES, HUMAN_RATINGS, HUMAN_GRADES, QUESTIONS, QUESTION_DRAFTS, *ANSWERS.values(),
+        ANSWER_GRADES, ANSWER_SCORES, REPORT, LEDGER,
     )
 }  # fmt: skip
 

@@ -124,9 +124,11 @@ class ScriptedLlm:
         latency: float = 0.0,
         json_schema: bool = True,
         port: int = 0,
+        signs_a_token: int = 4,
     ) -> None:
         self.rules, self.key, self.models = list(rules), key, models
         self.most, self.latency, self.json_schema = most, latency, json_schema
+        self.signs_a_token = signs_a_token
         self.requests: list[dict[str, Any]] = []
         """Bodies of all requests, refused ones too, in order of arrival."""
         self.headers: dict[str, str] = {}
@@ -193,7 +195,7 @@ class ScriptedLlm:
             return refusals[0]
         with self._lock:
             self.generations += count
-        return _completion(body, [str(text) for text in texts])
+        return _completion(body, [str(text) for text in texts], self.signs_a_token)
 
     def _text(self, asked: Asked) -> str | Refusal:
         for rule in self.rules:
@@ -203,9 +205,9 @@ class ScriptedLlm:
         return default_script(asked)
 
 
-def _completion(body: Mapping[str, Any], texts: list[str]) -> dict[str, Any]:
+def _completion(body: Mapping[str, Any], texts: list[str], signs_a_token: int) -> dict[str, Any]:
     read = sum(len(message["content"]) for message in body["messages"]) // 4
-    written = sum(len(text) for text in texts) // 4
+    written = sum(len(text) for text in texts) // signs_a_token
     return {
         "id": "scripted",
         "object": "chat.completion",

@@ -30,8 +30,17 @@ class Piece:
 
 def paragraphs(text: str, known: Collection[int]) -> list[list[Piece]]:
     """The paragraphs of a text, each as pieces; their texts joined give the paragraph back."""
-    parts = (part.strip() for part in _BLANK_LINE.split(printable(text)))
-    return [list(_pieces(part, known)) for part in parts if part]
+    return [pieces(part, known) for part in parted(text)]
+
+
+def parted(text: str) -> list[str]:
+    """The paragraphs of a text, none of them empty."""
+    return [part for each in _BLANK_LINE.split(printable(text)) if (part := each.strip())]
+
+
+def pieces(text: str, known: Collection[int]) -> list[Piece]:
+    """A text as pieces; `known`: the numbers that the task's references have."""
+    return list(_pieces(text, known))
 
 
 def printable(text: str) -> str:

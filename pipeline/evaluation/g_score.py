@@ -1,34 +1,37 @@
-"""G-Score: six marks and a vote by a language model, all systems of a task in one conversation.
+"""G-Score: six marks and a vote by a language model, all systems of a task in one conversation, or one by itself.
 
 After ChatCite, arXiv 2403.02574, section 4: criteria from 1 to 5, the gold section as the measure, and a vote for the
 best, so that scores compare systems within one conversation and nowhere else. The paper prints neither prompt nor
-temperature nor order; the prompt (`prompts/g_score.j2`), temperature 0 and the order below are ours. Not here: which
-summaries are judged, and how judgements become rows (`scoring`).
+temperature nor order; the prompt (`prompts/g_score.j2`), temperature 0 and the orders below are ours, and so is
+judging one system by itself: the same prompt and criteria, without a vote. Not here: which summaries are judged, and
+how judgements become rows (`judging`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
+from math import factorial
 from pathlib import Path
-from statistics import fmean
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from pipeline.errors import CiteloomError
+from pipeline.evaluation.statistics import mean_mark
 from pipeline.llm.context import count_message_tokens, count_tokens, fit
-from pipeline.llm.messages import Message
+from pipeline.llm.messages import Message, Spent
 from pipeline.llm.prompts import PromptFolder
+from pipeline.tables import CRITERIA
 
 if TYPE_CHECKING:
     from pipeline.llm.client import LlmClient
 
 PROMPT = "g_score"
-CRITERIA = ("consistency", "coherence", "comparative", "integrity", "fluency", "citation_accuracy")
 
 # A judge that samples would make the scores of a rerun differ; the paper gives no temperature.
 TEMPERATURE = 0.0
@@ -81,19 +84,56 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the judge said of one task. `order` has the systems as they were shown; `best` is one of them."""
+    """What the judge said of one task. `order` has the systems as they were shown; `best` is one of them, or None
+    where there was one alone, and so nothing to vote on."""
 
     order: tuple[str, ...]
     marks: Mapping[str, Marks]
-    best: str
+    best: str | None
+    spent: Spent
 
 
 def shown_order(task_id: str, systems: Iterable[str]) -> tuple[str, ...]:
-    """The systems in the order in which the judge sees them: by the digest of task id and name.
+    """The systems in the order in which the judge sees them first: by the digest of task id and name.
 
     A judge favours what it reads first; sorted names would give one system that place in every task.
     """
-    return tuple(sorted(systems, key=lambda system: hashlib.sha256(f"{task_id}\0{system}".encode()).digest()))
+    return next(shown_orders(task_id, systems), ())
+
+
+def shown_orders(task_id: str, systems: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """Every order of the systems once, the best balanced ones first: the n-th repeat shows the n-th of them.
+
+    They are the rows of Williams's square (1949, Experimental designs balanced for the estimation of residual effects
+    of treatments) over the systems by digest, each followed by its mirror image. So after every second repeat each
+    system's mean place is the middle one; and after n repeats of n systems, 2n where n is odd, each stood in every
+    place, and right behind every other, equally often. A task of one system has one order, one of two has two: shown
+    in the same order again, a judge at temperature 0 would say the same again, and it would count twice.
+    """
+    names = sorted(systems)
+    seen: set[tuple[str, ...]] = set()
+    for salt in count() if names else ():
+        for row in _square(_by_digest(task_id, names, salt)):
+            for order in (row, row[::-1]):
+                if order not in seen:
+                    seen.add(order)
+                    yield order
+        if len(seen) == factorial(len(names)):
+            return
+
+
+def _by_digest(task_id: str, names: Sequence[str], salt: int) -> tuple[str, ...]:
+    begin = f"{task_id}\0{salt}\0" if salt else f"{task_id}\0"
+    return tuple(sorted(names, key=lambda name: hashlib.sha256(f"{begin}{name}".encode()).digest()))
+
+
+def _square(first: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The rows of Williams's square whose first row is given: 0, 1, n-1, 2, n-2, … and each of these one higher."""
+    size = len(first)
+    zigzag = [(place + 1) // 2 if place % 2 else -(place // 2) % size for place in range(size)]
+    named = dict(zip(zigzag, first, strict=True))
+    for step in range(size):
+        yield tuple(named[(number + step) % size] for number in zigzag)
 
 
 def labels_of(order: Sequence[str]) -> dict[str, str]:
@@ -102,19 +142,16 @@ def labels_of(order: Sequence[str]) -> dict[str, str]:
 
 
 def write_order(order: Sequence[str]) -> str:
-    """The order as the column `order` of scores keeps it."""
+    """The order as the column `order` of scores keeps it: names, with commas between."""
     return ",".join(order)
 
 
-def read_order(text: str) -> tuple[str, ...]:
-    """The order back from the column; empty where nothing was judged."""
-    return tuple(text.split(",")) if text else ()
-
-
 def answer_schema(labels: Iterable[str]) -> type[BaseModel]:
-    """The shape of the judge's answer for these labels: marks for each, and the best of them."""
+    """The shape of the judge's answer for these labels: marks for each, and the best where there are several."""
     names = tuple(labels)
-    fields: dict[str, Any] = {**dict.fromkeys(names, (Marks, ...)), "best": (Literal[names], ...)}
+    fields: dict[str, Any] = dict.fromkeys(names, (Marks, ...))
+    if len(names) > 1:
+        fields["best"] = (Literal[names], ...)
     return create_model("Judgement", __config__=ConfigDict(extra="forbid"), **fields)
 
 
@@ -123,17 +160,19 @@ def answer_tokens(sections: int) -> int:
     return 64 + 128 * sections
 
 
-def read_answer(answer: BaseModel, labels: Mapping[str, str]) -> Judgement:
-    """The judge's answer, labels replaced by systems."""
+def read_answer(answer: BaseModel, labels: Mapping[str, str], cost: Spent) -> Judgement:
+    """The judge's answer, labels replaced by systems, and what it cost."""
     marks = {system: getattr(answer, label) for label, system in labels.items()}
-    best: str = answer.best  # type: ignore[attr-defined]
-    return Judgement(tuple(labels.values()), marks, labels[best])
+    best: str | None = getattr(answer, "best", None)
+    return Judgement(tuple(labels.values()), marks, labels[best] if best else None, cost)
 
 
-def metrics(judgement: Judgement, system: str) -> dict[str, float]:
-    """Metric → value of one system: the six marks, their mean, and whether it was voted the best (0 or 1)."""
-    marks = {f"g_{criterion}": float(getattr(judgement.marks[system], criterion)) for criterion in CRITERIA}
-    return {**marks, "g_score": fmean(marks.values()), "g_vote": float(judgement.best == system)}
+def metrics(marks: Mapping[str, Any], best: str | None) -> dict[str, float]:
+    """Metric → value of one system: the six marks, their mean, and whether it was voted the best (0 or 1), where
+    anything was. marks: of one system, as a row of `g_scores` has them."""
+    found = {f"g_{criterion}": float(marks[criterion]) for criterion in CRITERIA}
+    vote = {} if best is None else {"g_vote": float(best == marks["system"])}
+    return {**found, "g_score": mean_mark(marks), **vote}
 
 
 def prompt_digest() -> str:
@@ -146,12 +185,13 @@ def _prompts() -> PromptFolder:
     return PromptFolder(Path(__file__).parent / "prompts")
 
 
-def conversation(case: Case, context: int) -> Conversation:
+def conversation(case: Case, context: int, order: Sequence[str] | None = None) -> Conversation:
     """The conversation over one case in a model that reads and writes `context` tokens; what is too long is cut.
 
-    Raises NoRoom where next to nothing of each text would be left.
+    order: the systems to judge, as they are shown; None for all of the case in their first order. Raises NoRoom where
+    next to nothing of each text would be left.
     """
-    labels = labels_of(shown_order(case.task_id, case.sections))
+    labels = labels_of(order if order is not None else shown_order(case.task_id, case.sections))
     parts = {
         "target": fit(case.target, _TARGET_TOKENS).text,
         "references": case.references,
@@ -178,7 +218,10 @@ def _messages(parts: Mapping[str, str], labels: Mapping[str, str]) -> list[Messa
 def _fitting(parts: Mapping[str, str], room: int) -> tuple[dict[str, str], list[str]]:
     """The parts cut so that they fit together, and the names of those that were cut."""
     if room < _FEWEST_TOKENS * len(parts):
-        raise NoRoom(f"{len(parts)} texts leave {max(room, 0)} tokens of CITELOOM_LLM_CONTEXT: raise it")
+        raise NoRoom(
+            f"{len(parts)} texts leave {max(room, 0)} tokens of the judge's context: raise "
+            "CITELOOM_LLM_CONTEXT, or CITELOOM_JUDGE_CONTEXT where the judge is another model"
+        )
     shares = fair_shares([count_tokens(text) for text in parts.values()], room)
     cuts = {name: fit(text, share) for (name, text), share in zip(parts.items(), shares, strict=True)}
     return {name: cut.text for name, cut in cuts.items()}, [name for name, cut in cuts.items() if cut.cut]
@@ -209,4 +252,4 @@ async def judge(client: LlmClient, asked: Conversation) -> Judgement:
         max_tokens=answer_tokens(len(asked.labels)),
         temperature=TEMPERATURE,
     )
-    return read_answer(answer.value, asked.labels)
+    return read_answer(answer.value, asked.labels, answer.spent)

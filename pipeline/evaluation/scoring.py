@@ -1,148 +1,104 @@
-"""Scores of a month's summaries: ROUGE for each, and one judgement for each task. Not here: the measures themselves."""
+"""The stage `scores`: every measure of every section in long form. It asks no model. Not here: the measures
+themselves (`rouge`, `g_score`, `citation_support`), and means over tasks (`report.scores`, `statistics`).
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
-from pipeline import progress, tables
-from pipeline.evaluation.g_score import (
-    Case,
-    Conversation,
-    Judgement,
-    NoRoom,
-    conversation,
-    judge,
-    metrics,
-    prompt_digest,
-    write_order,
-)
+from pipeline import tables
+from pipeline.evaluation.citation_support.measures import citation_measures
+from pipeline.evaluation.g_score import metrics, write_order
 from pipeline.evaluation.rouge import rouge
-from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.messages import LlmAnswerError
-from pipeline.stages import Job, Workspace
+from pipeline.related_work.written import written_before
+from pipeline.stages import Job
 from pipeline.tables import Row
 
-if TYPE_CHECKING:
-    from pipeline.llm.client import LlmClient
-
-_TASK_COLUMNS = ["task_id", "description", "references", "gold"]
-# Four times what the judge reads of the target at most, so that a month of full papers is never held.
-_DESCRIPTION_CHARS = 8_000
-
-
-def score(job: Job) -> Iterator[Row]:
-    """Rows of `scores`, by task, system and metric."""
-    cases = _cases(job)
-    rows = [row for case in cases for row in _rouge_rows(case)]
-    rows.extend(_judged_rows(job, cases))
-    yield from sorted(rows, key=lambda row: (row["task_id"], row["system"], row["metric"]))
+_TASK_COLUMNS = ["task_id", "references", "gold"]
+_JUDGEMENT_COLUMNS = ["task_id", "mode", "judge", "repeat", "order", "marks", "best"]
+# All but what the judge was shown: three passages for each of 60 citations are 300 KB for a section.
+_SUPPORT_COLUMNS = [name for name in tables.CITATION_SUPPORT.schema.names if name != "passages"]
+# Those measures of citations that a judge's verdicts make; the others follow from the text alone.
+_BY_VERDICT = ("citation_precision", "citation_recall")
 
 
-def _cases(job: Job) -> list[Case]:
-    """The tasks for which anything was written, by task id."""
-    written: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in job.iterate(tables.SUMMARIES, ["task_id", "system", "text"]):
-        written[row["task_id"]][row["system"]] = row["text"]
-    tasks = job.iterate(tables.RELATED_WORK_TASKS, _TASK_COLUMNS)
-    cases = [_case(task, written[task["task_id"]]) for task in tasks if task["task_id"] in written]
-    return sorted(cases, key=lambda case: case.task_id)
+class _Score(NamedTuple):
+    """One row, its columns in the order by which rows are sorted; a tuple, since a month has some 100,000 of them."""
+
+    task_id: str
+    system: str
+    metric: str
+    mode: str
+    judge: str
+    repeat: int
+    order: str
+    value: float
 
 
-def _case(task: Mapping[str, Any], sections: Mapping[str, str]) -> Case:
-    return Case(
-        task_id=task["task_id"],
-        target=task["description"][:_DESCRIPTION_CHARS],
-        references="\n".join(_reference_line(reference) for reference in task["references"]),
-        gold=task["gold"],
-        sections=dict(sorted(sections.items())),
-    )
+def build(job: Job) -> Iterator[Row]:
+    """Rows of `scores`, by task, system, metric, mode, judge and repeat."""
+    tasks = {row["task_id"]: row for row in job.iterate(tables.RELATED_WORK_TASKS, _TASK_COLUMNS)}
+    found = sorted([*_of_sections(job, tasks), *_of_judgements(job)])
+    job.notes["metrics"] = dict(sorted(Counter(score.metric for score in found).items()))
+    yield from (_row(score) for score in found)
 
 
-def _reference_line(reference: Mapping[str, Any]) -> str:
-    year = f" ({reference['year']})" if reference["year"] else ""
-    return f"[Reference {reference['number']}] {reference['title']}{year}"
+def _row(score: _Score) -> Row:
+    judged = {name: getattr(score, name) or None for name in ("mode", "judge", "order")}
+    return {**score._asdict(), **judged}
 
 
-def _rouge_rows(case: Case) -> Iterator[dict[str, Any]]:
-    for system, text in case.sections.items():
-        for metric, value in rouge(case.gold, text).items():
-            yield _row(case, system, metric, value)
+def _of_sections(job: Job, tasks: Mapping[str, Row]) -> Iterator[_Score]:
+    """What follows from each section, its task and the verdicts on its citations; holds those of one system."""
+    supports: dict[str, list[Row]] = {}
+    held = ""
+    for summary in written_before(job):
+        if summary["system"] != held:
+            held = summary["system"]
+            supports = _supports(job, held)
+        task = tasks.get(summary["task_id"])
+        if task is None:
+            job.leave_out(summary["task_id"], "task_gone", f"{held} wrote for a task that the month does not have now")
+            continue
+        yield from _plain(task, summary)
+        yield from _citations(job, task, summary, supports.get(summary["task_id"], []))
 
 
-def _row(
-    case: Case, system: str, metric: str, value: float, judge: str | None = None, order: str | None = None
-) -> dict[str, Any]:
-    return {
-        "task_id": case.task_id,
-        "system": system,
-        "metric": metric,
-        "value": value,
-        "judge": judge,
-        "order": order,
-        "repeat": 0,
-    }
+def _supports(job: Job, system: str) -> dict[str, list[Row]]:
+    """Task → the rows of `citation_support` for one system's section."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in job.iterate(tables.CITATION_SUPPORT, _SUPPORT_COLUMNS):
+        if row["system"] == system:
+            found[row["task_id"]].append(row)
+    return found
 
 
-def _judged_rows(job: Job, cases: Sequence[Case]) -> Iterator[dict[str, Any]]:
-    asked = {case.task_id: _conversation(job, case) for case in cases}
-    open_cases = [(case, made) for case in cases if (made := asked[case.task_id]) is not None]
-    answers = run(_judge_all(job, [made for _, made in open_cases])) if open_cases else []
-    for (case, made), answer in zip(open_cases, answers, strict=True):
-        _note_cuts(job, case, made)
-        if isinstance(answer, Judgement):
-            yield from _g_rows(case, answer, job.settings.llm_model)
-        else:
-            job.leave_out(case.task_id, "unreadable_judgement", str(answer))
-    job.notes["judged"] = sum(isinstance(answer, Judgement) for answer in answers)
+def _plain(task: Row, summary: Row) -> Iterator[_Score]:
+    against_gold = rouge(task["gold"], summary["text"]) if task["gold"].strip() else {}
+    for metric, value in {**against_gold, "words": float(len(summary["text"].split()))}.items():
+        yield _Score(task["task_id"], summary["system"], metric, "", "", 0, "", value)
 
 
-def _conversation(job: Job, case: Case) -> Conversation | None:
-    try:
-        return conversation(case, job.settings.llm_context)
-    except NoRoom as error:
-        job.leave_out(case.task_id, "no_room_for_judge", str(error))
-        return None
+def _citations(job: Job, task: Row, summary: Row, support: list[Row]) -> Iterator[_Score]:
+    judge = _judge(support)
+    for metric, value in citation_measures(task, summary, support).items():
+        by_verdict = metric.startswith(_BY_VERDICT)
+        # A section that cites nothing has a recall of 0, but not where nobody judges citations.
+        if job.settings.support_citations or not by_verdict:
+            yield _Score(task["task_id"], summary["system"], metric, "", judge if by_verdict else "", 0, "", value)
 
 
-def _note_cuts(job: Job, case: Case, made: Conversation) -> None:
-    if made.cut:
-        job.leave_out(case.task_id, "cut_for_judge", f"the judge read the beginning of: {', '.join(made.cut)}")
+def _judge(support: Iterable[Row]) -> str:
+    return next((row["judge"] for row in support if row["judge"]), "")
 
 
-def _g_rows(case: Case, judgement: Judgement, model: str) -> Iterator[dict[str, Any]]:
-    for system in case.sections:
-        for metric, value in metrics(judgement, system).items():
-            yield _row(case, system, metric, value, model, write_order(judgement.order))
-
-
-async def _judge_all(job: Job, asked: Sequence[Conversation]) -> list[Judgement | LlmAnswerError]:
-    """All judgements in the order asked; the client limits how many are in flight."""
-    from pipeline.llm.client import open_client
-
-    done = 0
-
-    async def one(client: LlmClient, made: Conversation) -> Judgement | LlmAnswerError:
-        nonlocal done
-        answer = await _judged(client, made)
-        done += 1
-        progress.advanced(job.stage.name, job.month, done)
-        return answer
-
-    async with open_client(job.workspace) as client:
-        answers = await side_by_side(one(client, made) for made in asked)
-        job.measured.update(client.usage.measured())
-    return answers
-
-
-async def _judged(client: LlmClient, made: Conversation) -> Judgement | LlmAnswerError:
-    try:
-        return await judge(client, made)
-    except LlmAnswerError as error:
-        return error
-
-
-def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """What scores depend on besides tables: the judge's prompt."""
-    return {"prompt": prompt_digest()}
+def _of_judgements(job: Job) -> Iterator[_Score]:
+    for row in job.iterate(tables.G_SCORES, _JUDGEMENT_COLUMNS):
+        order = write_order(row["order"])
+        for marks in row["marks"]:
+            for metric, value in metrics(marks, row["best"]).items():
+                yield _Score(
+                    row["task_id"], marks["system"], metric, row["mode"], row["judge"], row["repeat"], order, value
+                )

@@ -1,21 +1,70 @@
-"""The stages `scores` and `report`. Not here: measures (`rouge`, `g_score`) and pages (`report`).
+"""The stages that judge and score, and `report`. Not here: measures, judgements and pages.
 
-`llm_url` is not among the settings of `scores`, as it is not among those of `summaries`: a judgement belongs to a
-model's name, and the same model at another address changes no row.
+No URL is among the settings of a stage: a judgement belongs to a model's name, and the same model at another address
+changes no row.
 """
 
 from __future__ import annotations
 
 from pipeline import tables
-from pipeline.evaluation import publish, scoring
+from pipeline.answering import question_rows
+from pipeline.evaluation import judging, publish, scoring, stability
+from pipeline.evaluation.answers import build as answers
+from pipeline.evaluation.citation_support import build as support
+from pipeline.related_work.systems import SYSTEMS
 from pipeline.stages import Stage
+
+_WRITTEN = (tables.RELATED_WORK_TASKS, *tables.SUMMARIES.values())
+_JUDGE = ("llm_model", "llm_context", "judge_model", "judge_context")
+
+G_SCORES = Stage(
+    table=tables.G_SCORES,
+    build=judging.build,
+    upstream=_WRITTEN,
+    settings=(*_JUDGE, "second_judge_model", "judge_repeats", "judge_alone"),
+    inputs=judging.inputs,
+)
+
+CITATION_SUPPORT = Stage(
+    table=tables.CITATION_SUPPORT,
+    build=support.build,
+    upstream=_WRITTEN,
+    settings=(*_JUDGE, "support_passages", "support_citations"),
+    inputs=support.inputs,
+    off=support.off,
+)
+
+STABILITY = Stage(
+    table=tables.STABILITY,
+    build=stability.build,
+    upstream=(tables.RELATED_WORK_TASKS, tables.KEY_ELEMENTS),
+    settings=(*dict.fromkeys((*_JUDGE, *SYSTEMS["chatcite"].settings)), "stability_tasks", "stability_repeats"),
+    inputs=stability.inputs,
+    off=stability.off,
+)
 
 SCORES = Stage(
     table=tables.SCORES,
-    build=scoring.score,
-    upstream=(tables.RELATED_WORK_TASKS, tables.SUMMARIES),
-    settings=("llm_model", "llm_context"),
-    inputs=scoring.inputs,
+    build=scoring.build,
+    upstream=(*_WRITTEN, tables.G_SCORES, tables.CITATION_SUPPORT),
+    settings=("support_citations",),
+    version=2,
+)
+
+ANSWER_GRADES = Stage(
+    table=tables.ANSWER_GRADES,
+    build=answers.build,
+    upstream=(tables.QUESTIONS, *tables.ANSWERS.values()),
+    settings=(*_JUDGE, "second_judge_model", "support_passages", "grade_controls"),
+    inputs=answers.inputs,
+    off=question_rows.off,
+)
+
+ANSWER_SCORES = Stage(
+    table=tables.ANSWER_SCORES,
+    build=answers.build_scores,
+    upstream=(tables.ANSWER_GRADES,),
+    off=question_rows.off,
 )
 
 REPORT = Stage(
@@ -33,8 +82,15 @@ REPORT = Stage(
         tables.RETRIEVAL_SCORES,
         tables.RELATED_WORK_TASKS,
         tables.KEY_ELEMENTS,
-        tables.SUMMARIES,
+        *tables.SUMMARIES.values(),
+        tables.G_SCORES,
+        tables.CITATION_SUPPORT,
+        tables.STABILITY,
         tables.SCORES,
+        tables.QUESTIONS,
+        *tables.ANSWERS.values(),
+        tables.ANSWER_GRADES,
+        tables.ANSWER_SCORES,
     ),
     inputs=publish.inputs,
     still_holds=publish.still_holds,

@@ -78,15 +78,19 @@ class Restriction:
 
     def conditions(self) -> list[Condition]:
         """The restriction as conditions that must all hold, but for those of `any_of`."""
-        found = []
-        if self.first_month is not None or self.last_month is not None:
-            found.append(Condition("month_number", low=_number(self.first_month), high=_number(self.last_month)))
+        found = self.months()
         for field, values in (("kind", self.kinds), ("subset", self.subsets), ("grade", self.grades)):
             if values:
                 found.append(Condition(field, values))
         if self.without_papers:
             found.append(Condition("arxiv_id", self.without_papers, negated=True))
         return found
+
+    def months(self) -> list[Condition]:
+        """The condition on months, which words are counted by too; none where all months may be found."""
+        if self.first_month is None and self.last_month is None:
+            return []
+        return [Condition("month_number", low=_number(self.first_month), high=_number(self.last_month))]
 
     def any_of(self) -> list[Condition]:
         """Conditions of which one must hold, where there are any."""

@@ -20,17 +20,20 @@ from pipeline.index.opening import open_collections
 from pipeline.index.passage_index import Found, PassageIndex
 from pipeline.index.passage_texts import read_texts
 from pipeline.index.rerank import make_reranker
+from pipeline.index.steady import search_steadily
 from pipeline.passages.text import embedded_text
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder, Vectors
     from pipeline.index.layout import Layout
-    from pipeline.index.passage_index import Collections
+    from pipeline.index.passage_index import Collections, Request
     from pipeline.index.rerank import Reranker
     from pipeline.settings import Settings
     from pipeline.stages import Workspace
 
 T = TypeVar("T")
+Rank = Callable[[Sequence["Vectors"], "Request"], list[list[Found]]]
+"""Vectors of queries and what is wanted of each → its ranking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +78,23 @@ def search_many(workspace: Workspace, queries: Sequence[str], **options: Unpack[
 
 
 def ask(
-    workspace: Workspace, queries: Sequence[str], asked: Asked, *, collections: Collections | None = None
+    workspace: Workspace,
+    queries: Sequence[str],
+    asked: Asked,
+    *,
+    collections: Collections | None = None,
+    steady: bool = False,
 ) -> list[list[Hit]]:
-    """`search_many`, with the options in one value. collections: to be asked instead of the workspace's own."""
+    """`search_many`, with the options in one value. collections: to be asked instead of the workspace's own.
+
+    steady: rank the same whatever order the points came in (`pipeline.index.steady`), for rows that hang on it.
+    """
     checked = asked.checked()
     for number, query in enumerate(queries, 1):
         check_query(query, f"query {number}" if len(queries) > 1 else "the query")
     if not queries:
         return []
-    return on_live(collections or open_collections(workspace), partial(_answer, workspace, queries, checked))
+    return on_live(collections or open_collections(workspace), partial(_answer, workspace, queries, checked, steady))
 
 
 def on_live(collections: Collections, work: Callable[[PassageIndex, Layout], T]) -> T:
@@ -123,11 +134,12 @@ def _nothing_in(name: str, state: str) -> str:
 
 
 def _answer(
-    workspace: Workspace, queries: Sequence[str], asked: Asked, index: PassageIndex, layout: Layout
+    workspace: Workspace, queries: Sequence[str], asked: Asked, steady: bool, index: PassageIndex, layout: Layout
 ) -> list[list[Hit]]:
     reranker = _reranker(workspace.settings) if asked.rerank == "cross-encoder" else None
     embedder = _embedder_of(layout, workspace.settings, asked)
-    rankings = _gather(index, embedder.encode_queries(queries), asked)
+    rank = partial(search_steadily, index) if steady and _is_plainly_fused(asked) else index.search
+    rankings = _gather(rank, embedder.encode_queries(queries), asked)
     if not any(rankings):
         _explain_nothing(index, asked)
     if reranker is not None:
@@ -168,13 +180,18 @@ def _embedder_of(layout: Layout, settings: Settings, asked: Asked) -> Embedder:
     return make_embedder(settings)
 
 
-def _gather(index: PassageIndex, vectors: Sequence[Vectors], asked: Asked) -> list[list[Found]]:
+def _is_plainly_fused(asked: Asked) -> bool:
+    request = asked.request()
+    return request.by == "fused" and not request.colbert
+
+
+def _gather(rank: Rank, vectors: Sequence[Vectors], asked: Asked) -> list[list[Found]]:
     """Each query's ranking, deep enough for what is asked: per paper, as deep as it takes, or to its end."""
     request = asked.request()
-    rankings = index.search(vectors, request)
+    rankings = rank(vectors, request)
     while short := [number for number, ranking in enumerate(rankings) if _is_short(ranking, asked, request.limit)]:
         request = asked.request(2 * request.limit)
-        deeper = index.search([vectors[number] for number in short], request)
+        deeper = rank([vectors[number] for number in short], request)
         for number, ranking in zip(short, deeper, strict=True):
             rankings[number] = ranking
     return rankings

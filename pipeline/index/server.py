@@ -159,7 +159,7 @@ class ServerIndex:
                 f"run citeloom run --months all --until index_receipts"
             )
         check_queries(queries, request, layout)
-        searches = Searches(request, layout.quantization)
+        searches = Searches(request, layout)
         found: list[list[Found]] = []
         at_once = _MOST_EXACT if request.exact else _MOST_QUERIES
         for start in range(0, len(queries), at_once):

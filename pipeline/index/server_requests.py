@@ -158,10 +158,11 @@ def _condition(condition: Condition) -> models.FieldCondition:
 class Searches:
     """Queries of one request, as a server is asked them."""
 
-    def __init__(self, request: Request, quantization: Quantization) -> None:
+    def __init__(self, request: Request, layout: Layout) -> None:
         self._request = request
         self._where = _restricted_to(request.restriction)
-        self._params = _params(request, quantization)
+        self._params = _params(request, layout.quantization)
+        self._sparse_params = _sparse_params(request, layout)
 
     def ask(self, vectors: Vectors) -> models.QueryRequest:
         """The search for one query, whose answer holds what `best_first` picks from."""
@@ -207,11 +208,19 @@ class Searches:
         from qdrant_client import models
 
         terms = models.SparseVector(indices=vectors.sparse_ids.tolist(), values=vectors.sparse_weights.tolist())
-        return models.Prefetch(query=terms, using=SPARSE, filter=self._where, limit=limit)
+        return models.Prefetch(query=terms, using=SPARSE, filter=self._where, params=self._sparse_params, limit=limit)
 
 
 def _restricted_to(restriction: Restriction) -> models.Filter | None:
     return filter_of(restriction.conditions(), restriction.any_of())
+
+
+def _sparse_params(request: Request, layout: Layout) -> models.SearchParams | None:
+    """Document frequencies of the months searched alone, as Edge counts them (`edge_form`)."""
+    from qdrant_client import models
+
+    months = filter_of(request.restriction.months()) if layout.sparse_idf else None
+    return models.SearchParams(idf=models.IdfCorpusParams(corpus=months)) if months else None
 
 
 def _params(request: Request, quantization: Quantization) -> models.SearchParams:

@@ -68,8 +68,9 @@ class Breaker:
         self._failures, self._probing, self._answered = 0, False, True
         self._probe_wait = FIRST_PROBE
 
-    def failed(self, failure: CiteloomError, *, probe: bool) -> None:
-        """The endpoint did not answer, or answered that it cannot."""
+    def failed(self, failure: CiteloomError, *, probe: bool, reached: bool = False) -> None:
+        """The endpoint did not answer; or, with `reached`, it answered that it cannot: so the address is right."""
+        self._answered |= reached
         if not self._failures:
             self._first = _now(), time.time()
         self._failures += 1

@@ -7,6 +7,7 @@ it was waiting for. Not here: when a call is made.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -23,6 +24,8 @@ from pipeline.llm.messages import Spent
 
 # A claim of another machine's process cannot be checked by its id; after an hour its owner is taken for dead.
 CLAIM_SECONDS = 3600.0
+# Clocks: when a process began is told by the kernel's, when it claimed by the wall's, which is set now and then.
+_CLOCK_SLACK = 10.0
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS requests (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
@@ -133,13 +136,14 @@ class CallCache:
 
     def claim(self, key: str, sample: int) -> bool:
         """Whether this process may now pay for the call; False while another living process is at it."""
-        owner = (key, sample, self._host, self._pid, time.time())
-        if self._sql.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?, ?)", owner).rowcount:
-            return True
+        # Read first: whoever waits asks again and again, and an INSERT takes the lock also where it changes nothing.
         held = self._sql.execute(
             "SELECT host, pid, since FROM claims WHERE key = ? AND sample = ?", (key, sample)
         ).fetchone()
-        if held is None or self._alive(*held):
+        if held is None:
+            owner = (key, sample, self._host, self._pid, time.time())
+            return self._sql.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?, ?)", owner).rowcount == 1
+        if self._alive(*held):
             return False
         taken = self._sql.execute(
             "UPDATE claims SET host = ?, pid = ?, since = ? WHERE key = ? AND sample = ? AND since = ?",
@@ -155,14 +159,38 @@ class CallCache:
         )
 
     def _alive(self, host: str, pid: int, since: float) -> bool:
-        if time.time() - since > CLAIM_SECONDS:
+        """Whether the process that claimed then is still at it.
+
+        One of this machine is, as long as it lives: its calls may queue for hours. A process that began only after the
+        claim is another one with the same id, such as the same container started anew.
+        """
+        if host == self._host and not _exists(pid):
             return False
-        if host != self._host:
-            return True
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
+        began = _began(pid) if host == self._host else None
+        return time.time() - since <= CLAIM_SECONDS if began is None else began <= since + _CLOCK_SLACK
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
         return True
+    return True
+
+
+def _began(pid: int) -> float | None:
+    """When a process of this machine began, in seconds since 1970; None where the system does not tell (proc(5))."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return _booted() + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+@functools.cache
+def _booted() -> float:
+    """When this machine was started, in seconds since 1970."""
+    lines = Path("/proc/stat").read_text().splitlines()
+    return float(next(line.split()[1] for line in lines if line.startswith("btime ")))

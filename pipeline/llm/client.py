@@ -15,22 +15,24 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from pipeline.llm.budget import Budget, Limits, check_budget, run_budget
+from pipeline.llm.budget import Budget, Limits, check_budget, prices_of, run_budget
 from pipeline.llm.cache import CallCache, Paid, call_key
 from pipeline.llm.context import count_message_tokens
 from pipeline.llm.embedded import check_embedded, embedded_endpoint
 from pipeline.llm.loop import Slots, side_by_side
 from pipeline.llm.messages import Completion, LlmAnswerError, Message, Prices, Spent, Usage, spent
+from pipeline.llm.prompts import as_data
 from pipeline.llm.structured import parse_answer, repair, response_format, short
-from pipeline.llm.transport import Dialect, Endpoint, Reply, Transport, check_url
+from pipeline.llm.transport import Dialect, Endpoint, Names, Reply, Transport, check_endpoint
 from pipeline.settings import Settings
 from pipeline.stages import Workspace
 
 __all__ = ["Answer", "Completion", "LlmAnswerError", "LlmClient", "Message", "Spent", "Usage", "open_client", "spent"]
 
 Model = TypeVar("Model", bound=BaseModel)
-# Another process's answer is looked for this often; a call takes seconds.
-_POLL_SECONDS = 0.05
+# Another process's answer is looked for this often, and then less and less: a call takes seconds, and a thousand tasks
+# that look 20 times a second would take a core from whoever is at it.
+_POLL_SECONDS, _LONGEST_POLL = 0.05, 1.0
 # How much of a bad answer its repair is shown, and the tokens that a prompt must leave free for that.
 REPAIRED_CHARS = 1200
 REPAIR_TOKENS = 512
@@ -90,16 +92,22 @@ class LlmClient:
         cache: CallCache,
         concurrency: int,
         budget: Budget | None = None,
+        prices: Prices | None = None,
     ) -> None:
         self.model = model
         self._connect, self._cache = connect, cache
         self._slots = Slots(concurrency)
-        self._budget = budget or Budget(Limits(), Prices())
-        self.usage = Usage(prices=self._budget.prices)
+        self._budget = budget or Budget(Limits())
+        self.usage = Usage(prices=prices or Prices())
         self._transport: Sender | None = None
         self._connecting = asyncio.Lock()
         self._at_work: dict[tuple[str, int], asyncio.Event] = {}
         self._flights: dict[asyncio.Task[set[int]], tuple[str, int]] = {}
+
+    def keep_to_limit_of(self, other: LlmClient) -> None:
+        """Share the limit on completions in flight with a client of the same loop, before either asks: a judge may be
+        another model at the writer's endpoint."""
+        self._slots = other._slots
 
     def abandon(self) -> None:
         """Give up the requests in flight, as whoever interrupts a run will not wait for them."""
@@ -144,9 +152,13 @@ class LlmClient:
         max_tokens: int,
         first: int = 0,
         top_p: float | None = None,
+        form: type[BaseModel] | None = None,
     ) -> list[Completion]:
-        """`count` completions of one prompt, numbered from `first`, in order. Raises as `Transport.send` does."""
-        call = self._call(messages, temperature, max_tokens, top_p, None)
+        """`count` completions of one prompt, numbered from `first`, in order. Raises as `Transport.send` does.
+
+        form: what the endpoint is to constrain them to, where it can; they are not read here (see `answers`).
+        """
+        call = self._call(messages, temperature, max_tokens, top_p, None if form is None else response_format(form))
         return await self._obtain(call, range(first, first + count))
 
     async def answer(
@@ -162,24 +174,42 @@ class LlmClient:
 
         Raises LlmAnswerError where the repaired answer cannot be read either.
         """
-        form = response_format(schema)
+        (found,) = await self.answers(messages, schema, 1, first=sample, max_tokens=max_tokens, temperature=temperature)
+        if isinstance(found, LlmAnswerError):
+            raise found
+        return found
 
-        async def ask(asked: Sequence[Message]) -> Completion:
-            call = self._call(asked, temperature, max_tokens, None, form)
-            return (await self._obtain(call, range(sample, sample + 1)))[0]
+    async def answers(
+        self,
+        messages: Sequence[Message],
+        schema: type[Model],
+        count: int,
+        *,
+        max_tokens: int,
+        temperature: float = 0.0,
+        first: int = 0,
+    ) -> list[Answer[Model] | LlmAnswerError]:
+        """As `answer`, `count` of them on one prompt, numbered from `first`: one request, and each repaired by itself.
 
-        given = await ask(messages)
-        try:
-            return Answer(parse_answer(given.text, schema), spent([given]))
-        except ValueError as error:
-            bad = Message("assistant", given.text[:REPAIRED_CHARS])
-            repaired = await ask([*messages, bad, Message("user", repair(error, schema))])
-        cost = spent([given, repaired])
-        try:
-            return Answer(parse_answer(repaired.text, schema), cost)
-        except ValueError as error:
-            message = f"no {schema.__name__} could be read, repair included: {short(error)}"
-            raise LlmAnswerError(message, cost) from None
+        One that cannot be read, repair included, stands as its error, and the others beside it.
+        """
+
+        async def ask(asked: Sequence[Message], count: int, first: int) -> list[Completion]:
+            return await self.samples(
+                asked, count, first=first, temperature=temperature, max_tokens=max_tokens, form=schema
+            )
+
+        async def read(given: Completion, sample: int) -> Answer[Model] | LlmAnswerError:
+            try:
+                return Answer(parse_answer(given.text, schema), spent([given]))
+            except ValueError as error:
+                bad = Message("assistant", as_data(given.text[:REPAIRED_CHARS]))
+                (repaired,) = await ask([*messages, bad, Message("user", repair(error, schema))], 1, sample)
+            return _read_repaired(repaired.text, schema, spent([given, repaired]))
+
+        return await side_by_side(
+            read(given, sample) for sample, given in enumerate(await ask(messages, count, first), first)
+        )
 
     def _call(
         self,
@@ -203,25 +233,28 @@ class LlmClient:
         """Completions of these samples: from the cache, from whoever is asking for them now, or paid."""
         self.usage.calls += len(wanted)
         paid: set[int] = set()
+        pause = _POLL_SECONDS
         while True:
             found = {sample: _kept(answer) for sample, answer in self._cache.read(call.key, wanted).items()}
             missing = [sample for sample in wanted if sample not in found]
             if not missing:
                 break
-            paid |= await self._pay_or_wait(call, missing)
+            paid |= await self._pay_or_wait(call, missing, pause)
+            pause = min(1.5 * pause, _LONGEST_POLL)
         self._count_kept([found[sample] for sample in wanted if sample not in paid])
         # The text is the cache's also where it was paid for now, so that all who asked at once agree.
         return [replace(found[sample], cached=sample not in paid) for sample in wanted]
 
-    async def _pay_or_wait(self, call: _Call, missing: list[int]) -> set[int]:
-        """Pay for the samples, unless this or another process is at the first of them: then wait a while."""
+    async def _pay_or_wait(self, call: _Call, missing: list[int], pause: float) -> set[int]:
+        """Pay for the samples, unless this or another process is at the first of them: then wait, `pause` seconds for
+        the other's."""
         mark = (call.key, missing[0])
         busy = self._at_work.get(mark)
         if busy is not None:
             await busy.wait()
             return set()
         if not self._cache.claim(*mark):
-            await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(pause)
             return set()
         self._at_work[mark] = asyncio.Event()
         try:
@@ -274,7 +307,7 @@ class LlmClient:
     async def _reserved(self, call: _Call, samples: int) -> Spent:
         """The request's worst case, set aside in the budget. Raises BudgetReached."""
         worst = call.worst(samples, tokens=self._budget.counts_tokens)
-        while not self._budget.reserve(worst):
+        while not self._budget.reserve(worst, self.usage.prices):
             await asyncio.sleep(_POLL_SECONDS)
         return worst
 
@@ -295,7 +328,7 @@ class LlmClient:
             reply = await transport.send(body)
             cost = reply.spent
         finally:
-            self._budget.settle(worst, cost)
+            self._budget.settle(worst, cost, self.usage.prices)
             self.usage.retries, self.usage.waited = transport.retries, transport.waited
         self._count_paid(cost, reply.seconds)
         found = dict(zip(samples, reply.completions, strict=False))
@@ -317,6 +350,13 @@ class LlmClient:
         self.usage.cached += len(kept)
         self.usage.kept_prompt_tokens += max((each.prompt_tokens for each in kept), default=0)
         self.usage.kept_completion_tokens += sum(each.completion_tokens for each in kept)
+
+
+def _read_repaired(text: str, schema: type[Model], cost: Spent) -> Answer[Model] | LlmAnswerError:
+    try:
+        return Answer(parse_answer(text, schema), cost)
+    except ValueError as error:
+        return LlmAnswerError(f"no {schema.__name__} could be read, repair included: {short(error)}", cost)
 
 
 def _consecutive(samples: Sequence[int]) -> list[list[int]]:
@@ -341,13 +381,13 @@ def _kept(answer: Mapping[str, Any]) -> Completion:
 
 
 def check_llm(settings: Settings) -> None:
-    """Raise SettingError where the settings ask of the embedded model what it cannot do, where CITELOOM_LLM_URL is
+    """Raise SettingError where the settings ask of the embedded model what it cannot do, where its URL is
     no address or would carry the key in the clear, or where money has a ceiling and no price. Asks no network."""
     check_budget(settings)
     if settings.llm_url is None:
         check_embedded(settings)
     else:
-        check_url(settings.llm_url, settings.llm_api_key)
+        check_endpoint(_plain_endpoint(settings))
 
 
 @dataclass(frozen=True)
@@ -361,16 +401,20 @@ def _make_client(settings: Settings, cache: CallCache) -> LlmClient:
     async def connect() -> Transport:
         return Transport(await asyncio.to_thread(_endpoint, settings))
 
-    return LlmClient(settings.llm_model, connect, cache, settings.llm_concurrency, run_budget(settings))
+    return LlmClient(
+        settings.llm_model, connect, cache, settings.llm_concurrency, run_budget(settings), prices_of(settings)
+    )
 
 
 @contextlib.asynccontextmanager
-async def open_client(workspace: Workspace) -> AsyncIterator[LlmClient]:
+async def open_client(workspace: Workspace, settings: Settings | None = None) -> AsyncIterator[LlmClient]:
     """The client that the settings describe, with the cache of the data root.
+
+    settings: those of another model than the workspace's, such as a judge's.
 
     Raises SettingError as `check_llm` does; an endpoint's faults show with the first call.
     """
-    settings = workspace.settings
+    settings = settings or workspace.settings
     check_llm(settings)
     make = workspace.make_client if isinstance(workspace, ClientWorkspace) else _make_client
     with contextlib.closing(CallCache(workspace.cache("llm") / "calls.sqlite")) as cache:
@@ -385,8 +429,26 @@ async def open_client(workspace: Workspace) -> AsyncIterator[LlmClient]:
             await client.aclose()
 
 
+def _plain_endpoint(settings: Settings) -> Endpoint:
+    url, model, key = settings.llm_url or "", settings.llm_model, settings.llm_api_key
+    return Endpoint(url, model, key, settings.llm_timeout, names=_names(settings))
+
+
+def _names(settings: Settings) -> Names:
+    """The settings that the user has set: those of a judge are given as the LLM's (`evaluation.judges`)."""
+    for role in ("judge", "second_judge"):
+        url, model = getattr(settings, f"{role}_url"), getattr(settings, f"{role}_model")
+        if url in (None, "", settings.llm_url) and model in ("", settings.llm_model) and (url or model):
+            own = f"CITELOOM_{role.upper()}"
+            names = Names(url=f"{own}_URL", key=f"{own}_API_KEY") if url else Names()
+            names = replace(names, model=f"{own}_MODEL") if model else names
+            # One setting for both judges.
+            return replace(names, context="CITELOOM_JUDGE_CONTEXT") if settings.judge_context else names
+    return Names()
+
+
 def _endpoint(settings: Settings) -> Endpoint:
-    plain = Endpoint(settings.llm_url or "", settings.llm_model, settings.llm_api_key, settings.llm_timeout)
+    plain = _plain_endpoint(settings)
     if settings.llm_url is not None:
         return plain
     return replace(plain, url=embedded_endpoint(settings), embedded=True, api_key=None)

@@ -38,6 +38,7 @@ class _Server:
 
 _lock = threading.Lock()
 _servers: dict[tuple[int, int], _Server] = {}
+"""By slots, and the tokens that each of them reads."""
 
 
 def check_embedded(settings: Settings) -> None:
@@ -55,17 +56,18 @@ def check_embedded(settings: Settings) -> None:
 
 
 def embedded_endpoint(settings: Settings) -> str:
-    """Base URL (…/v1) of this process's embedded server, which is started if none is running.
+    """Base URL (…/v1) of this process's embedded server, which is started if none that reads as much is running.
 
+    One that reads less stays: a writer may be in the midst of asking it, where a judge has CITELOOM_JUDGE_CONTEXT.
     Raises SettingError as `check_embedded` does, PermanentFailure where the server does not come up.
     """
     check_embedded(settings)
-    wanted = (settings.llm_concurrency, settings.llm_context)
+    slots, context = settings.llm_concurrency, settings.llm_context
     with _lock:
-        server = _servers.get(wanted)
-        if server is None or server.process.poll() is not None:
-            _stop_all()  # two models at once would only halve each other's speed
-            server = _servers[wanted] = _start(settings)
+        for has, server in sorted(_servers.items(), key=lambda item: item[0]):
+            if has[0] == slots and has[1] >= context and server.process.poll() is None:
+                return server.url
+        server = _servers[slots, context] = _start(settings)
         return server.url
 
 

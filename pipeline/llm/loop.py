@@ -9,7 +9,6 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -96,11 +95,8 @@ class Slots:
         self._free = total
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
-    def taking(self, count: int) -> _Taken:
-        """A context in which `count` slots are held; more than there are means all of them."""
-        return _Taken(self, min(count, self.total))
-
     async def take(self, count: int) -> None:
+        """Wait for `count` slots, of which there must be as many, and hold them until `give`."""
         if not self._waiting and count <= self._free:
             self._free -= count
             return
@@ -113,6 +109,7 @@ class Slots:
             raise
 
     def give(self, count: int) -> None:
+        """Give slots back."""
         self._free += count
         self._admit()
 
@@ -129,16 +126,3 @@ class Slots:
             if not turn.cancelled():
                 self._free -= count
                 turn.set_result(None)
-
-
-class _Taken:
-    def __init__(self, slots: Slots, count: int) -> None:
-        self._slots, self._count = slots, count
-
-    async def __aenter__(self) -> None:
-        await self._slots.take(self._count)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._slots.give(self._count)

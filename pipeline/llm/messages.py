@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -32,6 +33,11 @@ class Completion:
     completion_tokens: int
     cached: bool
     finish_reason: str
+
+    @property
+    def truncated(self) -> bool:
+        """Whether it ended at the most tokens that were allowed, not where the model would have ended."""
+        return self.finish_reason == "length"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,15 @@ class Usage:
             "llm_waited_seconds": round(self.waited, 3),
         }
         return counters | ({"llm_cost": round(self.cost, 6)} if self.prices.known else {})
+
+
+def measured_together(usages: Iterable[Usage]) -> dict[str, float]:
+    """What several clients did, such as a writer's and a judge's: the sums of `Usage.measured`."""
+    total: dict[str, float] = defaultdict(int)
+    for usage in usages:
+        for name, value in usage.measured().items():
+            total[name] += value
+    return dict(total)
 
 
 class LlmAnswerError(CiteloomError):

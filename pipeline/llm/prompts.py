@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import cast, get_args
 
@@ -21,8 +21,11 @@ from pipeline.llm.messages import Message, Role
 _HEAD = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
 # Marks that a text from a paper may not bear: tags, since `fenced` makes its fences of them, and whatever chat
 # templates divide messages by, since a server that reads it inside a text would let a paper speak as the user or the
-# system: ChatML and Llama 3 (<|…|>), Llama 2 and Mistral ([INST], <<SYS>>, <s>), Gemma (<start_of_turn>).
-_MARKS = re.compile(r"<(?=\||/?[A-Za-z_][\w-]*\s*>)|\|(?=>)|\[(?=/?INST\])", re.IGNORECASE)
+# system: ChatML and Llama 3 (<|…|>), DeepSeek (<｜…｜>, its bars of full width), Llama 2 (<<SYS>>, <s>), Mistral
+# ([INST], [SYSTEM_PROMPT]), EXAONE ([|user|]), Gemma (<start_of_turn>), GLM ([gMASK]).
+_IN_BRACKETS = r"/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_CONTENT|TOOL_RESULTS|gMASK)\]|\|\w+\|\]"
+_MARKS = re.compile(rf"<(?=[|｜]|/?[A-Za-z_][\w-]*\s*>)|[|｜](?=>)|\[(?={_IN_BRACKETS})", re.IGNORECASE)
+_FENCED = re.compile(r'fenced\("(\w+)"\)')
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -60,6 +63,26 @@ class PromptFolder:
     def messages(self, name: str, **values: object) -> list[Message]:
         """The messages of the prompt `name`. Raises jinja2.UndefinedError for a value that is missing."""
         return [Message(role, template.render(**values).strip()) for role, template in self._parts(name)]
+
+    def text(self, name: str) -> str:
+        """A file as it stands, such as `_questions`."""
+        return self._file(name).read_text(encoding="utf-8")
+
+    def unwrapped(self, text: str) -> str:
+        """A model's text without fences of these prompts around it.
+
+        Small models begin an answer as the texts begin that they were shown, with `<related_work>`; a draft that goes
+        into the next prompt would gain one in each round.
+        """
+        return self._fences.sub("", text).strip()
+
+    @cached_property
+    def _fences(self) -> re.Pattern[str]:
+        """Fences at a text's beginning or end, also as models misspell them: `< related-work>`."""
+        told = "".join(file.read_text(encoding="utf-8") for file in self._folder.glob("*.j2"))
+        names = "|".join(sorted(name.replace("_", "[_ -]") for name in set(_FENCED.findall(told))))
+        fence = rf"<\s*/?\s*(?:{names})\s*>"
+        return re.compile(rf"\A(?:\s*{fence})+|(?:{fence}\s*)+\Z", re.IGNORECASE)
 
     def digest(self, *names: str) -> str:
         """SHA-256 over these prompts and every file that prompts include."""

@@ -43,14 +43,21 @@ class Rehearsal:
     make_text: MakeText
     made: dict[tuple[str, int], Answer] = field(default_factory=dict)
     """Answers that were made up by (key, sample); given to several rehearsals, none pays for another's call."""
-    usage: Usage = field(default_factory=Usage)
-    """`cached`: completions that are kept or made up before; the counters of requests are those of what is to pay."""
-    seconds: float = 0.0
-    """From the first call to the last answer."""
-    busy: float = 0.0
-    """What that would be if no call had to wait for another's answer, but for its turn alone."""
+    usages: list[Usage] = field(default_factory=list)
+    """Of each client; `cached`: completions that are kept or made up before; requests are those of what is to pay."""
+    ends: dict[asyncio.AbstractEventLoop, float] = field(default_factory=dict)
+    """When the last client of each loop was done, by the loop's own clock, which begins at 0 with its first call."""
     seen: int = 0
     """Requests of earlier runs that lengths and times are taken from."""
+
+    @property
+    def seconds(self) -> float:
+        """From the first call to the last answer; clients of one loop work side by side."""
+        return sum(self.ends.values())
+
+    def count(self, name: str) -> int:
+        """A counter of `Usage`, over all clients."""
+        return sum(getattr(usage, name) for usage in self.usages)
 
     def make_client(self, settings: Settings, cache: CallCache) -> LlmClient:
         """The client of a rehearsed stage; `add` takes its counts once the stage is done."""
@@ -61,9 +68,9 @@ class Rehearsal:
         async def connect() -> _MadeUp:
             return made_up
 
-        client = LlmClient(settings.llm_model, connect, _Overlay(cache, self.made), settings.llm_concurrency)
-        client.usage = self.usage
-        self.usage.prices = prices_of(settings)
+        answers, slots = _Overlay(cache, self.made), settings.llm_concurrency
+        client = LlmClient(settings.llm_model, connect, answers, slots, prices=prices_of(settings))
+        self.usages.append(client.usage)
         return client
 
 
@@ -114,8 +121,8 @@ class _MadeUp:
         pass
 
     async def aclose(self) -> None:
-        """The loop's clock began at 0 with the stage's first call."""
-        self._rehearsal.seconds += asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
+        self._rehearsal.ends[loop] = loop.time()
 
     async def send(self, body: Mapping[str, Any]) -> Reply:
         """Made-up completions, after as long as a request of this kind takes."""
@@ -123,7 +130,6 @@ class _MadeUp:
         read, count = count_message_tokens(messages), body.get("n", 1)
         written = self._written(body["max_tokens"])
         seconds = self._seconds(body["max_tokens"], read, written, count)
-        self._rehearsal.busy += seconds * min(count / self._settings.llm_concurrency, 1.0)
         await asyncio.sleep(seconds)
         texts = [self._text(body, messages, written, body["seed"] + place) for place in range(count)]
         return Reply([Completion(text, read, written, False, "stop") for text in texts], seconds)
@@ -145,13 +151,13 @@ class _MadeUp:
         return busy * (read / EMBEDDED_READ + count * written / EMBEDDED_WRITTEN)
 
     def _text(self, body: Mapping[str, Any], messages: list[Message], written: int, seed: int) -> str:
+        prompt = "\n".join(message.content for message in messages)
+        # As in a run, answers differ: else two systems would seem to ask the same, where one pays for both.
+        own = hashlib.sha256(f"{seed} {prompt}".encode()).hexdigest()[:12]
         form = body.get("response_format")
         if form is not None:
             schema = form["json_schema"]["schema"]
-            return json.dumps(fill(schema, schema.get("$defs", {}), written))
-        prompt = "\n".join(message.content for message in messages)
-        # As in a run, drafts differ: else two systems would seem to ask the same, where one pays for both.
-        own = hashlib.sha256(f"{seed} {prompt}".encode()).hexdigest()[:12]
+            return json.dumps(fill(schema, schema.get("$defs", {}), written, own))
         return self._rehearsal.make_text(prompt, written, own)
 
 
@@ -160,28 +166,29 @@ def words(tokens: int) -> str:
     return " ".join(["word"] * max(round(tokens / 1.1), 1))
 
 
-def fill(schema: Mapping[str, Any], definitions: Mapping[str, Any], tokens: int) -> Any:
-    """A value that fits a JSON schema as pydantic writes them, of about so many tokens where it is text."""
+def fill(schema: Mapping[str, Any], definitions: Mapping[str, Any], tokens: int, own: str) -> Any:
+    """A value that fits a JSON schema as pydantic writes them, of about so many tokens where it is text, which begins
+    with a word that no other answer bears."""
     if "$ref" in schema:
-        return fill(definitions[schema["$ref"].rsplit("/", 1)[1]], definitions, tokens)
+        return fill(definitions[schema["$ref"].rsplit("/", 1)[1]], definitions, tokens, own)
     for choice in ("anyOf", "oneOf", "allOf"):
         if choice in schema:
-            return fill(schema[choice][0], definitions, tokens)
+            return fill(schema[choice][0], definitions, tokens, own)
     if "const" in schema or "enum" in schema:
         return schema.get("enum", [schema.get("const")])[0]
-    return _fill_type(schema, definitions, tokens)
+    return _fill_type(schema, definitions, tokens, own)
 
 
-def _fill_type(schema: Mapping[str, Any], definitions: Mapping[str, Any], tokens: int) -> Any:
+def _fill_type(schema: Mapping[str, Any], definitions: Mapping[str, Any], tokens: int, own: str) -> Any:
     kind = schema.get("type")
     if kind == "object":
         parts = schema.get("properties", {})
-        return {name: fill(part, definitions, tokens // len(parts)) for name, part in parts.items()}
+        return {name: fill(part, definitions, tokens // len(parts), own) for name, part in parts.items()}
     if kind == "array":
         items = max(schema.get("minItems", 0), 1)
-        return [fill(schema["items"], definitions, tokens // items) for _ in range(items)]
+        return [fill(schema["items"], definitions, tokens // items, own) for _ in range(items)]
     if kind in {"integer", "number"}:
         return schema.get("minimum", 1)
     if kind == "string":
-        return words(tokens)[: schema.get("maxLength")]
+        return f"{own} {words(tokens - 6)}"[: schema.get("maxLength")]
     return False if kind == "boolean" else None

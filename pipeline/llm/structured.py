@@ -6,15 +6,47 @@ Not here: asking, and asking again (`client`).
 from __future__ import annotations
 
 import re
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from pipeline.llm.prompts import as_data
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+
 Model = TypeVar("Model", bound=BaseModel)
+# What an answer is said to have wrong in it names fields, and a model may have made these up.
+_PLACE_CHARS = 60
 
 
-def response_format(schema: type[BaseModel]) -> dict[str, Any]:
-    """What a request bears so that its answer has the form of `schema`."""
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """Of a text or a list: how many characters or members are asked for. More of them are taken as they are.
+
+    The bound ends the answer of a small model under constrained decoding. It is no reason to throw an answer away:
+    endpoints that know no bounds (OpenAI's strict mode has no maxLength) let one pass that is a word longer.
+    """
+
+    number: int
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: Mapping[str, Any], handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = handler(core_schema)
+        return schema | {"maxLength" if schema.get("type") == "string" else "maxItems": self.number}
+
+
+@lru_cache(maxsize=64)
+def response_format(schema: type[BaseModel]) -> Mapping[str, Any]:
+    """What a request bears so that its answer has the form of `schema`; shared by all of them, so not to be changed.
+
+    pydantic takes 2 ms for it each time, as long as all else that a call costs us.
+    """
     form = {"name": schema.__name__, "strict": True, "schema": schema.model_json_schema()}
     return {"type": "json_schema", "json_schema": form}
 
@@ -28,14 +60,17 @@ def parse_answer(text: str, schema: type[Model]) -> Model:
 
 
 def repair(error: ValueError, schema: type[BaseModel]) -> str:
-    """What a model is told of an answer that could not be read."""
-    fields = ", ".join(schema.model_fields)
-    return f"That answer cannot be used: {short(error)}. Answer again with one JSON object alone; its fields: {fields}."
+    """What a model is told of an answer that could not be read; names that it made up come as data, see `as_data`."""
+    fields, said = ", ".join(schema.model_fields), as_data(short(error))
+    return f"That answer cannot be used: {said}. Answer again with one JSON object alone; its fields: {fields}."
 
 
 def short(error: ValueError) -> str:
     """What is wrong with an answer, in few words."""
     if isinstance(error, ValidationError):
-        faults = [f"{'.'.join(map(str, each['loc'])) or 'answer'}: {each['msg']}" for each in error.errors()[:3]]
-        return "; ".join(faults)
+        return "; ".join(f"{_place(each['loc'])}: {each['msg']}" for each in error.errors()[:3])
     return re.sub(r"\s+", " ", str(error))[:200]
+
+
+def _place(path: tuple[int | str, ...]) -> str:
+    return " ".join(".".join(map(str, path)).split())[:_PLACE_CHARS] or "answer"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import random
 import re
 import time
@@ -31,9 +32,14 @@ ATTEMPTS = 5
 # Forms of one request until an endpoint understands it: each of them lacks one thing more.
 FORMS = 8
 FIRST_WAIT, LONGEST_BACK_OFF = 0.5, 8.0
+# Limits are mostly by the minute, and an endpoint that names no time is asked a few times within one.
+LONGEST_PACE = 30.0
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 # JSON schema keywords that OpenAI's strict mode has refused (platform.openai.com/docs/guides/structured-outputs).
 _BOUNDS = frozenset({"maxLength", "minLength", "maxItems", "minItems", "title", "default"})
+
+_FILTERS = frozenset({"content_filter", "content_policy_violation"})
+_FILTERED = re.compile(r"content (?:management|usage) polic|content[ _]filter|content[ _]policy", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -85,6 +91,16 @@ def _without_bounds(schema: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """The settings that say which model is asked and where, as messages name them: those of the LLM, or a judge's."""
+
+    url: str = "CITELOOM_LLM_URL"
+    key: str = "CITELOOM_LLM_API_KEY"
+    model: str = "CITELOOM_LLM_MODEL"
+    context: str = "CITELOOM_LLM_CONTEXT"
+
+
+@dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where the model is, and how to speak to it."""
 
@@ -93,6 +109,7 @@ class Endpoint:
     api_key: SecretStr | None
     timeout: float
     embedded: bool = False
+    names: Names = Names()
 
     @property
     def shown(self) -> str:
@@ -100,12 +117,13 @@ class Endpoint:
         return re.sub(r"//[^/@]*@", "//", self.url).partition("?")[0]
 
 
-def check_url(url: str, key: SecretStr | None) -> None:
-    """Raise SettingError where CITELOOM_LLM_URL is no address, would carry the key in the clear, or cannot carry it."""
-    parts = split_url("CITELOOM_LLM_URL", url, "http://localhost:8000/v1")
-    refuse_key_that_cannot_be_sent("CITELOOM_LLM_API_KEY", key)
+def check_endpoint(endpoint: Endpoint) -> None:
+    """Raise SettingError where its URL is no address, would carry the key in the clear, or cannot carry it."""
+    names, key = endpoint.names, endpoint.api_key
+    parts = split_url(names.url, endpoint.url, "http://localhost:8000/v1")
+    refuse_key_that_cannot_be_sent(names.key, key)
     if key is not None:
-        refuse_key_in_the_clear("CITELOOM_LLM_URL", parts, "CITELOOM_LLM_API_KEY")
+        refuse_key_in_the_clear(names.url, parts, names.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +144,12 @@ class _Refused(Exception):
     """One try brought no answer; `failure` is what to raise if it was the last.
 
     wait: seconds that the endpoint asks for, None where it does not. counted: whether it is one of the ATTEMPTS.
+    limited: whether the endpoint only takes no more for now (429), which says nothing of this request.
     """
 
-    def __init__(self, failure: CiteloomError, wait: float | None = None) -> None:
+    def __init__(self, failure: CiteloomError, wait: float | None = None, *, limited: bool = False) -> None:
         super().__init__(str(failure))
-        self.failure, self.wait, self.counted = failure, wait, True
+        self.failure, self.wait, self.counted, self.limited = failure, wait, not limited, limited
 
 
 class Transport:
@@ -141,6 +160,8 @@ class Transport:
         self.dialect = Dialect()
         self.retries = 0
         self._backed_off = 0.0
+        self._answered = -math.inf
+        """When, on the loop's clock, a request was last answered."""
         self._stopped = asyncio.Event()
         self._rates = Rates(endpoint.shown, self._sleep)
         # The embedded server is not started anew where it died: nobody need wait for it.
@@ -171,7 +192,7 @@ class Transport:
         Raises SettingError (key, model, URL, context), TransientFailure (unreachable, overloaded, down),
         PermanentFailure (the request is refused for another reason).
         """
-        tries = 0
+        tries, limited, since = 0, 0, math.inf
         while True:
             probe = await self._breaker.admit()
             try:
@@ -179,12 +200,21 @@ class Transport:
             except _Refused as refused:
                 # A request that only tried whether the endpoint is back has not had its turn by that.
                 tries += refused.counted and not probe
-                if tries >= ATTEMPTS or self._stopped.is_set() or (refused.wait or 0.0) > LONGEST_WAIT:
+                if refused.limited:
+                    limited, since = limited + 1, min(since, _now())
+                if tries >= ATTEMPTS or self._stopped.is_set() or self._too_long(refused, since):
                     raise refused.failure from None
-                wait = _back_off(tries, refused.wait)
+                wait = _pace(limited, refused.wait) if refused.limited else _back_off(tries, refused.wait)
             self.retries += 1
             self._backed_off += wait
             await self._sleep(wait)
+
+    def _too_long(self, refused: _Refused, since: float) -> bool:
+        """Whether the endpoint is not worth waiting for: it asks for too long, or, refusing since then for its limit,
+        has answered nobody meanwhile. While it answers others it has not run dry, and each has its turn."""
+        if (refused.wait or 0.0) > LONGEST_WAIT:
+            return True
+        return refused.limited and _now() - max(since, self._answered) > LONGEST_WAIT
 
     async def _try(self, body: Mapping[str, Any], *, probe: bool) -> Reply:
         """One try, in as many forms as it takes until the endpoint understands it. Raises _Refused."""
@@ -197,6 +227,8 @@ class Transport:
                     return await self._ask(adapted)
                 except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                     self._breaker.succeeded()
+                    if _filtered(error):
+                        return _nothing_said(body)
                     if not self._understands(body, adapted, _complaint(error)):
                         self._refuse(error)
                     self.retries += 1
@@ -229,8 +261,13 @@ class Transport:
             raise
         finally:
             self._rates.landed(number)
-        completions = read_completions(raw.parse(), self.endpoint.shown)
+        response = raw.parse()
         self._breaker.succeeded()
+        said = _error_inside(response)
+        if said:
+            raise _Refused(self._broken(self._clean(said)))
+        completions = read_completions(response, self.endpoint)
+        self._answered = _now()
         return Reply(completions, time.perf_counter() - started)
 
     def _failed(self, failure: CiteloomError, *, probe: bool) -> _Refused:
@@ -261,43 +298,43 @@ class Transport:
             "CITELOOM_LLM_CONCURRENCY; answers so far are kept"
         )
         if error.status_code >= 500:
-            self._breaker.failed(failure, probe=probe)
+            self._breaker.failed(failure, probe=probe, reached=True)
         else:
             self._breaker.succeeded()
             # All wait, as the limit is the account's and not the request's.
             self._rates.hold(asked or 0.0)
-        return _Refused(failure, asked)
+        return _Refused(failure, asked, limited=error.status_code == 429)
 
     def _refuse(self, error: APIStatusError) -> NoReturn:
-        where, said = self.endpoint.shown, self._clean(_complaint(error))
+        where, said, names = self.endpoint.shown, self._clean(_complaint(error)), self.endpoint.names
         if error.status_code in {401, 403}:
             raise SettingError(
-                f"the LLM endpoint {where} refuses the key ({error.status_code}): set CITELOOM_LLM_API_KEY to a "
-                "key that it accepts, or correct CITELOOM_LLM_URL if that is another service's"
+                f"the LLM endpoint {where} refuses the key ({error.status_code}): set {names.key} to a key "
+                f"that it accepts, or correct {names.url} if that is another service's"
             ) from None
         if error.status_code == 404:
             raise SettingError(self._not_found(said)) from None
         if re.search(r"context.{0,12}(size|length)|maximum context|too many tokens", said, re.IGNORECASE):
             raise SettingError(
-                f"a prompt is longer than the model at {where} reads ({said}): lower CITELOOM_LLM_CONTEXT to what "
-                "it serves"
+                f"a prompt is longer than the model at {where} reads ({said}): lower {names.context} to what it serves"
             ) from None
         raise PermanentFailure(f"the LLM endpoint {where} refuses a request ({error.status_code}): {said}") from None
 
     def _not_found(self, said: str) -> str:
-        where, model = self.endpoint.shown, self.endpoint.model
+        where, model, names = self.endpoint.shown, self.endpoint.model, self.endpoint.names
         if "model" in said.lower():
-            return f"the LLM endpoint {where} has no model {model!r} ({said}): set CITELOOM_LLM_MODEL to one it serves"
+            return f"the LLM endpoint {where} has no model {model!r} ({said}): set {names.model} to one it serves"
         return (
-            f"{where}/chat/completions is not there (404): set CITELOOM_LLM_URL to an OpenAI-compatible base URL, "
-            f"which mostly ends in /v1, and see that it serves CITELOOM_LLM_MODEL, {model!r}"
+            f"{where}/chat/completions is not there (404): set {names.url} to an OpenAI-compatible base URL, which "
+            f"mostly ends in /v1, and see that it serves {names.model}, {model!r}"
         )
 
     def _unreachable(self, error: Exception) -> TransientFailure:
         reason = self._clean(str(error.__cause__ or error))
+        meaning = "; empty, it means the embedded model" if self.endpoint.names == Names() else ""
         return TransientFailure(
             f"the LLM endpoint {self.endpoint.shown} cannot be reached ({reason}): start it, or correct "
-            "CITELOOM_LLM_URL; empty, it means the embedded model"
+            f"{self.endpoint.names.url}{meaning}"
         )
 
     def _timed_out(self, error: Exception) -> TransientFailure:
@@ -306,10 +343,16 @@ class Transport:
             "CITELOOM_LLM_TIMEOUT, or lower CITELOOM_LLM_CONCURRENCY; answers so far are kept"
         )
 
+    def _broken(self, said: str) -> TransientFailure:
+        return TransientFailure(
+            f"the LLM endpoint {self.endpoint.shown} answers with an error in place of a completion ({said}): run "
+            "again later; answers so far are kept"
+        )
+
     def _no_completion(self, said: str) -> PermanentFailure:
         return PermanentFailure(
             f"{self.endpoint.shown} does not answer as an OpenAI-compatible endpoint ({self._clean(said)}): correct "
-            "CITELOOM_LLM_URL"
+            f"{self.endpoint.names.url}"
         )
 
     def _clean(self, text: str) -> str:
@@ -337,6 +380,16 @@ def _complaint(error: APIStatusError) -> str:
     return str(body or error.message)
 
 
+def _filtered(error: APIStatusError) -> bool:
+    """Whether a service refuses this one prompt for what it says (Azure's and OpenAI's filters)."""
+    return error.code in _FILTERS or _FILTERED.search(_complaint(error)) is not None
+
+
+def _nothing_said(body: Mapping[str, Any]) -> Reply:
+    """Empty answers, as services give where what a model wrote is filtered: one paper must not end a month."""
+    return Reply([Completion("", 0, 0, False, "content_filter")] * int(body.get("n", 1)), 0.0)
+
+
 def _back_off(tries: int, asked: float | None) -> float:
     """Seconds until the next try: what the endpoint asks and a little more, else anything up to a bound that doubles.
 
@@ -347,22 +400,61 @@ def _back_off(tries: int, asked: float | None) -> float:
     return random.uniform(0, min(FIRST_WAIT * 2.0 ** max(tries - 1, 0), LONGEST_BACK_OFF))  # noqa: S311
 
 
-def read_completions(response: ChatCompletion, shown: str) -> list[Completion]:
+def _pace(refusals: int, asked: float | None) -> float:
+    """Seconds until a request comes again that an endpoint refused for its limit, so many times now.
+
+    Where the endpoint names no time: from half a bound that doubles up to the whole, so that a limit by the minute is
+    outlasted in some eight requests, and many that wait for it do not come back together.
+    """
+    if asked is not None:
+        return _back_off(0, asked)
+    bound = min(FIRST_WAIT * 2.0**refusals, LONGEST_PACE)
+    return random.uniform(bound / 2, bound)  # noqa: S311
+
+
+def _error_inside(response: object) -> str:
+    """What went wrong behind a gateway that says so under status 200; empty where nothing did."""
+    if getattr(response, "choices", None):
+        return ""
+    error = (getattr(response, "model_extra", None) or {}).get("error")
+    return str(error.get("message") or error) if isinstance(error, dict) else str(error or "")
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def read_completions(response: ChatCompletion, endpoint: Endpoint) -> list[Completion]:
     """The texts of a response with their tokens. Raises PermanentFailure where it is none of a chat completion."""
     if not getattr(response, "choices", None):
         raise PermanentFailure(
-            f"{shown} does not answer as an OpenAI-compatible endpoint: its answer has no choices; correct "
-            "CITELOOM_LLM_URL"
+            f"{endpoint.shown} does not answer as an OpenAI-compatible endpoint: its answer has no choices; correct "
+            f"{endpoint.names.url}"
         )
-    texts = [choice.message.content or "" for choice in response.choices]
+    choices = sorted(response.choices, key=lambda choice: choice.index or 0)
+    texts = [_said(_encodable(choice.message.content or "")) for choice in choices]
     read = response.usage.prompt_tokens if response.usage else 0
     # llama.cpp's server, known by its timings, reports the tokens of the first choice alone.
     first_alone = bool((response.model_extra or {}).get("timings"))
     written = _shares(response.usage.completion_tokens if response.usage else 0, texts, first_alone)
     return [
         Completion(text, read, tokens, False, choice.finish_reason or "")
-        for text, tokens, choice in zip(texts, written, response.choices, strict=True)
+        for text, tokens, choice in zip(texts, written, choices, strict=True)
     ]
+
+
+def _encodable(text: str) -> str:
+    """The text with U+FFFD for half of a surrogate pair, which JSON may bear and no file can: an answer that was cut
+    within a sign would be paid for in each run and kept in none."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _said(text: str) -> str:
+    """The text without what a reasoning model thought before it, which some servers leave in (<think> … </think>)."""
+    _, end, after = text.rpartition("</think>")
+    if end:
+        return after.lstrip()
+    return "" if text.lstrip().startswith("<think>") else text
 
 
 def _shares(reported: int, texts: Sequence[str], first_alone: bool) -> list[int]:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from pipeline.identifiers import month_of
 from pipeline.passages.split import split_lines, split_table, split_text
 from pipeline.passages.text import count_words
+from pipeline.wikipedia.ids import is_page
 
 FEWEST_WORDS, MOST_WORDS = 20, 300
 # WikiChat packs neighbours under 200 tokens of BGE-M3; 200 words keep most paragraphs of a paper whole.
@@ -91,9 +92,11 @@ def pack(paper: Mapping[str, Any]) -> list[Passage]:
     """The passages of one row of the `papers` table, in document order, front matter first.
 
     Every block is in one of them, or its parts in several. Short text that stands before the first section, such as a
-    note on the authors, goes with the front matter.
+    note on the authors, goes with the front matter. A page of Wikipedia has none.
     """
     groups = _groups(paper["blocks"])
+    if is_page(paper["arxiv_id"]):
+        return [*map(_passage, groups)]
     notes = [groups.pop(0)] if groups and not groups[0].path and groups[0].words < FEWEST_WORDS else []
     return [*_front_matter(paper, notes), *_abstract(paper), *map(_passage, groups)]
 

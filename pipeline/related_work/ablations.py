@@ -54,13 +54,14 @@ def planned_without_elements(references: int, search: Search) -> int:
 
 def _known(title: str, summary: str) -> Known:
     folded = " ".join(summary.split())
-    return Known(f"Title: {title}\n{summary.strip()}", folded[:_GIST_CHARS])
+    return Known.of(f"Title: {title}\n{summary.strip()}", folded[:_GIST_CHARS])
 
 
 async def without_incremental(
     client: LlmClient, task: Task, elements: Sequence[KeyElements], search: Search
 ) -> Summary:
     """Drafts on all references at once, under the same guidelines, and votes over them: one round, no steps."""
+    search = search.sized(len(task.references))
     known = known_by_elements(task, elements)
     frame = search.frame(task, ELEMENTS)
     left = room(search.context, search.draft_tokens, "at_once", target="", references=_under(task, None), **frame)
@@ -73,7 +74,7 @@ async def without_incremental(
     written = await client.samples(
         messages, search.samples, temperature=search.temperature, max_tokens=search.draft_tokens
     )
-    drafts = tuple(Draft(each.text.strip(), 0) for each in written)
+    drafts = tuple(Draft(PROMPTS.unwrapped(each.text), 0, each.truncated) for each in written)
     lines = reference_lines(task.references, known[1:])
     polled = await vote(client, search.evaluator(), known[0].text, lines, [draft.text for draft in drafts], ELEMENTS)
     cut = polled.cut or about.cut or any(each.cut for each in shown)

@@ -8,14 +8,24 @@ evaluator (`voting`), and what is left of the method where a part is taken out (
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.llm.client import Completion, LlmClient, Spent, spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.related_work.key_elements import KeyElements
-from pipeline.related_work.prompting import NOTHING, PROMPTS, Reference, Task, room, styles
+from pipeline.related_work.prompting import (
+    NOTHING,
+    PROMPTS,
+    Reference,
+    Task,
+    longest_draft,
+    room,
+    styles,
+    unnumbered,
+    words_of,
+)
 from pipeline.related_work.summary import Summary, make_summary
 from pipeline.related_work.voting import Evaluator, best_choices, vote
 
@@ -42,6 +52,7 @@ class Search:
     """n_c: drafts kept per reference."""
     temperature: float
     draft_tokens: int
+    """Longest draft; see `sized`."""
     vote_tokens: int
     context: int
     vote_temperature: float = 0.7
@@ -50,12 +61,17 @@ class Search:
     examples: int = 0
     """How many of a task's examples are shown with every draft."""
 
+    def sized(self, references: int, factor: int = 1) -> Search:
+        """With drafts that are long enough for so many references; `factor` as in `longest_draft`."""
+        return replace(self, draft_tokens=longest_draft(self.draft_tokens, references, self.context, factor))
+
     def evaluator(self) -> Evaluator:
         return Evaluator(self.votes, self.vote_tokens, self.vote_temperature, self.context)
 
     def frame(self, task: Task, basis: str) -> dict[str, Any]:
         """What every prompt for drafts of this task begins with."""
-        return {"guidelines": self.guidelines, "examples": self._styles(task), "basis": basis}
+        words = words_of(self.draft_tokens)
+        return {"guidelines": self.guidelines, "examples": self._styles(task), "basis": basis, "words": words}
 
     def shown(self, task: Task) -> dict[str, Any]:
         """What a trace says of the examples shown; nothing where there were none."""
@@ -72,13 +88,22 @@ class Known:
     text: str
     gist: str
 
+    @classmethod
+    def of(cls, text: str, gist: str) -> Known:
+        """From what a paper, or a model that read it, has written: it cannot pass for another reference's."""
+        return cls(unnumbered(text), unnumbered(gist))
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One draft: `parent` is the position among the drafts kept before, from 1; 0 for the empty draft."""
+    """One draft: `parent` is the position among the drafts kept before, from 1; 0 for the empty draft.
+
+    truncated: whether the longest draft allowed was too short for it.
+    """
 
     text: str
     parent: int
+    truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +132,7 @@ class Round:
             "tallies": list(self.tallies),
             "kept": list(self.kept),
             "cut": self.cut,
+            "truncated": [choice for choice, draft in enumerate(self.drafts, 1) if draft.truncated],
         }
 
 
@@ -119,15 +145,15 @@ def known_by_elements(task: Task, elements: Sequence[KeyElements]) -> list[Known
     """What the key elements say of the target and of each reference, in order."""
     target, *others = elements
     cited = [_known(reference, each) for reference, each in zip(task.references, others, strict=True)]
-    return [Known(target.text(task.title), target.gist()), *cited]
+    return [Known.of(target.text(task.title), target.gist()), *cited]
 
 
 def _known(reference: Reference, elements: KeyElements) -> Known:
     told = _KNOWN_BY.get(reference.source)
     if told is None:
-        return Known(elements.text(reference.title), elements.gist())
+        return Known.of(elements.text(reference.title), elements.gist())
     said = f"Title: {reference.title}" if reference.source == "item" else elements.text(reference.title)
-    return Known(f"{said}\n{told}", elements.gist() or told)
+    return Known.of(f"{said}\n{told}", elements.gist() or told)
 
 
 async def incremental(
@@ -139,6 +165,7 @@ async def incremental(
     before: Spent = NOTHING,
 ) -> Summary:
     """Algorithm 1 over what is known of the target and of each reference, in order. `before`: spent on knowing it."""
+    search = search.sized(len(task.references))
     kept = [Draft("", 0)]
     rounds: list[Round] = []
     for step in range(1, len(task.references) + 1):
@@ -176,7 +203,9 @@ async def _round(
         for place, draft in enumerate(kept)
     )
     written = [(place + 1, each) for place, (found, _) in enumerate(continued) for each in found]
-    drafts = tuple(Draft(each.text.strip(), place if step > 1 else 0) for place, each in written)
+    drafts = tuple(
+        Draft(PROMPTS.unwrapped(each.text), place if step > 1 else 0, each.truncated) for place, each in written
+    )
     lines = reference_lines(task.references[:step], known[1:])
     polled = await vote(client, search.evaluator(), known[0].text, lines, [draft.text for draft in drafts], basis)
     cut = polled.cut or any(was_cut for _, was_cut in continued)
@@ -195,7 +224,7 @@ async def _continue(
     # The draft goes before the key elements: what it loses is lost for good. It takes half of the room, or more.
     own = fit(draft, max(left // 2, left - count_tokens(target) - count_tokens(reference)))
     rest = left - count_tokens(own.text)
-    about = fit(target, rest // 2)
+    about = fit(target, max(rest // 2, rest - count_tokens(reference)))
     added = fit(reference, rest - count_tokens(about.text))
     messages = PROMPTS.messages("draft", target=about.text, draft=own.text, reference=added.text, **frame)
     found = await client.samples(
@@ -211,6 +240,6 @@ async def _continue(
 def reference_lines(references: Sequence[Reference], known: Sequence[Known]) -> str:
     """Each reference in one line: what the evaluator checks drafts against, short since it grows with |R|."""
     return "\n".join(
-        f"[Reference {reference.number}] {reference.title}. {each.gist}".strip()
+        f"[Reference {reference.number}] {unnumbered(reference.title)}. {each.gist}".strip()
         for reference, each in zip(references, known, strict=True)
     )

@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, create_model
 
 from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Spent
 from pipeline.llm.context import count_tokens, fit
-from pipeline.related_work.key_elements import ELEMENT_NAMES, KeyElements
-from pipeline.related_work.prompting import PROMPTS, Passage, Reference, Task, room
+from pipeline.llm.structured import AtMost
+from pipeline.related_work.key_elements import ELEMENT_NAMES, KeyElements, ask_for_elements, elements_of
+from pipeline.related_work.prompting import Passage, Reference, Task, room, unnumbered
 
 # Of a paper no more passages are shown to whoever writes or judges: a related-work section says little of each.
 MOST_PASSAGES = 6
@@ -38,7 +39,7 @@ class Named:
     passage: Passage
 
     def line(self, tokens: int | None = None) -> str:
-        text = " ".join(self.passage.text.split())
+        text = unnumbered(" ".join(self.passage.text.split()))
         return f"{self.name}: {text if tokens is None else fit(text, tokens).text}"
 
 
@@ -85,11 +86,13 @@ async def find_evidence(client: LlmClient, task: Task, place: int, *, context: i
         "example": f"R{reference.number}P1",
     }
     longest = len(ELEMENT_NAMES) * (element_tokens + _FRAME_PER_ANSWER) + _FRAME_TOKENS
-    shown, cut = shown_in(named, room(context, longest + REPAIR_TOKENS, "evidence", content="", **frame))
+    shown, cut = shown_in(
+        named, room(context, longest + REPAIR_TOKENS, "evidence", content="", described=False, **frame)
+    )
     content = "\n\n".join(each.line() for each in shown)
+    ask = partial(client.answer, schema=evidence_model(characters), max_tokens=longest)
     try:
-        messages = PROMPTS.messages("evidence", content=content, **frame)
-        answer = await client.answer(messages, evidence_model(characters), max_tokens=longest)
+        answer = await ask_for_elements(ask, _texts, "evidence", content=content, **frame)
     except LlmAnswerError as error:
         return Evidence(reference, KeyElements(), shown[:1], {}, 0, cut, error.spent, str(error))
     return _read(reference, answer.value, shown, cut, answer.spent)
@@ -135,8 +138,11 @@ def _read(reference: Reference, value: BaseModel, shown: Sequence[Named], cut: b
         each.name for each in shown[:1]
     ]
     passages = tuple(known[name] for name in order[:MOST_PASSAGES])
-    answers = {name: " ".join(getattr(value, name).answer.split()) for name in ELEMENT_NAMES}
-    return Evidence(reference, KeyElements(**answers), passages, rests_on, unknown, cut, cost)
+    return Evidence(reference, elements_of(_texts(value)), passages, rests_on, unknown, cut, cost)
+
+
+def _texts(value: BaseModel) -> dict[str, str]:
+    return {name: " ".join(getattr(value, name).answer.split()) for name in ELEMENT_NAMES}
 
 
 def named_in(given: Sequence[str]) -> tuple[str, ...]:
@@ -150,8 +156,8 @@ def evidence_model(characters: int) -> type[BaseModel]:
     element = create_model(
         "Element",
         __config__=ConfigDict(extra="forbid"),
-        answer=(Annotated[str, Field(max_length=characters)], ...),
-        passages=(Annotated[list[Annotated[str, Field(max_length=NAME_CHARS)]], Field(max_length=_PER_ANSWER)], ...),
+        answer=(Annotated[str, AtMost(characters)], ...),
+        passages=(Annotated[list[Annotated[str, AtMost(NAME_CHARS)]], AtMost(_PER_ANSWER)], ...),
     )
     fields: dict[str, Any] = dict.fromkeys(ELEMENT_NAMES, (element, ...))
     return create_model("Evidence", __config__=ConfigDict(extra="forbid"), **fields)

@@ -107,3 +107,17 @@ def choose_examples(
     free = [each for each in found if each.arxiv_id != target and each.arxiv_id not in cites]
     texts = [each.text for each in free if target is None or target not in each.cites]
     return (*texts, *shipped())[:count]
+
+
+def task_examples(
+    workspace: Workspace, month: str, rows: Sequence[Mapping[str, Any]], count: int
+) -> list[tuple[str, ...]]:
+    """For each of a month's tasks (rows of `related_work_tasks`) its examples, `count` of them or as many as there
+    are."""
+    if not count:
+        return [()] * len(rows)
+    found, cites = corpus_examples(workspace, month), cited_papers(workspace, month)
+    return [
+        choose_examples(found, row["arxiv_id"], _reference_ids(row) | cites.get(row["arxiv_id"], frozenset()), count)
+        for row in rows
+    ]

@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Spent, spent
+from pydantic import BaseModel
+
+from pipeline.llm.client import REPAIR_TOKENS, Answer, LlmAnswerError, LlmClient, Spent, spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.related_work.chatcite import ELEMENTS, Known, Search, planned_calls, reference_lines
@@ -28,6 +30,7 @@ from pipeline.related_work.tied import (
     TiedDraft,
     answer_tokens,
     draft_model,
+    missing,
     most_sentences,
     patched,
     read_draft,
@@ -61,10 +64,21 @@ class _Kept:
     found: Faults
     made: tuple[int, ...] = ()
     """References whose sentence was made of their key elements."""
+    cut: bool = False
+    """Whether the call that was to repair it was not shown everything."""
 
     def trace(self) -> dict[str, Any]:
-        told = {"choice": self.choice, "how": self.how, "made": list(self.made), "failure": self.draft.failure}
-        return told | self.found.trace()
+        told = {"choice": self.choice, "how": self.how, "made": list(self.made), "cut": self.cut}
+        return told | {"failure": self.draft.failure} | self.found.trace()
+
+
+@dataclass(frozen=True, slots=True)
+class _Mended:
+    """A draft after its repair, or as it was where it had no fault."""
+
+    draft: TiedDraft
+    how: str
+    cut: bool = False
 
 
 class _Writer:
@@ -97,24 +111,28 @@ class _Writer:
         return parents[0]
 
     async def _step(self, step: _Step, groups: Sequence[Sequence[int]]) -> list[_Kept]:
-        samples = self._search.samples
-        asked = [(place, place * samples + number) for place in range(len(step.parents)) for number in range(samples)]
-        written = await side_by_side(self._draft(step, step.parents[place], sample) for place, sample in asked)
-        drafts = [draft for draft, _ in written]
+        continued = await side_by_side(self._continued(step, place) for place in range(len(step.parents)))
+        drafts = [draft for found, _ in continued for draft in found]
+        parents = [place for place, (found, _) in enumerate(continued) for _ in found]
         texts = [section(draft.sentences, groups) for draft in drafts]
         polled = await vote(
             self._client, self._search.evaluator(), self._target.text, self.lines(step.required), texts, ELEMENTS
         )
         self.spent += spent(polled.cast)
-        kept = await self._guard(step, drafts, [step.parents[place] for place, _ in asked], polled.ranked())
-        parent = [place + 1 if len(step.required) > 1 else 0 for place, _ in asked]
-        self.rounds.append(_round(step, texts, parent, polled, kept, any(cut for _, cut in written)))
+        kept = await self._guard(step, drafts, [step.parents[place] for place in parents], polled.ranked())
+        parent = [place + 1 if len(step.required) > 1 else 0 for place in parents]
+        self.rounds.append(_round(step, texts, parent, polled, kept, any(cut for _, cut in continued)))
         return kept
 
-    async def _draft(self, step: _Step, parent: tuple[Tied, ...], sample: int) -> tuple[TiedDraft, bool]:
-        """One continuation of a draft, and whether anything was cut; the draft itself where it cannot be read."""
+    async def _continued(self, step: _Step, place: int) -> tuple[list[TiedDraft], bool]:
+        """n_s continuations of one kept draft, and whether anything was cut; the draft itself for what cannot be read.
+
+        Samples are numbered on over the kept drafts, as in ChatCite.
+        """
+        count, parent = self._search.samples, step.parents[place]
         messages, cut = self._draft_messages(step, parent)
-        return await self._asked(messages, step, parent, sample, self._search.temperature), cut
+        temperature = self._search.temperature
+        return await self._asked(messages, step, parent, temperature, count=count, first=place * count), cut
 
     def _draft_messages(self, step: _Step, parent: tuple[Tied, ...]) -> tuple[Any, bool]:
         search = self._search
@@ -132,7 +150,7 @@ class _Writer:
         left = room(search.context, longest, "tied", target="", draft="-", reference="", **frame)
         own = fit(draft, max(left // 2, left - count_tokens(self._target.text) - count_tokens(added)))
         rest = left - count_tokens(own.text)
-        about = fit(self._target.text, rest // 3)
+        about = fit(self._target.text, max(rest // 3, rest - count_tokens(added)))
         shown = fit(added, rest - count_tokens(about.text))
         messages = PROMPTS.messages("tied", target=about.text, draft=own.text, reference=shown.text, **frame)
         return messages, own.cut or about.cut or shown.cut
@@ -143,29 +161,36 @@ class _Writer:
         return f"{self._known[number].text}\n\n{passages}"
 
     async def _asked(
-        self, messages: Any, step: _Step, before: tuple[Tied, ...], sample: int, temperature: float
-    ) -> TiedDraft:
-        search = self._search
-        form = draft_model(len(step.required), sentence_chars(search.draft_tokens))
-        try:
-            answer = await self._client.answer(
-                messages,
-                form,
-                max_tokens=answer_tokens(search.draft_tokens),
-                temperature=temperature,
-                sample=sample,
-            )
-        except LlmAnswerError as error:
-            self.spent += error.spent
-            lacking = Faults(tuple(n for n in step.required if not any(n in s.references for s in before)), ())
-            return TiedDraft(before, lacking, str(error))
-        self.spent += answer.spent
-        return read_draft(answer.value, step.required, self.passages)
+        self,
+        messages: Any,
+        step: _Step,
+        before: tuple[Tied, ...],
+        temperature: float,
+        *,
+        count: int = 1,
+        first: int = 0,
+    ) -> list[TiedDraft]:
+        tokens = self._search.draft_tokens
+        found = await self._client.answers(
+            messages,
+            draft_model(len(step.required), sentence_chars(tokens)),
+            count,
+            max_tokens=answer_tokens(tokens),
+            temperature=temperature,
+            first=first,
+        )
+        self.spent += sum((each.spent for each in found), NOTHING)
+        return [self._read(each, step, before) for each in found]
+
+    def _read(self, given: Answer[BaseModel] | LlmAnswerError, step: _Step, before: tuple[Tied, ...]) -> TiedDraft:
+        if isinstance(given, LlmAnswerError):
+            return TiedDraft(before, Faults(missing(before, step.required), ()), str(given))
+        return read_draft(given.value, step.required, self.passages)
 
     async def _guard(
         self, step: _Step, drafts: Sequence[TiedDraft], parents: Sequence[tuple[Tied, ...]], ranked: Sequence[int]
     ) -> list[_Kept]:
-        """The n_c drafts that go on, each citing every reference so far and no other.
+        """The n_c drafts that go on, each citing every reference so far and no other, best first by their votes.
 
         One that does not is repaired by one call; where that fails the next best draft without a fault takes its
         place; where there is none it is patched.
@@ -173,34 +198,38 @@ class _Writer:
         best, spare = list(ranked[: self._search.kept]), list(ranked[self._search.kept :])
         mended = await side_by_side(self._mended(step, drafts[choice - 1], parents[choice - 1]) for choice in best)
         kept = []
-        for choice, (draft, how) in zip(best, mended, strict=True):
+        for choice, done in zip(best, mended, strict=True):
             found = drafts[choice - 1].faults
             instead = next((other for other in spare if drafts[other - 1].faults.none), None)
-            if draft.faults.none:
-                kept.append(_Kept(draft, choice, how, found))
+            if done.draft.faults.none:
+                kept.append(_Kept(done.draft, choice, done.how, found, cut=done.cut))
             elif instead is not None:
                 spare.remove(instead)
-                kept.append(_Kept(drafts[instead - 1], instead, "replaced", found))
+                kept.append(_Kept(drafts[instead - 1], instead, "replaced", found, cut=done.cut))
             else:
-                whole, made = patched(draft, parents[choice - 1], self._made(step))
-                kept.append(_Kept(whole, choice, "patched", found, tuple(made)))
-        return kept
+                whole, made = patched(done.draft, parents[choice - 1], self._made(step))
+                kept.append(_Kept(whole, choice, "patched", found, tuple(made), done.cut))
+        # The first is the section, in the end: one that took another's place has fewer votes than those beside it.
+        return sorted(kept, key=lambda each: ranked.index(each.choice))
 
-    async def _mended(self, step: _Step, draft: TiedDraft, before: tuple[Tied, ...]) -> tuple[TiedDraft, str]:
+    async def _mended(self, step: _Step, draft: TiedDraft, before: tuple[Tied, ...]) -> _Mended:
         """The draft, and whether it was kept or repaired; asks only where it has a fault."""
         if draft.faults.none:
-            return draft, "kept"
-        repaired = await self._asked(self._mend_messages(step, draft, before), step, draft.sentences, 0, 0.0)
-        return repaired, "repaired"
+            return _Mended(draft, "kept")
+        messages, cut = self._mend_messages(step, draft, before)
+        (repaired,) = await self._asked(messages, step, draft.sentences, temperature=0.0)
+        if repaired.failure is not None:  # nothing was repaired: what was wrong still is
+            repaired = TiedDraft(draft.sentences, draft.faults, repaired.failure)
+        return _Mended(repaired, "repaired", cut)
 
-    def _mend_messages(self, step: _Step, draft: TiedDraft, before: Sequence[Tied]) -> Any:
+    def _mend_messages(self, step: _Step, draft: TiedDraft, before: Sequence[Tied]) -> tuple[Any, bool]:
         search = self._search
         frame = _cited(step)
         longest = answer_tokens(search.draft_tokens) + REPAIR_TOKENS
         left = room(search.context, longest, "mend", draft="", lost="-", **frame)
         lost = fit("\n\n".join(self._lost(number, before) for number in draft.faults.missing), left // _LOST_SHARE)
         own = fit(draft.lines(), left - count_tokens(lost.text))
-        return PROMPTS.messages("mend", draft=own.text, lost=lost.text, **frame)
+        return PROMPTS.messages("mend", draft=own.text, lost=lost.text, **frame), own.cut or lost.cut
 
     def _lost(self, number: int, before: Sequence[Tied]) -> str:
         """What was said of a reference that a draft lost, else what is known of it."""
@@ -224,7 +253,7 @@ def _cited(step: _Step) -> dict[str, Any]:
 def _known(evidence: Evidence) -> Known:
     reference = evidence.reference
     said = evidence.elements.text(reference.title) if reference.source != "item" else f"Title: {reference.title}"
-    return Known(said, evidence.elements.gist())
+    return Known.of(said, evidence.elements.gist())
 
 
 def _plain(evidence: Evidence) -> Tied:
@@ -256,11 +285,12 @@ async def grounded(
     client: LlmClient, task: Task, elements: Sequence[KeyElements], search: Search, element_tokens: int
 ) -> Summary:
     """The section, its sentences tied to passages. `elements`: the target's first; the references' are asked anew."""
+    search = search.sized(len(task.references), answer_tokens(1))
     found = await side_by_side(
         find_evidence(client, task, place, context=search.context, element_tokens=element_tokens)
         for place in range(len(task.references))
     )
-    target = Known(elements[0].text(task.title), elements[0].gist())
+    target = Known.of(elements[0].text(task.title), elements[0].gist())
     writer = _Writer(client, task, target, found, search)
     numbers = [reference.number for reference in task.references]
     grouping = await group(client, target.text, writer.lines(numbers), len(numbers), search.context)
@@ -305,7 +335,7 @@ def _summary(
         "passages": {name: _shown(named) for name, named in writer.passages.items()},
         "rounds": writer.rounds,
         "support": judged.trace(),
-        "revision": {"sentences": changed, "failure": revised.failure},
+        "revision": {"sentences": changed, "cut": revised.cut, "failure": revised.failure},
         "citations": citation_counts(text, task.numbers, 0),
     }
     return Summary(text, sentences, trace, cost)
@@ -319,13 +349,3 @@ def planned_grounded(references: int, search: Search) -> int:
     """Calls where nothing has to be repaired: one for each reference's evidence, one for the groups, the search, and
     one that judges. One reference alone is not grouped."""
     return references + (references > 1) + planned_calls(references, search) + 1
-
-
-def most_grounded(references: int, search: Search) -> int:
-    """Calls at most: every structured answer repaired, every kept draft mended and that repaired, and a revision."""
-    drafts, guards, kept = 0, 0, 1
-    for _ in range(references):
-        written = kept * search.samples
-        kept = min(search.kept, written)
-        drafts, guards = drafts + written, guards + kept
-    return 2 * (references + (references > 1) + drafts + guards + 2) + references * search.votes

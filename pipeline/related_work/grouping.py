@@ -6,13 +6,14 @@ Not here: what is written of the groups.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, create_model
 
 from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Spent
 from pipeline.llm.context import count_tokens, fit
+from pipeline.llm.structured import AtMost
 from pipeline.related_work.prompting import NOTHING, PROMPTS, room
 
 _NAME_CHARS = 80
@@ -45,6 +46,8 @@ class Grouping:
     added: tuple[int, ...] = ()
     """References that were in no group, put into one at the end."""
     failure: str | None = None
+    cut: bool = False
+    """Whether the model was not told all that is known of the target and the references."""
 
     def order(self) -> list[int]:
         """All references in the order in which they are told of."""
@@ -56,7 +59,7 @@ class Grouping:
     def trace(self) -> dict[str, Any]:
         groups = [{"name": group.name, "references": list(group.references)} for group in self.groups]
         mended = {"dropped": list(self.dropped), "repeated": list(self.repeated), "added": list(self.added)}
-        return {"groups": groups, **mended, "failure": self.failure}
+        return {"groups": groups, **mended, "failure": self.failure, "cut": self.cut}
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -72,17 +75,22 @@ async def group(client: LlmClient, target: str, references: str, count: int, con
         return Grouping((Group(_OTHERS, (1,)),))
     wanted = _FRAME_TOKENS + _PER_GROUP * most_groups(count) + _PER_REFERENCE * count
     longest = min(wanted, context // _SHARE)
-    frame = {"count": count, "characters": _NAME_CHARS}
+    frame = {"count": count, "most": most_groups(count), "characters": _NAME_CHARS}
     left = room(context, longest + REPAIR_TOKENS, "group", target="", references="", **frame)
     known = fit(references, max(left * 2 // 3, left - count_tokens(target)))
     about = fit(target, left - count_tokens(known.text))
+    cut = known.cut or about.cut
     messages = PROMPTS.messages("group", target=about.text, references=known.text, **frame)
     try:
         answer = await client.answer(messages, grouping_model(count), max_tokens=longest)
     except LlmAnswerError as error:
-        return Grouping((Group(_OTHERS, tuple(range(1, count + 1))),), error.spent, failure=str(error))
-    given = [Group(" ".join(each.name.split()), tuple(each.references)) for each in answer.value.groups]  # type: ignore[attr-defined]
-    return mended(given, count, answer.spent)
+        return Grouping((Group(_OTHERS, tuple(range(1, count + 1))),), error.spent, failure=str(error), cut=cut)
+    given = [Group(_name(each.name), tuple(each.references)) for each in answer.value.groups]  # type: ignore[attr-defined]
+    return replace(mended(given, count, answer.spent), cut=cut)
+
+
+def _name(given: str) -> str:
+    return " ".join(given.split())[:_NAME_CHARS]
 
 
 def most_groups(count: int) -> int:
@@ -114,8 +122,8 @@ def grouping_model(count: int) -> type[BaseModel]:
     one = create_model(
         "Group",
         __config__=ConfigDict(extra="forbid"),
-        name=(Annotated[str, Field(max_length=_NAME_CHARS)], ...),
-        references=(Annotated[list[int], Field(max_length=count)], ...),
+        name=(Annotated[str, AtMost(_NAME_CHARS)], ...),
+        references=(Annotated[list[int], AtMost(count)], ...),
     )
-    some = Annotated[list[one], Field(max_length=most_groups(count))]  # type: ignore[valid-type]
+    some = Annotated[list[one], AtMost(most_groups(count))]  # type: ignore[valid-type]
     return create_model("Groups", __config__=ConfigDict(extra="forbid"), groups=(some, ...))

@@ -5,14 +5,14 @@ Not here: which papers are asked about (`stages`), and what the answers are used
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, partial
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
-from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Spent
+from pipeline.llm.client import REPAIR_TOKENS, Answer, LlmAnswerError, LlmClient, Message, Spent
 from pipeline.llm.context import fit
 from pipeline.related_work.prompting import PROMPTS, Source, room
 
@@ -70,18 +70,44 @@ async def extract(client: LlmClient, content: str, *, context: int, element_toke
     """The seven answers on a paper's text, at temperature 0.
 
     `context`: tokens that the model reads and writes in a call; the content is cut at a section's end to fit.
-    `element_tokens`: longest of the seven answers.
+    `element_tokens`: longest of the seven answers. A model that gives the paper's questions back as answers is asked
+    once more, with what is wanted put as descriptions; what is a question even then is empty.
     """
     characters = int(element_tokens * _CHARS_PER_TOKEN)
     longest = len(ELEMENT_NAMES) * element_tokens + _FRAME_TOKENS
-    empty = {"fields": ELEMENT_NAMES, "characters": characters}
-    cut = fit(content, room(context, longest + REPAIR_TOKENS, "elements", content="", **empty))
-    messages = PROMPTS.messages("elements", content=cut.text, **empty)
+    frame = {"fields": ELEMENT_NAMES, "characters": characters}
+    cut = fit(content, room(context, longest + REPAIR_TOKENS, "elements", content="", described=False, **frame))
+    ask = partial(client.answer, schema=answer_model(characters), max_tokens=longest)
     try:
-        answer = await client.answer(messages, answer_model(characters), max_tokens=longest)
+        answer = await ask_for_elements(ask, _texts, "elements", content=cut.text, **frame)
     except LlmAnswerError as error:
         return Extraction(KeyElements(), cut.cut, error.spent, str(error))
-    return Extraction(KeyElements(**answer.value.model_dump()), cut.cut, answer.spent)
+    return Extraction(elements_of(_texts(answer.value)), cut.cut, answer.spent)
+
+
+def _texts(value: BaseModel) -> dict[str, str]:
+    return {name: getattr(value, name) for name in ELEMENT_NAMES}
+
+
+async def ask_for_elements(
+    ask: Callable[[Sequence[Message]], Awaitable[Answer[BaseModel]]],
+    texts: Callable[[BaseModel], Mapping[str, str]],
+    prompt: str,
+    **values: object,
+) -> Answer[BaseModel]:
+    """An answer to the seven questions; where it gives any of them back, what is wanted is described, and asked again.
+
+    texts: the seven texts of an answer. What it cost counts both; a second answer that cannot be read leaves the first.
+    Raises LlmAnswerError where the first cannot be read.
+    """
+    first = await ask(PROMPTS.messages(prompt, described=False, **values))
+    if not any(map(repeats_question, texts(first.value).values())):
+        return first
+    try:
+        second = await ask(PROMPTS.messages(prompt, described=True, **values))
+    except LlmAnswerError as error:
+        return Answer(first.value, first.spent + error.spent)
+    return Answer(second.value, first.spent + second.spent)
 
 
 async def extract_known(
@@ -91,6 +117,28 @@ async def extract_known(
     if source == "item":
         return Extraction(KeyElements(), False, Spent())
     return await extract(client, content, context=context, element_tokens=element_tokens)
+
+
+def repeats_question(answer: str) -> bool:
+    """Whether an answer begins as one of the seven questions does: Qwen2.5-Coder-1.5B gave back all seven, whatever
+    stood around them, and answered where they were put as descriptions."""
+    return _folded(answer).startswith(_questions())
+
+
+def elements_of(texts: Mapping[str, str]) -> KeyElements:
+    """The seven answers by name as key elements; one that repeats a question is none."""
+    return KeyElements(**{name: "" if repeats_question(text) else text for name, text in texts.items()})
+
+
+@cache
+def _questions() -> tuple[str, ...]:
+    """The questions of the prompt, without their heads and last words, folded."""
+    asked = PROMPTS.text("_questions").splitlines()
+    return tuple(_folded(line.split(": ", 1)[1])[:-1] for line in asked if ": " in line)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.lower().split())
 
 
 @cache

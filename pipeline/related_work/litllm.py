@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, create_model
 
 from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Spent, spent
 from pipeline.llm.context import fit
-from pipeline.related_work.prompting import PROMPTS, Task, room
+from pipeline.llm.structured import AtMost
+from pipeline.related_work.prompting import PROMPTS, Task, room, words_of
 from pipeline.related_work.summarising import Baseline, fits, numbered, read_all
 from pipeline.related_work.summary import Summary, make_summary
 
@@ -62,11 +63,12 @@ async def litllm(client: LlmClient, task: Task, baseline: Baseline) -> Summary:
     """The section written after a plan of the model's own; an unreadable plan is replaced by one line per reference."""
     read = await read_all(client, task, baseline, _room(task, baseline))
     plan, failure, planning = await _plan(client, task, baseline, read.target(), read.references(task))
-    values = {"target": read.target(), "references": read.references(task)}
+    longest = baseline.longest(task)
+    values = {"target": read.target(), "references": read.references(task), "words": words_of(longest)}
     told = fit(plan.text(), _plan_tokens(baseline.context))
     messages = PROMPTS.messages("planned", **values, plan=told.text, sentences=len(plan.lines))
-    written = await client.complete(messages, temperature=baseline.temperature, max_tokens=baseline.draft_tokens)
-    trace = read.trace | {"plan": plan.trace() | {"failure": failure, "cut": told.cut}}
+    written = await client.complete(messages, temperature=baseline.temperature, max_tokens=longest)
+    trace = read.trace | {"plan": plan.trace() | {"failure": failure, "cut": told.cut}, "truncated": written.truncated}
     return make_summary(written.text, task.numbers, trace, read.spent + planning + spent([written]))
 
 
@@ -89,7 +91,9 @@ def _room(task: Task, baseline: Baseline) -> int:
     frame = {"target": "", "references": headings}
     longest = _longest(count, baseline.context)
     planning = room(baseline.context, longest + REPAIR_TOKENS, "plan", **frame, **_frame(count))
-    writing = room(baseline.context, baseline.draft_tokens, "planned", **frame, plan="", sentences=most_lines(count))
+    section = baseline.longest(task)
+    told = {"plan": "", "sentences": most_lines(count), "words": words_of(section)}
+    writing = room(baseline.context, section, "planned", **frame, **told)
     return min(planning, writing - _plan_tokens(baseline.context))
 
 
@@ -127,14 +131,14 @@ async def _plan(
 
 def plan_model(references: int) -> type[BaseModel]:
     """The form of a plan, bounded so that a small model under constrained decoding comes to an end."""
-    numbers = Annotated[list[int], Field(max_length=references)]
+    numbers = Annotated[list[int], AtMost(references)]
     sentence = create_model(
         "PlannedSentence",
         __config__=ConfigDict(extra="forbid"),
-        about=(Annotated[str, Field(max_length=_ABOUT_CHARS)], ...),
+        about=(Annotated[str, AtMost(_ABOUT_CHARS)], ...),
         cites=(numbers, ...),
     )
-    some = Annotated[list[sentence], Field(max_length=most_lines(references))]  # type: ignore[valid-type]
+    some = Annotated[list[sentence], AtMost(most_lines(references))]  # type: ignore[valid-type]
     return create_model("Plan", __config__=ConfigDict(extra="forbid"), sentences=(some, ...))
 
 

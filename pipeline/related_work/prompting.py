@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,12 @@ NOTHING = Spent()
 
 # What all examples take of a context at most, in parts of it, and one of them in tokens: the two shipped have 260.
 _EXAMPLES_SHARE, _LONGEST_EXAMPLE = 8, 400
+
+# A short sentence with its citation; and a quarter of what a context has beyond the longest prompt without its texts,
+# that of the grounded system, since a prompt holds the draft before, the target and the reference.
+_PER_REFERENCE, _DRAFT_SHARE, _WITHOUT_TEXTS = 24, 4, 1536
+_WORDS_PER_TOKEN, _FEWEST_WORDS = 0.6, 10
+_HEAD = re.compile(r"\[(?=Reference\s*[0-9])", re.IGNORECASE)
 
 PROMPTS = PromptFolder(Path(__file__).parent / "prompts")
 
@@ -66,6 +73,30 @@ def styles(task: Task, count: int, context: int) -> list[str]:
     """The first `count` of a task's examples, each cut to its share of the context, in tokens."""
     longest = min(_LONGEST_EXAMPLE, context // _EXAMPLES_SHARE // max(count, 1))
     return [fit(text, longest).text for text in task.examples[:count]]
+
+
+def longest_draft(tokens: int, references: int, context: int, factor: int = 1) -> int:
+    """Tokens of the longest draft on so many references: as many as are set, or more where the references would have
+    less than a short sentence each, as far as the context allows.
+
+    factor: how much longer than its draft an answer is.
+    """
+    spare = max(context - _WITHOUT_TEXTS, 0) // (_DRAFT_SHARE * factor)
+    return max(tokens, min(_PER_REFERENCE * references, spare))
+
+
+def words_of(tokens: int) -> int:
+    """Words that a model is told to write at most where its answer ends after so many tokens.
+
+    Of English prose a token is 0.75 of a word; a citation, [Reference 12], takes some six tokens and passes for two
+    words. A model that is told nothing is cut off in the middle of a sentence, a vote before its last line.
+    """
+    return max(int(_WORDS_PER_TOKEN * tokens), _FEWEST_WORDS)
+
+
+def unnumbered(text: str) -> str:
+    """A paper's text in which nothing looks like the head of another reference among which it is shown."""
+    return _HEAD.sub("[ ", text)
 
 
 def room(context: int, answer: int, prompt: str, **values: object) -> int:

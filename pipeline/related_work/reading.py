@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pipeline import tables
+from pipeline.errors import MissingInput
 from pipeline.identifiers import month_of
 from pipeline.passages.text import without_markers
 from pipeline.related_work.content import paper_text
+from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompting import Passage, Reference, Task
-from pipeline.stages import Workspace
+from pipeline.stages import Job, Workspace
 from pipeline.tables import Table
 
 _TEXT_COLUMNS = ("arxiv_id", "title", "abstract", "blocks")
@@ -78,6 +80,28 @@ def _in_corpus(rows: Iterable[Mapping[str, Any]]) -> set[str]:
 def in_corpus(reference: Mapping[str, Any]) -> bool:
     """Whether a task's reference is read from `papers`, not from the task itself."""
     return reference["source"] == "full_text" and not reference["text"]
+
+
+def read_elements(job: Job, rows: Iterable[Mapping[str, Any]]) -> dict[str, list[KeyElements]]:
+    """Key elements of the papers of these rows of `related_work_tasks`, by task: the target's, then each reference's.
+
+    Raises MissingInput where the month's `key_elements` are of other papers: of tasks as they were before, or of none,
+    as they were made while no system read them.
+    """
+    wanted = {row["task_id"]: [row["arxiv_id"], *(each["arxiv_id"] for each in row["references"])] for row in rows}
+    known = (row for row in job.iterate(tables.KEY_ELEMENTS) if row["task_id"] in wanted)
+    papers: dict[str, list[str | None]] = defaultdict(list)
+    found: dict[str, list[KeyElements]] = defaultdict(list)
+    for row in sorted(known, key=lambda row: (row["task_id"], row["number"])):
+        papers[row["task_id"]].append(row["arxiv_id"])
+        found[row["task_id"]].append(KeyElements.of_row(row))
+    other = sorted(task_id for task_id, ids in wanted.items() if papers.get(task_id) != ids)
+    if other:
+        raise MissingInput(
+            f"key_elements of {job.month} has not the papers of task {other[0]} as it is now: "
+            f"run citeloom run --months {job.month} --until key_elements"
+        )
+    return dict(found)
 
 
 def task_of(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -110,12 +110,11 @@ def _as_paper(reference: FileReference) -> dict[str, Any]:
 def _related(
     workspace: Workspace, task: Task, papers: Sequence[Mapping[str, Any]], system: System, target: str | None = None
 ) -> Related:
-    summary, cost, cut = run(_write(workspace, _with_more(workspace, task, system, target), system))
+    summary, cost, notes = run(_write(workspace, _with_more(workspace, task, system, target), system))
     keys = bibtex_keys(papers)
     bibtex = "\n\n".join(bibtex_entry(key, paper) for key, paper in zip(keys, papers, strict=True)) + "\n"
     numbered = dict(enumerate(keys, 1))
-    notes = (_cut_note(workspace.settings),) if cut else ()
-    return Related(_markdown(summary, numbered, papers), bibtex, summary, numbered, cost, notes)
+    return Related(_markdown(summary, numbered, papers), bibtex, summary, numbered, cost, tuple(notes))
 
 
 def _with_more(workspace: Workspace, task: Task, system: System, target: str | None) -> Task:
@@ -138,11 +137,27 @@ def _check_draft(draft: str) -> None:
         raise SettingError("the draft is no text in UTF-8: give your paper as Markdown or plain text, saved as UTF-8")
 
 
-def _cut_note(settings: Settings) -> str:
-    return (
-        f"the draft is longer than the model reads at once (CITELOOM_LLM_CONTEXT is {settings.llm_context}), so only "
-        "its beginning was used"
-    )
+def _notes(summary: Summary, made: Sequence[Extraction], settings: Settings) -> Iterator[str]:
+    """What a reader should know; the draft has the number 0. `made`: of the draft and each reference, where asked."""
+    # A system that is given the texts themselves says in its trace which of them it cut.
+    cut = [place for place, each in enumerate(made) if each.content_cut] or summary.trace.get("contents_cut", [])
+    if cut:
+        yield (
+            f"longer than the model reads at once (CITELOOM_LLM_CONTEXT is {settings.llm_context}), so only the "
+            f"beginning was used: {_named(cut)}"
+        )
+    unread = [place for place, each in enumerate(made) if each.failure is not None]
+    if unread:
+        yield f"the model's key elements could not be read, so no more than the title was used: {_named(unread)}"
+    amiss = summary.trace["citations"]
+    if amiss["uncited"]:
+        yield f"the section does not cite {_named(amiss['uncited'])}"
+    if amiss["out_of_range"]:
+        yield f"the section cites what is no reference, and was left so: {_named(amiss['out_of_range'])}"
+
+
+def _named(numbers: Sequence[int]) -> str:
+    return ", ".join(f"[Reference {number}]" if number else "the draft" for number in numbers)
 
 
 def _arxiv_id(text: str) -> str | None:
@@ -179,22 +194,24 @@ def _task(draft: str, papers: Sequence[Mapping[str, Any]]) -> Task:
     return Task("draft", title, draft.strip(), references, tuple(paper_text(paper) for paper in papers))
 
 
-async def _write(workspace: Workspace, task: Task, system: System) -> tuple[Summary, Spent, bool]:
-    """The section, what it cost in all, and whether the draft was cut to fit."""
+async def _write(workspace: Workspace, task: Task, system: System) -> tuple[Summary, Spent, list[str]]:
+    """The section, what it cost in all, and what should be known of it."""
     settings = workspace.settings
     async with open_client(workspace) as client:
-        made = await _elements(client, task, settings) if system.reads_elements else []
+        made = await _elements(client, task, system, settings)
         summary = await system.write(client, task, [each.elements for each in made], settings)
-    # A system that is given the draft itself says in its trace which texts it cut; the draft's number is 0.
-    cut = made[0].content_cut if made else 0 in summary.trace.get("contents_cut", ())
-    return summary, sum((each.spent for each in made), summary.spent), cut
+    cost = sum((each.spent for each in made), summary.spent)
+    return summary, cost, list(_notes(summary, made, settings))
 
 
-async def _elements(client: LlmClient, task: Task, settings: Settings) -> list[Extraction]:
+async def _elements(client: LlmClient, task: Task, system: System, settings: Settings) -> list[Extraction]:
+    """Key elements of the draft and of each reference, as far as the system is written from them."""
     sources: tuple[Source, ...] = ("full_text", *(reference.source for reference in task.references))
+    papers = list(zip((task.description, *task.contents), sources, strict=True)) if system.reads_elements else []
+    # A system that ties sentences to passages asks for the references' elements itself, with the passages.
+    asked = papers[:1] if system.reads_passages else papers
     return await side_by_side(
-        extract_known(client, text, source, settings.llm_context, settings.element_tokens)
-        for text, source in zip((task.description, *task.contents), sources, strict=True)
+        extract_known(client, text, source, settings.llm_context, settings.element_tokens) for text, source in asked
     )
 
 

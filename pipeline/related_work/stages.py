@@ -1,4 +1,4 @@
-"""The stages `key_elements` and `summaries`. Not here: tasks (`tasks`), and the systems' methods.
+"""The stages `key_elements` and `summaries_<system>`. Not here: tasks (`tasks`), and the systems' methods.
 
 Every task is a coroutine of its own over one client; none waits for another. `llm_url` is not among the settings:
 answers belong to a model's name, and the same model at another address changes no row. What a row says of calls and
@@ -11,16 +11,18 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from pipeline import tables
 from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
-from pipeline.related_work.examples import choose_examples, cited_papers, corpus_examples, example_inputs
+from pipeline.related_work.examples import example_inputs, task_examples
 from pipeline.related_work.key_elements import Extraction, KeyElements, extract_known
 from pipeline.related_work.prompting import PROMPTS, Passage, Source, Task
 from pipeline.related_work.reading import (
     in_corpus,
+    read_elements,
     reference_months,
     reference_passages,
     reference_texts,
@@ -45,11 +47,12 @@ class _Paper:
     source: Source
 
 
-def _tasks(job: Job) -> list[tuple[dict[str, Any], Task]]:
-    """The month's tasks by id, each with its row; references without a text go to the ledger."""
+def _tasks(job: Job, *, with_texts: bool = True) -> list[tuple[dict[str, Any], Task]]:
+    """The month's tasks by id, each with its row; with the texts of their references, of which those without one go to
+    the ledger, or with their titles alone: a month's texts may be a gigabyte."""
     rows = sorted(job.rows(tables.RELATED_WORK_TASKS), key=lambda row: row["task_id"])
-    texts = reference_texts(job.workspace, rows)
-    for row in rows:
+    texts = reference_texts(job.workspace, rows) if with_texts else {}
+    for row in rows if with_texts else ():
         for reference in row["references"]:
             if in_corpus(reference) and reference["arxiv_id"] not in texts:
                 detail = f"{reference['arxiv_id']} is not in papers any more; its title alone is used"
@@ -57,12 +60,13 @@ def _tasks(job: Job) -> list[tuple[dict[str, Any], Task]]:
     return [(row, task_of(row, texts)) for row in rows]
 
 
-def _tasks_to_write(job: Job, systems: Sequence[System]) -> list[Task]:
-    """The month's tasks with what these systems want besides: examples of style, passages of the references."""
-    found = _tasks(job)
-    examples = _examples(job, [row for row, _ in found], systems)
-    passages = _passages(job, [row for row, _ in found], systems)
-    return [
+def _tasks_to_write(job: Job, system: System) -> tuple[list[dict[str, Any]], list[Task]]:
+    """The month's tasks, as rows, and with what the system wants besides: examples of style, passages of references."""
+    found = _tasks(job, with_texts=system.reads_texts)
+    rows = [row for row, _ in found]
+    examples = task_examples(job.workspace, job.month, rows, system.examples(job.settings))
+    passages = _passages(job, rows, system)
+    return rows, [
         replace(
             task,
             examples=shown,
@@ -72,24 +76,8 @@ def _tasks_to_write(job: Job, systems: Sequence[System]) -> list[Task]:
     ]
 
 
-def _examples(job: Job, rows: Sequence[Mapping[str, Any]], systems: Sequence[System]) -> list[tuple[str, ...]]:
-    """For each task its examples, as many as the system that shows most of them wants."""
-    count = max(system.examples(job.settings) for system in systems)
-    if not count:
-        return [()] * len(rows)
-    found, cites = corpus_examples(job.workspace, job.month), cited_papers(job.workspace, job.month)
-    return [choose_examples(found, row["arxiv_id"], _cited(row, cites), count) for row in rows]
-
-
-def _cited(row: Mapping[str, Any], cites: Mapping[str, frozenset[str]]) -> set[str]:
-    told = {each["arxiv_id"] for each in row["references"] if each["arxiv_id"]}
-    return told | cites.get(row["arxiv_id"], frozenset())
-
-
-def _passages(
-    job: Job, rows: Sequence[Mapping[str, Any]], systems: Sequence[System]
-) -> Mapping[str, tuple[Passage, ...]]:
-    if not any(system.reads_passages for system in systems):
+def _passages(job: Job, rows: Sequence[Mapping[str, Any]], system: System) -> Mapping[str, tuple[Passage, ...]]:
+    if not system.reads_passages:
         return {}
     wanted = {each["arxiv_id"] for row in rows for each in row["references"] if in_corpus(each)}
     return reference_passages(job.workspace, wanted)
@@ -108,6 +96,12 @@ def _build_key_elements(job: Job) -> Iterator[Row]:
             subject = f"{paper.task_id} {paper.arxiv_id or f'Reference {paper.number}'}"
             job.leave_out(subject, "unreadable_answer", extraction.failure)
         yield _element_row(paper, extraction, job.settings.llm_model)
+
+
+def _elements_off(settings: Settings) -> str:
+    """Why nobody pays for key elements, where no system reads them."""
+    read = any(system.reads_elements for system in chosen_systems(settings.systems)) or settings.stability_tasks > 0
+    return "" if read else "no system of CITELOOM_SYSTEMS reads key elements"
 
 
 async def _extract_all(job: Job, papers: Sequence[_Paper]) -> list[Extraction]:
@@ -133,47 +127,40 @@ def _element_row(paper: _Paper, extraction: Extraction, model: str) -> Row:
     }
 
 
-def _build_summaries(job: Job) -> Iterator[Row]:
-    systems = chosen_systems(job.settings.systems)
-    elements = _elements(job)
-    work = [(task, system) for task in _tasks_to_write(job, systems) for system in systems]
-    written = run(_write_all(job, work, elements))
-    job.notes["citations"] = _citation_notes(zip(work, written, strict=True))
-    for (task, system), summary in zip(work, written, strict=True):
+def _build_summaries(system: System, job: Job) -> Iterator[Row]:
+    rows, tasks = _tasks_to_write(job, system)
+    elements = read_elements(job, rows) if system.reads_elements else {}
+    summaries = run(_write_all(job, system, tasks, elements))
+    job.notes["citations"] = _citation_notes(summaries)
+    for task, summary in zip(tasks, summaries, strict=True):
         if not summary.text:
-            job.leave_out(f"{task.task_id} {system.name}", "empty_summary", "the model wrote nothing")
+            job.leave_out(task.task_id, "empty_summary", "the model wrote nothing")
         yield _summary_row(task, system, summary, job.settings)
 
 
-def _citation_notes(written: Iterable[tuple[tuple[Task, System], Summary]]) -> dict[str, dict[str, int]]:
-    """System → what is amiss with the citations of its sections, counted over the month."""
-    found: dict[str, Counter[str]] = {}
-    for (_, system), summary in written:
+def _summaries_off(system: System, settings: Settings) -> str:
+    return "" if system in chosen_systems(settings.systems) else "not among CITELOOM_SYSTEMS"
+
+
+def _citation_notes(summaries: Iterable[Summary]) -> dict[str, int]:
+    """What is amiss with the citations of the sections, counted over the month."""
+    found: Counter[str] = Counter()
+    for summary in summaries:
         told = summary.trace["citations"]
-        amiss = {name: told[name] if isinstance(told[name], int) else len(told[name]) for name in sorted(told)}
-        found.setdefault(system.name, Counter()).update(amiss)
-    return {name: dict(counts) for name, counts in found.items()}
-
-
-def _elements(job: Job) -> dict[str, list[KeyElements]]:
-    """Key elements of each task's papers in order: the target's, then each reference's."""
-    rows = sorted(job.rows(tables.KEY_ELEMENTS), key=lambda row: (row["task_id"], row["number"]))
-    found: dict[str, list[KeyElements]] = {}
-    for row in rows:
-        found.setdefault(row["task_id"], []).append(KeyElements.of_row(row))
-    return found
+        found.update({name: told[name] if isinstance(told[name], int) else len(told[name]) for name in sorted(told)})
+    return dict(found)
 
 
 async def _write_all(
-    job: Job, work: Sequence[tuple[Task, System]], elements: Mapping[str, Sequence[KeyElements]]
+    job: Job, system: System, tasks: Sequence[Task], elements: Mapping[str, Sequence[KeyElements]]
 ) -> list[Summary]:
-    async def write(client: LlmClient, task: Task, system: System) -> Summary:
-        return await system.write(client, task, elements[task.task_id], job.settings)
+    async def write(client: LlmClient, task: Task) -> Summary:
+        return await system.write(client, task, elements.get(task.task_id, ()), job.settings)
 
     async with open_client(job.workspace) as client:
-        written = await side_by_side(write(client, task, system) for task, system in work)
+        made = await side_by_side(write(client, task) for task in tasks)
         job.measured |= client.usage.measured()
-    return written
+    return made
 
 
 def _summary_row(task: Task, system: System, summary: Summary, settings: Settings) -> Row:
@@ -193,13 +180,13 @@ def _element_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     return {"prompts": PROMPTS.digest("elements")} | _reference_inputs(workspace, month)
 
 
-def _summary_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    systems = chosen_systems(workspace.settings.systems)
-    chosen = sorted({prompt for system in systems for prompt in system.prompts})
-    found = {"prompts": PROMPTS.digest(*chosen)} | _reference_inputs(workspace, month)
-    if any(system.examples(workspace.settings) for system in systems):
+def _summary_inputs(system: System, workspace: Workspace, month: str) -> Mapping[str, str]:
+    found = {"prompts": PROMPTS.digest(*sorted(system.prompts))}
+    if system.reads_texts:
+        found |= _reference_inputs(workspace, month)
+    if system.examples(workspace.settings):
         found |= example_inputs(workspace, month)
-    if any(system.reads_passages for system in systems):
+    if system.reads_passages:
         found |= _passage_inputs(workspace, month)
     return found
 
@@ -223,12 +210,21 @@ KEY_ELEMENTS = Stage(
     upstream=(tables.RELATED_WORK_TASKS,),
     settings=("llm_model", "llm_context", "element_tokens"),
     inputs=_element_inputs,
+    off=_elements_off,
 )
 
-SUMMARIES = Stage(
-    table=tables.SUMMARIES,
-    build=_build_summaries,
-    upstream=(tables.RELATED_WORK_TASKS, tables.KEY_ELEMENTS),
-    settings=("systems", *dict.fromkeys(name for system in SYSTEMS.values() for name in system.settings)),
-    inputs=_summary_inputs,
-)
+
+def _summary_stage(system: System) -> Stage:
+    """The stage of one system; off where CITELOOM_SYSTEMS does not name it."""
+    elements = (tables.KEY_ELEMENTS,) if system.reads_elements else ()
+    return Stage(
+        table=tables.SUMMARIES[system.name],
+        build=partial(_build_summaries, system),
+        upstream=(tables.RELATED_WORK_TASKS, *elements),
+        settings=system.settings,
+        inputs=partial(_summary_inputs, system),
+        off=partial(_summaries_off, system),
+    )
+
+
+SUMMARIES: Mapping[str, Stage] = {name: _summary_stage(SYSTEMS[name]) for name in tables.RELATED_WORK_SYSTEMS}

@@ -12,7 +12,7 @@ from typing import Any
 from pipeline.llm.client import Completion, LlmClient, Spent, spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
-from pipeline.related_work.prompting import PROMPTS, Task, room
+from pipeline.related_work.prompting import PROMPTS, Task, longest_draft, room, unnumbered, words_of
 
 # A summary of fewer tokens says next to nothing; where |R| leaves less for each, what comes out is cut to fit.
 _SHORTEST_SUMMARY = 32
@@ -25,6 +25,10 @@ class Baseline:
     temperature: float
     draft_tokens: int
     context: int
+
+    def longest(self, task: Task) -> int:
+        """Tokens of the longest section on a task's references."""
+        return longest_draft(self.draft_tokens, len(task.references), self.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ async def _summaries(client: LlmClient, task: Task, baseline: Baseline, left: in
     each_has = left // len(texts)
     longest = max(_SHORTEST_SUMMARY, min(baseline.draft_tokens, each_has))
     made = await side_by_side(summarise(client, baseline, text, longest) for text in texts)
-    shown = [fit(summary.text.strip(), each_has) for summary, _ in made]
+    shown = [fit(PROMPTS.unwrapped(summary.text), each_has) for summary, _ in made]
     trace = {
         "steps": 2,
         "summaries": [summary.text for summary, _ in made],
@@ -71,8 +75,9 @@ async def _summaries(client: LlmClient, task: Task, baseline: Baseline, left: in
 
 async def summarise(client: LlmClient, baseline: Baseline, text: str, longest: int) -> tuple[Completion, bool]:
     """p_s on one paper, cut to fit, in `longest` tokens at most; and whether the paper was cut."""
-    content = fit(text, room(baseline.context, longest, "summarize", content=""))
-    messages = PROMPTS.messages("summarize", content=content.text)
+    words = words_of(longest)
+    content = fit(text, room(baseline.context, longest, "summarize", content="", words=words))
+    messages = PROMPTS.messages("summarize", content=content.text, words=words)
     return await client.complete(messages, temperature=baseline.temperature, max_tokens=longest), content.cut
 
 
@@ -80,6 +85,6 @@ def numbered(task: Task, texts: Sequence[str] | None) -> str:
     """The references' texts under `[Reference i]` and title; None for the headings alone."""
     shown = texts if texts is not None else [""] * len(task.references)
     return "\n\n".join(
-        f"[Reference {reference.number}] {reference.title}\n{text}"
+        f"[Reference {reference.number}] {unnumbered(reference.title)}\n{unnumbered(text)}"
         for reference, text in zip(task.references, shown, strict=True)
     )

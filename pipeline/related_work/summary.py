@@ -12,17 +12,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.llm.client import Spent
+from pipeline.related_work.prompting import PROMPTS
 
 # Numbers of up to four digits, as no task has 10,000 references, and int() refuses what a model may write: Python
 # reads no number of more than 4,300 digits.
 _NUMBER = "[0-9]{1,4}"
 _EXACT = re.compile(rf"\[Reference ({_NUMBER})\]")
-# What models write in place of [Reference 3]: (reference 3), [Ref. 3], [References 1, 2 and 3].
+# What models write in place of [Reference 3]: (reference 3), [Ref. 3], [References 1, 2 and 3], [References 1-3].
 _BARE = re.compile(rf"\[({_NUMBER})\]")
 _WORD = r"(?:references?|refs?\.?)"
+_TO = r"\s*(?:-|–|—|to)\s*"
 _VARIANT = re.compile(
-    rf"[\[(]\s*{_WORD}\s*#?\s*({_NUMBER}(?:\s*(?:,|;|&|and)\s*(?:{_WORD}\s*#?\s*)?{_NUMBER})*)\s*[\])]", re.IGNORECASE
+    rf"[\[(]\s*{_WORD}\s*#?\s*({_NUMBER}(?:(?:\s*(?:,|;|&|and)\s*|{_TO})(?:{_WORD}\s*#?\s*)?{_NUMBER})*)\s*[\])]",
+    re.IGNORECASE,
 )
+_RANGE = re.compile(rf"({_NUMBER})(?:{_TO}(?:{_WORD}\s*#?\s*)?({_NUMBER}))?", re.IGNORECASE)
+# A range of more works than a sentence could speak of is rather two years.
+_LONGEST_RANGE = 50
 # A full stop after these, or after a single capital, ends no sentence.
 _ABBREVIATION = re.compile(r"(?:\b(?:al|e\.g|i\.e|cf|vs|etc|Fig|Figs|Eq|Sec|Tab|No|resp|approx)|\b[A-Z])\.$")
 _BREAK = re.compile(rf"(?<=[.!?])[\"')\]]*(?:\s*\[Reference {_NUMBER}\])*\s+(?=[\"'(\[]?[A-Z0-9\[])")
@@ -61,7 +67,7 @@ def make_summary(raw: str, numbers: Collection[int], trace: Mapping[str, Any], c
     how many bare numbers such as [3] stand there that could be meant for one (they may be meant for an interval, too,
     so they are counted and left).
     """
-    text, respelt = normalise(raw.strip())
+    text, respelt = normalise(PROMPTS.unwrapped(raw))
     sentences = tuple(
         Sentence(sentence, tuple(n for n in cited_numbers(sentence) if n in numbers))
         for sentence in split_sentences(text)
@@ -86,11 +92,20 @@ def normalise(text: str) -> tuple[str, int]:
 
     def respell(match: re.Match[str]) -> str:
         nonlocal respelt
-        exact = " ".join(f"[Reference {int(number)}]" for number in re.findall(_NUMBER, match.group(1)))
+        exact = " ".join(f"[Reference {number}]" for number in _named(match.group(1)))
         respelt += exact != match.group(0)
         return exact
 
     return _VARIANT.sub(respell, text), respelt
+
+
+def _named(listed: str) -> list[int]:
+    """The numbers of a list such as "1, 3-5 and 7"."""
+    found: list[int] = []
+    for first, last in _RANGE.findall(listed):
+        low, high = int(first), int(last or first)
+        found += range(low, high + 1) if 0 <= high - low < _LONGEST_RANGE else (low, high)
+    return found
 
 
 def cited_numbers(text: str) -> list[int]:

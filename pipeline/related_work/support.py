@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, create_model
 
 from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Spent
 from pipeline.llm.context import count_tokens
+from pipeline.llm.structured import AtMost
 from pipeline.related_work.evidence import Named, named_in
 from pipeline.related_work.prompting import NOTHING, PROMPTS, room
 from pipeline.related_work.summary import normalise
@@ -38,6 +39,10 @@ class Judged:
     quotes: Mapping[int, str]
     spent: Spent = NOTHING
     failure: str | None = None
+    unjudged: tuple[int, ...] = ()
+    """Sentences that cite and have no verdict: there was no room for them, or the judge left them out."""
+    cut: bool = False
+    """Whether passages were cut to fit the context."""
 
     def faulty(self) -> list[int]:
         return sorted(place for place, verdict in self.verdicts.items() if verdict != "supported")
@@ -47,7 +52,7 @@ class Judged:
             {"sentence": place, "support": verdict, "quote": self.quotes.get(place, "")}
             for place, verdict in sorted(self.verdicts.items())
         ]
-        return {"verdicts": told, "failure": self.failure}
+        return {"verdicts": told, "unjudged": list(self.unjudged), "cut": self.cut, "failure": self.failure}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,8 @@ class Revised:
     places: tuple[int, ...] = ()
     spent: Spent = NOTHING
     failure: str | None = None
+    cut: bool = False
+    """Whether passages were cut to fit the context."""
 
 
 async def judge(client: LlmClient, sentences: Sequence[Tied], passages: Mapping[str, Named], context: int) -> Judged:
@@ -72,14 +79,17 @@ async def judge(client: LlmClient, sentences: Sequence[Tied], passages: Mapping[
     longest = _FRAME_TOKENS + _PER_VERDICT * len(places)
     frame = {"characters": _QUOTE_CHARS}
     left = room(context, longest + REPAIR_TOKENS, "support", sentences="", **frame)
-    messages = PROMPTS.messages("support", sentences=_shown(sentences, places, passages, left), **frame)
+    shown, cut = _shown(sentences, places, passages, left)
+    messages = PROMPTS.messages("support", sentences=shown, **frame)
     try:
         answer = await client.answer(messages, _verdicts(len(places)), max_tokens=longest)
     except LlmAnswerError as error:
-        return Judged({}, {}, error.spent, str(error))
+        return Judged({}, {}, error.spent, str(error), tuple(cited), cut)
     given = {each.sentence: each for each in answer.value.verdicts if each.sentence in places}  # type: ignore[attr-defined]
     quotes = {place: " ".join(each.quote.split()) for place, each in given.items()}
-    return Judged({place: each.support for place, each in given.items()}, quotes, answer.spent)
+    verdicts = {place: each.support for place, each in given.items()}
+    unjudged = tuple(place for place in cited if place not in verdicts)
+    return Judged(verdicts, quotes, answer.spent, unjudged=unjudged, cut=cut)
 
 
 async def revise(
@@ -103,15 +113,16 @@ async def revise(
     longest = _FRAME_TOKENS + each_takes * len(places)
     frame = {"characters": characters, "example": next(iter(passages), "R1P1")}
     left = room(context, longest + REPAIR_TOKENS, "revise", sentences="", **frame)
-    messages = PROMPTS.messages("revise", sentences=_shown(sentences, places, passages, left), **frame)
+    shown, cut = _shown(sentences, places, passages, left)
+    messages = PROMPTS.messages("revise", sentences=shown, **frame)
     try:
         answer = await client.answer(messages, _revisions(len(places), characters), max_tokens=longest)
     except LlmAnswerError as error:
-        return Revised(kept, (), error.spent, str(error))
+        return Revised(kept, (), error.spent, str(error), cut)
     given = {each.sentence: each for each in answer.value.sentences if each.sentence in places and each.text.strip()}  # type: ignore[attr-defined]
     made = {place: _revised(kept[place - 1], each, passages) for place, each in given.items()}
     changed = tuple(sorted(place for place, sentence in made.items() if sentence.text != kept[place - 1].text))
-    return Revised(tuple(made.get(place, old) for place, old in enumerate(kept, 1)), changed, answer.spent)
+    return Revised(tuple(made.get(place, old) for place, old in enumerate(kept, 1)), changed, answer.spent, cut=cut)
 
 
 def _in_one_answer(context: int, tokens: int) -> int:
@@ -125,17 +136,20 @@ def _revised(old: Tied, given: Any, passages: Mapping[str, Named]) -> Tied:
     return replace(old, text=cite(text, old.references), passages=named or old.passages)
 
 
-def _shown(sentences: Sequence[Tied], places: Sequence[int], passages: Mapping[str, Named], left: int) -> str:
-    """The sentences at these places with their passages, each passage cut to its share of the room."""
+def _shown(
+    sentences: Sequence[Tied], places: Sequence[int], passages: Mapping[str, Named], left: int
+) -> tuple[str, bool]:
+    """The sentences at these places with their passages, each of them cut to its share of the room; and whether any
+    was."""
     names = [_names(sentences[place - 1], passages) for place in places]
     texts = [f"Sentence {place}: {sentences[place - 1].text}" for place in places]
     count = max(sum(map(len, names)), 1)
     each_has = max((left - sum(map(count_tokens, texts)) - 2 * len(texts)) // count, _FEWEST_TOKENS)
+    lines = {name: passages[name].line(each_has) for each in names for name in each}
     parts = [
-        "\n".join([text, *(passages[name].line(each_has) for name in rests_on)])
-        for text, rests_on in zip(texts, names, strict=True)
+        "\n".join([text, *(lines[name] for name in rests_on)]) for text, rests_on in zip(texts, names, strict=True)
     ]
-    return "\n\n".join(parts)
+    return "\n\n".join(parts), any(line != passages[name].line() for name, line in lines.items())
 
 
 def _names(sentence: Tied, passages: Mapping[str, Named]) -> list[str]:
@@ -154,9 +168,9 @@ def _verdicts(count: int) -> type[BaseModel]:
         __config__=ConfigDict(extra="forbid"),
         sentence=(int, ...),
         support=(Verdict, ...),
-        quote=(Annotated[str, Field(max_length=_QUOTE_CHARS)], ...),
+        quote=(Annotated[str, AtMost(_QUOTE_CHARS)], ...),
     )
-    some = Annotated[list[one], Field(max_length=count)]  # type: ignore[valid-type]
+    some = Annotated[list[one], AtMost(count)]  # type: ignore[valid-type]
     return create_model("Verdicts", __config__=ConfigDict(extra="forbid"), verdicts=(some, ...))
 
 
@@ -165,8 +179,8 @@ def _revisions(count: int, characters: int) -> type[BaseModel]:
         "Revision",
         __config__=ConfigDict(extra="forbid"),
         sentence=(int, ...),
-        text=(Annotated[str, Field(max_length=characters)], ...),
+        text=(Annotated[str, AtMost(characters)], ...),
         passages=names_field(),
     )
-    some = Annotated[list[one], Field(max_length=count)]  # type: ignore[valid-type]
+    some = Annotated[list[one], AtMost(count)]  # type: ignore[valid-type]
     return create_model("Revisions", __config__=ConfigDict(extra="forbid"), sentences=(some, ...))

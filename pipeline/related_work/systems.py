@@ -38,6 +38,8 @@ class System:
     """How many examples of style it shows."""
     reads_passages: bool = False
     """Whether it ties sentences to passages of the references."""
+    reads_texts: bool = True
+    """Whether it reads the texts of the references; one that does not knows them by key elements alone."""
 
     def chosen_settings(self, settings: Settings) -> dict[str, object]:
         """This system's settings and their values."""
@@ -136,6 +138,7 @@ SYSTEMS: Mapping[str, System] = {
             reads_elements=True,
             plan=_searching(planned_calls),
             examples=_styled,
+            reads_texts=False,
         ),
         System(
             "chatcite_no_elements",
@@ -154,6 +157,7 @@ SYSTEMS: Mapping[str, System] = {
             reads_elements=True,
             plan=_searching(ablations.planned_without_incremental),
             examples=_styled,
+            reads_texts=False,
         ),
         System(
             "chatcite_no_reflection",
@@ -163,6 +167,7 @@ SYSTEMS: Mapping[str, System] = {
             reads_elements=True,
             plan=_searching(ablations.planned_without_reflection),
             examples=_styled,
+            reads_texts=False,
         ),
         System(
             "chatcite_grounded",

@@ -2,7 +2,8 @@
 
 A task is a paper with a related-work section, at least `min_references` of whose citations are papers of the corpus.
 The section is taken out of the target and becomes the gold text; its order of citation is the order of references
-(ChatCite, section 4.1: target papers without their related work). Tasks of files join those of their month.
+(ChatCite, section 4.1: target papers without their related work). Other sections on related work, such as one in an
+appendix, are taken out with it, since they say the same at length. Tasks of files join those of their month.
 """
 
 from __future__ import annotations
@@ -69,8 +70,13 @@ def gold_text(blocks: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -
 def make_task(paper: Mapping[str, Any], section: Mapping[str, Any], citations: Citations, most: int) -> dict[str, Any]:
     """A row of `related_work_tasks` for a paper whose related work is `section`; at most `most` references."""
 
+    reviews = {each["title"] for each in paper["sections"] if is_related_work(each["title"])}
+
     def belongs(block: Mapping[str, Any]) -> bool:
         return section["title"] in block["section_path"]
+
+    def is_review(block: Mapping[str, Any]) -> bool:
+        return not reviews.isdisjoint(block["section_path"])
 
     blocks = [block for block in paper["blocks"] if belongs(block)]
     keys = list(dict.fromkeys(key for block in blocks for key in block["cited_keys"]))
@@ -81,7 +87,7 @@ def make_task(paper: Mapping[str, Any], section: Mapping[str, Any], citations: C
         "task_id": f"{paper['arxiv_id']}#{section['anchor']}",
         "arxiv_id": paper["arxiv_id"],
         "title": paper["title"],
-        "description": paper_text(paper, skip=belongs),
+        "description": paper_text(paper, skip=is_review),
         "section_title": section["title"],
         "references": _references(numbers, cited),
         "outside": len(keys) - len(numbers),
@@ -250,5 +256,5 @@ RELATED_WORK_TASKS = Stage(
     upstream=(tables.PAPERS, tables.REFERENCES),
     settings=("min_references", "max_references", "max_tasks", "outside_references"),
     inputs=_inputs,
-    version=2,
+    version=3,
 )

@@ -13,11 +13,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from pipeline.llm.structured import AtMost
 from pipeline.related_work.evidence import NAME_CHARS, named_in
 from pipeline.related_work.summary import cited_numbers, normalise
 
-# A sentence that needs more than a quarter of the draft's tokens is none; fewer than 60 tokens hold no comparison.
-_SHARE_OF_DRAFT, _SHORTEST = 4, 60
+# A sentence that needs more than a quarter of the draft's tokens, or more than 128, is none; fewer than 60 hold no
+# comparison.
+_SHARE_OF_DRAFT, _SHORTEST, _LONGEST = 4, 60, 128
 _CHARS_PER_TOKEN = 4.5
 # Beside its text a sentence costs its frame and names as JSON, about as much again.
 _JSON_FACTOR = 2
@@ -140,7 +142,7 @@ def section(sentences: Sequence[Tied], groups: Sequence[Sequence[int]]) -> str:
 
 def sentence_chars(draft_tokens: int) -> int:
     """Longest sentence of a draft, in characters."""
-    return int(max(draft_tokens // _SHARE_OF_DRAFT, _SHORTEST) * _CHARS_PER_TOKEN)
+    return int(min(max(draft_tokens // _SHARE_OF_DRAFT, _SHORTEST), _LONGEST) * _CHARS_PER_TOKEN)
 
 
 def answer_tokens(draft_tokens: int) -> int:
@@ -159,14 +161,14 @@ def draft_model(references: int, characters: int) -> type[BaseModel]:
     sentence = create_model(
         "TiedSentence",
         __config__=ConfigDict(extra="forbid"),
-        text=(Annotated[str, Field(max_length=characters)], ...),
-        references=(Annotated[list[int], Field(max_length=references + _SPARE)], ...),
+        text=(Annotated[str, AtMost(characters)], ...),
+        references=(Annotated[list[int], AtMost(references + _SPARE)], ...),
         passages=names_field(),
     )
-    some = Annotated[list[sentence], Field(min_length=1, max_length=most_sentences(references))]  # type: ignore[valid-type]
+    some = Annotated[list[sentence], Field(min_length=1), AtMost(most_sentences(references))]  # type: ignore[valid-type]
     return create_model("TiedDraft", __config__=ConfigDict(extra="forbid"), sentences=(some, ...))
 
 
 def names_field() -> Any:
     """A field for names of passages."""
-    return (Annotated[list[Annotated[str, Field(max_length=NAME_CHARS)]], Field(max_length=_MOST_PASSAGES)], ...)
+    return (Annotated[list[Annotated[str, AtMost(NAME_CHARS)]], AtMost(_MOST_PASSAGES)], ...)

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.llm.client import Completion, LlmClient
-from pipeline.llm.context import fit
+from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.messages import Message
-from pipeline.related_work.prompting import PROMPTS, room
+from pipeline.related_work.prompting import PROMPTS, room, words_of
 
 _VERDICT = re.compile(
-    r"best\s+(?:choice|draft)\s*(?:is|:)\W*(?:(?:choice|draft|number|no\.?)\W*)?([0-9]{1,4})(?!\.?[0-9])", re.IGNORECASE
+    r"best\s+(?:choice|draft|option)\s*(?:is|:)\W*(?:the\s+)?(?:(?:choice|draft|option|number|no\.?)\W*)?"
+    r"([0-9]{1,4})(?!\.?[0-9])",
+    re.IGNORECASE,
 )
 _BARE_NUMBER = re.compile(r"\W*(?:choice\W*)?([0-9]{1,4})\W*", re.IGNORECASE)
 
@@ -66,13 +68,19 @@ async def vote(
 def _messages(
     evaluator: Evaluator, target: str, references: str, drafts: Sequence[str], basis: str
 ) -> tuple[list[Message], bool]:
-    frame = {"target": "", "references": "", "drafts": [""] * len(drafts), "basis": basis}
-    left = room(evaluator.context, evaluator.tokens, "vote", **frame)
-    # Two thirds of the room are the drafts', in equal parts, so that none looks worse for being cut alone.
-    shown = [fit(draft, left * 2 // 3 // len(drafts)) for draft in drafts]
-    about, known = fit(target, left // 6), fit(references, left // 6)
+    frame = {"basis": basis, "words": words_of(evaluator.tokens)}
+    empty = {"target": "", "references": "", "drafts": [""] * len(drafts)}
+    left = room(evaluator.context, evaluator.tokens, "vote", **empty, **frame)
+    lines = count_tokens(references)
+    # Two thirds of the room are the drafts' or more, in equal parts, so that none looks worse for being cut alone.
+    most = max(left * 2 // 3, left - count_tokens(target) - lines)
+    shown = [fit(draft, most // len(drafts)) for draft in drafts]
     texts = [draft.text for draft in shown]
-    messages = PROMPTS.messages("vote", target=about.text, references=known.text, drafts=texts, basis=basis)
+    rest = left - sum(map(count_tokens, texts))
+    # A sixth, where there is no more: a number that does not change, so that prompts go on beginning alike.
+    about = fit(target, max(left // 6, rest - lines))
+    known = fit(references, rest - count_tokens(about.text))
+    messages = PROMPTS.messages("vote", target=about.text, references=known.text, drafts=texts, **frame)
     return messages, any(each.cut for each in (about, known, *shown))
 
 

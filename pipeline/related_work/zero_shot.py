@@ -7,7 +7,7 @@ from (`examples`).
 from __future__ import annotations
 
 from pipeline.llm.client import LlmClient, spent
-from pipeline.related_work.prompting import PROMPTS, Task, room, styles
+from pipeline.related_work.prompting import PROMPTS, Task, room, styles, words_of
 from pipeline.related_work.summarising import Baseline, fits, numbered, read_all
 from pipeline.related_work.summary import Summary, make_summary
 
@@ -19,9 +19,11 @@ async def zero_shot(client: LlmClient, task: Task, baseline: Baseline, examples:
     """
     shown = styles(task, examples, baseline.context)
     read = await read_all(client, task, baseline, _room(task, baseline, examples))
-    messages = PROMPTS.messages("generate", target=read.target(), references=read.references(task), examples=shown)
-    written = await client.complete(messages, temperature=baseline.temperature, max_tokens=baseline.draft_tokens)
-    trace = read.trace | ({"examples": shown} if examples else {})
+    values = {"target": read.target(), "references": read.references(task)}
+    longest = baseline.longest(task)
+    messages = PROMPTS.messages("generate", **values, examples=shown, words=words_of(longest))
+    written = await client.complete(messages, temperature=baseline.temperature, max_tokens=longest)
+    trace = read.trace | {"truncated": written.truncated} | ({"examples": shown} if examples else {})
     return make_summary(written.text, task.numbers, trace, read.spent + spent([written]))
 
 
@@ -37,4 +39,6 @@ def reads_whole(task: Task, baseline: Baseline, examples: int = 0) -> bool:
 
 def _room(task: Task, baseline: Baseline, examples: int) -> int:
     shown, headings = styles(task, examples, baseline.context), numbered(task, None)
-    return room(baseline.context, baseline.draft_tokens, "generate", target="", references=headings, examples=shown)
+    longest = baseline.longest(task)
+    frame = {"references": headings, "examples": shown, "words": words_of(longest)}
+    return room(baseline.context, longest, "generate", target="", **frame)

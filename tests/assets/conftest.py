@@ -19,6 +19,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from pipeline.evaluation.publish import RUN_PAGE
 from pipeline.runs import RunReport, run_months
 from pipeline.services import release_services
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
@@ -138,8 +139,8 @@ def make_place(root: Path, **settings: object) -> Place:
     root.mkdir(parents=True)
     base = {"dump_dir": SAMPLE_DUMP, "metadata_snapshot": SAMPLE_SNAPSHOT, "data": root, "arxiv_api": "false"}
     # The least that still samples, votes and chooses: 479 calls of the default settings are 150 here.
-    small = {"chatcite_samples": 2, "chatcite_votes": 2, "chatcite_kept": 1}
-    return Place(root, {"OMP_NUM_THREADS": "1"}).with_settings(**base, **small, **settings)
+    small = {"chatcite_samples": 2, "chatcite_votes": 2, "chatcite_kept": 1, "max_questions": 3}
+    return Place(root, {"OMP_NUM_THREADS": "1"}).with_settings(**{**base, **small, **settings})
 
 
 def rewrite_zip(file: Path, changes: Mapping[str, bytes]) -> None:
@@ -152,6 +153,7 @@ def rewrite_zip(file: Path, changes: Mapping[str, bytes]) -> None:
 
 
 def digests(root: Path) -> dict[str, bytes]:
-    """Every table and every page of the report below a data root, by its path."""
+    """Every table and every page of the report below a data root, by its path; not the page of what runs took."""
     files = [*root.glob("*/*.parquet"), *root.glob("ledger/*/*.parquet"), *root.glob("reports/**/*")]
-    return {str(file.relative_to(root)): file.read_bytes() for file in sorted(files) if file.is_file()}
+    pages = [file for file in sorted(files) if file.is_file() and file.name != RUN_PAGE]
+    return {str(file.relative_to(root)): file.read_bytes() for file in pages}

@@ -29,7 +29,7 @@ from tests.assets.conftest import MONTHS, Place
 
 PROJECT = Path(__file__).resolve().parents[2]
 NAMES = [stage.name for stage in STAGES]
-GROUPS = {"corpus", "search", "related_work", "evaluation"}
+GROUPS = {"corpus", "search", "related_work", "answers", "evaluation"}
 
 
 @pytest.fixture

@@ -12,19 +12,33 @@ import pytest
 from typer.testing import CliRunner
 
 from pipeline import tables
+from pipeline.answering.stages import IMPORTED_ANSWERS, QUESTIONS
+from pipeline.answering.systems import SYSTEMS
 from pipeline.cli import app
 from pipeline.errors import MissingInput, SettingError
-from pipeline.estimate import LLM_STAGES, Estimate, estimate, sum_parts
+from pipeline.estimate import Estimate, estimate
 from pipeline.llm.budget import BudgetReached
 from pipeline.llm.cache import CallCache, Paid
 from pipeline.llm.messages import Spent
+from pipeline.registry import LLM_STAGES
+from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import Workspace, run_stage
-from tests.scripted_llm import ScriptedLlm
-from tests.unit.related_work.building import workspace, write_corpus
+from tests.scripted_llm import Asked, ScriptedLlm
+from tests.unit.answering.asking import form_of
+from tests.unit.answering.corpus import MARCH, build_corpus
+from tests.unit.answering.staging import ASKING, BEAM, reading, staged, write_set
+from tests.unit.related_work.building import workspace, write_corpus, write_month
 
 MONTH = "2024-05"
 TASKS = {2: ["2403.00003", "2403.00001"], 1: ["2403.00001", "2403.00002", "2403.00004"]}
-SETTINGS: dict[str, Any] = {"systems": "chatcite,zero_shot", "llm_price_read": 2.0, "llm_price_written": 8.0}
+SETTINGS: dict[str, Any] = {
+    "systems": "chatcite,zero_shot",
+    "llm_price_read": 2.0,
+    "llm_price_written": 8.0,
+    "judge_repeats": 1,
+    "judge_alone": False,
+    "support_citations": 0,
+}
 
 
 def run_all(place: Workspace) -> list[Any]:
@@ -44,11 +58,11 @@ def test_calls_are_those_that_the_run_then_makes(tmp_path: Path, samples: int, v
         found = estimate(place, [MONTH])
         assert llm.requests == []
         outcomes = run_all(place)
-    asked = {outcome.stage: outcome.measured["llm_calls"] for outcome in outcomes}
-    paid = {outcome.stage: outcome.measured["llm_calls"] - outcome.measured["llm_cached"] for outcome in outcomes}
-    for stage in LLM_STAGES:
-        part = sum_parts([part for part in found.parts if part.stage == stage.name])
-        assert (part.calls, part.to_pay) == (asked[stage.name], paid[stage.name]), stage.name
+    asked = {each.stage: each.measured["llm_calls"] for each in outcomes if not each.is_off}
+    paid = {each.stage: asked[each.stage] - each.measured["llm_cached"] for each in outcomes if not each.is_off}
+    assert list(asked) == [part.stage for part in found.parts]
+    for part in found.parts:
+        assert (part.calls, part.to_pay) == (asked[part.stage], paid[part.stage]), part.stage
     assert sum(paid.values()) == llm.generations == found.total().to_pay
     assert found.total().money > 0
 
@@ -60,7 +74,7 @@ def test_an_estimate_keeps_nothing_and_asks_nobody(tmp_path: Path) -> None:
         first = estimate(place, [MONTH])
         assert estimate(place, [MONTH]) == first
     assert llm.requests == []
-    assert not (tmp_path / "summaries").exists()
+    assert not (tmp_path / "summaries_chatcite").exists()
 
 
 def test_what_is_done_or_answered_is_not_to_be_paid(tmp_path: Path) -> None:
@@ -75,9 +89,10 @@ def test_what_is_done_or_answered_is_not_to_be_paid(tmp_path: Path) -> None:
     assert (done.total().money, done.total().seconds) == (0, 0)
     assert [part.calls for part in done.parts] == [part.calls for part in before.parts]
     by_name = {(part.stage, part.system): part for part in more.parts}
-    assert by_name["key_elements", None].to_pay == by_name["summaries", "zero_shot"].to_pay == 0
+    assert by_name["key_elements", None].to_pay == by_name["summaries_zero_shot", "zero_shot"].to_pay == 0
     # The first round's samples and five of its seven votes are kept, with their real texts; what comes after depends.
-    assert 0 < by_name["summaries", "chatcite"].to_pay < by_name["summaries", "chatcite"].calls
+    chatcite = by_name["summaries_chatcite", "chatcite"]
+    assert 0 < chatcite.to_pay < chatcite.calls
 
 
 def test_a_done_month_whose_answers_are_gone_is_still_done(tmp_path: Path) -> None:
@@ -107,16 +122,15 @@ def test_time_is_that_of_calls_that_wait_for_one_another(tmp_path: Path) -> None
         see(place, {64 + 128 * 2: 5.0})
         free = estimate(place, [MONTH])
         narrow = estimate(workspace(llm, tmp_path, **SETTINGS, llm_concurrency=1), [MONTH])
-    # Key elements at once; three rounds of a draft and a vote for the longer task, the baseline beside them; a score.
-    assert free.total().seconds == pytest.approx(3 + 3 * (2 + 1) + 5)
-    assert {(part.stage, part.system): round(part.seconds, 6) for part in free.parts} == {
-        ("key_elements", None): 3.0, ("summaries", "chatcite"): 9.0, ("summaries", "zero_shot"): 2.0,
-        ("scores", None): 5.0,
+    # Key elements at once; three rounds of a draft and a vote for the longer task; the baseline; a judgement.
+    assert free.total().seconds == pytest.approx(3 + 3 * (2 + 1) + 2 + 5)
+    assert {part.stage: round(part.seconds, 6) for part in free.parts} == {
+        "key_elements": 3.0, "summaries_chatcite": 9.0, "summaries_zero_shot": 2.0, "g_scores": 5.0,
     }  # fmt: skip
     # One slot: every sample is a request of its own, and none has company.
-    calls = {(part.stage, part.system): part.to_pay for part in narrow.parts}
-    drafts, votes = calls["summaries", "chatcite"] - 5 * 5 + calls["summaries", "zero_shot"], 5 * 5
-    assert narrow.total().seconds == pytest.approx(3 * calls["key_elements", None] + 2 * drafts + votes + 5 * 2)
+    calls = {part.stage: part.to_pay for part in narrow.parts}
+    drafts, votes = calls["summaries_chatcite"] - 5 * 5 + calls["summaries_zero_shot"], 5 * 5
+    assert narrow.total().seconds == pytest.approx(3 * calls["key_elements"] + 2 * drafts + votes + 5 * 2)
     assert "of the last 20 requests" in free.notes[0]
 
 
@@ -149,6 +163,17 @@ def test_an_estimate_over_the_budget_says_so(tmp_path: Path) -> None:
     assert over == ["CITELOOM_LLM_BUDGET_CALLS is 5: the run will end there, and can be gone on with"]
 
 
+def test_money_of_a_judge_alone_is_money_too(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        judged = {"judge_model": "judge", "judge_price_read": 1.0, "llm_price_read": 0.0, "llm_price_written": 0.0}
+        place = workspace(llm, tmp_path, **SETTINGS | judged)
+        write_corpus(place, TASKS)
+        found = estimate(place, [MONTH])
+    assert found.priced
+    assert {part.stage for part in found.parts if part.money} == {"g_scores"}
+    assert any("without scripted, of which no price is set" in note for note in found.notes)
+
+
 def test_money_without_a_price_is_a_wrong_setting(tmp_path: Path) -> None:
     with ScriptedLlm() as llm, pytest.raises(SettingError, match="CITELOOM_LLM_PRICE_READ"):
         estimate(workspace(llm, tmp_path, llm_budget_money=1.0), [MONTH])
@@ -159,7 +184,9 @@ def test_the_json_of_an_estimate_has_parts_and_total(tmp_path: Path) -> None:
         place = workspace(llm, tmp_path, **SETTINGS)
         write_corpus(place, TASKS)
         told = estimate(place, [MONTH]).as_json()
-    assert [part["stage"] for part in told["parts"]] == ["key_elements", "summaries", "summaries", "scores"]
+    assert [part["stage"] for part in told["parts"]] == [
+        "key_elements", "summaries_chatcite", "summaries_zero_shot", "g_scores"
+    ]  # fmt: skip
     assert told["total"]["to_pay"] == sum(part["to_pay"] for part in told["parts"])
     assert "month" not in told["total"]
 
@@ -169,7 +196,9 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[S
     """The settings of a command that is run in this process: a data root with tasks, a scripted endpoint."""
     with ScriptedLlm() as llm:
         write_corpus(workspace(llm, tmp_path), TASKS)
-        for name, value in {"data": tmp_path, "llm_url": llm.url, "llm_model": llm.model}.items():
+        (tmp_path / "dump").symlink_to(SAMPLE_DUMP)  # its months, and not its questions
+        given = {"data": tmp_path, "dump_dir": tmp_path / "dump", "llm_url": llm.url, "llm_model": llm.model}
+        for name, value in given.items():
             monkeypatch.setenv(f"CITELOOM_{name.upper()}", str(value))
         monkeypatch.setenv("COLUMNS", "160")
         yield llm, tmp_path
@@ -178,9 +207,10 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[S
 def test_the_command_prints_a_table_and_asks_nobody(command: tuple[ScriptedLlm, Path]) -> None:
     done = CliRunner().invoke(app, ["estimate", "--months", MONTH, "--systems", "zero_shot"])
     assert done.exit_code == 0, done.output
-    assert "key_elements" in done.stdout
-    assert "zero_shot" in done.stdout
+    assert "g_scores" in done.stdout
+    assert "summaries_zero" in done.stdout  # the name folds in 80 signs
     assert "chatcite" not in done.stdout
+    assert "key_elements" not in done.stdout  # which zero_shot does not read
     assert command[0].requests == []
 
 
@@ -212,5 +242,82 @@ def test_runs_at_their_ceiling_go_on_to_the_rows_of_an_undisturbed_one(tmp_path:
             except BudgetReached:
                 assert estimate(place, [MONTH]).total().to_pay == needed - llm.generations
         assert llm.generations == needed
-    for table in (tables.KEY_ELEMENTS, tables.SUMMARIES, tables.SCORES):
+    for table in (stage.table for stage in LLM_STAGES):
         assert place.root.file(table, MONTH).read_bytes() == undisturbed.root.file(table, MONTH).read_bytes()
+
+
+def asking_place(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
+    """A month of questions that are to be answered and graded, and nothing else that is asked."""
+    corpus = build_corpus(folder / "data")
+    place = staged(corpus, folder, llm, answer_candidates=4, **settings)
+    write_month(place, tables.RELATED_WORK_TASKS, MARCH, [])
+    for stage in (QUESTIONS, IMPORTED_ANSWERS):
+        run_stage(stage, place, MARCH)
+    return place
+
+
+def as_assumed(asked: Asked) -> str | None:
+    """A model that does what an estimate supposes: every hop is taken, a search made, one claim in each text."""
+    own = f"It says {asked.digest % 9973}."
+    one = {"sentences": [{"text": own, "claims": [1]}]}
+    given = {
+        "Query": {"query": own},
+        "Search": {"search": "yes", "question": "", "query": own},
+        "Thought": {"reasoning": own, "enough": False, "query": own},
+        "GroundedAnswer": {"answered": "yes"} | one,
+        "RefinedAnswer": dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), 90) | one,
+        "SplitClaims": {"claims": [own]},
+        "AnswerClaims": {"claims": [own]},
+        "Text": own,
+    }.get(form_of(asked))
+    return given if given is None or isinstance(given, str) else json.dumps(given)
+
+
+def test_calls_of_answers_and_grades_are_those_of_a_model_that_does_as_supposed(tmp_path: Path) -> None:
+    with ScriptedLlm(as_assumed, reading) as llm:
+        place = asking_place(llm, tmp_path)
+        found = estimate(place, [MARCH])
+        assert llm.requests == []
+        outcomes = [run_stage(stage, place, MARCH) for stage in ASKING]
+    asked = {each.stage: (each.measured["llm_calls"], each.measured["llm_cached"]) for each in outcomes}
+    parts = {part.stage: (part.calls, part.answered) for part in found.parts if part.calls}
+    assert parts == asked
+    assert found.total().to_pay == llm.generations
+    assert {part.system for part in found.parts if part.calls} == {*SYSTEMS, None}
+
+
+def test_an_estimate_of_answers_supposes_every_hop_that_may_be(tmp_path: Path) -> None:
+    with ScriptedLlm(reading) as llm:  # a model that has enough after one
+        place = asking_place(llm, tmp_path, answer_systems="arxivbot,direct")
+        parts = {part.stage: part.calls for part in estimate(place, [MARCH]).parts}
+        taken = {stage.name: run_stage(stage, place, MARCH).measured.get("llm_calls", 0) for stage in ASKING[:2]}
+    asked = len(place.root.rows(tables.QUESTIONS, MARCH))
+    assert parts["answers_direct"] == taken["answers_direct"] == asked
+    system = SYSTEMS["arxivbot"]
+    assert parts["answers_arxivbot"] == asked * system.planned_calls(place.settings)
+    assert taken["answers_arxivbot"] == asked * system.planned_calls(place.settings, hops=1)
+
+
+def test_answers_that_are_done_are_not_to_be_paid_and_those_that_are_not_yet_are(tmp_path: Path) -> None:
+    with ScriptedLlm(as_assumed, reading) as llm:
+        place = asking_place(llm, tmp_path)
+        before = {part.stage: part for part in estimate(place, [MARCH]).parts}
+        for stage in ASKING[:-1]:
+            run_stage(stage, place, MARCH)
+        after = {part.stage: part for part in estimate(place, [MARCH]).parts}
+        graded = run_stage(ASKING[-1], place, MARCH).measured["llm_calls"]
+        done = estimate(place, [MARCH])
+    assert {name for name, part in after.items() if part.to_pay} == {"answer_grades"}
+    assert after["answer_grades"].calls == before["answer_grades"].calls == graded
+    assert done.total().to_pay == 0
+
+
+def test_questions_that_are_out_of_date_or_not_there_are_told(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        place = asking_place(llm, tmp_path)
+        write_set(tmp_path, BEAM)
+        notes = estimate(place, [MARCH]).notes
+        place.root.file(tables.QUESTIONS, MARCH).unlink()
+        with pytest.raises(MissingInput, match=r"no questions and related_work_tasks yet.*--until related_work_tasks"):
+            estimate(place, [MARCH])
+    assert any(note.startswith("questions of 2024-03: out of date") for note in notes)

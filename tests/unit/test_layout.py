@@ -19,21 +19,25 @@ import pytest
 import yaml
 
 from pipeline.settings import Settings
+from pipeline.tables import RELATED_WORK_SYSTEMS, TABLES
 
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGES = ("pipeline", "assets", "resources", "sensors")
 
 # Low to high; a module imports its own layer and those below it.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("pipeline.errors", "pipeline.addresses", "pipeline.subjects", "pipeline.worker_process"),
+    (
+        "pipeline.errors", "pipeline.addresses", "pipeline.sampling", "pipeline.sheets", "pipeline.subjects",
+        "pipeline.worker_process",
+    ),
     ("pipeline", "pipeline.tables"),
     (
         "pipeline.settings", "pipeline.months", "pipeline.identifiers", "pipeline.progress", "pipeline.stages",
-        "pipeline.workers",
+        "pipeline.workers", "pipeline.accounts", "pipeline.digests",
     ),
     (
         "pipeline.corpus", "pipeline.metadata", "pipeline.passages", "pipeline.embedding", "pipeline.index",
-        "pipeline.llm", "pipeline.related_work", "pipeline.answering", "pipeline.evaluation",
+        "pipeline.llm", "pipeline.related_work", "pipeline.answering", "pipeline.evaluation", "pipeline.wikipedia",
     ),
     ("pipeline.registry", "pipeline.services", "pipeline.partitions"),
     ("resources",),
@@ -42,6 +46,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("sensors",),
     ("pipeline.definitions",),
     ("pipeline.preflight", "pipeline.runs", "pipeline.estimate", "pipeline.display"),
+    (
+        "pipeline.study_commands", "pipeline.ask_commands", "pipeline.question_commands",
+        "pipeline.grading_commands", "pipeline.wikipedia_commands",
+    ),
     ("pipeline.cli",),
 )  # fmt: skip
 DOMAINS = LAYERS[3]
@@ -247,6 +255,21 @@ def test_the_readme_names_no_setting_that_is_not_there() -> None:
     for file in ("README.md", ".env.example"):
         named |= set(re.findall(r"CITELOOM_[A-Z_]+[A-Z]", (PROJECT / file).read_text()))
     assert named - known <= {"CITELOOM_REQUIRE_TOOLS"}
+
+
+def test_the_readme_says_of_every_table_what_a_row_is() -> None:
+    rows = [line.split("|") for line in (PROJECT / "README.md").read_text().splitlines() if line.startswith("| `")]
+    told = {row[1].strip(" `"): row[2].strip() for row in rows}
+    families = ("summaries_", "answers_")
+    others = {name: table.row for name, table in TABLES.items() if not name.startswith(families)}
+    assert {name: told.get(name) for name in others} == others
+    assert {f"{family}<system>" for family in families} <= told.keys()
+
+
+def test_every_system_has_a_table() -> None:
+    from pipeline.related_work.systems import SYSTEMS
+
+    assert sorted(SYSTEMS) == sorted(RELATED_WORK_SYSTEMS)
 
 
 def test_a_setting_that_a_stage_names_is_there() -> None:

@@ -51,6 +51,8 @@ def test_empty_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
         ("CHATCITE_SAMPLES", "0"),
         ("TEMPERATURE", "hot"),
         ("LLM_CONTEXT", "1"),
+        ("LLM_CUTOFF", "december"),
+        ("LLM_CUTOFF", "2023-13"),
     ],
 )
 def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:

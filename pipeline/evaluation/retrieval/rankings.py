@@ -6,6 +6,7 @@ Every passage is scored, a block of queries at a time; a paper's rank is that of
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from pipeline.index.passage_index import RRF_K, Request
 
 if TYPE_CHECKING:
     import numpy as np
+    from bm25s import BM25
     from numpy.typing import NDArray
     from scipy.sparse import csr_matrix
 
@@ -150,14 +152,12 @@ def papers_in_order(passages: NDArray[np.int64], pool: Pool) -> Ranking:
 
 def rank_by_bm25(asked: Asked, pool: Pool, texts: Sequence[str]) -> list[Ranking]:
     """Rankings by BM25 over the pool's texts in one form."""
-    import bm25s
     import numpy as np
 
-    index = bm25s.BM25(k1=BM25_K1, b=BM25_B, method="lucene")
-    index.index(_terms(texts), show_progress=False)
+    index = bm25_index(terms(texts))
     found = []
-    for terms, own in zip(_terms(asked.texts), asked.own, strict=True):
-        known = index.get_tokens_ids(terms)
+    for words, own in zip(terms(asked.texts), asked.own, strict=True):
+        known = index.get_tokens_ids(words)
         scores = index.get_scores_from_ids(known) if known else np.zeros(len(pool), np.float32)
         scores = only_positive(scores)
         _without(scores, pool, own)
@@ -165,7 +165,19 @@ def rank_by_bm25(asked: Asked, pool: Pool, texts: Sequence[str]) -> list[Ranking
     return found
 
 
-def _terms(texts: Sequence[str]) -> list[list[str]]:
+def bm25_index(words: Sequence[Sequence[str]]) -> BM25:
+    """An index of texts, each its words as `terms` gives them; at least one must have any."""
+    import bm25s
+
+    # The package sets its own logger to DEBUG, and every index that it builds would be told to the user.
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
+    index = bm25s.BM25(k1=BM25_K1, b=BM25_B, method="lucene")
+    index.index(words, show_progress=False)
+    return index
+
+
+def terms(texts: Sequence[str]) -> list[list[str]]:
+    """The words of each text as BM25 counts them: stemmed, English stop words left out."""
     import bm25s
     import Stemmer
 

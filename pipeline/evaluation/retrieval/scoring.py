@@ -12,8 +12,9 @@ from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.evaluation.retrieval import pool as pools
 from pipeline.evaluation.retrieval import rankings, reranking
 from pipeline.evaluation.retrieval.corpus import earlier_digests, months_until
-from pipeline.evaluation.retrieval.metrics import RECALLS, Draws, per_query
+from pipeline.evaluation.retrieval.metrics import RECALLS, per_query
 from pipeline.evaluation.retrieval.vectors import Matrices, pool_vectors, query_matrices
+from pipeline.evaluation.statistics import Draws
 from pipeline.index.rerank import Reranker, make_reranker
 from pipeline.passages.text import Form
 from pipeline.settings import Settings
@@ -168,6 +169,7 @@ def _note(run: _Run) -> None:
 
 def _rows(run: _Run) -> Iterator[Row]:
     relevant = [run.pool.numbers(row["cited"]) for row in run.queries]
+    # Sentences of one paper are not independent: its authors and its topic are behind all of them.
     draws = Draws([row["arxiv_id"] for row in run.queries])
     values = {key: per_query(ranked, relevant) for key, ranked in run.found.items()}
     for (method, form), metrics in values.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from functools import lru_cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -51,6 +52,16 @@ SIGNS = st.text(
 @given(st.lists(SIGNS, max_size=5))
 @example(["", " ", "<s>a</s> <mask> b<pad>", "a  b", " a\u0301 \u0301b", "a\r\nb", "a\x1cb", "a\u3000b", "ab" * 40])
 def test_any_texts_have_the_tokenizers_own_ids(texts: list[str]) -> None:
+    _same(WordTokenizer(_small()).rows(texts), tokenize(_small(), texts))
+
+
+@settings(deadline=None)
+@given(st.randoms(use_true_random=False), st.integers(1, 300))
+def test_many_new_words_have_the_tokenizers_own_ids(random: Random, count: int) -> None:
+    """They go to the tokenizer many in one text: neither special tokens nor unknown signs among them shift an edge."""
+    parts = ["a", "b", "ab", "abc", "1", ".", ",", "~", "the", "<mask>", "<s>", "é", "▁", "<"]
+    words = ["".join(random.choices(parts, k=random.randint(1, 5))) for _ in range(count)]
+    texts = [" ".join(words), " ".join(reversed(words))]
     _same(WordTokenizer(_small()).rows(texts), tokenize(_small(), texts))
 
 

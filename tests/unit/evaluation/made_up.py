@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
-from pipeline.evaluation.g_score import CRITERIA
+from pipeline.evaluation.human.study import text_digest
 from pipeline.evaluation.retrieval.metrics import METRICS
+from pipeline.llm.messages import Spent
+from pipeline.related_work.summary import cited_numbers, make_summary
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
-from pipeline.tables import LEDGER, DataRoot, MonthWriter, Provenance, Table
+from pipeline.tables import CRITERIA, LEDGER, DataRoot, MonthWriter, Provenance, Table
 
 Text = Callable[[str], str]
 Row = dict[str, Any]
@@ -30,6 +32,10 @@ DRAFT = (
 )
 
 
+QUOTE = "Dense retrieval embeds terms in place of counting them."
+SEARCHING = ("chatcite", "chatcite_grounded", "chatcite_no_elements", "chatcite_no_reflection")
+
+
 def same(text: str) -> str:
     return text
 
@@ -39,9 +45,15 @@ def workspace(folder: Path, **settings: object) -> Workspace:
     return Workspace(load_settings(data=folder, _env_file=None, **settings))
 
 
-def write_table(root: DataRoot, table: Table, month: str, rows: Iterable[Mapping[str, Any]]) -> None:
+def write_table(
+    root: DataRoot,
+    table: Table,
+    month: str,
+    rows: Iterable[Mapping[str, Any]],
+    notes: Mapping[str, Any] | None = None,
+) -> None:
     """Write a month of a table with a made-up provenance."""
-    _write(table, root.file(table, month), month, rows)
+    _write(table, root.file(table, month), month, rows, notes)
 
 
 def write_ledger(root: DataRoot, stage: str, month: str, rows: Iterable[tuple[str, str, str]]) -> None:
@@ -50,11 +62,13 @@ def write_ledger(root: DataRoot, stage: str, month: str, rows: Iterable[tuple[st
     _write(LEDGER, root.ledger_file(stage, month), month, made)
 
 
-def _write(table: Table, file: Path, month: str, rows: Iterable[Mapping[str, Any]]) -> None:
+def _write(
+    table: Table, file: Path, month: str, rows: Iterable[Mapping[str, Any]], notes: Mapping[str, Any] | None = None
+) -> None:
     with MonthWriter(table, file) as writer:
         for row in rows:
             writer.add(row)
-        writer.commit(Provenance(table.name, month, table.version, 1, "0", "made up", {}, {}))
+        writer.commit(Provenance(table.name, month, table.version, 1, "0", "made up", {}, {}, notes=notes or {}))
 
 
 def write_month(
@@ -67,16 +81,38 @@ def write_month(
     systems: Sequence[str] = ("chatcite", "zero_shot"),
     judged: bool = True,
     model: str = "some-model",
+    judges: Sequence[str] = (),
+    repeats: int = 0,
+    raters: int = 0,
 ) -> None:
-    """Every table that a report reads. `text` is applied to each text that comes from papers or models."""
+    """Every table that a report reads. `text` is applied to each text that comes from papers or models.
+
+    judges: those of G-Scores, the writing model where none is named; repeats: of stability; raters: of each task.
+    """
     ids = [f"{month[2:4]}{month[5:]}.{90001 + number}" for number in range(papers)]
     task_rows = [task(ids[number], text) for number in range(tasks)]
     _write_corpus(root, month, ids, text)
     write_table(root, tables.RELATED_WORK_TASKS, month, task_rows)
     write_table(root, tables.KEY_ELEMENTS, month, (e for row in task_rows for e in elements(row, text, model)))
-    write_table(root, tables.SUMMARIES, month, (summary(r, s, text, model) for r in task_rows for s in systems))
-    scored = (row for r in task_rows for s in systems for row in scores(r, s, systems, judged, model))
+    for system, table in tables.SUMMARIES.items():
+        notes = {} if system in systems else {"off": "not among CITELOOM_SYSTEMS"}
+        rows = (summary(row, system, text, model) for row in task_rows if system in systems)
+        write_table(root, table, month, rows, notes)
+    who = (judges or (model,)) if judged else ()
+    marked = [row for each in task_rows for row in judgements(each, systems, who)]
+    write_table(root, tables.G_SCORES, month, marked)
+    supported = [c for row in task_rows for s in systems for c in citations(row, s, text, model)]
+    write_table(root, tables.CITATION_SUPPORT, month, supported)
+    write_table(root, tables.STABILITY, month, (r for row in task_rows for r in repeated(row, repeats, model)))
+    scored = (row for r in task_rows for s in systems for row in scores(r, s, marked))
     write_table(root, tables.SCORES, month, scored)
+    if raters:
+        shown = {(row["task_id"], s): summary(row, s, text, model)["text"] for row in task_rows for s in systems}
+        ratings = (r for row in task_rows for r in rated(row, systems, raters))
+        written = [r | {"text_sha256": text_digest(shown[r["task_id"], r["system"]])} for r in ratings]
+        write_table(root, tables.HUMAN_RATINGS, month, written)
+    for table in (tables.QUESTIONS, *tables.ANSWERS.values(), tables.ANSWER_GRADES, tables.ANSWER_SCORES):
+        write_table(root, table, month, [], {"off": "CITELOOM_QUESTIONS names no question set"})
     _write_ledgers(root, month, ids, text, judged, task_rows)
 
 
@@ -108,7 +144,8 @@ def paper(arxiv_id: str, text: Text = same) -> Row:
 def passages(arxiv_id: str, text: Text) -> Iterable[Row]:
     for number in range(12):
         words = 15 + (number * 53) % 300
-        yield {"passage_id": f"{arxiv_id}-{number}", "arxiv_id": arxiv_id, "words": words, "text": text("words")}
+        place = {"passage_id": f"{arxiv_id}-{number}", "arxiv_id": arxiv_id, "anchor": f"S{number}.p1"}
+        yield place | {"words": words, "text": text("words")}
 
 
 def references(arxiv_id: str, known: Sequence[str], text: Text) -> Iterable[Row]:
@@ -180,18 +217,48 @@ def elements(row: Row, text: Text, model: str) -> Iterable[Row]:
 
 
 def summary(row: Row, system: str, text: Text = same, model: str = "some-model") -> Row:
+    whole = text(DRAFT if system in SEARCHING else GOLD)
+    told = make_summary(whole, {1, 2, 3}, {}, Spent())
+    sentences = [
+        {"text": each.text, "references": list(each.references), "passages": ["p-1"], "support": "partly"}
+        if system == "chatcite_grounded"
+        else {"text": each.text, "references": list(each.references), "passages": [], "support": None}
+        for each in told.sentences
+    ]
     return {
-        "task_id": row["task_id"], "system": system, "model": model, "settings": "{}",
-        "text": text(DRAFT if system == "chatcite" else GOLD), "sentences": [], "trace": trace(system, text),
-        "calls": 42 if system == "chatcite" else 1, "prompt_tokens": 61_204, "completion_tokens": 9_120,
+        "task_id": row["task_id"], "system": system, "model": model, "settings": "{}", "text": told.text,
+        "sentences": sentences, "trace": trace(system, text),
+        "calls": 42 if system in SEARCHING else 1, "prompt_tokens": 61_204, "completion_tokens": 9_120,
     }  # fmt: skip
 
 
 def trace(system: str, text: Text = same) -> str:
-    """As `related_work.chatcite` records it: one round for each of three references."""
-    citations = {"respelt": 0, "out_of_range": [7], "uncited": []}
-    rounds = [_round(number, text) for number in (1, 2, 3)] if system == "chatcite" else []
-    return json.dumps({"rounds": rounds, "citations": citations} if rounds else {"citations": citations})
+    """As the systems record it: rounds of the searching ones, one for each of three references; LitLLM's plan."""
+    citations = {"respelt": 0, "bare": 0, "out_of_range": [7], "uncited": []}
+    told: Row = {"citations": citations}
+    if system in SEARCHING:
+        told["rounds"] = [_round(number, text) for number in (1, 2, 3)]
+    if system == "chatcite_grounded":
+        told |= _grounded(told["rounds"], text)
+    if system == "litllm":
+        lines = [{"about": text("what it does"), "cites": [1]}, {"about": text("how it differs"), "cites": []}]
+        told["plan"] = {"lines": lines, "dropped": [9], "added": [], "failure": None, "cut": False}
+    return json.dumps(told)
+
+
+def _grounded(rounds: Sequence[Row], text: Text) -> Row:
+    for each in rounds:
+        amiss = {"missing": [1], "out_of_range": [9], "unknown_passages": 1, "made": [], "failure": None}
+        each["guard"] = [{"choice": 2, "how": "repaired", **amiss}, {"choice": 3, "how": "kept", **amiss}]
+    one = {"reference": 1, "rests_on": {}, "unknown": 0, "cut": True, "failure": text("no JSON")}
+    return {
+        "groups": {"groups": [{"name": text("Sparse"), "references": [1, 2]}, {"name": "Other", "references": [3]}],
+                   "dropped": [], "repeated": [2], "added": [3], "failure": None},
+        "passages": {"R1P1": {"passage_id": "p-1", "text": text("A passage of its own.")}},
+        "evidence": [one],
+        "support": {"verdicts": [], "failure": None},
+        "revision": {"sentences": [{"sentence": 2, "before": text("It was otherwise.")}], "failure": None},
+    }  # fmt: skip
 
 
 def _round(reference: int, text: Text) -> Row:
@@ -205,17 +272,110 @@ def _round(reference: int, text: Text) -> Row:
     }  # fmt: skip
 
 
-def scores(row: Row, system: str, systems: Sequence[str], judged: bool, judge: str) -> Iterable[Row]:
+def judgements(row: Row, systems: Sequence[str], judges: Sequence[str]) -> Iterable[Row]:
+    """Each judge's, in two orders together, and of each system alone; the first system is voted the best."""
+    for judge in judges:
+        for repeat, order in enumerate((list(reversed(systems)), list(systems))):
+            yield _judgement(row, judge, "together", repeat, order, systems[0])
+        for system in systems:
+            yield _judgement(row, judge, "alone", 0, [system], None)
+
+
+def _judgement(row: Row, judge: str, mode: str, repeat: int, order: Sequence[str], best: str | None) -> Row:
+    marks = [{"system": system, **_marks(row["task_id"], judge, mode, repeat, system)} for system in order]
+    return {
+        "task_id": row["task_id"], "mode": mode, "judge": judge, "repeat": repeat, "order": list(order),
+        "marks": marks, "best": best, "cut": ["gold"] if repeat else [], "calls": 1, "prompt_tokens": 2_000,
+        "completion_tokens": 160,
+    }  # fmt: skip
+
+
+def _marks(*names: object) -> dict[str, int]:
+    seed = int(hashlib.sha256(repr(names).encode()).hexdigest(), 16)
+    return {name: 1 + (seed >> 3 * place) % 5 for place, name in enumerate(CRITERIA)}
+
+
+def citations(row: Row, system: str, text: Text, judge: str) -> Iterable[Row]:
+    """A verdict on each citation of the system's section, all kinds in turn."""
+    section = summary(row, system, text)
+    titles = {each["number"]: each["arxiv_id"] for each in row["references"]}
+    turn = 0
+    for place, sentence in enumerate(section["sentences"], 1):
+        for number in cited_numbers(sentence["text"]):
+            turn += 1
+            yield _citation(row, system, place, number, titles.get(number), turn, text, judge)
+
+
+def _citation(
+    row: Row, system: str, place: int, number: int, arxiv_id: str | None, turn: int, text: Text, judge: str
+) -> Row:
+    base = {"task_id": row["task_id"], "system": system, "sentence": place, "number": number, "arxiv_id": arxiv_id}
+    spent = {"calls": 1, "prompt_tokens": 800, "completion_tokens": 60}
+    if arxiv_id is None:
+        return base | {"unjudged": "out_of_range", "calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
+    shown = [
+        {"passage_id": "p-7", "anchor": "S3.p2", "text": text(f"Terms are counted. {QUOTE} Nothing else is kept.")},
+        {"passage_id": "p-8", "anchor": "abstract", "text": text("An abstract of the cited work.")},
+    ]
+    return base | spent | {
+        "source": "full_text", "verdict": ("supported", "partly", "not")[turn % 3], "quote": QUOTE,
+        "quote_found": turn % 2 == 0, "passages": shown, "quoted": 0, "judge": judge,
+    }  # fmt: skip
+
+
+def repeated(row: Row, repeats: int, model: str) -> Iterable[Row]:
+    for system in ("chatcite", "chatcite_no_reflection"):
+        for varied in ("order", "samples"):
+            for repeat in range(repeats):
+                mark = 2.5 + 0.4 * repeat + (0.7 if system == "chatcite" else 0.0)
+                yield {
+                    "task_id": row["task_id"], "system": system, "model": model, "varied": varied, "repeat": repeat,
+                    "order": [1, 2, 3], "text": GOLD, "rouge1": 20.0 + repeat, "rouge2": 5.0, "rougeL": 18.0,
+                    "coverage": 1.0, "g_score": min(mark, 5.0), "judge": model, "calls": 9, "prompt_tokens": 900,
+                    "completion_tokens": 90,
+                }  # fmt: skip
+
+
+def rated(row: Row, systems: Sequence[str], raters: int) -> Iterable[dict[str, Any]]:
+    for rater in range(raters):
+        for place, system in enumerate(systems):
+            yield {
+                "study": "first", "rater": f"rater {rater}", "task_id": row["task_id"], "system": system,
+                "label": "ABCDEFGH"[place], **_marks(row["task_id"], rater // 2, system),
+                "preferred": place == rater % 2, "comment": None,
+            }  # fmt: skip
+
+
+def scores(row: Row, system: str, judgements: Iterable[Row]) -> Iterable[Row]:
+    """As the stage makes them: ROUGE, citations, and the judgements in long form."""
     base = {"task_id": row["task_id"], "system": system, "repeat": 0}
     seed = int(hashlib.sha256(f"{row['task_id']}{system}".encode()).hexdigest(), 16)
-    for metric, value in (("rouge1", 25.5), ("rouge2", 6.25), ("rougeL", 22.125)):
-        yield {**base, "metric": metric, "value": value + seed % 4, "judge": None, "order": None}
-    if not judged:
-        return
-    marks = {f"g_{name}": float(1 + (seed >> place) % 5) for place, name in enumerate(CRITERIA)}
-    best = float(system == systems[0])
-    for metric, value in {**marks, "g_score": sum(marks.values()) / 6, "g_vote": best}.items():
-        yield {**base, "metric": metric, "value": value, "judge": judge, "order": ",".join(reversed(systems))}
+    shares = {
+        "citation_precision": 0.25 + seed % 3 / 4, "citation_precision_partly": 0.5, "citation_precision_quoted": 0.2,
+        "citation_recall": 0.4, "reference_coverage": 1.0, "citation_exact": 1.0,
+    }  # fmt: skip
+    counts = {"citation_out_of_range": 1.0, "words": 40.0 + seed % 90}
+    plain = {"rouge1": 25.5 + seed % 4, "rouge2": 6.25, "rougeL": 22.125, **shares, **counts}
+    if system in SEARCHING:
+        plain["retention"] = 0.9
+    for metric, value in plain.items():
+        yield {**base, "metric": metric, "value": value, "judge": None, "mode": None, "order": None}
+    for judged in judgements:
+        if judged["task_id"] == row["task_id"]:
+            yield from _long_form(base, judged, system)
+
+
+def _long_form(base: Row, judged: Row, system: str) -> Iterable[Row]:
+    for marks in judged["marks"]:
+        if marks["system"] != system:
+            continue
+        values = {f"g_{name}": float(marks[name]) for name in CRITERIA}
+        values["g_score"] = sum(values.values()) / 6
+        if judged["best"] is not None:
+            values["g_vote"] = float(judged["best"] == system)
+        told = {"judge": judged["judge"], "mode": judged["mode"], "order": ",".join(judged["order"])}
+        for metric, value in values.items():
+            yield {**base, **told, "metric": metric, "value": value, "repeat": judged["repeat"]}
 
 
 def _write_ledgers(
@@ -229,4 +389,4 @@ def _write_ledgers(
     without = ids[len(task_rows) :]
     write_ledger(root, "related_work_tasks", month, [(i, "no_related_work_section", text("none")) for i in without])
     unread = [] if judged else [(row["task_id"], "unreadable_judgement", text("no JSON")) for row in task_rows]
-    write_ledger(root, "scores", month, unread)
+    write_ledger(root, "g_scores", month, unread)

@@ -13,52 +13,29 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pipeline import tables
-from pipeline.evaluation.report import abs_url, month_name, percent, task_file
+from pipeline.accounts import Expected, Timing, note_estimates, note_timing
+from pipeline.evaluation.cited import printable
+from pipeline.evaluation.report.filters import abs_url, month_name, percent, task_file
 from pipeline.evaluation.stages import REPORT
 from pipeline.stages import Job, State, Workspace, run_stage, state
-from tests.unit.evaluation.made_up import same, summary, task, workspace, write_ledger, write_month, write_table
+from tests.unit.evaluation.hostile import HOSTILE
+from tests.unit.evaluation.made_up import (
+    QUOTE,
+    same,
+    summary,
+    task,
+    workspace,
+    write_ledger,
+    write_month,
+    write_table,
+)
 
 MONTH = "2024-03"
-
-HOSTILE = (
-    "<script>alert(1)</script>",
-    "</title><script>alert(1)</script>",
-    "</style><script>alert(1)</script>",
-    "</summary></details><script src=//evil.example/x.js></script>",
-    "<img src=x onerror=alert(1)>",
-    "<svg onload=alert(1)>",
-    "<svg><script>alert(1)</script></svg>",
-    "<iframe src=javascript:alert(1)></iframe>",
-    "<a href=javascript:alert(1)>click</a>",
-    "[click](javascript:alert(1))",
-    "![pixel](https://evil.example/p.png)",
-    "<body onload=alert(1)>",
-    "<input autofocus onfocus=alert(1)>",
-    "<details open ontoggle=alert(1)>",
-    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)></style></mglyph></table></mtext></math>",
-    "\" onmouseover=\"alert(1)\" x=\"",
-    "' onmouseover='alert(1)' x='",
-    "{{ 7 * 7 }} {% raw %}{{ config }}{% endraw %}",
-    "{{ ''.__class__.__mro__ }}",
-    "<!--<img src=x onerror=alert(1)>-->",
-    "<![CDATA[<script>alert(1)</script>]]>",
-    "&lt;script&gt;alert(1)&lt;/script&gt;",
-    "&#106;avascript:alert(1)",
-    "<base href=https://evil.example/>",
-    "<meta http-equiv=refresh content=0;url=https://evil.example/>",
-    "<link rel=stylesheet href=https://evil.example/x.css>",
-    "<form action=https://evil.example/><button>Go</button></form>",
-    "<style>*{background:url(https://evil.example/)}</style>",
-    "<object data=data:text/html,<script>alert(1)</script>></object>",
-    "[Reference 1](javascript:alert(1)) [Reference \"><script>alert(1)</script>]",
-    "<xmp><script>alert(1)</script></xmp><plaintext>",
-    "javascript:alert(1)",
-)  # fmt: skip
 
 _ELEMENTS = {
     "html", "head", "meta", "title", "style", "body", "header", "nav", "main", "footer", "a", "span", "h1", "h2", "h3",
     "h4", "p", "b", "bdi", "ul", "ol", "li", "dl", "dt", "dd", "div", "section", "article", "figure", "figcaption",
-    "svg", "rect", "table", "thead", "tbody", "tr", "th", "td", "details", "summary",
+    "svg", "rect", "line", "circle", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "mark", "q",
 }  # fmt: skip
 
 
@@ -86,17 +63,28 @@ def folded(text: str) -> str:
 
 @pytest.mark.parametrize("payload", HOSTILE)
 def test_a_hostile_text_is_shown_and_does_nothing(tmp_path: Path, payload: str) -> None:
-    write_month(workspace(tmp_path).root, MONTH, text=lambda text: f"{payload} {text}", tasks=1, papers=2)
-    for name, page in pages(built(tmp_path)).items():
+    systems = ("chatcite", "chatcite_grounded", "litllm")
+    root = workspace(tmp_path).root
+    write_month(root, MONTH, text=lambda text: f"{payload} {text}", tasks=1, papers=2, systems=systems)
+    write_ledger(root, "key_elements", MONTH, [("2403.90001#S2 2401.00001", "unreadable_answer", payload)])
+    found = pages(built(tmp_path))
+    for name, page in found.items():
         assert_inert(name, page)
-    shown = {name: LexborHTMLParser(page.decode()).text() for name, page in pages(built(tmp_path)).items()}
+    shown = {name: folded(LexborHTMLParser(page.decode()).text()) for name, page in found.items()}
     page = f"reports/{MONTH}/{task_file('2403.90001#S2')}"
+    written = f"reports/{MONTH}/{task_file('2403.90001#S2', '-written')}"
+    told = folded(printable(payload))
     for name in (page, f"reports/{MONTH}/index.html"):
-        assert folded(f"{payload} Learned Weights for Retrieval") in folded(shown[name])
-    assert folded(f"{payload} Sparse retrieval") in folded(shown[page])
-    assert folded(f"{payload} Draft 2. Sparse retrieval") in folded(shown[page])
-    assert folded(f"{payload} Cited Work 2: A Study") in folded(shown[page])
-    assert folded(f"{payload} The paper's limitations") in folded(shown[page])
+        assert f"{told} Learned Weights for Retrieval" in shown[name]
+    assert f"{told} Sparse retrieval" in shown[page]
+    assert f"{told} Cited Work 2: A Study" in shown[page]
+    assert f"{told} Terms are counted." in shown[page]
+    assert f"{told} Draft 2." in shown[written]
+    assert f"{told} The paper's limitations" in shown[written]
+    assert f"{told} what it does" in shown[written]
+    assert told in shown[f"reports/{MONTH}/failed.html"]
+    json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())
+    assert "<script" not in (tmp_path / f"reports/{MONTH}/report.md").read_text().replace("\\<", "")
 
 
 def assert_inert(name: str, page: bytes) -> None:
@@ -107,8 +95,10 @@ def assert_inert(name: str, page: bytes) -> None:
             assert attribute not in {"style", "src", "srcdoc", "action", "formaction"}, f"{name}: {attribute}"
             if attribute == "href":
                 assert re.match(
-                    r"#reference-\d+$|https://arxiv\.org/abs/|(\.\./)?[\w.-]+(/[\w.-]+)?\.html$", value or ""
-                )
+                    r"(\w[\w.-]*\.html)?#[\w-]+$|https://(arxiv|ar5iv\.labs\.arxiv)\.org/(abs|html)/[\w.%/#~-]*$|"
+                    r"(\.\./)?[\w.-]+(/[\w.-]+)?\.html$|report\.(md|json)$",
+                    value or "",
+                ), value
         if node.tag == "meta":
             assert (node.attributes.get("http-equiv") or "Content-Security-Policy") == "Content-Security-Policy"
 
@@ -139,7 +129,10 @@ def test_the_table_names_each_file_of_the_month_with_its_hash(tmp_path: Path) ->
     write_month(workspace(tmp_path).root, MONTH)
     work = built(tmp_path)
     rows = {row["path"]: row for row in work.root.rows(tables.REPORT, MONTH)}
-    written = {name: page for name, page in pages(work).items() if name != "reports/index.html"}
+    folder = tmp_path / f"reports/{MONTH}"
+    files = [file for file in folder.iterdir() if file.name != "run.html"]
+    written = {file.relative_to(tmp_path).as_posix(): file.read_bytes() for file in files}
+    assert {"report.md", "report.json", "failed.html", "index.html"} < {Path(name).name for name in written}
     assert list(rows) == sorted(written)
     for name, page in written.items():
         assert (rows[name]["bytes"], rows[name]["sha256"]) == (len(page), hashlib.sha256(page).hexdigest())
@@ -174,24 +167,23 @@ def test_a_ledger_that_changed_makes_the_report_out_of_date(tmp_path: Path) -> N
 
 def test_pages_of_tasks_that_are_no_more_go_away(tmp_path: Path) -> None:
     write_month(workspace(tmp_path).root, MONTH, tasks=2)
-    assert len(pages(built(tmp_path))) == 4
+    assert len(pages(built(tmp_path))) == 4 + 2 * 2
     write_month(workspace(tmp_path).root, MONTH, tasks=1)
-    assert len(pages(built(tmp_path))) == 3
+    assert len(pages(built(tmp_path))) == 4 + 2
 
 
 def test_every_link_within_the_report_leads_to_a_page_or_a_place(tmp_path: Path) -> None:
     root = workspace(tmp_path).root
-    write_month(root, MONTH)
+    write_month(root, MONTH, systems=tuple(tables.SUMMARIES), judges=("one", "two"), repeats=3, raters=2)
     work = built(tmp_path)
-    for name, page in pages(work).items():
-        parsed = LexborHTMLParser(page.decode())
-        for link in parsed.css("a"):
-            target = link.attributes["href"] or ""
-            if target.startswith("#"):
-                assert "Reference" in link.text() or link.text().isdigit()
-                assert parsed.css_first(f"[id='{target[1:]}']") is not None
-            elif not target.startswith("https:"):
-                assert (tmp_path / name).parent.joinpath(target).resolve().is_file()
+    parsed = {(tmp_path / name).resolve(): LexborHTMLParser(page.decode()) for name, page in pages(work).items()}
+    for file, page in parsed.items():
+        for link in page.css("a"):
+            target, _, place = (link.attributes["href"] or "").partition("#")
+            if not target.startswith("https:"):
+                leads_to = file.parent.joinpath(target).resolve() if target else file
+                assert leads_to.is_file()
+                assert not place or parsed[leads_to].css_first(f"[id='{place}']") is not None, (file.name, place)
 
 
 def test_a_citation_of_a_reference_that_the_task_lacks_is_no_link(tmp_path: Path) -> None:
@@ -199,6 +191,7 @@ def test_a_citation_of_a_reference_that_the_task_lacks_is_no_link(tmp_path: Path
     page = pages(built(tmp_path))[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode()
     assert "#reference-7" not in page
     assert LexborHTMLParser(page).css_first(".unknown").text() == "[Reference 7]"
+    assert "The task has no such reference." in page
 
 
 def test_a_month_without_a_task_says_why(tmp_path: Path) -> None:
@@ -218,15 +211,18 @@ def test_a_month_without_a_paper_says_what_was_left_out(tmp_path: Path) -> None:
 def test_a_month_that_nobody_judged_shows_rouge_and_says_so(tmp_path: Path) -> None:
     write_month(workspace(tmp_path).root, MONTH, judged=False)
     text = folded(LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode()).text())
-    assert "Nothing was judged: unreadable judgement (2)." in text
-    assert "ROUGE-1" in text
+    assert "2 tasks of March 2024; nothing was judged" in text
+    assert "27.00" in text or "26.50" in text
+    failed = folded(LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/failed.html"].decode()).text())
+    assert "g scores unreadable judgement 2" in failed
 
 
 @pytest.mark.parametrize(("model", "said"), [("smollm2-135m-instruct", True), ("a-large-model", False)])
 def test_the_small_model_is_named_where_it_wrote(tmp_path: Path, model: str, said: bool) -> None:
     write_month(workspace(tmp_path).root, MONTH, model=model)
-    for page in pages(built(tmp_path)).values():
-        assert ("They do not show how good the method is." in folded(page.decode())) is said
+    for name, page in pages(built(tmp_path)).items():
+        if not name.endswith(("failed.html", "run.html", "-written.html")):
+            assert ("They do not show how good the method is." in folded(page.decode())) is said
 
 
 def test_the_overall_index_has_all_months_and_no_link_to_an_unfinished_one(tmp_path: Path) -> None:
@@ -267,7 +263,7 @@ def test_rows_do_not_come_before_the_files_are_there(tmp_path: Path) -> None:
     write_month(work.root, MONTH)
     rows = iter(REPORT.build(Job(work, MONTH, REPORT)))
     next(rows)
-    assert len(pages(work)) == 4
+    assert len(pages(work)) == 4 + 2 * 2
 
 
 @pytest.mark.parametrize("task_id", ["../../etc/passwd", "a" * 500, "cs/9901001#S2", "", "2403.90001#S2", "x\x00/y"])
@@ -312,11 +308,273 @@ def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path
     at_once = {"reference": 3, "drafts": [{"choice": 1, "parent": 0, "text": "One."}], "tallies": [0], "kept": [1]}
     trace = json.dumps({"at_once": True, "rounds": [at_once | {"votes": [], "cut": False}]})
     write_table(place.root, tables.RELATED_WORK_TASKS, MONTH, [row])
-    write_table(place.root, tables.SUMMARIES, MONTH, [summary(row, "chatcite_no_incremental") | {"trace": trace}])
+    system = "chatcite_no_incremental"
+    write_table(place.root, tables.SUMMARIES[system], MONTH, [summary(row, system) | {"trace": trace}])
     run_stage(REPORT, place, MONTH)
-    page = next(content for name, content in pages(place).items() if "mine-1" in name).decode()
+    page, written = (pages(place)[f"reports/{MONTH}/{task_file('mine-1', part)}"].decode() for part in ("", "-written"))
     assert "a task of a file" in page
     assert page.count("abstract alone") == page.count("bibliography item alone") == 1
-    assert "All references: 1 draft, 0 votes" in page
-    assert "Nobody voted." in page
+    assert "All references: 1 draft, 0 votes" in written
+    assert "Nobody voted." in written
     assert "/abs/None" not in page
+
+
+def test_a_sentence_leads_to_its_verdicts_quotes_and_passages(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH, tasks=1)
+    page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
+    sentence = page.css_first("#chatcite a.said")
+    assert sentence.attributes["href"] == "#chatcite-1"
+    panel = page.css_first("#chatcite-1")
+    assert folded(panel.css_first(".verdict").text()) == "◐ partly supported"
+    assert panel.css_first("q").text() == QUOTE
+    assert panel.css_first("mark").text() == QUOTE
+    assert panel.css_first("a.source").attributes["href"] == "https://arxiv.org/html/2401.00001#S3.p2"
+    words = [folded(node.text()) for node in page.css("#chatcite .unseen")]
+    assert set(words) <= {"(supported)", "(partly supported)", "(not supported)", "(not judged)"}
+    assert len(words) == len(page.css("#chatcite .mark"))
+
+
+def test_the_papers_tables_stand_beside_ours_with_model_judge_and_data(tmp_path: Path) -> None:
+    systems = tuple(tables.SUMMARIES)
+    write_month(workspace(tmp_path).root, MONTH, systems=systems, judges=("judge-one",), model="writer-one")
+    built(tmp_path)
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]
+    printed = [row for row in told["table_1"]["rows"] if row["group"] == "As published"]
+    assert printed[5] == {
+        "group": "As published", "System": "ChatCite", "Model": "gpt-3.5-turbo-1106", "R-1": 25.3, "R-2": 6.36,
+        "R-L": 23.13, "G-Score": 4.0642, "Best, %": 35.86, "Tasks": 50,
+    }  # fmt: skip
+    ours = [row for row in told["table_2"]["rows"] if row["group"] == "Ours"]
+    assert len(ours) == 5
+    assert {row["Model"] for row in ours} == {"writer-one"}
+    assert set(ours[0]["R-1"]) == {"value", "low", "high"}
+    assert [group["about"] for group in told["table_1"]["groups"]] == [
+        "50 computer-science papers (NudtRwG-Citation, cited 63.59 times each on average); judge gpt-4-turbo-preview",
+        "2 tasks of March 2024; judge judge-one",
+    ]
+
+
+def test_page_markdown_and_json_tell_the_same_numbers(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH, judges=("one", "two"), repeats=3, raters=2)
+    page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode())
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]
+    markdown = (tmp_path / f"reports/{MONTH}/report.md").read_text()
+    shown = {node.attributes["aria-label"]: node for node in page.css("div.scroll")}
+    for key, table in told.items():
+        if key == "failed":
+            continue
+        rows = [row for row in shown[table["title"]].css("tbody tr") if row.attributes.get("class") != "group"]
+        assert len(rows) == len(table["rows"]), key
+        assert f"### {table['title'].replace('(', chr(92) + '(')}" in markdown or key in markdown, key
+    first = told["criteria"]["rows"][0]["Fluency"]
+    assert f"{first['value']:.2f}" in folded(shown["Marks by criterion"].text())
+    assert f"{first['value']:.2f} \\(" in markdown
+
+
+def test_what_was_not_measured_says_how_to_measure_it(tmp_path: Path) -> None:
+    root = workspace(tmp_path).root
+    write_month(root, MONTH)
+    write_table(root, tables.STABILITY, MONTH, [], {"off": "CITELOOM_STABILITY_TASKS is 0"})
+    text = folded(LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode()).text())
+    assert "Not measured: CITELOOM_STABILITY_TASKS is 0. Set CITELOOM_STABILITY_TASKS" in text
+    assert "citeloom study export makes blind sheets" in text
+
+
+def test_repeats_judges_and_people_have_their_figures(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH, judges=("one", "two"), repeats=4, raters=3)
+    page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode())
+    boxes = page.css("figure.of-boxes svg[role=img]")
+    assert len(boxes) == 4
+    assert all("median" in (each.attributes["aria-label"] or "") for each in boxes)
+    assert len(page.css("figure.of-bars")) == 2
+    assert len(page.css("figure.of-bars rect.hollow")) == 6 * 2 + 2
+    assert len(page.css("figure.of-lines circle")) == 2
+    text = folded(page.text())
+    for words in ("Disorder of votes", "What standing first does", "Agreement of judges", "Length and G-Score",
+                  "Krippendorff's alpha, ordinal", "Fleiss' kappa", "The judge against people"):  # fmt: skip
+        assert words in text
+
+
+def test_what_failed_is_listed_with_the_page_of_its_task(tmp_path: Path) -> None:
+    root = workspace(tmp_path).root
+    write_month(root, MONTH, systems=("chatcite_grounded",))
+    subject = "2403.90001#S2 2401.00001"
+    write_ledger(root, "key_elements", MONTH, [(subject, "unreadable_answer", "no JSON")])
+    found = pages(built(tmp_path))
+    page = LexborHTMLParser(found[f"reports/{MONTH}/failed.html"].decode())
+    links = {link.text(): link.attributes["href"] for link in page.css("td a")}
+    assert links[subject] == task_file("2403.90001#S2")
+    text = folded(page.text())
+    assert "key elements unreadable answer 1" in text
+    assert "answer done without: evidence 2" in text
+    assert "zero-shot: not run; not among CITELOOM_SYSTEMS." in text
+    index = folded(LexborHTMLParser(found[f"reports/{MONTH}/index.html"].decode()).text())
+    assert "What failed or was left out where a model was asked: 3" in index
+
+
+def test_ratings_and_prices_that_changed_make_the_report_out_of_date(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH)
+    work = built(tmp_path)
+    assert state(REPORT, workspace(tmp_path, llm_price_read=1.0), MONTH) is State.STALE
+    write_month(work.root, MONTH, raters=1)
+    assert state(REPORT, work, MONTH) is State.STALE
+
+
+def test_money_is_what_the_tokens_cost(tmp_path: Path) -> None:
+    work = workspace(tmp_path, llm_model="some-model", llm_price_read=2.0, llm_price_written=8.0)
+    write_month(work.root, MONTH)
+    run_stage(REPORT, work, MONTH)
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]
+    mine = next(row for row in told["cost"]["rows"] if row["What"] == "ChatCite")
+    assert mine["Money"] == pytest.approx((122_408 * 2 + 18_240 * 8) / 1e6)
+
+
+def test_time_and_what_was_expected_stand_on_a_page_that_no_other_depends_on(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    write_month(work.root, MONTH)
+    run_stage(REPORT, work, MONTH)
+    before, rows = pages(work), work.root.rows(tables.REPORT, MONTH)
+    note_estimates(work.root, MONTH, {"summaries_chatcite": Expected(100, 200_000, 1.0, 30.0)})
+    counted = {"llm_prompt_tokens": 90_000, "llm_completion_tokens": 10_000, "llm_cached_tokens": 20_000}
+    note_timing(work.root, "summaries_chatcite", MONTH, Timing("f", 12.5, counted))
+    note_timing(work.root, "summaries_chatcite", MONTH, Timing("f", 0.5, {"llm_cached_tokens": 120_000}))
+    assert state(REPORT, work, MONTH) is State.DONE
+    run_stage(REPORT, work, MONTH, force=True)
+    assert work.root.rows(tables.REPORT, MONTH) == rows
+    after = pages(work)
+    assert {name for name in after if after[name] != before[name]} == {f"reports/{MONTH}/run.html"}
+    page = LexborHTMLParser(after[f"reports/{MONTH}/run.html"].decode())
+    cells = [[folded(cell.text()) for cell in row.css("th, td")] for row in page.css("tbody tr")]
+    assert cells == [
+        ["ChatCite", "12.5", "84", "6.25"],
+        ["ChatCite", "100", "84", "200,000", "120,000", "0.60", "30.0", "12.5"],
+    ]
+
+
+def test_money_that_was_paid_stands_beside_what_was_expected(tmp_path: Path) -> None:
+    work = workspace(tmp_path, llm_price_read=2.0)
+    write_month(work.root, MONTH)
+    note_estimates(work.root, MONTH, {"summaries_chatcite": Expected(100, 200_000, 1.25, 30.0)})
+    note_timing(
+        work.root, "summaries_chatcite", MONTH, Timing("f", 12.5, {"llm_cost": 0.75, "llm_prompt_tokens": None})
+    )
+    run_stage(REPORT, work, MONTH)
+    page = LexborHTMLParser((tmp_path / f"reports/{MONTH}/run.html").read_text())
+    rows = [[folded(cell.text()) for cell in row.css("th, td")] for row in page.css("tbody tr")]
+    assert rows[-1] == ["ChatCite", "100", "84", "200,000", "–", "–", "30.0", "12.5", "1.250", "0.750"]
+
+
+def test_a_judge_is_paid_by_its_own_price(tmp_path: Path) -> None:
+    prices = {"llm_model": "writer", "llm_price_read": 1.0, "judge_model": "one", "judge_price_read": 10.0}
+    work = workspace(tmp_path, **prices, second_judge_model="two")
+    write_month(work.root, MONTH, model="writer", judges=("one", "two"), repeats=2)
+    run_stage(REPORT, work, MONTH)
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["cost"]
+    money = {row["What"]: row["Money"] for row in told["rows"]}
+    judged = work.root.rows(tables.G_SCORES, MONTH)
+    assert money["ChatCite"] == pytest.approx(122_408 / 1e6)
+    assert money["Judging: G-Score"] == pytest.approx(sum(row["judge"] == "one" for row in judged) * 2_000 * 10 / 1e6)
+    assert any("No price is set of two; their tokens are not in the money." in note for note in told["notes"])
+
+
+def test_tokens_of_writer_and_judge_together_cost_at_most_the_dearer_price(tmp_path: Path) -> None:
+    prices = {"llm_model": "writer", "llm_price_read": 1.0, "judge_model": "one", "judge_price_read": 10.0}
+    work = workspace(tmp_path, **prices)
+    write_month(work.root, MONTH, model="writer", judges=("one",), repeats=2)
+    rows = [row | {"judge": "one"} for row in work.root.rows(tables.STABILITY, MONTH)]
+    write_table(work.root, tables.STABILITY, MONTH, rows)
+    run_stage(REPORT, work, MONTH)
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["cost"]["rows"]
+    (stability,) = (row for row in told if row["What"].startswith("Stability"))
+    assert stability["Money"] == {"value": pytest.approx(len(rows) * 900 * 10 / 1e6), "tag": "at most"}
+    assert stability["Model"] == "one, writer"
+
+
+def test_a_system_that_people_were_not_shown_has_no_share_of_their_choices(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    write_month(work.root, MONTH, systems=("chatcite", "litllm", "zero_shot"), judges=("one",), raters=2)
+    rows = [row for row in work.root.rows(tables.HUMAN_RATINGS, MONTH) if row["system"] != "zero_shot"]
+    write_table(work.root, tables.HUMAN_RATINGS, MONTH, rows)
+    run_stage(REPORT, work, MONTH)
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["preference"]["rows"]
+    shares = {row["System"]: row for row in told}
+    assert shares["zero-shot"]["People"] is None
+    assert shares["zero-shot"]["Judge one"]["value"] == 0.0
+    assert shares["ChatCite"]["People"]["value"] == 0.5
+
+
+def test_ratings_of_sections_that_were_written_anew_are_left_out_and_counted(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    write_month(work.root, MONTH, judges=("one",), raters=2)
+    rows = work.root.rows(tables.HUMAN_RATINGS, MONTH)
+    old = [row | {"text_sha256": "0" * 64} if row["system"] == "chatcite" else row for row in rows]
+    write_table(work.root, tables.HUMAN_RATINGS, MONTH, old)
+    run_stage(REPORT, work, MONTH)
+    told = (tmp_path / f"reports/{MONTH}/report.md").read_text()
+    assert "4 ratings of sections that were written anew since are left out." in told
+    marks = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["preference"]["rows"]
+    people = {row["System"]: row["People"] for row in marks}
+    assert people["ChatCite"] is None
+    assert people["zero-shot"] is not None
+
+
+def test_one_task_has_no_table_of_differences(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH, tasks=1, judges=("one",))
+    built(tmp_path)
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]
+    assert "ways" in told
+    assert "differences" not in told
+    assert "Nothing." in (tmp_path / f"reports/{MONTH}/report.md").read_text()
+
+
+def test_sentences_of_a_paragraph_stand_in_one_line(tmp_path: Path) -> None:
+    """White space is shown as it is, so a line's end after a sentence would break the paragraph."""
+    write_month(workspace(tmp_path).root, MONTH, tasks=1)
+    page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
+    sentences = page.css("#chatcite span.sentence")
+    assert len(sentences) > 1
+    assert not [each.html for each in sentences if (each.html or "").endswith("\n</span>")]
+
+
+def test_a_small_judge_is_told_of_on_the_page_of_a_task_and_beside_our_numbers(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    write_month(work.root, MONTH, tasks=1, model="writer-one", judges=("smollm2-135m-instruct",))
+    run_stage(REPORT, work, MONTH)
+    assert "smollm2-135m-instruct wrote or judged here" in folded(
+        LexborHTMLParser(pages(work)[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode()).text()
+    )
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["table_1"]["groups"]
+    assert told[1]["about"].endswith("no measure of the methods, as smollm2-135m-instruct wrote or judged")
+
+
+def test_no_currency_and_no_money_where_no_price_is_set(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH)
+    built(tmp_path)
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["cost"]
+    assert all("Money" not in row for row in told["rows"])
+
+
+def test_every_system_has_a_column_and_a_place_on_the_page_of_how_it_was_written(tmp_path: Path) -> None:
+    systems = tuple(tables.SUMMARIES)
+    write_month(workspace(tmp_path).root, MONTH, systems=systems, tasks=1)
+    found = pages(built(tmp_path))
+    page = LexborHTMLParser(found[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
+    assert [article.attributes.get("id") for article in page.css("article")] == [None, *sorted(systems)]
+    written = LexborHTMLParser(found[f"reports/{MONTH}/{task_file('2403.90001#S2', '-written')}"].decode())
+    heads = [node.attributes["id"] for node in written.css("h2")]
+    assert heads == [
+        "chatcite",
+        "chatcite_grounded",
+        "chatcite_no_elements",
+        "chatcite_no_reflection",
+        "litllm",
+        "elements",
+    ]
+
+
+def test_a_sentence_of_the_grounded_system_shows_its_own_evidence(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH, systems=("chatcite_grounded",), tasks=1)
+    page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
+    panel = folded(page.css_first("#chatcite_grounded-1").text())
+    assert "What the system itself rested it on its own judge: partly" in panel
+    assert "A passage of its own." in panel

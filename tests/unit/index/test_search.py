@@ -398,7 +398,7 @@ def test_a_cross_encoder_ranks_the_candidates_again(loaded: Workspace, tmp_path:
 
 @pytest.mark.slow  # the first import of transformers takes seconds
 def test_colbert_ranks_the_candidates_again(tmp_path: Path) -> None:
-    folder = str(make_tiny_m3(tmp_path / "tiny-m3", positions=514, scale=8.0))
+    folder = str(make_tiny_m3(tmp_path / "tiny-m3", positions=514))
     settings = {"embedder": "bge-m3", "embedder_path": folder, "embedder_device": "cpu"}
     workspace = _load(make_workspace(tmp_path / "data", **settings, embedder_colbert=True))
     without = make_workspace(tmp_path / "data", **settings)

@@ -95,6 +95,21 @@ def test_an_endpoint_that_never_answered_is_given_up_sooner() -> None:
     assert on_a_jumping_clock(scenario) <= FIRST_PATIENCE + 1
 
 
+def test_an_endpoint_that_says_it_is_not_ready_yet_is_waited_for() -> None:
+    """A server that loads its model answers 503 meanwhile."""
+
+    async def scenario(breaker: Breaker) -> float:
+        while True:
+            probe = await breaker.admit()
+            await asyncio.sleep(0.01)
+            if now() > 60:
+                breaker.succeeded()
+                return now()
+            breaker.failed(TransientFailure("loading model"), probe=probe, reached=True)
+
+    assert on_a_jumping_clock(scenario) <= 60 + 31
+
+
 def test_a_probe_that_is_cancelled_leaves_the_place_to_another() -> None:
     async def scenario(breaker: Breaker) -> bool:
         breaker.succeeded()

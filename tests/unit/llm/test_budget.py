@@ -159,14 +159,14 @@ def test_an_answer_that_was_under_way_when_another_task_failed_is_kept(tmp_path:
     st.lists(st.tuples(st.integers(1, 6), st.integers(0, 6), st.booleans()), max_size=60),
 )
 def test_what_is_spent_and_set_aside_never_passes_the_ceiling(limit: int, steps: list[tuple[int, int, bool]]) -> None:
-    budget = Budget(Limits(calls=limit), Prices())
+    budget = Budget(Limits(calls=limit))
     flying: list[Spent] = []
     for worst, real, lands in steps:
         if lands and flying:
             reserved = flying.pop(0)
-            budget.settle(reserved, Spent(min(real, reserved.calls)))
+            budget.settle(reserved, Spent(min(real, reserved.calls)), Prices())
         try:
-            if budget.reserve(Spent(worst)):
+            if budget.reserve(Spent(worst), Prices()):
                 flying.append(Spent(worst))
         except BudgetReached:
             assert budget.spent.calls + worst > limit

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pipeline.errors import PermanentFailure
-from pipeline.llm.cache import CallCache, call_key
+from pipeline.llm.cache import CLAIM_SECONDS, CallCache, _began, call_key
 
 REQUEST = {"model": "m", "messages": [{"role": "user", "content": "é"}], "temperature": 0.7, "max_tokens": 5}
 KEY = call_key(REQUEST)
@@ -68,6 +70,36 @@ def test_the_claim_of_a_dead_process_is_taken_over(cache: CallCache, tmp_path: P
     )
     root = Path(__file__).resolve().parents[3]
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "calls.sqlite"), KEY], cwd=root, check=False)
+    assert cache.claim(KEY, 0)
+
+
+def claim_as(file: Path, pid: int, since: float, host: str | None = None) -> None:
+    with sqlite3.connect(file) as sql:
+        sql.execute("INSERT INTO claims VALUES (?, 0, ?, ?, ?)", (KEY, host or socket.gethostname(), pid, since))
+
+
+@pytest.mark.skipif(not Path("/proc/stat").exists(), reason="only Linux tells when a process began")
+def test_a_process_that_began_after_the_claim_is_not_who_made_it(cache: CallCache, tmp_path: Path) -> None:
+    """A container that is started anew gives its first process the same id."""
+    claim_as(tmp_path / "calls.sqlite", os.getpid(), time.time() - 86_400 * 365)
+    assert cache.claim(KEY, 0)
+
+
+@pytest.mark.skipif(not Path("/proc/stat").exists(), reason="only Linux tells when a process began")
+def test_a_living_process_of_this_machine_keeps_its_claim_for_as_long_as_it_takes(
+    cache: CallCache, tmp_path: Path
+) -> None:
+    first_process, began = 1, _began(1)
+    assert began is not None
+    claim_as(tmp_path / "calls.sqlite", first_process, began + 60)  # hours ago, on most machines
+    assert not cache.claim(KEY, 0)
+
+
+def test_another_machines_claim_is_given_an_hour(cache: CallCache, tmp_path: Path) -> None:
+    claim_as(tmp_path / "calls.sqlite", 1, time.time() - CLAIM_SECONDS / 2, "elsewhere")
+    assert not cache.claim(KEY, 0)
+    with sqlite3.connect(tmp_path / "calls.sqlite") as sql:
+        sql.execute("UPDATE claims SET since = since - ?", (CLAIM_SECONDS,))
     assert cache.claim(KEY, 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.errors import SettingError
 from pipeline.llm.client import Message, open_client
 from pipeline.llm.embedded import embedded_endpoint, packaged_model, stop_embedded
-from pipeline.llm.loop import run
+from pipeline.llm.loop import run, side_by_side
 from pipeline.settings import Settings, load_settings
 from pipeline.stages import Workspace
 
@@ -70,6 +71,24 @@ def test_the_embedded_model_writes_samples_and_structured_answers(settings: Sett
 @pytest.mark.slow
 def test_one_server_serves_a_process(settings: Settings) -> None:
     assert embedded_endpoint(settings) == embedded_endpoint(settings)
+
+
+@pytest.mark.slow
+def test_a_judge_that_reads_more_does_not_end_the_server_that_a_writer_asks(settings: Settings) -> None:
+    judge = settings.model_copy(update={"llm_context": 2048})
+
+    async def both() -> None:
+        asked = [Message("user", "Count to fifty.")]
+        async with open_client(Workspace(settings)) as writer, open_client(Workspace(judge)) as other:
+            texts = side_by_side(writer.complete(asked, temperature=0.7, max_tokens=48, sample=n) for n in range(4))
+            written = asyncio.create_task(texts)
+            await asyncio.sleep(0.2)
+            assert (await other.complete(asked, temperature=0.0, max_tokens=8)).text
+            assert all(each.text for each in await written)
+
+    run(both())
+    assert embedded_endpoint(settings) != embedded_endpoint(judge)
+    assert embedded_endpoint(settings.model_copy(update={"llm_context": 1536})) == embedded_endpoint(judge)
 
 
 @pytest.mark.slow

@@ -18,7 +18,9 @@ MONTH, EARLIER = "2405", "2403"
 
 
 def workspace(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
-    given = {"llm_url": llm.url, "llm_model": llm.model, "data": folder, "_env_file": None} | settings
+    # Without the sample's dump the sample's questions are not asked either.
+    own = {"data": folder, "dump_dir": folder / "dump", "_env_file": None}
+    given = {"llm_url": llm.url, "llm_model": llm.model} | own | settings
     return Workspace(load_settings(**given))
 
 

@@ -108,6 +108,8 @@ def test_a_vote_that_cannot_be_read_is_an_abstention_and_counted(tmp_path: Path)
         ("The best choice is **Choice 1**.", 1),
         ("the best choice is: #2\n\n", 2),
         ("The best choice is {3}", 3),
+        ("The best choice is the draft 2.", 2),
+        ("The best option is option 1", 1),
         ("The best choice is 1, I thought. No:\nThe best choice is 2.", 2),
         ("Analysis.\n2", 2),
         ("Choice 2.", 2),
@@ -142,6 +144,17 @@ def test_a_small_context_cuts_and_says_so(tmp_path: Path) -> None:
     assert [done["cut"] for done in rounds(summary)] == [True, True]
     summary, _ = search_with(tmp_path, 2, SEARCH)
     assert [done["cut"] for done in rounds(summary)] == [False, False]
+
+
+def test_room_that_the_drafts_do_not_need_is_the_references(tmp_path: Path) -> None:
+    """The line on each reference is what the evaluator checks drafts against."""
+    short = vote_for(1)
+    _, llm = search_with(
+        tmp_path, 40, replace(SEARCH, samples=1, kept=1, votes=1, context=2400), lambda asked: short(asked) or "Short."
+    )
+    (last,) = [b for b in llm.requests if "[Reference 40] Reference title 40" in b["messages"][1]["content"]][-1:]
+    assert "The best choice is" in last["messages"][1]["content"]
+    assert all(f"[Reference {n}] Reference title {n}." in last["messages"][1]["content"] for n in range(1, 41))
 
 
 def test_a_context_that_holds_no_prompt_is_a_wrong_setting(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pipeline import tables
 from pipeline.llm.context import count_tokens
 from pipeline.related_work.examples import Example, choose_examples, corpus_examples, example_inputs, shipped
 from pipeline.related_work.prompting import styles
-from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
+from pipeline.related_work.stages import SUMMARIES
 from pipeline.related_work.summary import cited_numbers
 from pipeline.stages import State, Workspace, run_stage, state
 from tests.scripted_llm import ScriptedLlm
@@ -70,13 +70,12 @@ def test_a_month_with_few_shot_shows_them_and_is_out_of_date_when_they_change(tm
         earlier(place, "2024-04", 5)
         citing = {"arxiv_id": "2404.00005", "key": "b", "cited_arxiv_id": "2403.00006"}
         write_month(place, tables.REFERENCES, "2024-04", [citing])
-        for stage in (KEY_ELEMENTS, SUMMARIES):
-            run_stage(stage, place, "2024-05")
+        run_stage(SUMMARIES["few_shot"], place, "2024-05")
         asked = [prompt for prompt in prompts(llm) if "writing style of the example" in prompt]
         assert len(asked) == 1
         assert "Boats float" in asked[0]
-        assert state(SUMMARIES, place, "2024-05") is State.DONE
+        assert state(SUMMARIES["few_shot"], place, "2024-05") is State.DONE
         write_month(place, tables.REFERENCES, "2024-04", [citing, citing | {"cited_arxiv_id": "2405.00001"}])
-        assert state(SUMMARIES, place, "2024-05") is State.STALE
-        run_stage(SUMMARIES, place, "2024-05")
+        assert state(SUMMARIES["few_shot"], place, "2024-05") is State.STALE
+        run_stage(SUMMARIES["few_shot"], place, "2024-05")
     assert "Boats float" not in prompts(llm)[-1]

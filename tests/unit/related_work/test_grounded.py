@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.related_work.chatcite import Search
 from pipeline.related_work.evidence import name_passages, passages_of, shown_in
-from pipeline.related_work.grounded import most_grounded
 from pipeline.related_work.grouping import Group, mended
 from pipeline.related_work.prompting import Passage, Reference
 from pipeline.related_work.systems import SYSTEMS, search_of
@@ -24,6 +24,16 @@ from tests.unit.related_work.building import make_task
 
 NAME = "chatcite_grounded"
 ONE = {"chatcite_samples": 1, "chatcite_votes": 1, "chatcite_kept": 1}
+
+
+def most_grounded(references: int, search: Search) -> int:
+    """Calls at most: every structured answer repaired, every kept draft mended and that repaired, and a revision."""
+    drafts, guards, kept = 0, 0, 1
+    for _ in range(references):
+        written = kept * search.samples
+        kept = min(search.kept, written)
+        drafts, guards = drafts + written, guards + kept
+    return 2 * (references + (references > 1) + drafts + guards + 2) + references * search.votes
 
 
 def form_of(asked: Asked) -> str:
@@ -165,6 +175,53 @@ def test_where_the_repair_fails_the_next_best_whole_draft_takes_the_place(tmp_pa
     assert summary.trace["citations"]["uncited"] == []
 
 
+def test_what_takes_the_place_of_a_better_draft_stands_behind_those_with_more_votes(tmp_path: Path) -> None:
+    def rule(asked: Asked) -> str | None:
+        if asked.schema is None:
+            return f"The best choice is {(1, 1, 1, 2, 2, 3)[asked.seed]}"
+        if form_of(asked) == "TiedDraft":  # the first sample cites nothing, and nor does the repair of it
+            return draft(tell(text=f"Sample {asked.seed}.", references=[1] if asked.seed else []))
+        return faithful(asked)
+
+    settings = {"chatcite_samples": 3, "chatcite_votes": 6, "chatcite_kept": 2, "llm_concurrency": 6}
+    summary, _ = write(tmp_path, NAME, make_task(1), rule, **settings)
+    assert [guard["how"] for guard in summary.trace["rounds"][0]["guard"]] == ["kept", "replaced"]
+    assert summary.trace["rounds"][0]["kept"] == [2, 3]
+    assert summary.text == "Sample 1 [Reference 1]."
+
+
+def test_a_repair_that_cannot_be_read_has_repaired_nothing(tmp_path: Path) -> None:
+    def rule(asked: Asked) -> str | None:
+        if form_of(asked) == "TiedDraft":
+            return draft(tell(1, references=[1, 7])) if newest(asked) else "no"
+        return faithful(asked)
+
+    summary, _ = write(tmp_path, NAME, make_task(1), rule, **ONE)
+    assert guards(summary) == [("patched", [], [7])]
+    assert "no TiedDraft could be read" in summary.trace["rounds"][0]["guard"][0]["failure"]
+    assert summary.text == "Works 1 agree [Reference 1]."
+
+
+def test_the_samples_of_a_draft_are_one_request(tmp_path: Path) -> None:
+    settings = {"chatcite_samples": 3, "chatcite_votes": 1, "chatcite_kept": 1}
+    _, llm = write(tmp_path, NAME, make_task(1), faithful, **settings)
+    asked = [body for body in llm.requests if "Begin the related-work section" in body["messages"][-1]["content"]]
+    assert [body["n"] for body in asked] == [3]
+    assert asked[0]["response_format"]["json_schema"]["name"] == "TiedDraft"
+
+
+def test_sentences_that_the_judge_leaves_out_are_told(tmp_path: Path) -> None:
+    def rule(asked: Asked) -> str | None:
+        if form_of(asked) == "Verdicts":
+            return '{"verdicts": [{"sentence": 2, "support": "supported", "quote": "' + "long " * 60 + '"}]}'
+        return faithful(asked)
+
+    summary, _ = write(tmp_path, NAME, make_task(2), rule, **ONE)
+    assert [each.support for each in summary.sentences] == [None, "supported"]
+    told = summary.trace["support"]
+    assert (told["unjudged"], told["cut"], told["failure"]) == ([1], False, None)
+
+
 def test_where_no_draft_is_whole_the_sentence_of_the_draft_before_is_appended(tmp_path: Path) -> None:
     def rule(asked: Asked) -> str | None:
         if form_of(asked) == "TiedDraft" and len(must_cite(asked)) == 2:
@@ -226,7 +283,7 @@ def test_a_sentence_that_its_passages_do_not_support_is_revised_and_keeps_its_re
     assert summary.text == "It does things [Reference 1]. Works 2 agree [Reference 2]."
     assert [each.support for each in summary.sentences] == ["revised", "supported"]
     before = [{"sentence": 1, "before": "Works 1 agree [Reference 1]."}]
-    assert summary.trace["revision"] == {"sentences": before, "failure": None}
+    assert summary.trace["revision"] == {"sentences": before, "cut": False, "failure": None}
     assert summary.trace["support"]["verdicts"][0] == {"sentence": 1, "support": "not", "quote": "quote 1"}
     (asked,) = [p for p in prompts(llm) if p.startswith("Sentences to revise")]
     assert "Sentence 1: Works 1 agree [Reference 1].\nR1P1: It does 1 things." in asked
@@ -269,6 +326,9 @@ def test_a_small_context_cuts_and_says_so(tmp_path: Path) -> None:
     long = replace(task, contents=tuple("\n\n".join([text] * 400) for text in task.contents))
     summary, _ = write(tmp_path, NAME, long, faithful, **ONE, llm_context=2400, draft_tokens=64, element_tokens=24)
     assert [each["cut"] for each in summary.trace["evidence"]] == [True, True]
+    many, _ = write(tmp_path, NAME, make_task(8), **ONE, llm_context=1500, draft_tokens=32, element_tokens=16)
+    assert any(guard["cut"] for done in many.trace["rounds"] for guard in done["guard"])
+    assert many.trace["citations"]["uncited"] == []
 
 
 def test_every_group_has_each_reference_once() -> None:

@@ -11,7 +11,7 @@ from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
 from pipeline.related_work.key_elements import ELEMENT_NAMES, Extraction, KeyElements, extract
 from pipeline.related_work.prompting import PROMPTS
-from tests.scripted_llm import Rule, ScriptedLlm
+from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.related_work.building import workspace
 
 QUESTIONS = [
@@ -39,7 +39,7 @@ def answers(**given: object) -> str:
 
 
 def test_the_prompt_asks_what_the_paper_prints() -> None:
-    prompt = PROMPTS.messages("elements", content="C", fields=ELEMENT_NAMES, characters=100)[1].content
+    prompt = PROMPTS.messages("elements", content="C", described=False, fields=ELEMENT_NAMES, characters=100)[1].content
     assert prompt.startswith("Please extract the following key elements from the content:")
     assert all(question in prompt for question in QUESTIONS)
     assert "Content : <content>\nC" in prompt
@@ -66,6 +66,38 @@ def test_an_answer_that_cannot_be_repaired_leaves_empty_fields_and_a_reason(tmp_
     assert found.failure is not None
     assert "no JSON object" in found.failure
     assert found.spent.calls == 2
+
+
+def giving_questions_back(times: int) -> Rule:
+    """A model that answers so many prompts with their questions, and then with what the paper says."""
+    left = [times]
+
+    def rule(asked: Asked) -> str | None:
+        if asked.schema is None:
+            return None
+        left[0] -= 1
+        given = [question.upper() + " " + question for question in QUESTIONS] if left[0] >= 0 else ["It floats."] * 7
+        return json.dumps(dict(zip(ELEMENT_NAMES, given, strict=True)))
+
+    return rule
+
+
+def test_a_model_that_gives_the_questions_back_is_told_what_is_wanted_in_other_words(tmp_path: Path) -> None:
+    found = extract_from(tmp_path, giving_questions_back(1))
+    assert found.elements == KeyElements(*["It floats."] * 7)
+    assert found.spent.calls == 2
+
+
+def test_a_question_is_no_answer(tmp_path: Path) -> None:
+    found = extract_from(tmp_path, giving_questions_back(2))
+    assert found.elements == KeyElements()
+    assert (found.spent.calls, found.failure) == (2, None)
+
+
+def test_a_description_names_every_field() -> None:
+    prompt = PROMPTS.messages("elements", content="C", described=True, fields=ELEMENT_NAMES, characters=100)[1].content
+    assert not any(question in prompt for question in QUESTIONS)
+    assert all(f"{name}: " in prompt for name in ELEMENT_NAMES)
 
 
 def test_a_repair_is_counted_as_a_call(tmp_path: Path) -> None:

@@ -95,6 +95,36 @@ def test_a_draft_that_was_cut_is_noted(tmp_path: Path, system: str) -> None:
         whole, cut = (relate(place, draft, ["2403.00001"], system) for draft in (DRAFT, long))
     assert whole.notes == ()
     assert "CITELOOM_LLM_CONTEXT is 4096" in cut.notes[0]
+    assert cut.notes[0].endswith("the beginning was used: the draft")
+
+
+def test_what_a_reader_should_know_of_a_section_is_noted(tmp_path: Path) -> None:
+    def rule(asked: Asked) -> str | None:
+        if asked.schema is not None:
+            return "no" if "About 2403.00002" in asked.prompt else None
+        return "One [Reference 1], and another [Reference 7]."
+
+    with ScriptedLlm(rule) as llm:
+        place = workspace(llm, tmp_path)
+        write_corpus(place, {})
+        related = relate(place, DRAFT, ["2403.00001", "2403.00002"])
+    unread, uncited, strange = related.notes
+    assert "could not be read, so no more than the title was used: [Reference 2]" in unread
+    assert uncited == "the section does not cite [Reference 2]"
+    assert strange.endswith("no reference, and was left so: [Reference 7]")
+
+
+def test_key_elements_are_asked_for_only_where_a_system_is_written_from_them(tmp_path: Path) -> None:
+    asked = {}
+    for system in ("chatcite", "chatcite_grounded", "zero_shot"):
+        with ScriptedLlm() as llm:
+            place = workspace(llm, tmp_path / system, chatcite_samples=1, chatcite_votes=1, chatcite_kept=1)
+            write_corpus(place, {})
+            relate(place, DRAFT, ["2403.00001", "2403.00002"], system)
+        prompts = [body["messages"][-1]["content"] for body in llm.requests]
+        asked[system] = sum("Its seven fields" in prompt for prompt in prompts)
+    # The grounded system's own questions name passages: one on the draft without, one on each reference with them.
+    assert asked == {"chatcite": 3, "chatcite_grounded": 3, "zero_shot": 0}
 
 
 @pytest.mark.parametrize("system", sorted(SYSTEMS))

@@ -68,6 +68,19 @@ def test_the_description_lacks_the_section_and_its_subsections() -> None:
     assert "Again" not in description
 
 
+def test_another_section_on_related_work_is_taken_out_as_well() -> None:
+    appendix = section("Additional Related Work", anchor="A1")
+    paper = {
+        **PAPER,
+        "sections": [*PAPER["sections"], appendix],
+        "blocks": [*PAPER["blocks"], block("All of it at length [@b1].", "Additional Related Work", keys=("b1",))],
+    }
+    task = make_task(paper, RELATED, CITATIONS, most=100)
+    assert "at length" not in task["description"]
+    assert "We do this." in task["description"]
+    assert "at length" not in task["gold"]
+
+
 def test_no_more_references_than_asked_for() -> None:
     task = make_task(PAPER, RELATED, CITATIONS, most=1)
     assert [each["arxiv_id"] for each in task["references"]] == ["2403.90002"]

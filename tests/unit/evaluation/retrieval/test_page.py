@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from selectolax.lexbor import LexborHTMLParser
 
-from pipeline.evaluation.report import MonthView, month_page
+from pipeline.evaluation.report.pages import month_page
+from pipeline.evaluation.report.views import MonthView
 from pipeline.evaluation.retrieval.picture import Measured, RetrievalView, retrieval_view, told
 from tests.unit.evaluation.made_up import retrieval_scores, same
 

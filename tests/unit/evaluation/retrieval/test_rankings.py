@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter
 
@@ -12,7 +13,17 @@ from scipy.sparse import csr_matrix
 
 from pipeline.evaluation.retrieval import rankings
 from pipeline.evaluation.retrieval.pool import Pool
-from pipeline.evaluation.retrieval.rankings import Asked, Hybrid, best, fuse, idf, rank_again, rank_by_vectors
+from pipeline.evaluation.retrieval.rankings import (
+    Asked,
+    Hybrid,
+    best,
+    bm25_index,
+    fuse,
+    idf,
+    rank_again,
+    rank_by_vectors,
+    terms,
+)
 from pipeline.evaluation.retrieval.vectors import Matrices
 
 Floats = NDArray[np.float32]
@@ -154,3 +165,10 @@ def test_only_the_best_are_ranked_again_and_the_others_stay_behind() -> None:
     ranked = rank_again(Hybrid([], [], [], [fused, np.empty(0, np.int64)]), pool, reverse)  # type: ignore[arg-type]
     assert seen == list(range(rankings.RERANKED))
     assert ranked == [list(range(49, -1, -1)), []]
+
+
+def test_an_index_of_words_is_built_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        index = bm25_index(terms(["Stones are old.", "Ferns grow."]))
+    assert index.get_scores_from_ids(index.get_tokens_ids(["stone"])).argmax() == 0
+    assert caplog.records == []

@@ -1,0 +1,134 @@
+"""arXivBot: search, rank, filter and split into claims, reflect, search again, and answer from the claims alone.
+
+The stages are those of the arXivBot report (Tang, Stanford CS224N, 2024; its Figure 2), with any number of hops. Not
+here: each stage by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pipeline.answering.answered import Answered, Claim, Fact, grounded_answer, numbered
+from pipeline.answering.asked import Asked
+from pipeline.answering.claiming import claims_of
+from pipeline.answering.composing import compose
+from pipeline.answering.facts import Facts, fact_claims
+from pipeline.answering.marks import suspicious
+from pipeline.answering.params import Params
+from pipeline.answering.prompting import NOTHING
+from pipeline.answering.querying import first_query
+from pipeline.answering.ranking import planned_windows, rank
+from pipeline.answering.reflecting import reflect
+from pipeline.answering.retrieving import Found, Retriever, find, unseen
+from pipeline.answering.steps import Steps, Tell
+from pipeline.llm.client import LlmClient
+
+
+class _Hunt:
+    """The hops of one question: what was searched for, shown and claimed so far."""
+
+    def __init__(
+        self, client: LlmClient, retriever: Retriever, facts: Facts | None, question: str, params: Params, steps: Steps
+    ) -> None:
+        self._client, self._retriever, self._facts = client, retriever, facts
+        self._question, self._params, self._steps = question, params, steps
+        self.queries: list[str] = []
+        self.shown: list[tuple[Found, ...]] = []
+        self.claims: list[Claim] = []
+
+    async def hop(self, query: str) -> None:
+        """One search, and the claims of its best passages. Passages that were shown before are not shown again."""
+        self.queries.append(query)
+        found = await self._search(query)
+        ranked = await rank(self._client, query, found, self._params.passages, self._params.context)
+        best = ranked.found[: self._params.passages]
+        if ranked.rankings:
+            self._steps.add("rank", ranked.spent, hop=self._hop, windows=list(ranked.rankings))
+        told = await self._from_tables(found, best) if self._hop == 1 else ()
+        self.shown.append(tuple(unseen([*best, *(passage for _, passage in told)], frozenset())))
+        self._keep([(text, passage, "front_matter") for text, passage in told])
+        await self._read(best, self._params.claims - len(told))
+
+    async def another_query(self) -> str | None:
+        """The query of the next hop, if the model asks for one."""
+        thought = await reflect(self._client, self._question, self.queries, self.claims, self._params.context)
+        self._steps.add("reflect", thought.spent, hop=self._hop, **thought.trace())
+        return thought.query
+
+    @property
+    def _hop(self) -> int:
+        return len(self.queries)
+
+    async def _search(self, query: str) -> list[Found]:
+        seen = {each.passage_id for hop in self.shown for each in hop}
+        (answer,) = await find(self._retriever, [query], self._params.candidates + len(seen))
+        found = unseen(answer, seen)[: self._params.candidates]
+        self._steps.add("search", NOTHING, hop=self._hop, query=query, found=[each.passage_id for each in found])
+        return found
+
+    async def _from_tables(self, found: Sequence[Found], best: Sequence[Found]) -> tuple[tuple[str, Found], ...]:
+        """Claims on who, where and when, which leave room for one of the model's own."""
+        if self._facts is None:
+            return ()
+        most = max(self._params.claims - 1, 1)
+        # Titles are looked for in all that was found, a paper by its rank alone in what ranks first.
+        told = await fact_claims(self._facts, self._question, [*best, *found], most)
+        if told:
+            self._steps.add("facts", NOTHING, hop=self._hop, claims=[text for text, _ in told])
+        return told
+
+    async def _read(self, best: Sequence[Found], most: int) -> None:
+        claimed = await claims_of(
+            self._client,
+            self._question,
+            best,
+            most=most,
+            known=[claim.text for claim in self.claims],
+            context=self._params.context,
+        )
+        self._keep([(text, passage, "passage") for text, passage in claimed.claims])
+        texts = [text for text, _ in claimed.claims]
+        told = {"shown": [each.trace() for each in best], "suspicious": suspicious(best), "texts": texts}
+        numbers = [claim.number for claim in self.claims if claim.hop == self._hop]
+        self._steps.add("claims", claimed.spent, hop=self._hop, claims=numbers, **told, **claimed.trace())
+
+    def _keep(self, facts: Sequence[Fact]) -> None:
+        self.claims += numbered(facts, self._hop, after=len(self.claims))
+
+
+async def arxivbot(
+    client: LlmClient,
+    retriever: Retriever,
+    asked: Asked,
+    params: Params,
+    facts: Facts | None = None,
+    tell: Tell | None = None,
+) -> Answered:
+    """The answer to a question, from claims on passages; it abstains where these do not hold it.
+
+    facts: the tables that questions on authors, dates and categories are answered from as well. tell: told of each
+    step. Raises SettingError where the context is too small, and as the client and the retriever do.
+    """
+    steps = Steps(tell)
+    sought = await first_query(client, asked, params.context)
+    steps.add("query", sought.spent, **sought.trace())
+    hunt = _Hunt(client, retriever, facts, sought.question, params, steps)
+    query = sought.query
+    while query is not None:
+        await hunt.hop(query)
+        query = await hunt.another_query() if len(hunt.queries) < params.hops else None
+    if not hunt.claims:
+        steps.add("answer", NOTHING, abstained="no claims")
+        return grounded_answer((), (), hunt.queries, hunt.shown, steps)
+    made = await compose(client, "answer", sought.question, hunt.claims, context=params.context, tokens=params.tokens)
+    steps.add("answer", made.spent, **made.trace())
+    return grounded_answer(made.sentences, hunt.claims, hunt.queries, hunt.shown, steps)
+
+
+def planned_calls(params: Params, hops: int, checked: int = 0) -> int:
+    """Calls of a question that takes so many hops, where each finds enough and no answer needs a repair.
+
+    A query; for each hop the ranking and the claims; a reflection after each hop but the last that may be; the answer.
+    """
+    each_hop = planned_windows(params.candidates, params.passages) + 1
+    return 1 + hops * each_hop + min(hops, params.hops - 1) + 1

@@ -1,0 +1,105 @@
+"""One question after another, put to a system on the data root: what `citeloom ask` and `citeloom chat` do.
+
+Not here: what a terminal shows of it (`telling`), and many questions at once, which stages ask.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.answering.answered import Answered
+from pipeline.answering.asked import MOST_TURNS, Asked, Turn
+from pipeline.answering.batching import Batched, Search
+from pipeline.answering.binding import EVERY_MONTH, Span, TableFacts, check_index, search_of, span_of
+from pipeline.answering.retrieving import Found
+from pipeline.answering.systems import System, named_system
+from pipeline.errors import SettingError
+from pipeline.llm.client import Usage, check_llm, open_client
+from pipeline.llm.loop import run
+from pipeline.stages import Workspace
+
+Watch = Callable[[Mapping[str, Any], Mapping[str, Found]], None]
+"""Told of each step once it is done, with the passages found so far by their ids: steps name passages by id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer, and what it cost now. usage: of this question alone; what the cache held cost nothing."""
+
+    question: str
+    system: System
+    model: str
+    answered: Answered
+    usage: Usage
+    seconds: float
+
+
+class Conversation:
+    """Questions to one system, each with the turns before it. One that fails or is interrupted leaves no turn."""
+
+    def __init__(self, workspace: Workspace, system: System, span: Span = EVERY_MONTH) -> None:
+        self._workspace, self._system, self._span = workspace, system, span
+        self._turns: deque[Turn] = deque(maxlen=MOST_TURNS)
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The last turns, oldest first."""
+        return tuple(self._turns)
+
+    def reset(self) -> None:
+        """Forget what was said."""
+        self._turns.clear()
+
+    def ask(self, question: str, watch: Watch | None = None) -> Reply:
+        """The answer to a question; from the cache where the same was asked after the same turns.
+
+        Raises SettingError for a question that is empty or no Unicode text, and as the client and the index do.
+        """
+        asked = Asked(question, self.turns)
+        begun = time.perf_counter()
+        answered, usage = run(self._answer(asked, watch))
+        self._turns.append(Turn(question, answered.text))
+        model = self._workspace.settings.llm_model
+        return Reply(question, self._system, model, answered, usage, time.perf_counter() - begun)
+
+    async def _answer(self, asked: Asked, watch: Watch | None) -> tuple[Answered, Usage]:
+        seen: dict[str, Found] = {}
+        retriever = Batched(_remembering(search_of(self._workspace, self._span), seen))
+        facts = TableFacts(self._workspace, self._span) if self._system.reads_facts else None
+        tell = None if watch is None else lambda step: watch(step, seen)
+        async with open_client(self._workspace) as client:
+            answered = await self._system.answer(
+                client, retriever, asked, self._workspace.settings, facts=facts, tell=tell
+            )
+        return answered, client.usage
+
+
+def open_conversation(workspace: Workspace, system: str, months: str = "all") -> Conversation:
+    """A conversation with a system by its name, on the papers of some months.
+
+    Raises SettingError for a system that there is not, months that cannot be, or settings that the model's client
+    refuses; MissingInput where the system needs an index and there is none. No model is asked.
+    """
+    chosen = named_system(system)
+    check_llm(workspace.settings)
+    if chosen.retrieves:
+        check_index(workspace)
+        return Conversation(workspace, chosen, span_of(workspace, months))
+    if months.strip() != "all":
+        raise SettingError(f"--months {months}: {system} reads no paper, so that no month limits it: leave it out")
+    return Conversation(workspace, chosen)
+
+
+def _remembering(search: Search, seen: dict[str, Found]) -> Search:
+    """The same search, which keeps what it found by its id."""
+
+    def remember(queries: Sequence[str], count: int) -> Sequence[Sequence[Found]]:
+        answers = search(queries, count)
+        seen.update((each.passage_id, each) for found in answers for each in found)
+        return answers
+
+    return remember

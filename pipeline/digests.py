@@ -1,0 +1,32 @@
+"""Digests of tables of other months, for a stage's `inputs`. Not here: those of its own month, which are `upstream`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from pipeline.stages import Workspace
+from pipeline.tables import Table, read_provenance
+
+
+def digest_of(workspace: Workspace, table: Table, months: Iterable[str]) -> str:
+    """One digest over the rows of some months of a table; a month that is not there counts."""
+    return hashlib.sha256("\n".join(_rows(workspace, table, month) for month in months).encode()).hexdigest()
+
+
+def _rows(workspace: Workspace, table: Table, month: str) -> str:
+    file = workspace.root.file(table, month)
+    if not file.exists():
+        return f"{month} absent"
+    stat = file.stat()
+    return f"{month} {_rows_sha256(file, stat.st_mtime_ns, stat.st_ino, stat.st_size)}"
+
+
+# Each of 400 months asks for all before it: that would be 160,000 files to open whenever a state is asked for.
+@lru_cache(maxsize=1 << 12)
+def _rows_sha256(file: Path, *identity: int) -> str:
+    """Digest of the rows of a file. identity: what differs after it was written anew."""
+    written = read_provenance(file)
+    return written.rows_sha256 if written else "absent"

@@ -1,0 +1,173 @@
+"""The stages `answer_grades` and `answer_scores`: which answers are graded by which judge. Not here: one verdict
+(`verdicts`), and what is shown of grades (`evaluation.report`).
+
+Answers are split by the first judge for all judges, so that they have the same claims before them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from pipeline import tables
+from pipeline.answering.answer_rows import answered_of, answers_before
+from pipeline.answering.prompting import NOTHING
+from pipeline.answering.question_rows import Posed, paper_months, read_posed
+from pipeline.digests import digest_of
+from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.evaluation.answers.controls import control_cases
+from pipeline.evaluation.answers.evidence import Evidence, Passage, evidence_for, passages_of
+from pipeline.evaluation.answers.grades import Grade
+from pipeline.evaluation.answers.grading import (
+    Advance,
+    Case,
+    claims_by_question,
+    judge_all,
+    planned_verdicts,
+    split_all,
+)
+from pipeline.evaluation.answers.measures import answer_measures
+from pipeline.evaluation.answers.prompting import prompt_digest
+from pipeline.evaluation.answers.rows import grade_of, grade_row
+from pipeline.evaluation.answers.splitting import Split
+from pipeline.evaluation.answers.vectors import dense_of
+from pipeline.evaluation.judges import judges
+from pipeline.identifiers import month_of
+from pipeline.llm.client import ClientWorkspace, open_client
+from pipeline.llm.loop import run
+from pipeline.llm.messages import Usage, measured_together
+from pipeline.sampling import spread
+from pipeline.stages import Job, Workspace
+from pipeline.tables import Row
+
+if TYPE_CHECKING:
+    from pipeline.embedding.embedder import Embedder
+    from pipeline.settings import Settings
+
+_PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "anchor", "title", "section_path", "text"]
+_ANSWER_COLUMNS = [name for name in tables.ANSWERS["direct"].schema.names if name != "settings"]
+
+
+def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Iterator[Row]:
+    """Rows of `answer_grades`, by question, system and judge.
+
+    Raises SettingError where a judge's context is too small, or the embedder's model is not there.
+    """
+    posed = {each.question.id: each for each in read_posed(job.rows(tables.QUESTIONS))}
+    cases = [*_cases(job, posed), *_controls(job, posed)]
+    if not cases:
+        return
+    models, usages = judges(job.settings), []
+    splits, usage = run(_split(job, models[0], cases))
+    usages.append(usage)
+    evidence = _evidence(job, posed, claims_by_question(cases, splits), make)
+    verdicts = sum(planned_verdicts(case, split) for case, split in zip(cases, splits, strict=True))
+    job.expect(len(models) * verdicts)
+    advance = _counting(job)
+    grades: list[Grade] = []
+    for model in models:
+        found, usage = run(_judge(job, model, cases, splits, evidence, advance))
+        grades += found
+        usages.append(usage)
+        splits = [replace(split, spent=NOTHING) for split in splits]  # the first judge's alone, and its cost
+    job.measured |= measured_together(usages)
+    _note(job, grades)
+    for grade in sorted(grades, key=lambda each: (each.question_id, each.system, each.judge)):
+        yield grade_row(grade, evidence)
+
+
+def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
+    """The judge's prompts, the embedder's model, and the months of passages and vectors that claims are judged by."""
+    rows = workspace.root.rows(tables.QUESTIONS, month)
+    months = paper_months(each.question for each in read_posed(rows))
+    read = (tables.PASSAGES, tables.EMBEDDINGS)
+    held = {f"{table.name} of the papers": digest_of(workspace, table, months) for table in read}
+    return {"prompts": prompt_digest(), "embedder": model_name(workspace.settings)} | held
+
+
+def build_scores(job: Job) -> Iterator[Row]:
+    """Rows of `answer_scores`, by question, system, judge and metric."""
+    metrics: Counter[str] = Counter()
+    for row in job.iterate(tables.ANSWER_GRADES):
+        named = {name: row[name] for name in ("question_id", "system", "judge", "kind", "date")}
+        for metric, value in answer_measures(grade_of(row)).items():
+            metrics[metric] += 1
+            yield {**named, "metric": metric, "value": value}
+    job.notes["metrics"] = dict(sorted(metrics.items()))
+
+
+def _cases(job: Job, posed: Mapping[str, Posed]) -> Iterator[Case]:
+    for row in answers_before(job, _ANSWER_COLUMNS):
+        if row["question_id"] not in posed:
+            job.leave_out(
+                row["question_id"], "question_gone", f"{row['system']} answered what the month does not ask now"
+            )
+            continue
+        asked = posed[row["question_id"]]
+        yield Case(asked.question, row["system"], answered_of(row), asked.gold_passages)
+
+
+def _controls(job: Job, posed: Mapping[str, Posed]) -> list[Case]:
+    """Answers whose grades are known beforehand, of as many questions as are set."""
+    questions = [posed[each].question for each in sorted(posed)]
+    tried = {questions[place].id for place in spread(len(questions), job.settings.grade_controls)}
+    return [case for case in control_cases(questions) if case.question.id in tried]
+
+
+async def _split(job: Job, model: Settings, cases: Sequence[Case]) -> tuple[list[Split], Usage]:
+    async with open_client(job.workspace, model) as client:
+        return await split_all(client, cases, model.llm_context), client.usage
+
+
+def _evidence(
+    job: Job,
+    posed: Mapping[str, Posed],
+    claims: Mapping[str, Sequence[str]],
+    make: Callable[[Settings], Embedder],
+) -> Evidence:
+    """The passages for every claim; an estimate, whose claims are made up, ranks them by words alone."""
+    papers = {paper for question_id in claims for paper in posed[question_id].question.papers}
+    passages = _passages(job.workspace, papers)
+    texts = sorted({claim for each in claims.values() for claim in each})
+    rehearsed = isinstance(job.workspace, ClientWorkspace)
+    dense = None if rehearsed else dense_of(job.workspace, papers, texts, make)
+    job.notes["evidence_ranked_by"] = "words alone" if dense is None else "vectors and words"
+    most = job.settings.support_passages
+    found: dict[tuple[str, str], tuple[Passage, ...]] = {}
+    for question_id, each in claims.items():
+        found |= evidence_for(posed[question_id].question, each, passages, most, dense)
+    return found
+
+
+def _passages(workspace: Workspace, papers: set[str]) -> dict[str, list[Passage]]:
+    found: dict[str, list[Passage]] = {}
+    for month in sorted({month for paper in papers if (month := month_of(paper))}):
+        rows = workspace.root.iterate(tables.PASSAGES, month, _PASSAGE_COLUMNS)
+        for passage in passages_of(row for row in rows if row["arxiv_id"] in papers):
+            found.setdefault(passage.arxiv_id, []).append(passage)
+    return found
+
+
+def _counting(job: Job) -> Advance:
+    """Tells how many verdicts there are, of all judges together."""
+    done = count(1)
+    return lambda: job.advance(next(done))
+
+
+async def _judge(
+    job: Job, model: Settings, cases: Sequence[Case], splits: Sequence[Split], evidence: Evidence, advance: Advance
+) -> tuple[list[Grade], Usage]:
+    async with open_client(job.workspace, model) as client:
+        grades = await judge_all(client, cases, splits, evidence, context=model.llm_context, advance=advance)
+        return grades, client.usage
+
+
+def _note(job: Job, grades: Sequence[Grade]) -> None:
+    """Outcomes of the month, and into the ledger what could not be read."""
+    job.notes["outcomes"] = dict(sorted(Counter(f"{each.system} {each.outcome}" for each in grades).items()))
+    for grade in grades:
+        for failure in grade.failures():
+            job.leave_out(f"{grade.question_id} {grade.system}", "unreadable_verdict", f"{grade.judge}: {failure}")

@@ -1,0 +1,82 @@
+"""The passages by which a claim is judged: those of the question's papers that are nearest to it.
+
+They are searched for again for every claim, among all passages of all papers of the question, whatever the system was
+shown: a claim may be right though its system never saw why. Front matter is among them, since it says who wrote a
+paper. Not here: reading tables, making vectors, and what a judge says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipeline.answering.questions import Question
+from pipeline.evaluation.citation_support.passages import ranked, word_scores
+from pipeline.passages.text import without_markers
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Dense = Callable[[Sequence[str], Sequence[str]], Sequence[NDArray[np.float32]]]
+    """(claims, passage ids) → for each claim its score with each passage; minus infinity where there is no vector."""
+
+Evidence = Mapping[tuple[str, str], "tuple[Passage, ...]"]
+"""(question id, claim) → the passages that it is judged by, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage as a judge reads it. heading: its paper's title and its sections, which are no evidence of anything;
+    text: without citation markers."""
+
+    passage_id: str
+    arxiv_id: str
+    anchor: str
+    heading: str
+    text: str
+
+    def told(self) -> str:
+        """Heading and text."""
+        return f"{self.heading}\n{self.text}"
+
+
+def passages_of(rows: Iterable[Mapping[str, Any]]) -> list[Passage]:
+    """Rows of the table `passages` (`passage_id`, `arxiv_id`, `anchor`, `title`, `section_path`, `text` are read)."""
+    return [
+        Passage(
+            row["passage_id"],
+            row["arxiv_id"],
+            row["anchor"],
+            " > ".join(filter(None, (row["title"], *(row["section_path"] or ())))),
+            without_markers(row["text"]).strip(),
+        )
+        for row in rows
+    ]
+
+
+def evidence_for(
+    question: Question,
+    claims: Iterable[str],
+    passages: Mapping[str, Sequence[Passage]],
+    most: int,
+    dense: Dense | None = None,
+) -> dict[tuple[str, str], tuple[Passage, ...]]:
+    """For each claim the `most` best of the passages of the question's papers, best first.
+
+    passages: arXiv id → passages in the order of the paper. dense: scores by vectors, fused with those by words (BM25)
+    by reciprocal ranks; by words alone without it. A claim has none where the papers have none.
+    """
+    texts = sorted(set(claims))
+    there = [passage for paper in question.papers for passage in passages.get(paper, ())]
+    if not there or not texts:
+        return {(question.id, claim): () for claim in texts}
+    by_words = word_scores([passage.told() for passage in there], texts)
+    by_vectors = dense(texts, [passage.passage_id for passage in there]) if dense else None
+    found = {}
+    for place, claim in enumerate(texts):
+        lists = [by_words[place]] if by_vectors is None else [by_words[place], by_vectors[place]]
+        order = ranked(lists, len(there))[:most]
+        found[question.id, claim] = tuple(there[each] for each in order)
+    return found

@@ -1,0 +1,167 @@
+"""Grading answers, many at once: split all of them, look up evidence for all claims, judge all.
+
+Three steps, since evidence is looked up between calls and may block: `split_all`, `evidence` (`evidence_for` of each
+question), `judge_all`. Not here: what is asked (`verdicts`), what grades add up to (`measures`), and any table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pipeline.answering.answered import Answered
+from pipeline.answering.questions import Question
+from pipeline.evaluation.answers.evidence import Evidence
+from pipeline.evaluation.answers.grades import ClaimGrade, GoldGrade, Grade, Outcome
+from pipeline.evaluation.answers.shown import gold_shown_by_hop
+from pipeline.evaluation.answers.splitting import Split, parts_of, split_answer
+from pipeline.evaluation.answers.verdicts import judge_claim, judge_gold
+from pipeline.llm.client import LlmClient
+from pipeline.llm.loop import side_by_side
+
+T = TypeVar("T")
+Advance = Callable[[], None]
+"""Called once for every verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One answer to grade. gold_passages: as `questions.gold_passages` gives it. The system's name goes into the grade
+    and nowhere else."""
+
+    question: Question
+    system: str
+    answered: Answered
+    gold_passages: Mapping[int, Sequence[str]]
+
+
+def planned_calls(case: Case, claims: int) -> int:
+    """Calls of grading an answer that is found to make so many claims, where none has to be repaired."""
+    if case.answered.abstained:
+        return 0
+    return len(parts_of(case.answered.text)) + (claims + len(case.question.claims) if claims else 0)
+
+
+def planned_verdicts(case: Case, split: Split) -> int:
+    """Verdicts of one judge on an answer that was split: one for each claim, and for each gold claim that is asked
+    about."""
+    return sum(1 for _ in _jobs(0, case, outcome_of(case.answered, split), split))
+
+
+async def split_all(client: LlmClient, cases: Sequence[Case], context: int) -> list[Split]:
+    """The claims of every answer, in the order of the cases; of one that abstained nothing is asked."""
+    return await _blind((_key(case.question.id, case.answered.text), _split(client, case, context)) for case in cases)
+
+
+async def _split(client: LlmClient, case: Case, context: int) -> Split:
+    if case.answered.abstained:
+        return Split()
+    return await split_answer(client, case.question.question, case.answered.text, context)
+
+
+def claims_by_question(cases: Iterable[Case], splits: Iterable[Split]) -> dict[str, list[str]]:
+    """Question id → the claims that any system made, each once: what evidence is looked up for."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for case, split in zip(cases, splits, strict=True):
+        found[case.question.id] |= dict.fromkeys(split.claims)
+    return {question_id: sorted(claims) for question_id, claims in sorted(found.items())}
+
+
+async def judge_all(
+    client: LlmClient,
+    cases: Sequence[Case],
+    splits: Sequence[Split],
+    evidence: Evidence,
+    *,
+    context: int,
+    advance: Advance = lambda: None,
+) -> list[Grade]:
+    """Grades in the order of the cases; the judge's name in them is that of the client's model.
+
+    Raises SettingError where the context is too small, KeyError where a claim has no evidence looked up.
+    """
+    outcomes = [outcome_of(case.answered, split) for case, split in zip(cases, splits, strict=True)]
+    jobs = [
+        job
+        for place, (case, split) in enumerate(zip(cases, splits, strict=True))
+        for job in _jobs(place, case, outcomes[place], split)
+    ]
+
+    async def one(job: _Job) -> ClaimGrade | GoldGrade:
+        grade = await _judge(client, cases[job.place], job, evidence, context)
+        advance()
+        return grade
+
+    told = await _blind((_key(cases[job.place].question.id, job.text), one(job)) for job in jobs)
+    found: dict[int, list[ClaimGrade | GoldGrade]] = defaultdict(list)
+    for job, grade in zip(jobs, told, strict=True):
+        found[job.place].append(grade)
+    return [
+        _grade(case, client.model, outcomes[place], found[place], splits[place]) for place, case in enumerate(cases)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One verdict to ask for: on a claim of the answer of the case at this place, or on a gold claim."""
+
+    place: int
+    text: str
+    is_gold: bool
+
+
+def _jobs(place: int, case: Case, outcome: Outcome, split: Split) -> Iterator[_Job]:
+    """An answer that could not be split can still be searched for gold claims; one that claims nothing holds none,
+    and nobody has to be asked."""
+    yield from (_Job(place, claim, False) for claim in split.claims)
+    if outcome in ("answered", "unreadable"):
+        yield from (_Job(place, gold.claim, True) for gold in case.question.claims)
+
+
+async def _judge(client: LlmClient, case: Case, job: _Job, evidence: Evidence, context: int) -> ClaimGrade | GoldGrade:
+    if job.is_gold:
+        return await judge_gold(client, case.question, job.text, case.answered.text, context)
+    return await judge_claim(client, case.question, job.text, evidence[case.question.id, job.text], context)
+
+
+def outcome_of(answered: Answered, split: Split) -> Outcome:
+    """What became of an answer before any verdict."""
+    if answered.abstained:
+        return "abstained"
+    if split.claims:
+        return "answered"
+    return "unreadable" if split.unreadable else "claims_nothing"
+
+
+def _grade(case: Case, judge: str, outcome: Outcome, told: Sequence[ClaimGrade | GoldGrade], split: Split) -> Grade:
+    question = case.question
+    gold = [each for each in told if isinstance(each, GoldGrade)]
+    return Grade(
+        question_id=question.id,
+        system=case.system,
+        judge=judge,
+        kind=question.kind,
+        date=question.date or question.month,
+        outcome=outcome,
+        claims=tuple(each for each in told if isinstance(each, ClaimGrade)),
+        gold=tuple(gold or [GoldGrade(each.claim, "not") for each in question.claims]),
+        shown=gold_shown_by_hop(question, case.answered, case.gold_passages),
+        split=split,
+    )
+
+
+def _key(question_id: str, text: str) -> str:
+    return hashlib.sha256(f"{question_id}\0{text}".encode()).hexdigest()
+
+
+async def _blind(asked: Iterable[tuple[str, Coroutine[Any, Any, T]]]) -> list[T]:
+    """Results in the order given, asked in that of their keys: an endpoint that changes while it is asked changes for
+    all systems alike."""
+    given = list(asked)
+    order = sorted(range(len(given)), key=lambda place: given[place][0])
+    answers = await side_by_side(given[place][1] for place in order)
+    found = dict(zip(order, answers, strict=True))
+    return [found[place] for place in range(len(given))]

@@ -1,0 +1,69 @@
+"""Measures of one graded answer, as pure functions. Not here: the verdicts that they count, and any mean over answers.
+
+Factual % and coverage % are the arXivBot report's, as shares from 0 to 1; docs/answer-grades.md says what is ours. A
+measure that nothing could be computed for is absent, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from pipeline.evaluation.answers.grades import ClaimGrade, GoldGrade, Grade
+
+FACTUAL = ("factual", "factual_full", "factual_checkable", "factual_quoted")
+COVERAGE = ("coverage", "coverage_full", "coverage_quoted", "coverage_of_shown")
+RETRIEVAL = ("gold_shown", "gold_shown_first_hop")
+MEASURES = (*FACTUAL, *COVERAGE, *RETRIEVAL, "claims")
+"""The keys of `answer_measures`: shares from 0 to 1, and one count, `claims`."""
+
+
+def answer_measures(grade: Grade) -> dict[str, float]:
+    """Measure → value of one answer, of those that can be computed. An abstention has no factual measure and no count
+    of claims; its coverage is 0."""
+    claims = {"claims": float(len(grade.claims))} if grade.outcome == "answered" else {}
+    found = factual(grade.claims) | coverage(grade.gold) | _retrieval(grade) | claims
+    return {name: found[name] for name in MEASURES if name in found}
+
+
+def factual(claims: Sequence[ClaimGrade]) -> dict[str, float]:
+    """Of an answer's claims with a verdict, the share of points: one for correct, a half for partly, none for wrong and
+    for what could not be checked.
+
+    full: correct ones alone. checkable: among those that could be checked. quoted: points only where the quote was
+    found. Nothing where no claim has a verdict.
+    """
+    found = _shares("factual", claims, "correct")
+    checkable = [each.points for each in claims if each.points is not None and each.verdict != "not_checkable"]
+    return found | ({"factual_checkable": fmean(checkable)} if checkable else {})
+
+
+def coverage(gold: Sequence[GoldGrade]) -> dict[str, float]:
+    """Of the gold claims with a verdict, the share of points: one for held, a half for partly.
+
+    full: held ones alone. quoted: points only where the quote stands in the answer. Nothing where none has a verdict.
+    """
+    return _shares("coverage", gold, "held")
+
+
+def _shares(name: str, grades: Sequence[ClaimGrade] | Sequence[GoldGrade], full: str) -> dict[str, float]:
+    judged = [(each, each.points) for each in grades if each.points is not None]
+    if not judged:
+        return {}
+    return {
+        name: fmean(points for _, points in judged),
+        f"{name}_full": fmean(each.verdict == full for each, _ in judged),
+        f"{name}_quoted": fmean(points if each.evident else 0.0 for each, points in judged),
+    }
+
+
+def _retrieval(grade: Grade) -> dict[str, float]:
+    """Share of gold claims one of whose passages was shown, by the first hop and by the last, among those that have
+    passages; and the coverage of those that were shown: what the model made of what it had."""
+    shown = grade.shown
+    if shown is None or not shown.by_hop:
+        return {}
+    seen = [grade.gold[place].points for place, first in shown.first_hop.items() if first is not None]
+    points = [each for each in seen if each is not None]
+    found = {"gold_shown": shown.by_hop[-1], "gold_shown_first_hop": shown.by_hop[0]}
+    return found | ({"coverage_of_shown": fmean(points)} if points else {})

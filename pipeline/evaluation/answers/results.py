@@ -1,0 +1,159 @@
+"""What grades say of each system: means with intervals, by kind and by age, and what further hops brought.
+
+Pure: grades in, numbers out; what cannot be computed is absent. A question weighs the same however many claims its
+answer makes, and intervals draw whole questions. Not here: measures of one answer, and how any of it is shown.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from pipeline.answering.questions import KINDS
+from pipeline.evaluation import statistics
+from pipeline.evaluation.answers.ages import AGES, Age
+from pipeline.evaluation.answers.grades import Grade, Outcome
+from pipeline.evaluation.answers.measures import MEASURES, answer_measures
+
+AgeOf = Callable[[Grade], Age | None]
+"""The age of a grade's question for the model that answered it: `age_of(grade.date, …)` with its cut-off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Which questions: all of them, those of a kind, or those of an age."""
+
+    by: Literal["all", "kind", "age"] = "all"
+    name: str = ""
+
+
+ALL = Group()
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A mean over questions with its 95 % interval, None for a single question; `questions` that have the measure."""
+
+    value: float
+    low: float | None
+    high: float | None
+    questions: int
+
+
+@dataclass(frozen=True, slots=True)
+class SystemResult:
+    """One system, graded by one judge, over one group of questions. outcomes: how many answers came to what;
+    measures: those that any answer has."""
+
+    judge: str
+    system: str
+    group: Group
+    questions: int
+    outcomes: Mapping[Outcome, int]
+    measures: Mapping[str, Measured]
+
+
+def results(grades: Iterable[Grade], age: AgeOf = lambda _: None) -> list[SystemResult]:
+    """Results by judge, system and group: all questions first, then each kind and each age that there is.
+
+    Raises ValueError where a judge graded a system's answer to one question twice.
+    """
+    found = []
+    for (judge, system), mine in _by_judge_and_system(grades).items():
+        groups: dict[Group, list[Grade]] = {ALL: mine}
+        groups |= {Group("kind", kind): [each for each in mine if each.kind == kind] for kind in KINDS}
+        groups |= {Group("age", name): [each for each in mine if age(each) == name] for name in AGES}
+        found += [_result(judge, system, group, some) for group, some in groups.items() if some]
+    return found
+
+
+def _by_judge_and_system(grades: Iterable[Grade]) -> dict[tuple[str, str], list[Grade]]:
+    """Grades by judge and system, each in the order of the questions' ids."""
+    found: dict[tuple[str, str], dict[str, Grade]] = defaultdict(dict)
+    for grade in grades:
+        mine = found[grade.judge, grade.system]
+        if grade.question_id in mine:
+            raise ValueError(f"{grade.judge} graded {grade.system}'s answer to {grade.question_id} twice")
+        mine[grade.question_id] = grade
+    return {key: [mine[each] for each in sorted(mine)] for key, mine in sorted(found.items())}
+
+
+def _result(judge: str, system: str, group: Group, grades: Sequence[Grade]) -> SystemResult:
+    values = {grade.question_id: answer_measures(grade) for grade in grades}
+    measures = {}
+    for name in MEASURES:
+        some = {question: [each[name]] for question, each in values.items() if name in each}
+        if some:
+            measures[name] = measured(some)
+    outcomes: Mapping[Outcome, int] = Counter(grade.outcome for grade in grades)
+    return SystemResult(judge, system, group, len(grades), dict(sorted(outcomes.items())), measures)
+
+
+def measured(values: Mapping[str, Sequence[float]]) -> Measured:
+    """The mean over questions of each question's mean, with its interval. values: question → its values, one or more of
+    at least one question."""
+    interval = statistics.mean_interval(values)
+    if interval is None:
+        return Measured(fmean(map(fmean, values.values())), None, None, len(values))
+    return Measured(*interval, len(values))
+
+
+def difference(
+    grades: Iterable[Grade], judge: str, first: str, second: str, measure: str
+) -> statistics.Interval | None:
+    """The first system less the second in one measure, over the questions for which both have it; None for fewer than
+    two of these."""
+    by_system: dict[str, dict[str, list[float]]] = {first: {}, second: {}}
+    for grade in grades:
+        if grade.judge == judge and grade.system in by_system:
+            value = answer_measures(grade).get(measure)
+            by_system[grade.system][grade.question_id] = [] if value is None else [value]
+    return statistics.paired_difference(by_system[first], by_system[second])
+
+
+@dataclass(frozen=True, slots=True)
+class HopGain:
+    """What one hop of a system brought, over the questions that took it.
+
+    known: gold claims of these questions that have a gold passage. shown: those of which this hop showed one first.
+    held: points that the answers have for these (one for held, a half for partly). helped: ids of the questions where
+    the answer has points for a claim that this hop showed first.
+    """
+
+    judge: str
+    system: str
+    hop: int
+    questions: int
+    known: int
+    shown: int
+    held: float
+    helped: tuple[str, ...]
+
+
+def hop_gains(grades: Iterable[Grade]) -> list[HopGain]:
+    """Gains by judge, system and hop; none for a system that searched for nothing."""
+    found = []
+    for (judge, system), mine in _by_judge_and_system(grades).items():
+        most = max((len(grade.shown.by_hop) for grade in mine if grade.shown), default=0)
+        found += [_gain(judge, system, hop, mine) for hop in range(1, most + 1)]
+    return found
+
+
+def _gain(judge: str, system: str, hop: int, grades: Iterable[Grade]) -> HopGain:
+    took = [(grade, grade.shown) for grade in grades if grade.shown and len(grade.shown.by_hop) >= hop]
+    points = {
+        grade.question_id: [grade.gold[place].points or 0.0 for place in shown.shown_in(hop)] for grade, shown in took
+    }
+    return HopGain(
+        judge=judge,
+        system=system,
+        hop=hop,
+        questions=len(took),
+        known=sum(len(shown.first_hop) for _, shown in took),
+        shown=sum(map(len, points.values())),
+        held=sum(map(sum, points.values())),
+        helped=tuple(question for question, each in points.items() if any(each)),
+    )

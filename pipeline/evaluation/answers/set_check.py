@@ -1,0 +1,119 @@
+"""What a question set holds, and what of it the corpus does not have. Not here: reading a set (`questions`).
+
+Nothing is asked of a model: this tells before a run what could not be asked, and what retrieval could not be scored on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline import tables
+from pipeline.answering.drafting_choice import read_papers
+from pipeline.answering.questions import KINDS, Question, gold_passages, read_questions
+from pipeline.answering.telling import line_of
+from pipeline.evaluation.answers.ages import age_of
+from pipeline.stages import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Unfound:
+    """A gold claim that no passage bears out. why: no_evidence, or not_found."""
+
+    question_id: str
+    claim: str
+    paper: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What is to be told of a set. ages: None where the model's cut-off is not set."""
+
+    file: str
+    questions: int
+    reviewed: int
+    claims: int
+    kinds: Mapping[str, int]
+    months: Mapping[str, int]
+    ages: Mapping[str, int] | None
+    corpus: bool
+    """Whether there are passages at all; without them neither papers nor claims are looked for."""
+    lacking: Mapping[str, tuple[str, ...]]
+    """Paper that has no passages → the questions that name it, which cannot be asked."""
+    unfound: tuple[Unfound, ...]
+    """Of the questions whose papers are there."""
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it."""
+        return asdict(self)
+
+
+def check_set(workspace: Workspace, file: Path) -> Checked:
+    """Read a set and look for its papers and phrases. Raises SettingError where it is none, as `read_questions`."""
+    questions = read_questions(file)
+    cutoff = workspace.settings.llm_cutoff
+    ages = Counter(age for each in questions if (age := age_of(each.date or each.month, cutoff)))
+    lacking, unfound = _look(workspace, questions)
+    return Checked(
+        file=str(file),
+        questions=len(questions),
+        reviewed=sum(each.reviewed for each in questions),
+        claims=sum(len(each.claims) for each in questions),
+        kinds={kind: count for kind in KINDS if (count := sum(each.kind == kind for each in questions))},
+        months=dict(sorted(Counter(each.month for each in questions).items())),
+        ages=dict(sorted(ages.items())) if cutoff.strip() else None,
+        corpus=bool(workspace.root.months(tables.PASSAGES)),
+        lacking=lacking,
+        unfound=tuple(unfound),
+    )
+
+
+def _look(workspace: Workspace, questions: tuple[Question, ...]) -> tuple[dict[str, tuple[str, ...]], list[Unfound]]:
+    if not workspace.root.months(tables.PASSAGES):
+        return {}, []
+    papers = read_papers(workspace.root, {paper for each in questions for paper in each.papers})
+    rows = {arxiv_id: paper.rows() for arxiv_id, paper in papers.items()}
+    absent = sorted({paper for each in questions for paper in each.papers} - rows.keys())
+    lacking = {paper: tuple(each.id for each in questions if paper in each.papers) for paper in absent}
+    askable = [each for each in questions if rows.keys() >= set(each.papers)]
+    return lacking, [found for each in askable for found in _unfound(each, rows)]
+
+
+def _unfound(question: Question, rows: Mapping[str, list[dict[str, Any]]]) -> Iterator[Unfound]:
+    for place, ids in gold_passages(question, rows).items():
+        claim = question.claims[place]
+        if not ids:
+            yield Unfound(question.id, claim.claim, claim.paper, "not_found" if claim.evidence else "no_evidence")
+
+
+def lines(found: Checked) -> Iterator[str]:
+    """What the set holds."""
+    yield f"{line_of(found.file)}: {found.questions} questions, {found.claims} gold claims; {found.reviewed} reviewed"
+    yield f"by kind: {_counts(found.kinds)}"
+    yield f"by month: {_counts(found.months)}"
+    if found.ages is not None:
+        yield f"by age: {_counts(found.ages)}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def notes(found: Checked) -> Iterator[str]:
+    """What a user should know, line by line: what is not asked, and what retrieval is not scored on."""
+    if found.ages is None:
+        yield "no split by age: set CITELOOM_LLM_CUTOFF to the model's knowledge cut-off"
+    waiting = found.questions - found.reviewed
+    if waiting:
+        yield f"{waiting} questions are not reviewed, and are not asked until reviewed is true"
+    if not found.corpus:
+        yield "the data root holds no passages: papers and evidence were not looked for"
+    for paper, ids in found.lacking.items():
+        yield f"not in the corpus: {paper}, hence not asked: {', '.join(ids)}"
+    for each in found.unfound:
+        why = "it has no evidence" if each.why == "no_evidence" else f"no passage of {each.paper} holds its evidence"
+        yield f"{each.question_id}: {why}: {line_of(each.claim)}"

@@ -1,0 +1,112 @@
+"""Splitting an answer into the claims that it makes, in the same way whichever system gave it.
+
+A system's own claims are never taken for those of its answer: it may say less, or more, than they do. A long answer is
+split part by part, so that a list of at most `MOST_CLAIMS` ends every call and yet no answer is too long. Not here:
+whether a claim is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict
+
+from pipeline.answering.prompting import CHARS_PER_TOKEN, NOTHING, Told, ask, short_question
+from pipeline.evaluation.answers.prompting import PROMPTS, SPLIT, room
+from pipeline.llm.client import LlmClient, Message, Spent
+from pipeline.llm.context import count_tokens, fit
+from pipeline.llm.loop import side_by_side
+from pipeline.llm.structured import AtMost
+from pipeline.passages.sentences import sentences
+
+# Three sentences with ten claims have room for a sentence that lists eight authors. A part of 160 tokens is about
+# three long sentences; a single one that is longer is a part by itself.
+PART_SENTENCES, PART_TOKENS = 3, 160
+MOST_CLAIMS, CLAIM_CHARS = 10, 200
+# Per claim its text and 8 tokens of quotes, comma and indentation; around all of it 24.
+SPLIT_TOKENS = 24 + MOST_CLAIMS * (8 + int(CLAIM_CHARS / CHARS_PER_TOKEN))
+
+
+class AnswerClaims(BaseModel):
+    """Empty where a part claims nothing."""
+
+    model_config = ConfigDict(extra="forbid")
+    claims: Annotated[list[Annotated[str, AtMost(CLAIM_CHARS)]], AtMost(MOST_CLAIMS)]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The claims of an answer in its order, each once.
+
+    full: parts with as many claims as may be, which may have had more. cut: parts of which the end was not read.
+    failures: why parts could not be read. parts: how many there were.
+    """
+
+    claims: tuple[str, ...] = ()
+    parts: int = 0
+    full: int = 0
+    cut: int = 0
+    failures: tuple[str, ...] = ()
+    spent: Spent = NOTHING
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether nothing is known of what the answer claims."""
+        return not self.claims and bool(self.failures)
+
+
+def parts_of(answer: str) -> list[str]:
+    """An answer in parts of whole sentences; none of an empty one."""
+    parts: list[list[str]] = []
+    tokens = 0
+    for sentence in filter(None, (each.strip() for each in sentences(answer))):
+        longer = tokens + count_tokens(sentence)
+        if parts and len(parts[-1]) < PART_SENTENCES and longer <= PART_TOKENS:
+            parts[-1].append(sentence)
+            tokens = longer
+        else:
+            parts.append([sentence])
+            tokens = count_tokens(sentence)
+    return ["\n".join(part) for part in parts]
+
+
+async def split_answer(client: LlmClient, question: str, answer: str, context: int) -> Split:
+    """The claims of an answer: one call for each part, two where it had to be repaired; none for an empty answer.
+
+    Raises SettingError where the context is too small.
+    """
+    parts = parts_of(answer)
+    asked = [_messages(question, before, part, context) for before, part in pairwise(["", *parts])]
+    told = await side_by_side(ask(client, messages, AnswerClaims, SPLIT_TOKENS) for messages, _ in asked)
+    return _joined(told, sum(cut for _, cut in asked))
+
+
+def _messages(question: str, before: str, part: str, context: int) -> tuple[list[Message], bool]:
+    """What is asked of a part, and whether its end had no room. Of the part before, at most half of the room is
+    filled: it is there to understand names by."""
+    frame = {"question": short_question(question, context), "most": MOST_CLAIMS, "characters": CLAIM_CHARS}
+    left = room(context, SPLIT_TOKENS, SPLIT, answer="", before="-" if before else "", **frame)
+    shown = fit(before, left // 2).text
+    kept = fit(part, left - count_tokens(shown))
+    return PROMPTS.messages(SPLIT, answer=kept.text, before=shown, **frame), kept.cut
+
+
+def _joined(told: Sequence[Told[AnswerClaims]], cut: int) -> Split:
+    lists = [[] if each.value is None else _claims(each.value) for each in told]
+    return Split(
+        claims=tuple(dict.fromkeys(claim for part in lists for claim in part)),
+        parts=len(told),
+        full=sum(len(part) >= MOST_CLAIMS for part in lists),
+        cut=cut,
+        failures=tuple(each.failure for each in told if each.failure is not None),
+        spent=sum((each.spent for each in told), NOTHING),
+    )
+
+
+def _claims(given: AnswerClaims) -> list[str]:
+    """Claims in one line each, those without a letter or digit left out."""
+    folded = (" ".join(claim.split()) for claim in given.claims)
+    return [claim for claim in folded if any(sign.isalnum() for sign in claim)]

@@ -1,0 +1,120 @@
+"""The two questions to a judge: is a claim of an answer correct, and does an answer hold a gold claim?
+
+One call for each, so that no claim's verdict leans on another's, and a claim that two systems make is judged once for
+both. The judge is never told whose answer it is. Each gives the words that decide before the verdict, and these are
+looked up where they should stand. Not here: which passages there are, and what verdicts add up to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from pipeline.answering.prompting import ask, first_that_fit, shared, short_question
+from pipeline.answering.questions import Question
+from pipeline.evaluation.answers.evidence import Passage
+from pipeline.evaluation.answers.grades import ClaimGrade, ClaimVerdict, GoldGrade, GoldVerdict
+from pipeline.evaluation.answers.prompting import CLAIM, GOLD, PROMPTS, in_shown_order, room
+from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, QUOTE_CHARS
+from pipeline.evaluation.citation_support.quotes import place_of
+from pipeline.llm.client import LlmClient
+from pipeline.llm.context import count_tokens, fit
+from pipeline.llm.structured import AtMost
+
+# Of what there is to read a claim or fact takes a quarter at most, and so do all facts together; long ones are rare.
+_SHARE = 4
+
+
+def _spelt(**others: str) -> Callable[[object], object]:
+    """A verdict in other letters or one of these other words, as it is called here."""
+
+    def verdict(given: object) -> object:
+        text = "_".join(str(given).casefold().replace("-", " ").replace("_", " ").strip(" .\"'").split())
+        return others.get(text, text)
+
+    return verdict
+
+
+_CLAIM_SPELT = _spelt(partly_correct="partly", incorrect="wrong", uncheckable="not_checkable")
+_GOLD_SPELT = _spelt(partly_held="partly", not_held="not")
+
+
+class ClaimFinding(BaseModel):
+    """The words of facts or passages that decide, then the verdict on the claim."""
+
+    model_config = ConfigDict(extra="forbid")
+    quote: Annotated[str, AtMost(QUOTE_CHARS)]
+    verdict: Annotated[ClaimVerdict, BeforeValidator(_CLAIM_SPELT)]
+
+
+class GoldFinding(BaseModel):
+    """The words of the answer that tell most about the fact, then whether it holds it."""
+
+    model_config = ConfigDict(extra="forbid")
+    quote: Annotated[str, AtMost(QUOTE_CHARS)]
+    verdict: Annotated[GoldVerdict, BeforeValidator(_GOLD_SPELT)]
+
+
+async def judge_claim(
+    client: LlmClient, question: Question, claim: str, passages: Sequence[Passage], context: int
+) -> ClaimGrade:
+    """Whether gold claims and passages bear out a claim, at temperature 0: one call, two where it was repaired.
+
+    Raises SettingError where the context is too small.
+    """
+    asked = short_question(question.question, context)
+    in_order = _in_order(question, passages)
+    left = room(context, ANSWER_TOKENS, CLAIM, question=asked, facts="", passages="-" if passages else "", claim="")
+    claimed = fit(claim, left // _SHARE)
+    facts = first_that_fit(in_shown_order(question.id, (each.claim for each in question.claims)), left // _SHARE)
+    # The blank line after a passage is a token or two that no share counts.
+    free = left - count_tokens(claimed.text) - count_tokens("\n".join(facts)) - 2 * len(passages)
+    texts, passages_cut = shared([passage.told() for passage in in_order], free)
+    cut = passages_cut or claimed.cut or len(facts) < len(question.claims)
+    messages = PROMPTS.messages(
+        CLAIM, question=asked, facts="\n".join(facts), passages="\n\n".join(texts), claim=claimed.text
+    )
+    told = await ask(client, messages, ClaimFinding, ANSWER_TOKENS)
+    ids = tuple(passage.passage_id for passage in passages)
+    if told.value is None:
+        return ClaimGrade(claim, None, passages=ids, cut=cut, failure=told.failure, spent=told.spent)
+    quote = " ".join(told.value.quote.split())
+    quoted, passage_id = _place(quote, list(zip(in_order, texts, strict=True)), facts)
+    return ClaimGrade(claim, told.value.verdict, quote, quoted, passage_id, ids, cut, None, told.spent)
+
+
+def _place(
+    quote: str, shown: Sequence[tuple[Passage, str]], facts: Sequence[str]
+) -> tuple[Literal["passage", "gold"] | None, str | None]:
+    """Where a quote stands, and in which of the passages, each with its words as they were shown."""
+    # SmolLM2 quotes headings, in 6 of 6 verdicts; they say what a passage is about and nothing of it.
+    place = place_of(quote, [text[len(passage.heading) :] for passage, text in shown])
+    if place is not None:
+        return "passage", shown[place][0].passage_id
+    return ("gold" if place_of(quote, facts) is not None else None), None
+
+
+def _in_order(question: Question, passages: Sequence[Passage]) -> list[Passage]:
+    by_id = {passage.passage_id: passage for passage in passages}
+    return [by_id[each] for each in in_shown_order(question.id, by_id)]
+
+
+async def judge_gold(client: LlmClient, question: Question, gold: str, answer: str, context: int) -> GoldGrade:
+    """Whether an answer holds a gold claim, at temperature 0: one call, two where it was repaired.
+
+    Raises SettingError where the context is too small.
+    """
+    asked = short_question(question.question, context)
+    left = room(context, ANSWER_TOKENS, GOLD, question=asked, answer="", fact="")
+    fact = fit(gold, left // _SHARE)
+    shown = fit(answer.strip(), left - count_tokens(fact.text))
+    cut = shown.cut or fact.cut
+    messages = PROMPTS.messages(GOLD, question=asked, answer=shown.text, fact=fact.text)
+    told = await ask(client, messages, GoldFinding, ANSWER_TOKENS)
+    if told.value is None:
+        return GoldGrade(gold, None, cut=cut, failure=told.failure, spent=told.spent)
+    quote = " ".join(told.value.quote.split())
+    quoted = place_of(quote, [shown.text]) is not None
+    return GoldGrade(gold, told.value.verdict, quote, quoted, cut, None, told.spent)

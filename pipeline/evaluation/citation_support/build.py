@@ -1,0 +1,244 @@
+"""The stage `citation_support`: every citation of every section of a month, judged by the passages of what it cites.
+
+Retrieval comes first, since it reads months of passages one after another; then every citation is a call of its own,
+all in flight over one client. Not here: the search (`passages`), the question (`judge`), and measures (`measures`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pipeline import tables
+from pipeline.digests import digest_of
+from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.evaluation.citation_support.citations import Citation, citations_of
+from pipeline.evaluation.citation_support.judge import PROMPT, PROMPTS, Asked, Judged, conversation, judge
+from pipeline.evaluation.citation_support.passages import Passage, among, paragraphs_of, search
+from pipeline.evaluation.judges import first_judge
+from pipeline.evaluation.retrieval.corpus import passages_by_paper
+from pipeline.identifiers import month_of
+from pipeline.llm.client import ClientWorkspace, LlmClient, Spent, open_client
+from pipeline.llm.loop import run, side_by_side
+from pipeline.related_work.reading import in_corpus, reference_months
+from pipeline.related_work.written import written_before
+from pipeline.sampling import spread
+from pipeline.stages import Job, Workspace
+from pipeline.tables import Row
+
+if TYPE_CHECKING:
+    from pipeline.embedding.embedder import Embedder
+    from pipeline.settings import Settings
+
+# Claims for which an estimate loads a model to rank as the run will, so that it sees which answers are kept. At 8 to 30
+# ms each on two cores this is seconds; a month of 1,000 tasks would be hours, for passages that are as long by words.
+MOST_REHEARSED = 300
+OUT_OF_RANGE, NO_TEXT, UNREADABLE, OVER = "out_of_range", "no_text", "unreadable_answer", "over_the_limit"
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One citation of one section: the task's reference, None out of range; why it is not judged, None where it is to
+    be; and the passages that it is judged by, best first."""
+
+    task_id: str
+    system: str
+    citation: Citation
+    reference: Mapping[str, Any] | None
+    unjudged: str | None = None
+    passages: tuple[Passage, ...] = ()
+
+    @property
+    def told(self) -> Mapping[str, Any]:
+        """What is known of the reference; nothing out of range."""
+        return self.reference or {}
+
+    @property
+    def title(self) -> str:
+        """The work's title; its identifier where a page and its metadata have none."""
+        return self.told["title"] or self.told["arxiv_id"] or ""
+
+
+def off(settings: Settings) -> str:
+    """Why no citation is judged, where none is to be."""
+    return "" if settings.support_citations else "CITELOOM_SUPPORT_CITATIONS is 0"
+
+
+def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Iterator[Row]:
+    """Rows of `citation_support`, by task, system, sentence and number.
+
+    Raises SettingError where the judge's context is too small, or the embedder's model is not there.
+    """
+    cases = _with_passages(job, _cases(job), make)
+    job.expect(len(cases))
+    judged = run(_judge_all(job, cases))
+    _note(job, cases, judged)
+    judge_name = first_judge(job.settings).llm_model
+    for case, verdict in zip(cases, judged, strict=True):
+        yield _row(case, judge_name, *verdict) if verdict else _unjudged_row(case, case.unjudged)
+
+
+def _cases(job: Job) -> list[_Case]:
+    """Every citation of the month in order, with why it is not judged where that can be told without reading."""
+    tasks = {
+        row["task_id"]: {each["number"]: each for each in row["references"]}
+        for row in job.iterate(tables.RELATED_WORK_TASKS, ["task_id", "references"])
+    }
+    readable = _readable(job, tasks.values())
+    sections = sorted(
+        written_before(job, ["task_id", "system", "sentences"]), key=lambda row: (row["task_id"], row["system"])
+    )
+    cases: list[_Case] = []
+    for row in sections:
+        if row["task_id"] in tasks:
+            cases += _of_section(row, tasks[row["task_id"]], readable, job.settings.support_citations)
+        else:
+            job.leave_out(f"{row['task_id']} {row['system']}", "section_without_task", "the month has no such task")
+    return cases
+
+
+def _readable(job: Job, tasks: Iterable[Mapping[int, Mapping[str, Any]]]) -> set[str]:
+    """The papers of the corpus, of those that the tasks refer to, of which there are passages."""
+    wanted = {each["arxiv_id"] for references in tasks for each in references.values() if in_corpus(each)}
+    months = sorted({month_of(arxiv_id) or "" for arxiv_id in wanted} & set(job.workspace.root.months(tables.PASSAGES)))
+    return {arxiv_id for month in months for arxiv_id in passages_by_paper(job.workspace, month) if arxiv_id in wanted}
+
+
+def _of_section(
+    row: Mapping[str, Any], references: Mapping[int, Mapping[str, Any]], readable: Collection[str], most: int
+) -> list[_Case]:
+    """The citations of one section by sentence and number; of those that can be judged, `most` at most."""
+    found = sorted(citations_of(row["sentences"]), key=lambda each: (each.sentence, each.number))
+    cases = [_case(row, citation, references.get(citation.number), readable) for citation in found]
+    can_be = [place for place, case in enumerate(cases) if case.unjudged is None]
+    taken = {can_be[place] for place in spread(len(can_be), most)}
+    return [
+        case if case.unjudged or place in taken else replace(case, unjudged=OVER) for place, case in enumerate(cases)
+    ]
+
+
+def _case(
+    row: Mapping[str, Any], citation: Citation, reference: Mapping[str, Any] | None, readable: Collection[str]
+) -> _Case:
+    case = _Case(row["task_id"], row["system"], citation, reference)
+    if reference is None:
+        return replace(case, unjudged=OUT_OF_RANGE)
+    has_text = reference["arxiv_id"] in readable if in_corpus(reference) else bool(paragraphs_of(reference))
+    return case if has_text else replace(case, unjudged=NO_TEXT)
+
+
+def _with_passages(job: Job, cases: Sequence[_Case], make: Callable[[Settings], Embedder]) -> list[_Case]:
+    """The cases with the passages that they are judged by; a paper that turns out to have none cannot be judged."""
+    most = job.settings.support_passages
+    claims: dict[str, dict[str, None]] = defaultdict(dict)
+    for case in cases:
+        if case.unjudged is None and in_corpus(case.told):
+            claims[case.told["arxiv_id"]][case.citation.claim] = None
+    asked = {arxiv_id: list(each) for arxiv_id, each in claims.items()}
+    found = search(job.workspace, asked, most, None if _is_long_rehearsal(job, asked) else make)
+    job.notes["works_ranked"] = {"by_vectors_and_words": found.by_both, "by_words_alone": found.by_words}
+    return [case if case.unjudged else _given(case, _passages(case, found.passages, most)) for case in cases]
+
+
+def _is_long_rehearsal(job: Job, claims: Mapping[str, Sequence[str]]) -> bool:
+    """Whether an estimate would wait for vectors of claims that it has made up itself."""
+    return isinstance(job.workspace, ClientWorkspace) and sum(map(len, claims.values())) > MOST_REHEARSED
+
+
+def _passages(case: _Case, found: Mapping[tuple[str, str], tuple[Passage, ...]], most: int) -> tuple[Passage, ...]:
+    if in_corpus(case.told):
+        return found.get((case.told["arxiv_id"], case.citation.claim), ())
+    return among(paragraphs_of(case.told), case.citation.claim, most)
+
+
+def _given(case: _Case, passages: tuple[Passage, ...]) -> _Case:
+    return replace(case, passages=passages) if passages else replace(case, unjudged=NO_TEXT)
+
+
+async def _judge_all(job: Job, cases: Sequence[_Case]) -> list[tuple[Asked, Judged] | None]:
+    """What was asked and answered of each case, None where nothing was; those with one prefix begin together.
+
+    A question is put into words once it has its turn: those of 1,000 tasks of 8 systems would fill gigabytes.
+    """
+    asking = [place for place, case in enumerate(cases) if case.unjudged is None]
+    found: dict[int, tuple[Asked, Judged]] = {}
+    settings = first_judge(job.settings)
+    turns = asyncio.Semaphore(settings.llm_concurrency)
+
+    async def one(client: LlmClient, place: int) -> None:
+        case = cases[place]
+        async with turns:
+            asked = conversation(case.title, case.passages, case.citation.marked, settings.llm_context)
+            # Without its messages, which would be held until all are judged.
+            found[place] = replace(asked, messages=()), await judge(client, asked)
+        job.advance(len(cases) - len(asking) + len(found))
+
+    if asking:
+        async with open_client(job.workspace, settings) as client:
+            await side_by_side(one(client, place) for place in sorted(asking, key=lambda each: _prefix(cases[each])))
+            job.measured |= client.usage.measured()
+    return [found.get(place) for place in range(len(cases))]
+
+
+def _prefix(case: _Case) -> tuple[str, list[int], str]:
+    """What prompts have in common from their beginning on, as `judge` builds them."""
+    return case.title, sorted(passage.ordinal for passage in case.passages), case.citation.marked
+
+
+def _note(job: Job, cases: Sequence[_Case], judged: Sequence[tuple[Asked, Judged] | None]) -> None:
+    """Notes of the month, and into the ledger what its rows do not tell: why an answer could not be read, and which
+    papers have no passages."""
+    unjudged = Counter(case.unjudged for case in cases if case.unjudged)
+    for case, verdict in zip(cases, judged, strict=True):
+        if verdict is not None and verdict[1].failure is not None:
+            unjudged[UNREADABLE] += 1
+            place = f"sentence {case.citation.sentence}, [Reference {case.citation.number}]"
+            job.leave_out(f"{case.task_id} {case.system}", UNREADABLE, f"{place}: {verdict[1].failure}")
+    lacking = {case.told["arxiv_id"] for case in cases if case.unjudged == NO_TEXT and in_corpus(case.told)}
+    for arxiv_id in sorted(lacking):
+        job.leave_out(arxiv_id, "cited_paper_without_passages", "citations of it are not judged")
+    job.notes.update(
+        citations=len(cases),
+        judged=len(cases) - sum(unjudged.values()),
+        unjudged=dict(sorted(unjudged.items())),
+        passages_cut=sum(verdict[0].cut for verdict in judged if verdict),
+    )
+
+
+def _row(case: _Case, judge_name: str, asked: Asked, judged: Judged) -> Row:
+    read = judged.verdict is not None
+    return {
+        **_unjudged_row(case, None if read else UNREADABLE),
+        "verdict": judged.verdict,
+        "quote": judged.quote if read else None,
+        "quote_found": judged.quoted is not None if read else None,
+        "passages": [{"passage_id": each.passage_id, "anchor": each.anchor, "text": each.text} for each in asked.shown],
+        "quoted": judged.quoted,
+        "judge": judge_name,
+        **asdict(judged.spent),
+    }
+
+
+def _unjudged_row(case: _Case, reason: str | None) -> Row:
+    return {
+        "task_id": case.task_id,
+        "system": case.system,
+        "sentence": case.citation.sentence,
+        "number": case.citation.number,
+        "arxiv_id": case.told.get("arxiv_id"),
+        "source": case.told.get("source"),
+        "unjudged": reason,
+        "passages": [],
+        **asdict(Spent()),
+    }
+
+
+def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
+    """The judge's prompt, the embedder's model, and the months of passages and vectors that hold what is cited."""
+    months = sorted(reference_months(workspace.root.iterate(tables.RELATED_WORK_TASKS, month, ["references"])))
+    read = (tables.PASSAGES, tables.EMBEDDINGS)
+    held = {f"{table.name} of cited papers": digest_of(workspace, table, months) for table in read}
+    return {"prompt": PROMPTS.digest(PROMPT), "model": model_name(workspace.settings), **held}

@@ -1,0 +1,128 @@
+"""What a judge is asked of one citation, and how its answer is read. Not here: which passages it is shown.
+
+One call for each citation, so that each can be kept, and asked again, for itself. Instructions come first, then work
+and passages, then the sentence: passages are most of a prompt, and sentences that cite one work, in whichever system's
+section, are often answered by the same ones. They stand in the order of the work, not of their rank, so that two sets
+that begin alike are one prefix, and no place says which passage the search held for the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict
+
+from pipeline.errors import SettingError
+from pipeline.evaluation.citation_support.passages import Passage
+from pipeline.evaluation.citation_support.quotes import place_of
+from pipeline.evaluation.g_score import fair_shares
+from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Message, Spent
+from pipeline.llm.context import count_message_tokens, count_tokens, fit
+from pipeline.llm.prompts import PromptFolder
+from pipeline.llm.structured import AtMost
+from pipeline.related_work.support import Verdict
+
+PROMPT = "judge"
+PROMPTS = PromptFolder(Path(__file__).parent / "prompts")
+
+# Bounds that are in the form alone: SmolLM2 took "240 characters at most" for what to copy, in 7 of 12 answers.
+QUOTE_CHARS = 240
+# 240 characters are 60 tokens of prose, and 240 of digits, which a small model may run on with: of 53 answers
+# that had 192 tokens it lost 10 so. Frame and verdict are 20, the rest is for indented JSON.
+ANSWER_TOKENS = 288
+# A judge that samples would make the verdicts of a rerun differ.
+TEMPERATURE = 0.0
+# Of what there is to read, the sentence has this part at most, the title so many tokens; the passages have the rest.
+_SENTENCE_SHARE, _TITLE_TOKENS = 3, 64
+# Fewer tokens than this of all passages together tell nothing, and fewer than that of one.
+_FEWEST_TOKENS, _FEWEST_OF_ONE = 96, 24
+
+
+class Finding(BaseModel):
+    """The judge's answer: first the words that decide, so that the verdict is given with them at hand."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    quote: Annotated[str, AtMost(QUOTE_CHARS)]
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What goes to the judge. `shown`: the passages as it reads them, best first; `cut`: how many are cut, or left out
+    for want of room."""
+
+    messages: Sequence[Message]
+    shown: tuple[Passage, ...]
+    cut: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A verdict with its quote, and the place of the passage that holds it, None for none.
+
+    Without a verdict, `failure` says why the answer could not be read.
+    """
+
+    verdict: Verdict | None
+    quote: str
+    quoted: int | None
+    spent: Spent
+    failure: str | None = None
+
+
+def conversation(title: str, passages: Sequence[Passage], sentence: str, context: int) -> Asked:
+    """The question whether these passages, best first, bear out a sentence, its citations marked.
+
+    What has no room in a context of so many tokens is cut, long passages before short ones; where that would leave
+    next to nothing of each, the best are shown alone. Raises SettingError where there is no room for one.
+    """
+    named = fit(title, _TITLE_TOKENS).text
+    left = _room(named, context)
+    claimed = fit(sentence, left // _SENTENCE_SHARE).text
+    free = left - count_tokens(claimed)
+    shares = _shares([count_tokens(passage.text) for passage in passages], free)
+    best = passages[: len(shares)]
+    cuts = [fit(passage.text, share) for passage, share in zip(best, shares, strict=True)]
+    shown = tuple(replace(passage, text=cut.text) for passage, cut in zip(best, cuts, strict=True))
+    in_order = sorted(shown, key=lambda passage: passage.ordinal)
+    messages = _messages(named, "\n\n".join(passage.text for passage in in_order), claimed)
+    return Asked(messages, shown, sum(cut.cut for cut in cuts) + len(passages) - len(best))
+
+
+def _shares(lengths: Sequence[int], free: int) -> list[int]:
+    """Tokens of each passage that may be shown, of as many of the first as leave enough of each to tell anything."""
+    for count in range(min(len(lengths), free // 3), 1, -1):
+        # A blank line after each passage is a token or two that no share counts.
+        shares = fair_shares(lengths[:count], free - 2 * count)
+        if all(share >= min(length, _FEWEST_OF_ONE) for share, length in zip(shares, lengths, strict=False)):
+            return shares
+    return fair_shares(lengths[:1], free - 2)
+
+
+def _room(title: str, context: int) -> int:
+    left = context - count_message_tokens(_messages(title, "", "")) - ANSWER_TOKENS - REPAIR_TOKENS
+    if left < _FEWEST_TOKENS:
+        raise SettingError(
+            f"the judge's context of {context} tokens has no room for a passage beside the prompt that asks whether it "
+            "supports a sentence: raise CITELOOM_JUDGE_CONTEXT, or CITELOOM_LLM_CONTEXT where the LLM judges itself"
+        )
+    return left
+
+
+def _messages(title: str, passages: str, sentence: str) -> list[Message]:
+    return PROMPTS.messages(PROMPT, title=title, passages=passages, sentence=sentence)
+
+
+async def judge(client: LlmClient, asked: Asked) -> Judged:
+    """One verdict: one call, or two where the answer had to be repaired."""
+    try:
+        answer = await client.answer(asked.messages, Finding, max_tokens=ANSWER_TOKENS, temperature=TEMPERATURE)
+    except LlmAnswerError as error:
+        return Judged(None, "", None, error.spent, str(error))
+    quote = " ".join(answer.value.quote.split())
+    quoted = place_of(quote, [passage.text for passage in asked.shown])
+    return Judged(answer.value.verdict, quote, quoted, answer.spent)

@@ -1,0 +1,157 @@
+"""Measures of one section's citations, as pure functions of rows. Not here: the judging that they count, and any mean.
+
+Citation recall and precision have their names from ALCE (Gao, Yen, Yu and Chen 2023, arXiv 2305.14627, section 3.3);
+docs/citation-support.md says where ours differ. A measure that nothing could be computed for is absent, never 0.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from pipeline.evaluation.citation_support.citations import citations_of
+from pipeline.related_work.summary import cited_numbers, normalise
+
+Row = Mapping[str, Any]
+
+MEASURES = (
+    "citation_precision",
+    "citation_precision_partly",
+    "citation_precision_quoted",
+    "citation_recall",
+    "reference_coverage",
+    "citation_out_of_range",
+    "citation_exact",
+    "retention",
+)
+"""The keys of `citation_measures`: shares from 0 to 1, and one count, `citation_out_of_range`."""
+
+# A quote of fewer words stands in nearly any paper: "the model" is no evidence.
+FEWEST_QUOTED_WORDS = 3
+_EXACT = re.compile(r"\[Reference [0-9]{1,4}\]")
+# What `chatcite_grounded` does to a draft that lost a reference; what goes on cites all references so far.
+_MENDED = {"repaired", "patched"}
+
+
+def citation_measures(task_row: Row, summary_row: Row, support_rows: Iterable[Row]) -> dict[str, float]:
+    """Measure → value of one section, of those that can be computed.
+
+    task_row: of `related_work_tasks`, its `references`; summary_row: of a system's table, its `text`, `sentences` and
+    `trace`; support_rows: those of `citation_support` for this task and system, none where nothing was judged.
+    """
+    rows, numbers = list(support_rows), {each["number"] for each in task_row["references"]}
+    trace: Mapping[str, Any] = json.loads(summary_row["trace"] or "{}")
+    retained = retention_by_round(trace)
+    found = {
+        **precision(rows),
+        "citation_recall": recall(summary_row["sentences"], rows),
+        "reference_coverage": coverage(summary_row["text"], numbers),
+        "citation_out_of_range": float(
+            sum(each.number not in numbers for each in citations_of(summary_row["sentences"]))
+        ),
+        "citation_exact": exactness(summary_row["text"], trace),
+        "retention": fmean(retained) if retained else None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def precision(rows: Sequence[Row]) -> dict[str, float]:
+    """Of the citations that were judged, the share that is supported: as judged, with half for partly, and of those
+    whose quote stands in a passage that was shown. Nothing where none was judged."""
+    judged = [row for row in rows if row["verdict"] is not None]
+    if not judged:
+        return {}
+    supported = [row for row in judged if row["verdict"] == "supported"]
+    partly = sum(row["verdict"] == "partly" for row in judged)
+    return {
+        "citation_precision": len(supported) / len(judged),
+        "citation_precision_partly": (len(supported) + partly / 2) / len(judged),
+        "citation_precision_quoted": sum(map(is_quoted, supported)) / len(judged),
+    }
+
+
+def is_quoted(row: Row) -> bool:
+    """Whether a verdict's quote stands in a passage that was shown, and is long enough to tell anything."""
+    return bool(row["quote_found"]) and len(row["quote"].split()) >= FEWEST_QUOTED_WORDS
+
+
+def recall(sentences: Sequence[Row], rows: Sequence[Row]) -> float | None:
+    """The share of a section's sentences that cite something that supports them; None where it has no sentences, or
+    where it cites and nothing was judged.
+
+    A sentence counts where one of its citations at least is supported; one whose citations are all out of range does
+    not. What was not judged, be it for want of a text or by the limit, says nothing: the share among the sentences
+    with a citation that was judged stands for those too.
+    """
+    cited = {each.sentence for each in citations_of(sentences)}
+    stating = [place for place, each in enumerate(sentences, 1) if place in cited or not is_heading(each["text"])]
+    if not stating:
+        return None
+    if not cited:
+        return 0.0
+    judged = {row["sentence"] for row in rows if row["verdict"] is not None}
+    supported = {row["sentence"] for row in rows if row["verdict"] == "supported"}
+    may_be = {row["sentence"] for row in rows if row["unjudged"] != "out_of_range"} if rows else cited
+    if not judged:
+        return None if may_be else 0.0
+    return len(supported) / len(judged) * len(may_be) / len(stating)
+
+
+def is_heading(text: str) -> bool:
+    """Whether a piece of a section is a Markdown heading, or has no letter; neither states anything."""
+    return not any(sign.isalpha() for sign in text) or (text.startswith("#") and text[-1] not in ".!?")
+
+
+def coverage(text: str, numbers: Iterable[int]) -> float | None:
+    """The share of a task's references that a text cites at all."""
+    wanted = set(numbers)
+    return len(wanted & set(cited_numbers(text))) / len(wanted) if wanted else None
+
+
+def exactness(text: str, trace: Mapping[str, Any]) -> float | None:
+    """The share of citations that were written as `[Reference i]`; None where a text has none in any spelling.
+
+    A text's other spellings are respelt before it is kept, and counted in its trace, a group such as
+    [References 1, 2] once, though it becomes two: the share is then a little too high.
+    """
+    told = trace.get("citations")
+    if told is None:
+        return None
+    there = len(_EXACT.findall(text))
+    written = there + told.get("bare", 0)
+    return max(there - told["respelt"], 0) / written if written else None
+
+
+def retention_by_round(trace: Mapping[str, Any]) -> list[float]:
+    """For every round but the first, the share of the references of earlier rounds that is still cited after it.
+
+    After a round means in the draft that became the section. Empty where a system has fewer than two rounds.
+    """
+    rounds: Sequence[Mapping[str, Any]] = trace.get("rounds") or []
+    shares = []
+    for place, cited in enumerate(_cited_after(rounds)):
+        earlier = {each["reference"] for each in rounds[:place]}
+        if earlier:
+            shares.append(1.0 if cited is None else len(earlier & cited) / len(earlier))
+    return shares
+
+
+def _cited_after(rounds: Sequence[Mapping[str, Any]]) -> list[set[int] | None]:
+    """What the section's own draft cites after each round; None where it was mended to cite all references so far."""
+    found = []
+    for step, slot in _lineage(rounds):
+        draft = step["drafts"][step["kept"][slot] - 1]
+        mended = "guard" in step and step["guard"][slot]["how"] in _MENDED
+        found.append(None if mended else set(cited_numbers(normalise(draft["text"])[0])))
+    return found[::-1]
+
+
+def _lineage(rounds: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """From the last round back: the round, and which of its kept drafts the section comes from, from 0."""
+    slot = 0
+    for step in reversed(rounds):
+        yield step, slot
+        slot = max(step["drafts"][step["kept"][slot] - 1]["parent"] - 1, 0)

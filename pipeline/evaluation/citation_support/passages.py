@@ -1,0 +1,215 @@
+"""The passages of a cited work that could bear out a claim: its own, ranked by vectors and by words, both fused.
+
+A work outside of the corpus has paragraphs instead, ranked by words alone. Not here: what is made of them, and the
+search over the whole corpus (`pipeline.index`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pipeline import tables
+from pipeline.embedding.choice import model_name
+from pipeline.evaluation.retrieval.pool import Choice, read_papers
+from pipeline.evaluation.retrieval.rankings import best, bm25_index, fuse, only_positive, terms
+from pipeline.evaluation.retrieval.vectors import matrix_of
+from pipeline.identifiers import month_of
+from pipeline.passages.text import without_markers
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pipeline.embedding.embedder import Embedder
+    from pipeline.settings import Settings
+    from pipeline.stages import Workspace
+
+_COLUMNS = ["passage_id", "arxiv_id", "ordinal", "anchor", "kind", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage of a cited work. `ordinal`: its place there; id and anchor are None outside of the corpus."""
+
+    ordinal: int
+    text: str
+    passage_id: str | None = None
+    anchor: str | None = None
+
+
+@dataclass(slots=True)
+class Found:
+    """Passages by (arXiv id, claim), best first, and how the works were ranked: by both, or by words alone."""
+
+    passages: dict[tuple[str, str], tuple[Passage, ...]] = field(default_factory=dict)
+    by_both: int = 0
+    by_words: int = 0
+
+
+@dataclass(frozen=True)
+class _Claims:
+    """What is searched for, and its vectors, for which a model is loaded only where there is anything to compare."""
+
+    texts: Sequence[str]
+    settings: Settings
+    make: Callable[[Settings], Embedder]
+
+    @cached_property
+    def model(self) -> str:
+        return model_name(self.settings)
+
+    @cached_property
+    def vectors(self) -> Mapping[str, NDArray[np.float32]]:
+        encoded = self.make(self.settings).encode_queries(list(self.texts))
+        return {text: each.dense for text, each in zip(self.texts, encoded, strict=True)}
+
+
+def search(
+    workspace: Workspace, claims: Mapping[str, Sequence[str]], most: int, make: Callable[[Settings], Embedder] | None
+) -> Found:
+    """The `most` best passages of each paper for each of its claims, best first.
+
+    claims: arXiv id → claims about this paper. make: gives the embedder, and is called where there are vectors to
+    compare with; None to rank by words alone. Papers without passages in the tables are missing from what is found.
+    Months are read one after another, so that the passages of one are held. Raises PermanentFailure where a month
+    cannot be read, SettingError where the embedder's model is not there.
+    """
+    texts = sorted({claim for each in claims.values() for claim in each})
+    asked = _Claims(texts, workspace.settings, make) if make else None
+    found = Found()
+    for choice in by_month(claims):
+        vectors = read_vectors(workspace, choice, asked.model) if asked else {}
+        for arxiv_id, passages in _read_passages(workspace, choice):
+            _search_paper(found, asked, claims[arxiv_id], passages, vectors, (arxiv_id, most))
+    return found
+
+
+def by_month(papers: Mapping[str, Any]) -> Iterator[Choice]:
+    """The papers, month by month, as `read_papers` wants them."""
+    months: dict[str, dict[str, str]] = defaultdict(dict)
+    for arxiv_id in papers:
+        month = month_of(arxiv_id)
+        if month is not None:
+            months[month][arxiv_id] = month
+    return (Choice(months[month], 0, len(months[month]), 0) for month in sorted(months))
+
+
+def _read_passages(workspace: Workspace, choice: Choice) -> Iterator[tuple[str, list[Passage]]]:
+    """Each paper's passages in order, front matter left out: who wrote a paper bears out no claim of what it did."""
+    rows = [row for part in read_papers(workspace, tables.PASSAGES, choice, _COLUMNS) for row in part.to_pylist()]
+    kept = sorted((row for row in rows if row["kind"] != "front_matter"), key=_place)
+    for arxiv_id, mine in groupby(kept, key=_paper):
+        yield arxiv_id, [_passage(row) for row in mine]
+
+
+def _paper(row: Mapping[str, Any]) -> str:
+    return str(row["arxiv_id"])
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, int]:
+    return row["arxiv_id"], row["ordinal"]
+
+
+def _passage(row: Mapping[str, Any]) -> Passage:
+    return Passage(row["ordinal"], without_markers(row["text"]), row["passage_id"], row["anchor"])
+
+
+def read_vectors(workspace: Workspace, choice: Choice, model: str) -> Mapping[str, NDArray[np.float32]]:
+    """Passage → its dense vector, of those of the chosen papers that this model made; nothing where there are none."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    columns = ["passage_id", "model", "dense"]
+    parts = [
+        part.filter(pc.equal(part["model"], model))
+        for part in read_papers(workspace, tables.EMBEDDINGS, choice, columns)
+    ]
+    held = pa.concat_tables(parts) if parts else None
+    if held is None or not held.num_rows:
+        return {}
+    matrix = matrix_of(held["dense"], np.arange(held.num_rows))
+    return dict(zip(held["passage_id"].to_pylist(), matrix, strict=True))
+
+
+def _search_paper(
+    found: Found,
+    asked: _Claims | None,
+    claims: Sequence[str],
+    passages: Sequence[Passage],
+    vectors: Mapping[str, NDArray[np.float32]],
+    wanted: tuple[str, int],
+) -> None:
+    """Add one paper's passages for its claims. wanted: its arXiv id, and how many passages a claim has at most."""
+    arxiv_id, most = wanted
+    known = any(passage.passage_id in vectors for passage in passages)
+    found.by_both, found.by_words = found.by_both + known, found.by_words + (not known)
+    by_words = word_scores([passage.text for passage in passages], claims)
+    for claim, words in zip(claims, by_words, strict=True):
+        lists = [words, _dense_scores(asked.vectors[claim], passages, vectors)] if asked and known else [words]
+        order = ranked(lists, len(passages))[:most]
+        found.passages[arxiv_id, claim] = tuple(passages[place] for place in order)
+
+
+def _dense_scores(
+    claim: NDArray[np.float32], passages: Sequence[Passage], vectors: Mapping[str, NDArray[np.float32]]
+) -> NDArray[np.float32]:
+    """Inner products with the claim; minus infinity for a passage without a vector."""
+    import numpy as np
+
+    scores = [
+        float(vectors[each.passage_id] @ claim) if each.passage_id in vectors else -np.inf  # type: ignore[index]
+        for each in passages
+    ]
+    return np.array(scores, np.float32)
+
+
+def paragraphs_of(reference: Mapping[str, Any]) -> list[str]:
+    """The paragraphs of what a task has of a work outside of the corpus, headings left out; none of a bibliography
+    item, which says nothing of what the work did.
+
+    reference: one of the `references` of a row of `related_work_tasks`.
+    """
+    if reference["source"] == "item":
+        return []
+    parts = (" ".join(part.split()) for part in (reference["text"] or "").split("\n\n"))
+    return [part for part in parts if part and not part.startswith("#")]
+
+
+def among(paragraphs: Sequence[str], claim: str, most: int) -> tuple[Passage, ...]:
+    """The `most` best of a work's paragraphs for a claim, best first, by words alone."""
+    passages = [Passage(place, text) for place, text in enumerate(paragraphs)]
+    order = ranked(word_scores(paragraphs, [claim]), len(passages))[:most]
+    return tuple(passages[place] for place in order)
+
+
+def ranked(scores: Sequence[NDArray[np.float32]], count: int) -> list[int]:
+    """Places of `count` passages, best first, by reciprocal ranks of several lists of scores.
+
+    Ties go by place; what no list has comes last, in order: a judge is to be shown something in any case, and the
+    beginning of a work tells most of it.
+    """
+    import numpy as np
+
+    order = np.arange(count)
+    fused = fuse([best(each, order, count) for each in scores], order).tolist()
+    return [*fused, *(place for place in range(count) if place not in set(fused))]
+
+
+def word_scores(texts: Sequence[str], claims: Sequence[str]) -> list[NDArray[np.float32]]:
+    """BM25 of each text for each claim, the texts being all that there is; minus infinity where no word is shared."""
+    import numpy as np
+
+    words = terms(texts)
+    if not any(words):
+        return [np.full(len(texts), -np.inf, np.float32) for _ in claims]
+    index = bm25_index(words)
+    ids = [index.get_tokens_ids(each) for each in terms(claims)]
+    nothing = np.zeros(len(texts), np.float32)
+    return [only_positive(index.get_scores_from_ids(each) if each else nothing) for each in ids]

@@ -1,0 +1,40 @@
+"""Whether a quote stands in a text, spellings that say nothing put aside. Not here: who quotes, and why."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+# Kinds of quotes and dashes; translated before NFKC, which makes a space and an accent of ´.
+_QUOTES = dict.fromkeys(map(ord, '‘’‚‛“”„‟«»‹›`´"'), "'")
+_DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−﹣"), "-")
+_ALIKE = str.maketrans(_QUOTES | _DASHES)
+# What TeX has and prose has not: `$x_{i}$` may come back as x_i, \(x_i\) or xi.
+_DELIMITER = re.compile(r"\\[()\[\]]")
+_TEX = dict.fromkeys(map(ord, "$\\{}_^~"), "")
+# Control signs, which a prompt leaves out, and signs that no reader sees.
+_UNSEEN = dict.fromkeys([*range(32), 0x7F, 0xAD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF], "")
+_DROPPED = str.maketrans(_TEX | _UNSEEN)
+# Two dashes are TeX's one, and so are two single quotes.
+_RUN = re.compile(r"(['-])\1+")
+# Around a quote, what its writer put there to say that it is one, or goes on.
+_AROUND = "'….[]()"
+
+
+def folded(text: str) -> str:
+    """The text with case, white space, kinds of quotes and dashes, and the signs of TeX made the same or taken out.
+
+    White space goes wholly, as formulas are spaced at will, and a word may be parted at a line's end.
+    """
+    alike = unicodedata.normalize("NFKC", _DELIMITER.sub("", text).translate(_ALIKE))
+    plain = alike.casefold().translate(_DROPPED)
+    return _RUN.sub(r"\1", "".join(plain.split()))
+
+
+def place_of(quote: str, texts: Sequence[str]) -> int | None:
+    """The first of the texts that the quote stands in; None where none has it, or where it has no letter or digit."""
+    wanted = folded(quote).strip(_AROUND)
+    if not any(sign.isalnum() for sign in wanted):
+        return None
+    return next((place for place, text in enumerate(texts) if wanted in folded(text)), None)

@@ -1,0 +1,233 @@
+"""The stage `g_scores`: which conversations each judge is led through, and their rows. Not here: one conversation
+(`g_score`), which models judge (`judges`), and scores in long form (`scoring`).
+
+Every conversation is a coroutine of its own, and none waits for another's answer. What a row says of calls and tokens
+counts cached calls as the rest, so that a resumed run writes the same bytes as an undisturbed one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from pipeline import tables
+from pipeline.evaluation.g_score import (
+    Case,
+    Judgement,
+    NoRoom,
+    conversation,
+    judge,
+    prompt_digest,
+    shown_orders,
+)
+from pipeline.evaluation.judges import judges
+from pipeline.evaluation.statistics import mean_mark
+from pipeline.llm.loop import run, side_by_side
+from pipeline.llm.messages import LlmAnswerError, Spent, measured_together
+from pipeline.related_work.written import written_before
+from pipeline.settings import Settings
+from pipeline.stages import Job, Workspace
+from pipeline.tables import Row
+
+if TYPE_CHECKING:
+    from pipeline.llm.client import LlmClient
+
+TOGETHER, ALONE = "together", "alone"
+_NO_GOLD = ("no_gold", "the task has no gold section, which is what sections are measured by")
+_TASK_COLUMNS = ["task_id", "description", "references", "gold"]
+# Four times what the judge reads of the target at most, so that a month of full papers is never held.
+_DESCRIPTION_CHARS = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What came of one conversation: a judgement, or why there is none, as (reason, detail) for the ledger.
+
+    cut: texts of which the judge read the beginning alone. spent: what it cost, also where nothing could be read.
+    """
+
+    judgement: Judgement | None
+    cut: tuple[str, ...]
+    spent: Spent
+    failure: tuple[str, str] | None = None
+
+    @property
+    def g_score(self) -> float | None:
+        """The mean of the six marks where one system was judged by itself; None where nothing was, or several."""
+        if self.judgement is None or len(self.judgement.marks) != 1:
+            return None
+        return mean_mark(next(iter(self.judgement.marks.values())).model_dump())
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One conversation: of what, in which mode, with which of the judges, for which time, in which order."""
+
+    case: Case
+    mode: str
+    judge: int
+    repeat: int
+    order: tuple[str, ...]
+
+    @property
+    def place(self) -> str:
+        return f"repeat {self.repeat}" if self.mode == TOGETHER else f"of {self.order[0]}"
+
+
+def build(job: Job) -> Iterator[Row]:
+    """Rows of `g_scores`, by task, mode, judge, repeat and order; what could not be judged is in the ledger."""
+    models = judges(job.settings)
+    names = [model.llm_model for model in models]
+    cases = [case for case in _cases(job) if _has_gold(job, case)]
+    asked = [each for case in cases for each in _conversations(case, job.settings, len(models))]
+    answers = run(_judge_all(job, models, asked)) if asked else []
+    found = sorted(zip(asked, answers, strict=True), key=lambda pair: _key(pair[0], names))
+    _note(job, found, names)
+    yield from (row for asked, marked in found for row in _rows(asked, names, marked))
+
+
+async def judge_alone(client: LlmClient, case: Case, system: str, context: int) -> Marked:
+    """The marks of one system's section by itself, by a model that reads and writes `context` tokens."""
+    return await _mark(client, case, (system,), context)
+
+
+async def _mark(client: LlmClient, case: Case, order: Sequence[str], context: int) -> Marked:
+    if not case.gold.strip():
+        return Marked(None, (), Spent(), _NO_GOLD)
+    try:
+        made = conversation(case, context, order)
+    except NoRoom as error:
+        return Marked(None, (), Spent(), ("no_room_for_judge", str(error)))
+    try:
+        judgement = await judge(client, made)
+    except LlmAnswerError as error:
+        return Marked(None, made.cut, error.spent, ("unreadable_judgement", str(error)))
+    return Marked(judgement, made.cut, judgement.spent)
+
+
+def case_of(task: Mapping[str, Any], sections: Mapping[str, str]) -> Case:
+    """What a judge is told of a row of `related_work_tasks`, with the sections to judge: system → text."""
+    return Case(
+        task_id=task["task_id"],
+        target=task["description"][:_DESCRIPTION_CHARS],
+        references="\n".join(_reference_line(reference) for reference in task["references"]),
+        gold=task["gold"],
+        sections=dict(sorted(sections.items())),
+    )
+
+
+def _cases(job: Job) -> list[Case]:
+    """The tasks for which anything was written, by task id."""
+    sections: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in written_before(job, ["task_id", "system", "text"]):
+        sections[row["task_id"]][row["system"]] = row["text"]
+    tasks = job.iterate(tables.RELATED_WORK_TASKS, _TASK_COLUMNS)
+    cases = [case_of(task, sections[task["task_id"]]) for task in tasks if task["task_id"] in sections]
+    return sorted(cases, key=lambda case: case.task_id)
+
+
+def _has_gold(job: Job, case: Case) -> bool:
+    if case.gold.strip():
+        return True
+    job.leave_out(case.task_id, *_NO_GOLD)
+    return False
+
+
+def _reference_line(reference: Mapping[str, Any]) -> str:
+    year = f" ({reference['year']})" if reference["year"] else ""
+    return f"[Reference {reference['number']}] {reference['title']}{year}"
+
+
+def _conversations(case: Case, settings: Settings, models: int) -> Iterator[_Asked]:
+    """All over one case: every judge, the systems together in so many orders, then, where set, each by itself.
+
+    The orders are those of the task whatever CITELOOM_JUDGE_REPEATS is, so more repeats keep the answers that are
+    there; and they are the same for every judge, so that judges compare in the same conversations.
+    """
+    orders = list(islice(shown_orders(case.task_id, case.sections), settings.judge_repeats))
+    for number in range(models):
+        yield from (_Asked(case, TOGETHER, number, repeat, order) for repeat, order in enumerate(orders))
+        if settings.judge_alone:
+            yield from (_Asked(case, ALONE, number, 0, (system,)) for system in case.sections)
+
+
+async def _judge_all(job: Job, models: Sequence[Settings], asked: Sequence[_Asked]) -> list[Marked]:
+    """All judgements in the order asked, over one client for each judge.
+
+    The limit on calls in flight is that of all judges together, who may share an endpoint; and a conversation is put
+    into words once it has its turn, since those of 1,000 tasks of 8 systems would fill gigabytes.
+    """
+    from pipeline.llm.client import open_client
+
+    turns, done = asyncio.Semaphore(job.settings.llm_concurrency), 0
+    job.expect(len(asked))
+
+    async def one(each: _Asked) -> Marked:
+        nonlocal done
+        async with turns:
+            marked = await _mark(clients[each.judge], each.case, each.order, models[each.judge].llm_context)
+        done += 1
+        job.advance(done)
+        return marked
+
+    async with AsyncExitStack() as opened:
+        clients = [await opened.enter_async_context(open_client(job.workspace, model)) for model in models]
+        answers = await side_by_side(one(each) for each in asked)
+        job.measured |= measured_together(client.usage for client in clients)
+    return answers
+
+
+def _key(asked: _Asked, names: Sequence[str]) -> tuple[Any, ...]:
+    return asked.case.task_id, asked.mode, names[asked.judge], asked.repeat, asked.order
+
+
+def _rows(asked: _Asked, names: Sequence[str], marked: Marked) -> Iterator[Row]:
+    """The row of a conversation; none where nothing was judged."""
+    judgement = marked.judgement
+    if judgement is None:
+        return
+    yield {
+        "task_id": asked.case.task_id,
+        "mode": asked.mode,
+        "judge": names[asked.judge],
+        "repeat": asked.repeat,
+        "order": list(asked.order),
+        "marks": [{"system": system, **judgement.marks[system].model_dump()} for system in asked.order],
+        "best": judgement.best,
+        "cut": list(marked.cut),
+        **asdict(marked.spent),
+    }
+
+
+def _note(job: Job, found: Sequence[tuple[_Asked, Marked]], names: Sequence[str]) -> None:
+    """What was judged and what that cost in vain; to the ledger, what was not judged, and what was cut, once for a
+    task, mode and judge, since every repeat cuts the same."""
+    cut: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for asked, marked in found:
+        subject, who = asked.case.task_id, f"{names[asked.judge]}, {asked.mode}"
+        cut[subject, who] |= dict.fromkeys(marked.cut)
+        if marked.failure is not None:
+            reason, detail = marked.failure
+            job.leave_out(subject, reason, f"{who}, {asked.place}: {detail}")
+    for (subject, who), texts in cut.items():
+        if texts:
+            job.leave_out(subject, "cut_for_judge", f"{who}: the judge read the beginning of: {', '.join(texts)}")
+    job.notes.update(_counts(found))
+
+
+def _counts(found: Sequence[tuple[_Asked, Marked]]) -> dict[str, Any]:
+    """Judgements by mode; and what answers cost that could not be read, where there are any."""
+    judged = Counter(asked.mode for asked, marked in found if marked.failure is None)
+    lost = [marked.spent for _, marked in found if marked.failure is not None and marked.spent.calls]
+    spent = {"spent_on_unreadable": asdict(sum(lost, Spent()))} if lost else {}
+    return {"judged": dict(sorted(judged.items())), **spent}
+
+
+def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
+    """What judgements depend on besides tables and settings: the judge's prompt."""
+    return {"prompt": prompt_digest()}

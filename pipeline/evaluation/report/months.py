@@ -1,0 +1,56 @@
+"""From the tables of all months to what the overall index shows. Not here: any one month's page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline import tables
+from pipeline.errors import CiteloomError
+from pipeline.evaluation.report.answers.found import AnswersFound, add_answers, read_answers
+from pipeline.evaluation.report.answers.view import pooled_view
+from pipeline.evaluation.report.corpus import rows_out
+from pipeline.evaluation.report.found import Found, PriceList, add_month, read_month
+from pipeline.evaluation.report.month import related_view
+from pipeline.evaluation.report.scores import Scores
+from pipeline.evaluation.report.views import IndexView, MonthLine
+from pipeline.tables import DataRoot, read_provenance
+
+
+def index_view(root: DataRoot, judges: Sequence[str], prices: PriceList, cutoff: str = "") -> IndexView:
+    """What the page over all months shows, from the tables that are there; a month of which some cannot be read
+    stays in the list with a remark, since its own report is another run's business. cutoff: the knowledge cut-off by
+    which questions are old or recent."""
+    found = Found(Scores(judges), prices=prices)
+    answers = AnswersFound(prices=prices, wanted=judges, cutoff=cutoff)
+    months = [_month_line(root, month, found, answers) for month in root.months(tables.DUMP_MEMBERS)]
+    return IndexView(
+        months=months,
+        papers=sum(line.papers for line in months),
+        passages=sum(line.passages for line in months),
+        tasks=sum(line.tasks for line in months),
+        related=related_view(found),
+        answers=pooled_view(answers),
+    )
+
+
+def _month_line(root: DataRoot, month: str, found: Found, answers: AnswersFound) -> MonthLine:
+    """A month's line; what it holds of related work and answers is added to what was found of the others."""
+    try:
+        counts = _month_counts(root, month)
+        if read_provenance(root.file(tables.SCORES, month)) is None:
+            return MonthLine(month, linked=False, remark="not finished", **counts)
+        related, answered = read_month(root, month, deep=False), read_answers(root, month)
+        add_month(found, root, month, related)
+        add_answers(answers, root, month, answered, apart=True)
+    except CiteloomError:
+        return MonthLine(month, linked=False, remark="has tables that cannot be read: see citeloom status")
+    return MonthLine(month, linked=True, **counts)
+
+
+def _month_counts(root: DataRoot, month: str) -> dict[str, Any]:
+    counted = {
+        "pages": tables.DUMP_MEMBERS, "papers": tables.PAPERS, "passages": tables.PASSAGES,
+        "indexed": tables.INDEX_RECEIPTS, "references": tables.REFERENCES, "tasks": tables.RELATED_WORK_TASKS,
+    }  # fmt: skip
+    return {name: rows_out(root, month, table) for name, table in counted.items()}

@@ -1,0 +1,407 @@
+"""What scores say beyond their means: intervals, differences, agreement, disorder of votes, what length and place do.
+
+Pure functions of numbers, names and rows. A number that would be computed from nothing is None. What is drawn again
+for an interval is whole clusters (a task with all its judgements, a paper with all its sentences), since what lies
+within one is not independent (the cluster bootstrap; Field and Welsh 2007, Bootstrapping clustered data), and the
+interval is that between percentiles (Efron and Tibshirani 1993, 13.3). Not here: reading tables, and printing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import combinations
+from math import log2, sqrt
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pipeline.tables import CRITERIA
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# With 2,000 draws the ends of an interval move by about a twentieth of its width from seed to seed.
+DRAWS = 2_000
+# At 10,000 by less than half of that; systems are compared by a tenth of a mark, and have few tasks.
+RESAMPLES = 10_000
+# 10,000 draws of 2,000 tasks are 160 MB, of all months' tasks many times that; of so many the mean is normal, and the
+# two intervals differ by less than the draws' own noise.
+MOST_DRAWN = 2_000
+_NORMAL = 1.96
+_SEED = 20_240_301
+
+Rows = Iterable[Mapping[str, Any]]
+Key = tuple[str, str]
+"""Task and system."""
+
+
+class Interval(NamedTuple):
+    """A mean over tasks and the ends of its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws with replacement of clusters; the same for all that is compared, so differences are paired.
+
+    asking: the cluster of every value. The draws follow from the number of clusters alone.
+    """
+
+    asking: Sequence[str]
+    draws: int = DRAWS
+
+    def interval(self, values: NDArray[np.float64]) -> tuple[float, float] | tuple[None, None]:
+        """The 95 % interval of the mean of values, one for each of `asking`; (None, None) for a single cluster."""
+        import numpy as np
+
+        clusters, sizes = self._clusters
+        if len(sizes) < 2:
+            return None, None
+        sums = np.bincount(clusters, weights=values, minlength=len(sizes))
+        weights = _weights(len(sizes), self.draws)
+        low, high = np.percentile((weights @ sums) / (weights @ sizes), [2.5, 97.5])
+        mean = float(values.mean())
+        # The mean lies between them but for the last digit, where all values are one.
+        return min(float(low), mean), max(float(high), mean)
+
+    @cached_property
+    def _clusters(self) -> tuple[Any, Any]:
+        import numpy as np
+
+        _, clusters, sizes = np.unique(np.array(self.asking), return_inverse=True, return_counts=True)
+        return clusters, sizes
+
+
+# Some are kept, since not every system has every measure of every task: for 1,000 tasks one of 10,000 draws takes 0.7 s
+# to make and, in the fewest bytes that a count can need, 20 MB.
+@lru_cache(maxsize=8)
+def _weights(clusters: int, draws: int) -> NDArray[np.unsignedinteger[Any]]:
+    """How often each cluster is in each draw, of shape (draws, clusters)."""
+    import numpy as np
+
+    drawn = np.random.default_rng(_SEED).multinomial(clusters, np.full(clusters, 1 / clusters), size=draws)
+    return drawn.astype(np.min_scalar_type(clusters))
+
+
+def bootstrap_interval(values_by_task: Mapping[str, Sequence[float]], resamples: int = RESAMPLES) -> Interval | None:
+    """The mean over tasks of each task's mean, with its interval; None for fewer than two tasks.
+
+    values_by_task: task → its values, such as those of several repeats. A task without any does not count. A task
+    weighs the same however often it was judged.
+    """
+    import numpy as np
+
+    means = {task: fmean(values) for task, values in sorted(values_by_task.items()) if values}
+    low, high = Draws(list(means), resamples).interval(np.array(list(means.values())))
+    return None if low is None or high is None else Interval(fmean(means.values()), low, high)
+
+
+def mean_interval(values_by_task: Mapping[str, Sequence[float]]) -> Interval | None:
+    """As `bootstrap_interval`; the normal interval over more than MOST_DRAWN tasks, as those of all months may be."""
+    if len(values_by_task) <= MOST_DRAWN:
+        return bootstrap_interval(values_by_task)
+    means = [fmean(values) for _, values in sorted(values_by_task.items()) if values]
+    mean = fmean(means)
+    apart = _NORMAL * stdev(means, mean) / sqrt(len(means))
+    return Interval(mean, mean - apart, mean + apart)
+
+
+def paired_difference(
+    first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]], resamples: int = RESAMPLES
+) -> Interval | None:
+    """First less second, over the tasks that both have values for; None for fewer than two of these."""
+    common = sorted(task for task in first.keys() & second.keys() if first[task] and second[task])
+    return bootstrap_interval({task: [fmean(first[task]) - fmean(second[task])] for task in common}, resamples)
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """A rank correlation, -1 to 1, and of how many pairs."""
+
+    value: float
+    pairs: int
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> Correlation | None:
+    """Spearman's rho, ties by mean rank; None for fewer than three pairs, or where a side has one value alone."""
+    from scipy.stats import spearmanr
+
+    if len(first) < 3 or len(set(first)) < 2 or len(set(second)) < 2:
+        return None
+    return Correlation(float(spearmanr(first, second).statistic), len(first))
+
+
+def length_correlation(words: Sequence[float], scores: Sequence[float]) -> Correlation | None:
+    """Whether longer sections have higher scores: Spearman's rho of words and scores, in one order. As
+    `rank_correlation`; over sections of several tasks it also holds what the tasks differ in."""
+    return rank_correlation(words, scores)
+
+
+def correlation_within_tasks(
+    first: Mapping[Key, float], second: Mapping[Key, float], resamples: int = RESAMPLES
+) -> Interval | None:
+    """The mean over tasks of Spearman's rho among a task's systems, which no difference between tasks can bring about.
+
+    A task in which it is not defined (fewer than three systems, or all alike) does not count.
+    """
+    found = {task: rank_correlation(one, other) for task, one, other in _by_task(first, second)}
+    return bootstrap_interval({task: [each.value] for task, each in found.items() if each}, resamples)
+
+
+def _by_task(
+    first: Mapping[Key, float], second: Mapping[Key, float]
+) -> list[tuple[str, tuple[float, ...], tuple[float, ...]]]:
+    """Task → the values of both for the systems that both have, tasks and systems by name."""
+    common: dict[str, list[Key]] = defaultdict(list)
+    for key in sorted(first.keys() & second.keys()):
+        common[key[0]].append(key)
+    return [
+        (task, tuple(first[key] for key in keys), tuple(second[key] for key in keys)) for task, keys in common.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far two agree that scored the same sections: two judges, two ways of judging, a judge and people.
+
+    spearman: over all sections. same_order: of two sections of one task that neither scores alike, the share that both
+    put in the same order; of `compared` such pairs, None without one. mean_difference: of the second less the first.
+    """
+
+    tasks: int
+    sections: int
+    spearman: float | None
+    same_order: float | None
+    compared: int
+    mean_difference: float
+
+
+def agreement(first: Mapping[Key, float], second: Mapping[Key, float]) -> Agreement | None:
+    """Agreement over the sections that both scored, (task, system) → score; None where there is none."""
+    tasks = _by_task(first, second)
+    if not tasks:
+        return None
+    ones = [value for _, values, _ in tasks for value in values]
+    others = [value for _, _, values in tasks for value in values]
+    same = [verdict for _, one, other in tasks for verdict in _orders(one, other)]
+    return Agreement(
+        tasks=len(tasks),
+        sections=len(ones),
+        spearman=found.value if (found := rank_correlation(ones, others)) else None,
+        same_order=fmean(same) if same else None,
+        compared=len(same),
+        mean_difference=fmean(others) - fmean(ones),
+    )
+
+
+def _orders(first: Sequence[float], second: Sequence[float]) -> list[bool]:
+    """For every two places that differ in both: whether they do so the same way."""
+    pairs = combinations(range(len(first)), 2)
+    steps = ((first[a] - first[b], second[a] - second[b]) for a, b in pairs)
+    return [one * other > 0 for one, other in steps if one and other]
+
+
+@dataclass(frozen=True, slots=True)
+class ExactAgreement:
+    """How often two judges gave one mark: over `marks` marks of the same section in the same order. None without any.
+
+    same_best: share of the `tasks` in which most votes of both went to one system; a task that is undecided for
+    either does not count.
+    """
+
+    marks: int
+    same_mark: float | None
+    within_one: float | None
+    tasks: int
+    same_best: float | None
+
+
+def exact_agreement(rows: Rows, first: str, second: str) -> ExactAgreement:
+    """Of two judges by name, over rows of `g_scores`."""
+    kept = [row for row in rows if row["judge"] in (first, second)]
+    marks = {judge: _marks(row for row in kept if row["judge"] == judge) for judge in (first, second)}
+    apart = [abs(marks[first][key] - marks[second][key]) for key in sorted(marks[first].keys() & marks[second].keys())]
+    best = {judge: _clear_winners(votes_by_task(kept, judge)) for judge in (first, second)}
+    same = [best[first][task] == best[second][task] for task in sorted(best[first].keys() & best[second].keys())]
+    return ExactAgreement(
+        marks=len(apart),
+        same_mark=fmean(each == 0 for each in apart) if apart else None,
+        within_one=fmean(each <= 1 for each in apart) if apart else None,
+        tasks=len(same),
+        same_best=fmean(same) if same else None,
+    )
+
+
+def _marks(rows: Rows) -> dict[tuple[Any, ...], int]:
+    return {
+        (row["task_id"], row["mode"], tuple(row["order"]), marks["system"], criterion): marks[criterion]
+        for row in rows
+        for marks in row["marks"]
+        for criterion in CRITERIA
+    }
+
+
+def _clear_winners(votes: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Task → the system with most votes; a task with two such systems is left out."""
+    counts = {task: Counter(cast).most_common(2) for task, cast in votes.items()}
+    return {task: top[0][0] for task, top in counts.items() if len(top) == 1 or top[0][1] > top[1][1]}
+
+
+def mean_mark(marks: Mapping[str, Any]) -> float:
+    """The G-Score of one system in one judgement: the mean of its six marks."""
+    return fmean(marks[criterion] for criterion in CRITERIA)
+
+
+def values_by_system(
+    rows: Rows, mode: str, judge: str | None = None, criterion: str | None = None
+) -> dict[str, dict[str, list[float]]]:
+    """System → task → its values in rows of `g_scores`, by repeat: G-Scores, or marks of one criterion.
+
+    judge: one judge alone; else all, whose marks stand side by side.
+    """
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in sorted(rows, key=lambda row: (row["task_id"], row["judge"], row["repeat"])):
+        if row["mode"] == mode and judge in (None, row["judge"]):
+            for marks in row["marks"]:
+                value = float(marks[criterion]) if criterion else mean_mark(marks)
+                found[marks["system"]][row["task_id"]].append(value)
+    return {system: dict(found[system]) for system in sorted(found)}
+
+
+def section_scores(values: Mapping[str, Mapping[str, Sequence[float]]]) -> dict[Key, float]:
+    """(task, system) → mean, as `agreement` and `correlation_within_tasks` take it, of what `values_by_system` gave."""
+    return {(task, system): fmean(each) for system, tasks in values.items() for task, each in tasks.items() if each}
+
+
+def votes_by_task(rows: Rows, judge: str | None = None) -> dict[str, list[str]]:
+    """Task → the systems voted the best, one for each judgement of several systems, in rows of `g_scores`."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: (row["task_id"], row["judge"], row["repeat"])):
+        if row["best"] is not None and judge in (None, row["judge"]):
+            found[row["task_id"]].append(row["best"])
+    return dict(found)
+
+
+def vote_entropy(votes: Sequence[str]) -> float | None:
+    """Shannon entropy, in bits, of the votes of one task over repeats and judges: 0 where all agree.
+
+    None for fewer than two votes, which cannot differ.
+    """
+    from scipy.stats import entropy
+
+    return float(entropy(list(Counter(votes).values()), base=2)) if len(votes) > 1 else None
+
+
+def normalised_vote_entropy(votes: Sequence[str], systems: int) -> float | None:
+    """Vote entropy as a share of the highest that so many votes over so many systems can have, 0 to 1.
+
+    With 3 votes and 8 systems that is log2(3), not log2(8). None for fewer than two votes or two systems.
+    """
+    bits = vote_entropy(votes)
+    return None if bits is None or systems < 2 else bits / _most_bits(len(votes), systems)
+
+
+def _most_bits(votes: int, systems: int) -> float:
+    """The entropy of votes spread as evenly as whole votes can be."""
+    each, more = divmod(votes, systems)
+    counts = [each + 1] * more + [each] * (systems - more)
+    return -sum(count / votes * log2(count / votes) for count in counts if count)
+
+
+@dataclass(frozen=True, slots=True)
+class Disorder:
+    """Vote entropy over tasks: the mean in bits, the mean as a share of the highest, tasks with votes that can differ,
+    and the share of these in which all votes went to one system."""
+
+    bits: float
+    share: float
+    tasks: int
+    unanimous: float
+
+
+def vote_disorder(rows: Rows, judge: str | None = None) -> Disorder | None:
+    """Over the tasks of rows of `g_scores`, all judges or one; None where no task has two votes."""
+    kept = [row for row in rows if row["best"] is not None and judge in (None, row["judge"])]
+    systems = {row["task_id"]: len(row["order"]) for row in kept}
+    votes = {task: cast for task, cast in votes_by_task(kept).items() if len(cast) > 1}
+    if not votes:
+        return None
+    bits = [vote_entropy(cast) or 0.0 for cast in votes.values()]
+    shares = [normalised_vote_entropy(cast, systems[task]) or 0.0 for task, cast in votes.items()]
+    return Disorder(fmean(bits), fmean(shares), len(votes), fmean(each == 0 for each in bits))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What standing in one place, from 1, did over `shown` sections that stood there.
+
+    votes: share of these that were voted the best. expected: that share if place did not matter. lift: mean of
+    G-Score less the same section's mean over all orders, so that what the sections are worth cancels out.
+    """
+
+    place: int
+    shown: int
+    votes: float
+    expected: float
+    lift: float
+
+
+@dataclass(frozen=True, slots=True)
+class PositionEffect:
+    """Whether a judge favours what stands first. `first_less_last`: lift of the first place less that of the last,
+    over tasks; None for fewer than two tasks with several orders."""
+
+    places: tuple[Place, ...]
+    first_less_last: Interval | None
+
+
+def position_effect(rows: Rows, judge: str | None = None, resamples: int = RESAMPLES) -> PositionEffect | None:
+    """Over rows of `g_scores`, all judges or one; None where no judge saw a task in two orders."""
+    lifts: dict[int, list[float]] = defaultdict(list)
+    votes: dict[int, list[tuple[bool, float]]] = defaultdict(list)
+    ends: dict[str, list[float]] = defaultdict(list)
+    for (task, _), judged in _in_several_orders(rows, judge).items():
+        own = _means(judged)
+        for row in judged:
+            moved = [mean_mark(marks) - own[marks["system"]] for marks in row["marks"]]
+            ends[task].append(moved[0] - moved[-1])
+            for place, (marks, lift) in enumerate(zip(row["marks"], moved, strict=True), 1):
+                lifts[place].append(lift)
+                votes[place].append((marks["system"] == row["best"], 1 / len(moved)))
+    if not lifts:
+        return None
+    places = tuple(_place(place, votes[place], lifts[place]) for place in sorted(lifts))
+    return PositionEffect(places, bootstrap_interval(ends, resamples))
+
+
+def _in_several_orders(rows: Rows, judge: str | None) -> dict[Key, list[Mapping[str, Any]]]:
+    """(Task, judge) → the judgements of several systems, where there are two or more."""
+    found: dict[Key, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: (row["task_id"], row["judge"], row["repeat"])):
+        if row["best"] is not None and judge in (None, row["judge"]):
+            found[row["task_id"], row["judge"]].append(row)
+    return {key: judged for key, judged in found.items() if len(judged) > 1}
+
+
+def _means(judged: Rows) -> dict[str, float]:
+    values: dict[str, list[float]] = defaultdict(list)
+    for row in judged:
+        for marks in row["marks"]:
+            values[marks["system"]].append(mean_mark(marks))
+    return {system: fmean(each) for system, each in values.items()}
+
+
+def _place(place: int, votes: Sequence[tuple[bool, float]], lifts: Sequence[float]) -> Place:
+    return Place(
+        place=place,
+        shown=len(lifts),
+        votes=fmean(best for best, _ in votes),
+        expected=fmean(expected for _, expected in votes),
+        lift=fmean(lifts),
+    )

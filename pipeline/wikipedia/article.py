@@ -1,0 +1,369 @@
+"""An article's HTML, as Parsoid writes it, into the values of a Paper: mwparserfromhtml tells what an element is.
+
+What WikiChat does, with less thrown away: sections by their headings, tables as blocks of their own, prose by
+`html_to_plaintext`; formulas as TeX, citations as markers, references as the bibliography. Page furniture (navigation,
+notes to editors, hatnotes) is left out and counted. Never fast: BeautifulSoup reads some MB a second.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pipeline.corpus import policies
+from pipeline.corpus.assembly import Findings, assemble
+from pipeline.corpus.paper import BibliographyItem, Block, PageError, Paper, Section
+from pipeline.corpus.policies import LINE, TEX
+from pipeline.corpus.quality import Quality, grade
+from pipeline.identifiers import find_arxiv_id
+
+if TYPE_CHECKING:
+    from bs4 import Tag
+
+# What is left out of an article that is none of its text; a page is no worse for having much of it.
+FURNITURE = ("navigation", "message_box", "hatnote", "edit_mark", "cleanup_mark", "reference_mark")
+
+_INVISIBLE = ("style", "script", "template", "noscript", "link", "meta")
+_BLOCKS = frozenset(
+    {
+        "p", "div", "section", "table", "ul", "ol", "dl", "figure", "figcaption", "blockquote", "pre", "center",
+        "details", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "article", "aside", "header", "footer", "main", "form",
+    }
+)  # fmt: skip
+_HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+_NAVIGATION = frozenset(
+    {"navbox", "vertical-navbox", "sidebar", "side-box", "sistersitebox", "portalbox", "toc", "noprint", "nomobile"}
+)
+_LISTS = ("ul", "ol", "dl")
+_MOST_SPAN = 200
+
+
+def read_article(html: str) -> Paper:
+    """The article that a page's HTML holds; sections and blocks as in `papers`, anchors those of the headings.
+
+    Raises PageError: not_html, redirect, disambiguation, no_prose for a page without a paragraph, no_text, too_deep.
+    """
+    try:
+        page = _page(html)
+        _refuse(page)
+        found = _Reading(page.find("body") or page).read()
+    except RecursionError:
+        raise PageError("too_deep", "its elements nest deeper than the parser follows") from None
+    if not any(block.kind == "paragraph" for block in found.blocks):
+        raise PageError("no_prose", "it holds no paragraph of text")
+    return assemble(found, html.encode(errors="surrogatepass"), errors=0, truncated="</html>" not in html[-200:])
+
+
+def _page(html: str) -> Tag:
+    from mwparserfromhtml.parse.article import Article
+
+    try:
+        # Its one complaint is of a page without the <base> that Parsoid writes, and of no class of its own.
+        page: Tag = Article(html).wikistew.tag
+    except RecursionError:
+        raise
+    except Exception as error:
+        raise PageError("not_html", " ".join(str(error).split())) from error
+    return page
+
+
+def _refuse(page: Tag) -> None:
+    """Raise PageError for a page that leads elsewhere: MediaWiki marks both kinds by properties of the page."""
+    from mwparserfromhtml.parse.elements import Note
+
+    redirect = page.find("link", rel="mw:PageProp/redirect")
+    if redirect is not None:
+        raise PageError("redirect", f"to {str(redirect.get('href') or '').removeprefix('./')}"[:200])
+    if page.find("meta", property="mw:PageProp/disambiguation") or page.find(Note.is_dmbox):
+        raise PageError("disambiguation", "it lists what a name may mean")
+
+
+def _classes(node: Tag) -> list[str]:
+    value: Any = node.get("class") or []
+    return value.split() if isinstance(value, str) else list(value)
+
+
+def _tags(node: Tag) -> Iterator[Tag]:
+    from bs4 import Tag
+
+    return (child for child in list(node.children) if isinstance(child, Tag))
+
+
+def _plain(node: Tag) -> str:
+    """The text of an element as mwparserfromhtml reads it."""
+    from mwparserfromhtml.parse.plaintext import html_to_plaintext
+
+    return "".join(text for text, _, _, _ in html_to_plaintext(node))
+
+
+def _furniture(node: Tag) -> str | None:
+    """Which kind of page furniture an element is, if it is any."""
+    from mwparserfromhtml.parse.elements import InlineCleanup, Messagebox, Navigation, Note
+
+    classes = set(_classes(node))
+    if InlineCleanup.is_inline_cleanup(node):
+        return "cleanup_mark"
+    if Navigation.is_navigation(node) or classes & _NAVIGATION:
+        return "navigation"
+    if Messagebox.is_message_box(node):
+        return "message_box"
+    if Note.is_note(node) or Note.is_hatnote(node) or Note.is_asbox(node) or "dablink" in classes:
+        return "hatnote"
+    if "mw-editsection" in classes:
+        return "edit_mark"
+    return "hidden" if _HIDDEN.search(str(node.get("style") or "")) else None
+
+
+class _Reading:
+    """One article: what is no text goes first, then blocks are read in order, each below the headings before it."""
+
+    def __init__(self, body: Tag) -> None:
+        self.body = body
+        # The lead is the article's own summary, yet prose of it like any other: no abstract is looked for.
+        self.found = Findings(abstract="")
+        self.open: list[tuple[int, str]] = []
+        self.anchor = ""
+
+    def read(self) -> Findings:
+        """What the page holds."""
+        self.strip()
+        self.read_formulas()
+        text = self.body.get_text()
+        self.found.seen = policies.visible(text) - text.count("$")
+        self.drop_furniture(self.body)
+        self.read_citations()
+        self.read_references()
+        self.read_below(self.body)
+        return self.found
+
+    # What is no text of the article.
+
+    def strip(self) -> None:
+        """Take out what no reader sees."""
+        from bs4.element import PreformattedString
+
+        for string in list(self.body.find_all(string=lambda text: isinstance(text, PreformattedString))):
+            string.extract()
+        for node in self.body.find_all(_INVISIBLE):
+            node.decompose()
+
+    def read_formulas(self) -> None:
+        """Put each formula's TeX in its place."""
+        from mwparserfromhtml.parse.elements import Math
+
+        formulas = [node for node in self.body.find_all("span") if Math.is_math(node)]
+        for node in [node for node in formulas if node.find_parent(Math.is_math) is None]:
+            told = _tex(node)
+            tex = policies.tex_source(told or node.get_text())
+            self.found.formulas += 1
+            self.found.math_without_tex += not told
+            inline = policies.inline_tex(tex)
+            node.replace_with(f" {policies.display_math(inline, '')} " if _is_display(node) else inline)
+        for string in self.body.find_all(string=re.compile(TEX)):
+            string.replace_with(string.replace(TEX, "$"))
+
+    def drop_furniture(self, around: Tag) -> None:
+        for node in _tags(around):
+            kind = _furniture(node)
+            if kind is None:
+                self.drop_furniture(node)
+            else:
+                self.lose(kind, node)
+
+    def lose(self, kind: str, node: Tag) -> None:
+        self.found.lost[kind].append(node.get_text())
+        node.decompose()
+
+    def read_citations(self) -> None:
+        """Put a marker where a reference is cited."""
+        from mwparserfromhtml.parse.elements import Citation
+
+        for node in self.body.find_all("sup"):
+            if not Citation.is_citation(node):
+                continue
+            link = node.find("a")
+            key = policies.cited_key(str(link.get("href") or "")) if link else None
+            marker = f"[@{key}]" if key else ""
+            self.found.missing_citations += not key
+            self.found.citations.append((marker, node.get_text()))
+            node.replace_with(marker)
+
+    def read_references(self) -> None:
+        """Take the list of references out: they are the bibliography, and no passage."""
+        for node in self.body.find_all("li"):
+            text = node.find("span", class_="mw-reference-text")
+            if text is None or not node.get("id"):
+                continue
+            raw = policies.fold(text.get_text())
+            item = BibliographyItem(str(node["id"]), raw, arxiv_id=find_arxiv_id(raw + " " + " ".join(_links(text))))
+            self.found.items.append(item)
+            text.decompose()
+            self.lose("reference_mark", node)
+
+    # Text.
+
+    def read_below(self, node: Tag) -> None:
+        """The blocks below an element that is no block itself; words that stand in no paragraph are one."""
+        from bs4 import Tag
+
+        run: list[str] = []
+        for child in list(node.children):
+            if isinstance(child, Tag) and (child.name in _BLOCKS or child.find(_is_block)):
+                self.add("paragraph", "".join(run))
+                run.clear()
+                self.read_block(child)
+            else:
+                run.append(_lined(child) if isinstance(child, Tag) else str(child))
+        self.add("paragraph", "".join(run))
+
+    def read_block(self, node: Tag) -> None:
+        if node.name[0] == "h" and node.name[1:].isdecimal():
+            self.read_heading(node)
+        elif node.name == "p" and not node.find(_is_block):
+            self.add("paragraph", _lined(node))
+        elif node.name == "table":
+            self.read_table(node)
+        elif node.name in _LISTS:
+            self.read_list(node)
+        elif node.name == "pre":
+            self.add("algorithm", node.get_text().replace("\n", LINE))
+        elif node.name == "figcaption":
+            self.found.figures += 1
+            self.add("caption", _lined(node))
+        else:
+            self.read_below(node)
+
+    def read_heading(self, node: Tag) -> None:
+        level, title = int(node.name[1:]), policies.heading(_plain(node))
+        while self.open and self.open[-1][0] >= level:
+            self.open.pop()
+        self.open.append((level, title))
+        self.anchor = str(node.get("id") or "")
+        self.found.sections.append(Section(self.anchor, None, title, len(self.open), self.path))
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        return tuple(title for _, title in self.open if title)
+
+    def read_list(self, node: Tag) -> None:
+        """A list; one that only indents (`:` in wikitext, as formulas are set) is paragraphs."""
+        if node.name == "dl" and node.find("dt") is None and not node.find(_LISTS):
+            for child in _tags(node):
+                self.read_below(child)
+        else:
+            for table in node.find_all("table"):
+                self.read_table(table.extract())
+            self.add("list", _list_text(node))
+
+    def read_table(self, node: Tag) -> None:
+        """A table or infobox as Markdown below its caption; tables in it are words of its cells."""
+        self.found.tables += 1
+        caption = node.find("caption")
+        title = policies.finish(_plain(caption.extract())) if caption else ""
+        grid, heads = self.grid_of(node)
+        text = "\n".join(filter(None, (title, policies.markdown_table(grid, heads))))
+        self.add("table", text, finished=True)
+
+    def grid_of(self, node: Tag) -> tuple[list[list[str]], int]:
+        """The cells of each row, and how many rows are head. A cell over several columns or rows stands at its first;
+        a head over several columns is told in each of them."""
+        rows = [row for row in node.find_all("tr") if row.find_parent("table") is node]
+        first = [(_span(cell, "colspan"), _span(cell, "rowspan")) for cell in _tags(rows[0])] if rows else []
+        heads = policies.head_rows(map(_is_head, rows), first, len(rows))
+        grid: list[list[str]] = []
+        held: dict[int, int] = {}
+        for number, row in enumerate(rows):
+            cells: list[str] = []
+            for cell in _tags(row):
+                _hold(cells, held)
+                text, wide = _cell_text(cell), _span(cell, "colspan")
+                if (high := _span(cell, "rowspan")) > 1:
+                    held.update(dict.fromkeys(range(len(cells), len(cells) + wide), high - 1))
+                copy = policies.head_copy(text) if number < heads > 1 else ""
+                self.found.repeated += policies.visible(copy) * (wide - 1)
+                cells += [text, *[copy] * (wide - 1)]
+            _hold(cells, held)
+            grid.append(cells)
+        return grid, heads
+
+    def add(self, kind: str, raw: str, *, finished: bool = False) -> None:
+        text = raw if finished else policies.finish(raw)
+        if text:
+            self.found.blocks.append(Block(kind, self.anchor, self.path, text, policies.cited_keys(text)))
+
+
+def _is_block(node: Tag) -> bool:
+    return node.name in _BLOCKS
+
+
+def _is_display(node: Tag) -> bool:
+    own = any(name.endswith("-block") for name in _classes(node))
+    return own or bool(node.find("math", display="block") or node.find(class_="mwe-math-mathml-display"))
+
+
+def _tex(node: Tag) -> str:
+    """The TeX of a formula, without the braces and the style that MediaWiki sets around it."""
+    annotation = node.find("annotation", encoding="application/x-tex")
+    mathml, image = node.find("math"), node.find("img")
+    told = annotation.get_text() if annotation else ""
+    told = told or str((mathml and mathml.get("alttext")) or (image and image.get("alt")) or "")
+    bare = policies.tex_source(told)
+    styled = bare != " ".join(told.split())
+    return bare.removeprefix("{").removesuffix("}").strip() if styled and bare.startswith("{") else bare
+
+
+def _links(node: Tag) -> list[str]:
+    return [str(link.get("href") or "") for link in node.find_all("a")]
+
+
+def _lined(node: Tag) -> str:
+    """The text of an element, with its line breaks."""
+    for inner in [node] if node.name == "br" else node.find_all("br"):
+        inner.append(LINE)
+    return _plain(node)
+
+
+def _list_text(node: Tag) -> str:
+    """A line for each item, those of lists within it too."""
+    lines = ""
+    for place, item in enumerate(_tags(node), 1):
+        inner = [_list_text(below.extract()) for below in item.find_all(_LISTS) if below.find_parent(_LISTS) is node]
+        for below in item.find_all(("p", "div", "br")):
+            below.append(" ")
+        mark = {"ol": f"{place}.", "ul": "-"}.get(node.name, "" if item.name == "dt" else "-")
+        words = " ".join(_plain(item).split())
+        lines += f"{LINE}{mark} {words}" if words else ""
+        lines += "".join(inner)
+    return lines + LINE
+
+
+def _cell_text(cell: Tag) -> str:
+    """A cell on one line; what stood on lines of its own has commas between."""
+    for inner in cell.find_all(("br", "li", "p", "div", "tr")):
+        inner.append(LINE)
+    return policies.joined_lines(_plain(cell))
+
+
+def _hold(cells: list[str], held: dict[int, int]) -> None:
+    """Leave the columns empty that a cell of a row above reaches down into."""
+    while held.get(len(cells), 0) > 0:
+        held[len(cells)] -= 1
+        cells.append("")
+
+
+def _is_head(row: Tag) -> bool:
+    cells = list(_tags(row))
+    return bool(cells) and all(cell.name == "th" for cell in cells)
+
+
+def _span(cell: Tag, name: str) -> int:
+    text = str(cell.get(name) or "")
+    return min(int(text), _MOST_SPAN) if text.isdecimal() and text.isascii() and int(text) > 0 else 1
+
+
+def graded(paper: Paper) -> Quality:
+    """The grade of an article's text; page furniture is no loss of it."""
+    furniture = sum(count for name, count in paper.losses.items() if name in FURNITURE)
+    return grade(replace(paper, chars_seen=paper.chars_seen - furniture))

@@ -1,0 +1,117 @@
+"""Lines of a dump as rows of `metadata` or of `papers`. Runs in a worker process, so it knows no stage.
+
+Whatever a line does, its neighbours are read all the same. Not here: what becomes of a line that ends its worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.corpus.paper import PageError
+from pipeline.tables import METADATA, PAPERS, Table
+from pipeline.wikipedia.article import graded, read_article
+from pipeline.wikipedia.dump import Line
+from pipeline.wikipedia.page import Page, read_page
+from pipeline.wikipedia.sorting import with_order
+from pipeline.worker_process import time_limit
+
+Told = Callable[[Page], dict[str, Any]]
+LeftOut = tuple[str, str, str]
+
+_LARGEST_INT32 = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What came of some lines. rows: an Arrow stream; left_out: (page or place, reason, detail) of the other lines."""
+
+    rows: bytes
+    left_out: tuple[LeftOut, ...]
+
+    def batches(self) -> list[pa.RecordBatch]:
+        """The rows in order of their lines."""
+        return list(pa.ipc.open_stream(self.rows))
+
+
+def list_lines(lines: Sequence[Line]) -> Rows:
+    """Rows of `metadata`: what the wiki says of its pages, HTML unread."""
+    return _read(METADATA, _listed, lines)
+
+
+def parse_lines(page_seconds: float, lines: Sequence[Line]) -> Rows:
+    """Rows of `papers`. page_seconds: processor time that one page may take; one that takes more ends its worker."""
+    import mwparserfromhtml  # noqa: F401 - before any page: loading it is not the first one's time
+
+    def parsed(page: Page) -> dict[str, Any]:
+        with time_limit(page_seconds):
+            return _parsed(page)
+
+    return _read(PAPERS, parsed, lines)
+
+
+def _read(table: Table, tell: Told, lines: Sequence[Line]) -> Rows:
+    schema = with_order(table.schema)
+    batches: list[pa.RecordBatch] = []
+    left_out: list[LeftOut] = []
+    for line in lines:
+        subject = line.place
+        try:
+            page = read_page(line)
+            subject = page.page_id
+            row = tell(page) | {"revision": page.version.identifier, "place": line.number}
+            batches.append(pa.RecordBatch.from_pylist([row], schema))
+        except PageError as error:
+            left_out.append((subject, error.reason, f"{line.place}: {error.detail}"))
+        except MemoryError:
+            left_out.append((subject, "out_of_memory", f"{line.place}: on another machine it may go well"))
+        except Exception as error:
+            detail = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            left_out.append((subject, "parser_error", f"{line.place}: {detail}"))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as stream:
+        stream.write_table(pa.Table.from_batches(batches, schema).combine_chunks())
+    return Rows(sink.getvalue().to_pybytes(), tuple(left_out))
+
+
+def _listed(page: Page) -> dict[str, Any]:
+    revision = page.version.identifier
+    return {
+        "arxiv_id": page.page_id,
+        "version": revision if revision <= _LARGEST_INT32 else None,
+        "title": page.title,
+        "authors": [],
+        "categories": [page.category],
+        "primary_category": page.category,
+        "published": _day(page.date_created),
+        "updated": _day(page.date_modified),
+        "source": "snapshot",
+        "status": "present",
+    }
+
+
+def _day(moment: str | None) -> str | None:
+    return moment[:10] if moment else None
+
+
+def _parsed(page: Page) -> dict[str, Any]:
+    paper = read_article(page.html)
+    quality = graded(paper)
+    edited = (page.date_modified or "")[:4]
+    return {
+        **paper.as_row(),
+        "arxiv_id": page.page_id,
+        "subset": "unrated",
+        "title": page.title,
+        "title_source": "metadata",
+        "abstract": None,
+        "abstract_source": "none",
+        "categories": [page.category],
+        "primary_category": page.category,
+        "year": int(edited) if edited.isdecimal() else None,
+        "grade": quality.grade,
+        "grade_reasons": quality.reasons,
+    }

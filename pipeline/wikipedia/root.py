@@ -1,0 +1,69 @@
+"""Which data roots hold Wikipedia: one snapshot each, and never arXiv's papers beside it. Not here: the tables.
+
+A month of a table is one file, which is either arXiv's or Wikipedia's; and a page has the same id in every snapshot, so
+that two of them would overwrite each other's points.
+"""
+
+from __future__ import annotations
+
+from pipeline.errors import SettingError
+from pipeline.settings import Settings
+from pipeline.stages import Workspace
+from pipeline.tables import DUMP_MEMBERS, METADATA, PAPERS, DataRoot, write_whole
+
+# Of the project's stages, those that run on a snapshot as they do on a month of arXiv's.
+OWN_STAGES = ("passages", "embeddings", "index_receipts")
+
+_MARK = "holds-wikipedia"
+_DEMO_MARK = "holds-the-demo"
+
+
+def held_snapshot(root: DataRoot) -> str | None:
+    """The month of the snapshot that a data root holds, YYYY-MM; None where it holds no Wikipedia."""
+    try:
+        return (root.path / _MARK).read_text().strip()
+    except FileNotFoundError:
+        return None
+
+
+def claim(workspace: Workspace, month: str) -> None:
+    """Mark a data root as that of a month's snapshot.
+
+    Raises SettingError where none is named, it holds arXiv's papers or another snapshot, or the index would be arXiv's.
+    """
+    root = workspace.root
+    if workspace.settings.data is None:
+        raise SettingError("CITELOOM_DATA names no folder, and its default is for arXiv: name one for Wikipedia")
+    held = held_snapshot(root)
+    if held == month:
+        return
+    there = any(root.months(table) for table in (DUMP_MEMBERS, METADATA, PAPERS))
+    if held is not None and there:
+        raise SettingError(
+            f"CITELOOM_DATA: {root.path} holds Wikipedia as of {held}, and this dump is of {month}: a data root holds "
+            "one snapshot; name another folder"
+        )
+    if there or (root.path / _DEMO_MARK).exists():
+        raise SettingError(
+            f"CITELOOM_DATA: {root.path} holds papers of arXiv already: give Wikipedia a data root of its own"
+        )
+    _check_collection(workspace.settings)
+    write_whole(root.path / _MARK, f"{month}\n".encode())
+
+
+def refuse_arxiv(workspace: Workspace) -> None:
+    """Raise SettingError where a data root holds Wikipedia, which papers of arXiv would overwrite."""
+    held = held_snapshot(workspace.root)
+    if held is not None:
+        raise SettingError(
+            f"CITELOOM_DATA: {workspace.root.path} holds Wikipedia as of {held}: give arXiv a data root of its own, or "
+            f"run --select {','.join(OWN_STAGES)}"
+        )
+
+
+def _check_collection(settings: Settings) -> None:
+    """On a server the default collection is arXiv's: an audit of either corpus would take the other's points out."""
+    if settings.qdrant_url and settings.qdrant_collection == Settings.model_fields["qdrant_collection"].default:
+        raise SettingError(
+            f"CITELOOM_QDRANT_COLLECTION is {settings.qdrant_collection}, the one for arXiv: name another for Wikipedia"
+        )

@@ -1,0 +1,93 @@
+"""The stages `metadata` and `papers` of a Wikipedia snapshot: the tables that arXiv's stages write, from a dump.
+
+A stage of its own for each dump, since its files are arguments and no setting. Not here: what is run after them, which
+is the project's own stages as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from pipeline.stages import Job, Stage, Workspace
+from pipeline.tables import METADATA, PAPERS
+from pipeline.wikipedia.dump import Dump, Line
+from pipeline.wikipedia.reading import Rows, list_lines, parse_lines
+from pipeline.wikipedia.sorting import NewestFirst
+from pipeline.workers import Lost, count_workers, map_chunks
+
+Work = Callable[[Sequence[Line]], Rows]
+
+
+def stages_of(dump: Dump) -> tuple[Stage, Stage]:
+    """`metadata` and `papers` of a dump, for its own month alone.
+
+    Metadata is read in a pass of its own: it needs no HTML, and says which revision of a page the other table holds.
+    """
+    return (
+        Stage(table=METADATA, build=_Build(dump, _listing), inputs=_Inputs(dump)),
+        Stage(table=PAPERS, build=_Build(dump, _parsing), inputs=_Inputs(dump)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """The dump's files with their digests."""
+
+    dump: Dump
+
+    def __call__(self, workspace: Workspace, month: str) -> Mapping[str, str]:
+        return self.dump.digests()
+
+
+def _listing(job: Job) -> Work:
+    return list_lines
+
+
+def _parsing(job: Job) -> Work:
+    return partial(parse_lines, job.settings.page_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Build:
+    """Computes the month: lines go out to the workers, their rows are sorted, the newest of each page is kept.
+
+    Every line is a row or in the ledger. Raises PermanentFailure where a file of the dump breaks off: nothing is
+    written then.
+    """
+
+    dump: Dump
+    work: Callable[[Job], Work]
+
+    def __call__(self, job: Job) -> Iterator[pa.RecordBatch]:
+        folder = job.workspace.cache("wikipedia") / f"{job.stage.name}-{job.month}"
+        with NewestFirst(folder, job.stage.table.schema, partial(_leave_out_older, job)) as sorted_rows:
+            job.notes["lines"] = 0
+            for batch in self._read(job):
+                sorted_rows.add(batch)
+            yield from sorted_rows.rows()
+
+    def _read(self, job: Job) -> Iterator[pa.RecordBatch]:
+        workers = count_workers(job.settings.workers)
+        for lines, made in map_chunks(self.work(job), self.dump.chunks(), workers):
+            job.notes["lines"] += len(lines)
+            if isinstance(made, Lost):
+                job.leave_out(lines[0].place, made.reason, _lost(job, made))
+                continue
+            for left_out in made.left_out:
+                job.leave_out(*left_out)
+            yield from made.batches()
+
+
+def _leave_out_older(job: Job, page: str, revision: int) -> None:
+    job.leave_out(page, "duplicate", f"revision {revision}: the newest one, or the first of several, is kept")
+
+
+def _lost(job: Job, lost: Lost) -> str:
+    limit = ""
+    if lost.reason == "too_slow":
+        limit = f" {job.settings.page_seconds:g} s of processor time (CITELOOM_PAGE_SECONDS)"
+    return f"{lost.detail}{limit}; on another machine it may go well"

@@ -1,0 +1,273 @@
+"""`citeloom ask` and `citeloom chat` as a user meets them: answers with sources, the work on demand, a conversation.
+
+Not here: how a system answers (tests/unit/answering). The corpus is a small one with a real index.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from pipeline.answering.answered import ABSTAINED
+from pipeline.answering.systems import SYSTEMS
+from pipeline.ask_commands import SystemOption
+from pipeline.cli import app
+from tests.assets.conftest import Place
+from tests.scripted_llm import Asked, Refusal, ScriptedLlm
+from tests.unit.answering.asking import form_of
+from tests.unit.answering.corpus import FERNS, QUILLNET, build_corpus
+
+PLANTS = "How do plants get energy from light?"
+LINK = f"https://arxiv.org/html/{FERNS}#S1.p1"
+
+
+def reader(asked: Asked) -> str | Refusal | None:
+    """A model that says what the first passage says; nothing of races, and of broken things it breaks."""
+    words = asked.prompt.rpartition("<question>")[2].partition("</question>")[0].strip()
+    if "broken" in words:
+        return Refusal(400, "no such thing")
+    # Slow enough for a user to think better of it.
+    time.sleep(30 if "slow" in words else 0)
+    claims = [] if "race" in words else [{"passage": 1, "claim": "So says [red]it[/] \x1b[2J:key:."}]
+    given: dict[str, Any] = {
+        "Query": {"query": words},
+        "FollowUp": {"question": f"{words} (of ferns)", "query": "ferns light"},
+        "Claims": {"relevant": [1] if claims else [], "claims": claims},
+        "Thought": {"reasoning": "It is there.", "enough": True, "query": ""},
+        "GroundedAnswer": {"answered": "yes", "sentences": [{"text": "By [bold]leaves[/].", "claims": [1]}]},
+    }
+    name = form_of(asked)
+    return json.dumps(given[name]) if name in given else None
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ScriptedLlm]:
+    with ScriptedLlm(reader) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory, model: ScriptedLlm) -> Place:
+    """A small corpus, indexed."""
+    root = tmp_path_factory.mktemp("asked") / "data"
+    place = Place(root, {"OMP_NUM_THREADS": "1"}).with_settings(
+        data=root, arxiv_api="false", llm_url=model.url, llm_model=model.model
+    )
+    root.mkdir()
+    with place.entered():
+        build_corpus(root)
+    return place
+
+
+def invoke(place: Place, *arguments: str, typed: str | bytes | None = None) -> Result:
+    with place.entered():
+        return CliRunner().invoke(app, list(arguments), input=typed)
+
+
+def test_an_answer_comes_with_its_sources_and_what_it_cost(small: Place) -> None:
+    done = invoke(small, "ask", PLANTS)
+    assert done.exit_code == 0, done.output
+    # Markup of a model is text, and what would steer a terminal is a sign.
+    assert done.stdout.splitlines() == [
+        "By [bold]leaves[/]. [1]",
+        "",
+        "Sources",
+        "[1] So says [red]it[/] \ufffd[2J:key:.",
+        f"    On Ferns › Method (arXiv:{FERNS})",
+        f"    {LINK}",
+    ]
+    assert "arxivbot · scripted · 5 calls" in done.stderr
+
+
+def test_the_work_is_shown_beside_the_answer(small: Place) -> None:
+    done = invoke(small, "ask", PLANTS, "--show-work")
+    assert done.stdout.startswith("By [bold]leaves[/]. [1]\n")
+    told = done.stderr.splitlines()
+    assert f"query: {PLANTS}" in told
+    assert "search: 10 passages for " + PLANTS in told
+    assert "  claim [1]: So says [red]it[/] \ufffd[2J:key:." in told
+    assert f"    {LINK}" in told
+    assert [line.split(":")[0] for line in told if not line.startswith(" ")][-2:-1] == ["answer"]
+
+
+def test_json_is_one_document_with_the_work_where_asked(small: Place) -> None:
+    told = json.loads(invoke(small, "ask", PLANTS, "--json").stdout)
+    assert (told["answer"], told["abstained"], told["hops"]) == ("By [bold]leaves[/].", False, 1)
+    assert told["claims"][0]["passage_url"] == LINK
+    assert told["passages"][0][0]["arxiv_id"] == FERNS
+    assert "steps" not in told
+    work = json.loads(invoke(small, "ask", PLANTS, "--json", "--show-work").stdout)
+    assert [step["stage"] for step in work["steps"]] == ["query", "search", "rank", "claims", "reflect", "answer"]
+
+
+def test_the_second_time_an_answer_is_free(small: Place, model: ScriptedLlm) -> None:
+    first = invoke(small, "ask", "What of ferns in shade?")
+    paid = model.generations
+    again = invoke(small, "ask", "What of ferns in shade?")
+    assert (again.stdout, model.generations) == (first.stdout, paid)
+    assert "5 calls, 5 of them answered by the cache · 0 tokens read, 0 written" in again.stderr
+
+
+def test_what_the_corpus_does_not_hold_is_said_plainly(small: Place) -> None:
+    done = invoke(small, "ask", "Who won the race?")
+    assert (done.exit_code, done.stdout) == (0, f"{ABSTAINED}\n")
+    assert "searched for: Who won the race?" in done.stderr
+    assert json.loads(invoke(small, "ask", "Who won the race?", "--json").stdout)["abstained"] is True
+
+
+def test_months_and_systems_are_chosen(small: Place) -> None:
+    told = json.loads(invoke(small, "ask", PLANTS, "--months", "2024-03", "--json").stdout)
+    assert {each["month"] for hop in told["passages"] for each in hop} == {"2024-03"}
+    alone = invoke(small, "ask", PLANTS, "--system", "direct")
+    assert alone.exit_code == 0
+    assert "direct reads no paper: this is what scripted says by itself" in alone.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "code", "named"),
+    [
+        (["--system", "oracle"], {}, 2, "--system oracle"),
+        (["--months", "2031-01"], {}, 2, "2031-01"),
+        (["--months", "2024-03", "--system", "direct"], {}, 2, "direct reads no paper"),
+        ([], {"llm_url": "ftp://nowhere"}, 2, "CITELOOM_LLM_URL"),
+        ([], {"qdrant_collection": "another"}, 1, "there is no index another yet"),
+    ],
+)
+def test_what_cannot_be_asked_says_why(
+    small: Place, arguments: list[str], settings: dict[str, str], code: int, named: str
+) -> None:
+    for command in (["ask", PLANTS], ["chat"]):
+        done = invoke(small.with_settings(**settings), *command, *arguments)
+        assert (done.exit_code, done.stdout) == (code, ""), done.output
+        assert named in done.stderr
+        assert "error: " in done.stderr
+
+
+def test_an_error_under_json_is_a_document(small: Place) -> None:
+    done = invoke(small, "ask", "", "--json")
+    assert done.exit_code == 2
+    assert json.loads(done.stdout)["error"] == "SettingError"
+
+
+def test_a_piped_conversation_answers_line_by_line(small: Place) -> None:
+    done = invoke(small, "chat", typed=f"\ufeff{PLANTS}\r\n\n  And in shade?\n/quit\nNever asked\n".encode())
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if line.startswith("> ")] == [f"> {PLANTS}", "> And in shade?"]
+    assert lines.count("By [bold]leaves[/]. [1]") == 2
+
+
+def test_a_follow_up_leans_on_what_was_said_until_that_is_forgotten(small: Place) -> None:
+    typed = f"{PLANTS}\nAnd in shade?\n/reset\nAnd in shade?\n"
+    done = invoke(small, "chat", "--json", "--show-work", typed=typed)
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["queries"] for each in told] == [[PLANTS], ["ferns light"], ["And in shade?"]]
+    assert told[1]["steps"][0]["question"] == "And in shade? (of ferns)"
+
+
+def test_work_is_turned_on_and_off(small: Place) -> None:
+    done = invoke(small, "chat", typed=f"/work\n{PLANTS}\n/work\n{PLANTS}\n/dance\n/help\n")
+    assert done.stderr.count("search: ") == 1
+    assert "steps are told\n" in done.stderr
+    assert "/dance is no command: /reset forgets" in done.stderr
+    assert done.exit_code == 2
+
+
+def test_a_conversation_goes_on_after_a_question_that_failed(small: Place) -> None:
+    done = invoke(small, "chat", "--json", typed=f"What is broken?\n{PLANTS}\n".encode() + b"caf\xe9?\n")
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [("answer" in each, each.get("error")) for each in told] == [
+        (False, told[0]["error"]), (True, None), (False, "SettingError"),
+    ]  # fmt: skip
+    assert "no such thing" in told[0]["message"]
+    assert "not valid UTF-8" in told[2]["message"]
+    assert done.exit_code == 2
+
+
+def test_nothing_piped_is_nothing_asked(small: Place) -> None:
+    assert invoke(small, "chat", typed="").exit_code == 0
+
+
+def test_the_options_name_every_system() -> None:
+    (option,) = SystemOption.__metadata__
+    assert all(name in option.help for name in SYSTEMS)
+
+
+class Terminal:
+    """`citeloom chat` on a terminal of its own; a context manager, which ends it."""
+
+    def __init__(self, place: Place) -> None:
+        ours, theirs = pty.openpty()
+        others = {name: value for name, value in os.environ.items() if not name.startswith("CITELOOM_")}
+        self._end, self.shown = ours, ""
+        self._process = subprocess.Popen(
+            [str(Path(sys.executable).with_name("citeloom")), "chat"],
+            env={**others, "TERM": "xterm", **place.variables}, cwd=place.root,
+            stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+            preexec_fn=lambda: _take_terminal(theirs),
+        )  # fmt: skip
+        os.close(theirs)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._end)
+
+    def type(self, keys: str, until: str) -> None:
+        """Type something, once the prompt is there, and wait for what it brings."""
+        start = len(self.shown)
+        os.write(self._end, keys.encode())
+        self.wait(until, start)
+
+    def wait(self, until: str, start: int = 0) -> None:
+        """Wait until something is shown, from a place in what is."""
+        end = time.monotonic() + 60
+        while until not in self.shown[start:]:
+            assert time.monotonic() < end, self.shown
+            if select.select([self._end], [], [], 0.2)[0]:
+                self.shown += os.read(self._end, 65_536).decode(errors="replace")
+
+    def end(self, keys: str) -> int:
+        """Type the last keys; the exit code."""
+        os.write(self._end, keys.encode())
+        return self._process.wait(60)
+
+
+def _take_terminal(descriptor: int) -> None:
+    """Make a terminal that of this session, so that Ctrl-C on it reaches the process."""
+    import fcntl
+    import termios
+
+    fcntl.ioctl(descriptor, termios.TIOCSCTTY, 0)
+
+
+PROMPT_AFTER_AN_ANSWER = " s\r\n\r\n> "
+
+
+def test_a_conversation_on_a_terminal_outlives_an_interrupted_answer(small: Place) -> None:
+    with Terminal(small) as terminal:
+        terminal.wait("> ")
+        terminal.type(f"{PLANTS}\n", until=PROMPT_AFTER_AN_ANSWER)
+        terminal.type("What is slow?\n", until="reads and answers")
+        terminal.type("\x03", until="interrupted; ")
+        terminal.wait("> ", terminal.shown.index("interrupted; "))
+        terminal.type(f"Who wrote {QUILLNET}?\n", until=PROMPT_AFTER_AN_ANSWER)
+        assert "Ada Quill (Nib University)" in terminal.shown
+        # While it waits for its user, another process may hold the index.
+        assert invoke(small, "search", "light", "--limit", "1").exit_code == 0
+        assert terminal.end("\x04") == 0

@@ -1,0 +1,42 @@
+"""What the UI shows of a month's report: where it lies, its main table, a picture. Not here: the pages themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from assets.report import report_shown
+from pipeline import tables
+from pipeline.evaluation.stages import REPORT
+from pipeline.stages import run_stage
+from tests.unit.evaluation.made_up import workspace, write_month, write_table
+
+MONTH = "2024-03"
+
+
+def test_a_report_shows_its_main_table_a_picture_and_where_it_lies(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    write_month(place.root, MONTH, judges=("judge-one",), model="a|model")
+    run_stage(REPORT, place, MONTH)
+    shown = report_shown(place, MONTH)
+    assert Path(shown["page"].path).is_file()
+    assert shown["address"].url.startswith("file://")
+    told = shown["systems"].md_str.splitlines()
+    assert told[0] == "2 tasks of March 2024; judge judge-one"
+    assert [line.split(" | ")[0] for line in told[4:]] == ["| ChatCite", "| zero-shot"]
+    assert "a\\|model" in told[4]
+    assert shown["picture"].md_str.startswith("![systems](data:image/png;base64,")
+
+
+def test_a_month_without_related_work_shows_its_page_alone(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    write_month(place.root, MONTH, tasks=0)
+    run_stage(REPORT, place, MONTH)
+    assert report_shown(place, MONTH).keys() == {"page", "address"}
+
+
+def test_a_month_that_nobody_judged_has_a_picture_of_its_citations(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    write_month(place.root, MONTH, judged=False)
+    assert "picture" in report_shown(place, MONTH)
+    write_table(place.root, tables.SCORES, MONTH, [])
+    assert report_shown(place, MONTH).keys() == {"page", "address", "systems"}

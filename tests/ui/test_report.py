@@ -1,0 +1,260 @@
+"""A month's report in headless Chromium, from disk: clicks, hostile texts, layout, colours. Not here: its numbers.
+
+The report is made of rows that `tests.unit.evaluation.made_up` writes; no model is asked. Screenshots stay in pytest's
+temporary folder, under `shots`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipeline.evaluation.report.filters import task_file
+from pipeline.evaluation.stages import REPORT
+from pipeline.stages import run_stage
+from tests.ui.test_ui import FLAGS, tool
+from tests.unit.evaluation.hostile import HOSTILE
+from tests.unit.evaluation.made_up import QUOTE, same, workspace, write_month
+from tests.unit.evaluation.made_up_answers import write_answers
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
+pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(600)]
+
+MONTH = "2024-03"
+TASK = task_file(f"{MONTH[2:4]}{MONTH[5:]}.90001#S2")
+SYSTEMS = ("chatcite", "chatcite_grounded", "litllm", "zero_shot")
+WIDTHS = (1280, 390)
+LIGHT, DARK = (252, 251, 248), (21, 23, 26)
+# Runs before anything on a page, whatever the page's own policy: what calls one of these is noticed.
+WATCH = """
+window.ran = [];
+for (const name of ["alert", "confirm", "prompt", "open", "fetch", "eval"]) window[name] = (...told) => ran.push(name);
+addEventListener("error", event => { if (event.target !== window) ran.push(event.target.tagName); }, true);
+"""
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a report whose texts are harmless."""
+    return published(tmp_path_factory.mktemp("plain"), 2)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a report in which every title and text begins with another hostile one."""
+    return published(tmp_path_factory.mktemp("hostile"), len(HOSTILE), hostile=True)
+
+
+def published(folder: Path, tasks: int, *, hostile: bool = False) -> Path:
+    """The folder of a month's report with so many tasks."""
+    turn = cycle(HOSTILE)
+    place = workspace(folder)
+    text = (lambda told: f"{next(turn)} {told}") if hostile else same
+    write_month(
+        place.root, MONTH, text=text, tasks=tasks, papers=tasks, systems=SYSTEMS, judges=("judge-one", "judge-two"),
+        repeats=4, raters=2,
+    )  # fmt: skip
+    write_answers(place.root, MONTH, text=text, questions=8, judges=("judge-one", "judge-two"))
+    run_stage(REPORT, place, MONTH)
+    return place.root.path / "reports" / MONTH
+
+
+@pytest.fixture(scope="module")
+def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    """A browser that notices scripts that run, and keeps a record of every request."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = tool("chromium", "chromium-browser", "google-chrome")
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
+        options.add_argument(flag)
+    driver = webdriver.Chrome(options=options, service=Service(tool("chromedriver")))
+    driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
+    driver.get("about:blank")  # the page that a new window opens with asks for many things
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+def show(chrome: Chrome, width: int, height: int = 900, *, dark: bool = False) -> None:
+    """The size of the window, and the colours that its reader prefers."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    preferred = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [preferred]})
+
+
+def requests(chrome: Chrome) -> list[str]:
+    """Addresses that were asked for since this was last called."""
+    entries = [json.loads(entry["message"])["message"] for entry in chrome.get_log("performance")]  # type: ignore[no-untyped-call]
+    return [entry["params"]["request"]["url"] for entry in entries if entry["method"] == "Network.requestWillBeSent"]
+
+
+def overflow(chrome: Chrome) -> int:
+    """By how many pixels the page is wider than the window."""
+    return int(chrome.execute_script("return document.documentElement.scrollWidth - innerWidth"))
+
+
+def css(chrome: Chrome, selector: str) -> Any:
+    return chrome.find_element("css selector", selector)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_click_on_a_sentence_shows_its_quote_and_leads_to_the_passages_page(
+    chrome: Chrome, plain: Path, width: int
+) -> None:
+    show(chrome, width)
+    chrome.get((plain / TASK).as_uri())
+    panel = css(chrome, "#chatcite-1")
+    assert not panel.is_displayed()
+    css(chrome, "#chatcite a.said").click()
+    assert panel.is_displayed()
+    assert panel.find_element("css selector", "q").text.strip('“”"') == QUOTE
+    assert panel.find_element("css selector", ".verdict").text == "◐ partly supported"
+    assert panel.find_element("css selector", "mark").text == QUOTE
+    link = panel.find_element("css selector", "a.source")
+    assert link.is_displayed()
+    assert link.get_attribute("href") == "https://arxiv.org/html/2401.00001#S3.p2"
+    panel.find_element("css selector", ".close").click()
+    assert not panel.is_displayed()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_click_on_a_sentence_of_an_answer_shows_its_claims_and_passages(
+    chrome: Chrome, plain: Path, width: int
+) -> None:
+    show(chrome, width)
+    chrome.get((plain / "answers.html").as_uri())
+    chrome.find_element("partial link text", "How are the weights of study 1 learned?").click()
+    panel = css(chrome, "#arxivbot-1")
+    assert not panel.is_displayed()
+    css(chrome, "#arxivbot a.said").click()
+    assert panel.is_displayed()
+    assert "Claim 1 of the answer." in panel.text
+    assert panel.find_element("css selector", "a.source").get_attribute("href") == (
+        "https://arxiv.org/html/2403.90001#S0.p1"
+    )
+    panel.find_element("css selector", ".close").click()
+    assert not panel.is_displayed()
+
+
+def test_a_sentence_opens_by_the_keyboard_and_says_its_verdict(chrome: Chrome, plain: Path) -> None:
+    show(chrome, 1280)
+    chrome.get((plain / TASK).as_uri())
+    sentence = css(chrome, "#chatcite a.said")
+    assert sentence.get_property("textContent").endswith("(partly supported)")
+    sentence.send_keys("\ue007")
+    assert css(chrome, "#chatcite-1").is_displayed()
+
+
+def test_all_pages_of_a_report_lead_to_one_another(chrome: Chrome, plain: Path) -> None:
+    show(chrome, 1280)
+    chrome.get((plain.parent / "index.html").as_uri())
+    for words in ("March 2024", "Learned Weights for Retrieval", "how the sections were written", "this task"):
+        chrome.find_element("partial link text", words).click()
+    assert chrome.current_url == (plain / TASK).as_uri()
+    chrome.get((plain / "index.html").as_uri())
+    css(chrome, "a[href='failed.html']").click()
+    assert "What failed or was left out, March 2024" in css(chrome, "h1").text
+
+
+def test_a_page_that_does_something_is_noticed(chrome: Chrome, tmp_path: Path) -> None:
+    """What the next test rests on."""
+    page = tmp_path / "page.html"
+    page.write_text("<img src=http://127.0.0.1:9/x.png><script>alert(1)</script><div style='width:3000px'>x</div>")
+    requests(chrome)
+    show(chrome, 1280)
+    chrome.get(page.as_uri())
+    assert "alert" in chrome.execute_script("return ran")
+    assert "http://127.0.0.1:9/x.png" in requests(chrome)
+    assert overflow(chrome) > 0
+
+
+def test_fifty_hostile_texts_do_nothing(chrome: Chrome, hostile: Path) -> None:
+    from selenium.common.exceptions import NoAlertPresentException
+
+    assert len(HOSTILE) >= 50
+    requests(chrome)
+    for file in sorted(hostile.glob("*.html")):
+        show(chrome, 1280)
+        chrome.get(file.as_uri())
+        chrome.execute_script("document.querySelectorAll('details').forEach(each => each.open = true)")
+        chrome.execute_script("document.querySelectorAll('a, summary, p').forEach(each => each.focus())")
+        with pytest.raises(NoAlertPresentException):
+            _ = chrome.switch_to.alert.text
+        assert chrome.execute_script("return ran") == [], file.name
+        assert chrome.execute_script("return document.scripts.length + document.images.length") == 0
+        assert chrome.current_url == file.as_uri()
+        assert overflow(chrome) <= 0, f"{file.name} at 1280"
+        show(chrome, 390)
+        assert overflow(chrome) <= 0, f"{file.name} at 390"
+    asked = requests(chrome)
+    assert len(asked) >= len(HOSTILE)
+    assert [url for url in asked if not url.startswith("file://")] == []
+
+
+def test_every_hostile_title_is_read_as_it_was_written(chrome: Chrome, hostile: Path) -> None:
+    """The heading of each task's page is all of its title, and nothing on the page stands outside of it."""
+    headings = set()
+    for file in sorted(hostile.glob("task-*-written.html")):
+        chrome.get(file.as_uri())
+        headings.add(css(chrome, "h1").get_property("textContent"))
+        assert chrome.execute_script("return document.querySelectorAll('body > *').length") == 3
+    shown = [each for each in HOSTILE if each.isprintable() and any(told.startswith(each) for told in headings)]
+    assert len(shown) >= len([each for each in HOSTILE if each.isprintable()]) // 2
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("dark", "ground"), [(False, LIGHT), (True, DARK)])
+def test_the_pages_are_readable_in_light_and_dark(
+    chrome: Chrome,
+    plain: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    width: int,
+    dark: bool,
+    ground: tuple[int, ...],
+) -> None:
+    from PIL import Image
+
+    shots = tmp_path_factory.mktemp("shots")
+    for name in (
+        "index.html",
+        TASK,
+        f"{TASK}#chatcite-2",
+        "failed.html",
+        "answers.html",
+        "question-q1.html#arxivbot-2",
+    ):
+        show(chrome, width, dark=dark)
+        chrome.get((plain / name.split("#")[0]).as_uri())
+        chrome.get((plain / name.split("#")[0]).as_uri() + "".join(name.partition("#")[1:]))
+        file = shots / f"{name.replace('#', '-').replace('.html', '')}-{width}-{'dark' if dark else 'light'}.png"
+        chrome.save_screenshot(str(file))
+        with Image.open(file) as picture:
+            assert picture.convert("RGB").getpixel((2, 2)) == ground
+        ink, paper = chrome.execute_script(
+            "const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]"
+        )
+        assert contrast(ink, paper) >= 7
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours, 1 to 21 (WCAG 2.2, relative luminance)."""
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,0 +1,173 @@
+"""Answering a question by one system: plain passages, a scripted endpoint. Not here: what is expected."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pipeline.answering.answered import Answered
+from pipeline.answering.asked import Asked as Question
+from pipeline.answering.facts import Facts, FrontMatter
+from pipeline.answering.retrieving import Found
+from pipeline.answering.steps import Tell
+from pipeline.answering.systems import SYSTEMS
+from pipeline.llm.client import open_client
+from pipeline.llm.loop import run
+from tests.scripted_llm import Asked, Rule, ScriptedLlm
+from tests.unit.related_work.building import workspace
+
+QUESTION = Question("How does QuillNet judge fairness?")
+
+
+def passage(number: int, text: str = "", **changed: Any) -> Found:
+    """Passage number n of paper 2403.0000n, which says that it holds fact n."""
+    made = Found(
+        f"p{number}",
+        f"2403.{number:05}",
+        f"Title {number}",
+        ("Method", f"Part {number}"),
+        f"S{number}.p1",
+        "paragraph",
+        text or f"It holds fact {number} [@key{number}].",
+        "2024-03",
+    )
+    return replace(made, **changed)
+
+
+class Shelf:
+    """A retriever that finds its passages in the order that it has them, whatever it is asked."""
+
+    def __init__(self, *passages: Found) -> None:
+        self.passages = list(passages) or [passage(number) for number in range(1, 31)]
+        self.asked: list[tuple[tuple[str, ...], int]] = []
+
+    async def find(self, queries: Sequence[str], count: int) -> list[list[Found]]:
+        self.asked.append((tuple(queries), count))
+        await asyncio.sleep(0)
+        return [self.passages[:count] for _ in queries]
+
+
+class Tables:
+    """Front matter of papers, by their ids."""
+
+    def __init__(self, *known: FrontMatter) -> None:
+        self.known = {each.passage.arxiv_id: each for each in known}
+        self.asked: list[tuple[str, ...]] = []
+
+    async def front_matter(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
+        self.asked.append(tuple(arxiv_ids))
+        return [self.known[each] for each in arxiv_ids if each in self.known]
+
+
+def answer(
+    folder: Path, system: str, *rules: Rule, question: Question = QUESTION, shelf: Shelf | None = None, **settings: Any
+) -> tuple[Answered, ScriptedLlm]:
+    """What a system answers, and the endpoint that it asked."""
+    with ScriptedLlm(*rules) as llm:
+        return answer_at(llm, folder, system, question, shelf or Shelf(), **settings), llm
+
+
+def answer_at(
+    llm: ScriptedLlm,
+    folder: Path,
+    system: str,
+    question: Question,
+    shelf: Shelf,
+    *,
+    facts: Facts | None = None,
+    tell: Tell | None = None,
+    **settings: Any,
+) -> Answered:
+    """What a system answers, asking an endpoint that is there."""
+
+    async def ask() -> Answered:
+        place = workspace(llm, folder, **settings)
+        async with open_client(place) as client:
+            return await SYSTEMS[system].answer(client, shelf, question, place.settings, facts=facts, tell=tell)
+
+    return run(ask())
+
+
+def form_of(asked: Asked) -> str:
+    """The name of the form that an answer is asked for in; for a ranking and plain text, which have none, our own."""
+    if asked.schema is not None:
+        return str(asked.schema["title"])
+    return "Ranking" if "Rank the" in asked.prompt else "Text"
+
+
+def forms(llm: ScriptedLlm) -> list[str]:
+    """What was asked for, in order of arrival."""
+    return [form_of(Asked(body, 0)) for body in llm.requests]
+
+
+def stages(answered: Answered) -> list[str]:
+    return [step["stage"] for step in answered.trace["steps"]]
+
+
+def steps(answered: Answered, stage: str) -> list[dict[str, Any]]:
+    return [step for step in answered.trace["steps"] if step["stage"] == stage]
+
+
+def shown_ids(answered: Answered) -> list[list[str]]:
+    return [[each.passage_id for each in hop] for hop in answered.shown]
+
+
+def answering(name: str, text: str | dict[str, Any]) -> Rule:
+    """A rule that answers one form always alike."""
+    told = text if isinstance(text, str) else json.dumps(text)
+    return lambda asked: told if form_of(asked) == name else None
+
+
+def facts_in(prompt: str) -> list[int]:
+    """The facts of the passages that a prompt shows, in order."""
+    return [int(number) for number in re.findall(r"It holds fact (\d+)", prompt)]
+
+
+def faithful(asked: Asked) -> str | None:
+    """A model that does as it is told: enough after one hop, and a sentence for every claim."""
+    given = {
+        "Query": {"query": "QuillNet fairness evaluation method"},
+        "FollowUp": {"question": "How large is QuillNet?", "query": "QuillNet size"},
+        "Search": {"search": "yes", "question": "", "query": "QuillNet fairness method"},
+        "Thought": {"reasoning": "All is there.", "enough": True, "query": ""},
+        "Claims": _claims(asked),
+        "GroundedAnswer": _sentences(asked) | {"answered": "yes"},
+        "Bullets": {"bullets": [f"Bullet {number}." for number in facts_in(asked.prompt)]},
+        "SplitClaims": {"claims": ["QuillNet is fair.", "QuillNet is fast."]},
+        "Check": {"reasoning": "It says so.", "verdict": "SUPPORTS", "passage": 2},
+        "RefinedAnswer": dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), 90)
+        | _sentences(asked, "Refined"),
+    }
+    name = form_of(asked)
+    if name == "Ranking":
+        count = int(re.findall(r"Rank the (\d+) passages", asked.prompt)[0])
+        return " > ".join(f"[{number}]" for number in range(count, 0, -1))
+    return json.dumps(given[name]) if name in given else None
+
+
+def _claims(asked: Asked) -> dict[str, Any]:
+    told = [{"passage": place, "claim": f"Claim {n}."} for place, n in enumerate(facts_in(asked.prompt), 1)]
+    return {"relevant": [each["passage"] for each in told], "claims": told}
+
+
+def _sentences(asked: Asked, word: str = "Sentence") -> dict[str, Any]:
+    numbers = re.findall(r"^\[(\d+)\]", asked.prompt, re.MULTILINE)
+    return {"sentences": [{"text": f"{word} {number}.", "claims": [int(number)]} for number in numbers]}
+
+
+def wanting(*queries: str) -> Rule:
+    """A model that asks for one search after the other, then has enough."""
+
+    def rule(asked: Asked) -> str | None:
+        if form_of(asked) != "Thought":
+            return None
+        before = asked.prompt.partition("<queries>\n")[2].partition("\n</queries>")[0].splitlines()
+        more = queries[len(before) - 1] if len(before) <= len(queries) else ""
+        return json.dumps({"reasoning": "…", "enough": not more, "query": more})
+
+    return rule

@@ -1,0 +1,121 @@
+"""The answering stages on the small corpus: a question set, a copy to write into, a model. Not what is expected."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
+from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
+from pipeline.index import close_indexes
+from pipeline.stages import Outcome, Stage, State, Workspace, run_stage, state
+from tests.scripted_llm import Asked, Rule, ScriptedLlm
+from tests.unit.answering.asking import faithful, form_of
+from tests.unit.answering.corpus import FERNS, MARCH, QUILLNET, UNSIGNED, asking
+
+STAGES: tuple[Stage, ...] = (QUESTIONS, IMPORTED_ANSWERS, *ANSWERS.values(), ANSWER_GRADES, ANSWER_SCORES)
+ASKING: tuple[Stage, ...] = (*ANSWERS.values(), ANSWER_GRADES)
+
+
+def entry(
+    question_id: str,
+    question: str,
+    papers: Iterable[str],
+    claims: Mapping[str, str],
+    *,
+    reviewed: bool = True,
+    kind: str = "summary",
+) -> dict[str, Any]:
+    """A line of a question set; claims: what is claimed of the first paper → a phrase of it, or nothing."""
+    named = list(papers)
+    told = [
+        {"claim": claim, "paper": named[0], "evidence": [found] if found else []} for claim, found in claims.items()
+    ]
+    return {
+        "id": question_id, "question": question, "kind": kind, "papers": named, "claims": told, "reviewed": reviewed,
+    }  # fmt: skip
+
+
+BEAM = entry(
+    "beam", "What does beam search keep?", [QUILLNET],
+    {"Beam search keeps the best partial hypotheses.": "keeps the best partial hypotheses", "It is old.": ""},
+)  # fmt: skip
+AUTHORS = entry(
+    "authors", f"Who wrote the paper arXiv:{QUILLNET}?", [QUILLNET],
+    {"Ada Quill wrote QuillNet.": "", "Coverage penalties stop the decoder.": "Coverage penalties stop the decoder"},
+    kind="author",
+)  # fmt: skip
+FUSION = entry(
+    "fusion", "How are two ranked lists merged?", [UNSIGNED],
+    {"Reciprocal rank fusion merges two lists.": "Reciprocal rank fusion merges two ranked lists"},
+)  # fmt: skip
+SHADE = entry(
+    "shade", "What limits photosynthesis in ferns, and what does beam search keep?", [FERNS, QUILLNET],
+    {"Light limits photosynthesis in ferns.": "Photosynthesis in ferns is limited by light"}, kind="comparison",
+)  # fmt: skip
+ENTRIES = (SHADE, BEAM, FUSION, AUTHORS)
+"""Three of March, in this order, and one of May."""
+
+
+def write_set(folder: Path, *entries: Mapping[str, Any], name: str = "set.jsonl") -> Path:
+    """A question set in a file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / name
+    file.write_text("".join(json.dumps(each) + "\n" for each in entries or ENTRIES))
+    return file
+
+
+def staged(
+    corpus: Workspace, folder: Path, llm: ScriptedLlm, *entries: Mapping[str, Any], **settings: Any
+) -> Workspace:
+    """A copy of the corpus below a folder, with a question set and a model to ask."""
+    data = folder / "data"
+    if not data.exists():
+        close_indexes()
+        shutil.copytree(corpus.root.path, data)
+    given = {"data": data, "questions": write_set(folder, *entries)}
+    return asking(corpus, llm, **given | settings)
+
+
+def run_all(place: Workspace, month: str = MARCH, stages: Iterable[Stage] = STAGES) -> dict[str, Outcome]:
+    """The stages, one after another."""
+    return {stage.name: run_stage(stage, place, month) for stage in stages}
+
+
+def stale(place: Workspace, month: str = MARCH) -> set[str]:
+    """The stages that would be run again."""
+    return {stage.name for stage in STAGES if state(stage, place, month) is not State.DONE}
+
+
+def contents(place: Workspace, month: str = MARCH, stages: Iterable[Stage] = STAGES) -> dict[str, bytes]:
+    """The files of a month, by stage."""
+    return {stage.name: place.root.file(stage.table, month).read_bytes() for stage in stages}
+
+
+def ledger(place: Workspace, stage: Stage, month: str = MARCH) -> list[tuple[str, str]]:
+    """(subject, reason) of what a stage left out."""
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(place.root.ledger_file(stage.name, month)).to_pylist()
+    return [(row["subject"], row["reason"]) for row in rows]
+
+
+def reading(asked: Asked) -> str | None:
+    """A model that does as it is told with passages of any text: a claim, or a bullet, of each of them."""
+    shown = re.findall(r"<passage>\n(.*?)\n</passage>", asked.prompt, re.DOTALL)
+    gists = [" ".join(text.split("\n")[-1].split()[:8]) for text in shown]
+    if form_of(asked) == "Claims":
+        told = [{"passage": place, "claim": f"It says: {gist}."} for place, gist in enumerate(gists, 1)]
+        return json.dumps({"relevant": list(range(1, len(told) + 1)), "claims": told})
+    if form_of(asked) == "Bullets":
+        return json.dumps({"bullets": [f"It says: {gist}." for gist in gists]})
+    return faithful(asked)
+
+
+def answering_forms(name: str, text: str) -> Rule:
+    """A rule that answers one form always with this text."""
+    return lambda asked: text if form_of(asked) == name else None

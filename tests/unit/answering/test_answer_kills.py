@@ -1,0 +1,129 @@
+"""kill -9 at ten moments of the stages that answer and grade, and a budget that ends them: what stands at the end.
+
+Not here: the stages that write related work (tests/unit/related_work/test_kills.py).
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.index import close_indexes
+from pipeline.llm.budget import BudgetReached
+from pipeline.stages import Workspace, run_stage
+from tests.scripted_llm import ScriptedLlm
+from tests.unit.answering.corpus import MARCH
+from tests.unit.answering.staging import ASKING, STAGES, contents, run_all, staged
+
+PROJECT = Path(__file__).resolve().parents[3]
+KILLS = 10
+SETTINGS: dict[str, Any] = {"llm_concurrency": 4, "grade_controls": 1}
+RUN = (
+    "import json, sys\n"
+    "from pathlib import Path\n"
+    "from pipeline.settings import load_settings\n"
+    "from pipeline.stages import Workspace, run_stage\n"
+    "from tests.unit.answering.staging import STAGES\n"
+    "place = Workspace(load_settings(**json.loads(sys.argv[1]), _env_file=None))\n"
+    "Path(sys.argv[2]).touch()\n"
+    f"for stage in STAGES: run_stage(stage, place, {MARCH!r})\n"
+)
+
+
+def start(place: Workspace, llm: ScriptedLlm) -> subprocess.Popen[bytes]:
+    given = {
+        "data": str(place.root.path), "questions": str(place.settings.questions), "llm_url": llm.url,
+        "llm_model": llm.model, **SETTINGS,
+    }  # fmt: skip
+    begun = place.root.path / "begun"
+    return subprocess.Popen([sys.executable, "-c", RUN, json.dumps(given), str(begun)], cwd=PROJECT)
+
+
+def asked(llm: ScriptedLlm) -> Counter[str]:
+    """How often each request came."""
+    return Counter(json.dumps(body, sort_keys=True) for body in llm.requests)
+
+
+def wait_for(llm: ScriptedLlm, requests: int, run: subprocess.Popen[bytes]) -> None:
+    """Wait until so many requests came, each counted once."""
+    while run.poll() is None and (len(llm.requests) < requests or len(asked(llm)) < requests):
+        time.sleep(0.005)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_kills_change_no_row_and_repeat_only_what_was_in_flight(corpus: Workspace, tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        undisturbed = staged(corpus, tmp_path / "undisturbed", llm, **SETTINGS)
+        run_all(undisturbed)
+        needed = asked(llm)
+    close_indexes()  # which the runs below read
+    assert set(needed.values()) == {1}
+    with ScriptedLlm(latency=0.02) as llm:
+        killed = staged(corpus, tmp_path / "killed", llm, **SETTINGS)
+        cut_short = 0
+        for moment in range(KILLS):
+            run = start(killed, llm)
+            wait_for(llm, max(len(asked(llm)) + 1, len(needed) * moment // KILLS), run)
+            cut_short += run.poll() is None
+            run.send_signal(signal.SIGKILL)
+            run.wait()
+        assert start(killed, llm).wait(300) == 0
+        again = asked(llm)
+    assert cut_short >= KILLS - 1  # on a busy machine the last run may be at its end before it is killed
+    assert again.keys() == needed.keys()
+    assert again.total() - len(again) <= KILLS * SETTINGS["llm_concurrency"]
+    assert llm.at_once <= SETTINGS["llm_concurrency"]
+    assert contents(killed) == contents(undisturbed)
+
+
+def test_a_budget_that_ends_a_run_is_gone_on_with_to_the_same_rows(corpus: Workspace, tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        undisturbed = staged(corpus, tmp_path / "undisturbed", llm)
+        run_all(undisturbed)
+        needed = llm.generations
+    with ScriptedLlm() as llm:
+        reached = 0
+        # Each another ceiling, hence a budget of its own, as a process has.
+        for limit in range(needed // 5, needed):
+            place = staged(corpus, tmp_path / "stopped", llm, llm_budget_calls=limit)
+            before = llm.generations
+            try:
+                run_all(place)
+            except BudgetReached:
+                reached += 1
+                assert llm.generations - before == limit
+                continue
+            break
+        assert reached == 4
+        assert llm.generations == needed
+    assert contents(place) == contents(undisturbed)
+
+
+def test_calls_in_flight_are_bounded_and_side_by_side(corpus: Workspace, tmp_path: Path) -> None:
+    with ScriptedLlm(latency=0.01) as llm:
+        place = staged(corpus, tmp_path, llm, **SETTINGS)
+        run_all(place)
+        assert 1 < llm.at_once <= SETTINGS["llm_concurrency"]
+
+
+def test_a_failure_in_one_answer_leaves_no_month_and_keeps_what_was_paid(corpus: Workspace, tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        place = staged(corpus, tmp_path, llm, llm_budget_calls=3)
+        with pytest.raises(BudgetReached):
+            run_all(place)
+        due = [stage for stage in STAGES if not place.root.file(stage.table, MARCH).exists()]
+        assert set(due) >= set(ASKING[1:])
+        assert llm.generations == 3
+        free = staged(corpus, tmp_path, llm)
+        for stage in due:
+            run_stage(stage, free, MARCH)
+        assert llm.generations == len(asked(llm))

@@ -1,0 +1,88 @@
+"""Retrieval of the sample corpus apart from any model: how often the gold passage is among those shown.
+
+docs/answer_retrieval.py measures it. Not here: how the index ranks (tests/unit/index), and what a model makes of it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.answering.params import Params
+from pipeline.answering.question_rows import Posed
+from pipeline.answering.questions import GoldClaim, Question
+from pipeline.answering.stages import QUESTIONS
+from pipeline.corpus.members import DUMP_MEMBERS
+from pipeline.corpus.stages import PAPERS
+from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.index.stages import INDEX_RECEIPTS
+from pipeline.metadata.stages import METADATA
+from pipeline.passages.stages import PASSAGES
+from pipeline.settings import load_settings
+from pipeline.stages import Workspace, run_stage
+from tests.unit.answering.asking import Tables, passage
+
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+def load_script() -> Any:
+    """docs/answer_retrieval.py as a module."""
+    spec = importlib.util.spec_from_file_location("answer_retrieval", PROJECT / "docs" / "answer_retrieval.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look for it
+    spec.loader.exec_module(module)
+    return module
+
+
+script = load_script()
+PARAMS = Params(4096, candidates=4, passages=2)
+
+
+def search(queries: Any, count: int) -> list[list[Any]]:
+    """Finds passages 1, 2, 3 … for a question, and those of the numbers that any other query names."""
+    named = [[int(word) for word in query.split() if word.isdigit()] or range(1, 9) for query in queries]
+    return [[passage(number) for number in numbers][:count] for numbers in named]
+
+
+def posed(*gold: int) -> Posed:
+    """A question whose gold claims each name the passage that holds them."""
+    claims = tuple(GoldClaim(f"Fact {number}", "2403.00001", ()) for number in gold)
+    question = Question("q", "What is there?", "summary", ("2403.00001",), claims, True, None)
+    return Posed(question, {place: (f"p{number}",) for place, number in enumerate(gold)})
+
+
+def test_hops_show_what_was_not_shown_and_a_second_asks_for_what_is_missing() -> None:
+    shelf = script.Shelf(search, Tables(), PARAMS)
+    told = script.asked(posed(1, 3, 7, 8), shelf).shown
+    assert told[script.ONE] == told[script.FACTS] == [True, False, False, False]
+    assert told[script.AGAIN] == [True, True, False, False]
+    assert told[script.TWO] == [True, True, True, False]  # both that a hop shows, of three that are asked for
+    assert told[script.EVERY] == [True, True, True, True]
+    assert told[script.EACH] == [True, True, True, True]
+
+
+def test_a_claim_without_a_known_passage_counts_nowhere() -> None:
+    unknown = Posed(posed(1, 2).question, {0: ("p1",), 1: ()})
+    assert script.asked(unknown, script.Shelf(search, Tables(), PARAMS)).shown[script.ONE] == [True]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_nine_of_ten_gold_claims_are_shown_after_two_hops_of_gold_queries(tmp_path: Path) -> None:
+    place = Workspace(load_settings(data=tmp_path, max_questions=1000, _env_file=None))
+    for month in ("2024-03", "2024-04", "2024-05"):
+        for stage in (DUMP_MEMBERS, METADATA, PAPERS, PASSAGES, EMBEDDINGS, INDEX_RECEIPTS, QUESTIONS):
+            run_stage(stage, place, month)
+    told = script.measure(place, script.params_of(place.settings))
+    assert (len(told), sum(len(each.shown[script.ONE]) for each in told)) == (50, 212)
+    shares = {way: script.share(told, way) for way in script.WAYS}
+    assert shares[script.TWO] >= 0.9
+    assert shares[script.EVERY] >= shares[script.TWO] >= shares[script.AGAIN] >= shares[script.ONE] >= 0.5
+    assert shares[script.FACTS] > shares[script.ONE]
+    assert any("of all gold claims" in line for line in script.lines(told))

@@ -1,0 +1,171 @@
+"""Questions put to a data root one after another: grounded on its index, cached, each with the turns before it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.answering.answered import ABSTAINED
+from pipeline.answering.asking import Conversation, open_conversation
+from pipeline.answering.retrieving import Found
+from pipeline.answering.systems import SYSTEMS
+from pipeline.errors import MissingInput, SettingError, TransientFailure
+from pipeline.stages import Workspace
+from tests.scripted_llm import Asked, Refusal, Rule, ScriptedLlm
+from tests.unit.answering.asking import answering, form_of
+from tests.unit.answering.corpus import FERNS, MARCH, QUILLNET, asking
+from tests.unit.index.building import make_workspace
+
+PLANTS = "How do plants get energy from light?"
+
+
+def reader(asked: Asked) -> str | None:
+    """A model that searches for the question, and says what the first two passages say."""
+    words = asked.prompt.rpartition("<question>")[2].partition("</question>")[0].strip()
+    told = [{"passage": 1, "claim": "The first says so."}, {"passage": 2, "claim": "The second, too."}]
+    given: dict[str, Any] = {
+        "Query": {"query": words},
+        "FollowUp": {"question": f"{words} (of ferns)", "query": "ferns light"},
+        "Search": {"search": "yes", "question": words, "query": words},
+        "Claims": {"relevant": [1, 2], "claims": told},
+        "Thought": {"reasoning": "It is there.", "enough": True, "query": ""},
+        "GroundedAnswer": {"answered": "yes", "sentences": [{"text": "Both say so.", "claims": [1, 2]}]},
+        "Bullets": {"bullets": ["A bullet."]},
+        "SplitClaims": {"claims": ["Ferns need light."]},
+        "Check": {"reasoning": "So it says.", "verdict": "SUPPORTS", "passage": 1},
+        "RefinedAnswer": dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), 100)
+        | {"sentences": []},
+    }
+    name = form_of(asked)
+    return json.dumps(given[name]) if name in given else None
+
+
+def scripted(request: pytest.FixtureRequest, *rules: Rule) -> ScriptedLlm:
+    """An endpoint whose answers no other test finds in the cache: its model has the test's name."""
+    return ScriptedLlm(*rules, reader, models=(request.node.name,))
+
+
+def test_an_answer_rests_on_what_the_index_holds(corpus: Workspace, request: pytest.FixtureRequest) -> None:
+    with scripted(request) as llm:
+        reply = open_conversation(asking(corpus, llm), "arxivbot").ask(PLANTS)
+    assert reply.answered.claims[0].arxiv_id == FERNS
+    assert reply.answered.text == "Both say so."
+    assert (reply.question, reply.system.name, reply.model) == (PLANTS, "arxivbot", llm.model)
+    assert (reply.usage.calls, reply.usage.requests, reply.usage.cached) == (5, 5, 0)
+
+
+@pytest.mark.parametrize("system", sorted(SYSTEMS))
+def test_what_was_asked_before_is_answered_alike_from_the_cache(
+    corpus: Workspace, request: pytest.FixtureRequest, system: str
+) -> None:
+    with scripted(request) as llm:
+        first = open_conversation(asking(corpus, llm), system).ask(PLANTS)
+        paid = llm.generations
+        again = open_conversation(asking(corpus, llm), system).ask(PLANTS)
+        assert llm.generations == paid > 0
+    assert again.answered == first.answered
+    assert (again.usage.requests, again.usage.cached) == (0, again.usage.calls)
+    assert again.usage.prompt_tokens == 0
+
+
+def test_a_follow_up_is_asked_with_the_turns_before_it(corpus: Workspace, request: pytest.FixtureRequest) -> None:
+    with scripted(request) as llm:
+        talk = open_conversation(asking(corpus, llm), "arxivbot")
+        talk.ask(PLANTS)
+        reply = talk.ask("And in shade?")
+        prompt = next(Asked(body, 0).prompt for body in llm.requests if form_of(Asked(body, 0)) == "FollowUp")
+    assert f"User: {PLANTS}\nAssistant: Both say so." in prompt
+    assert reply.answered.queries == ("ferns light",)
+    assert [turn.question for turn in talk.turns] == [PLANTS, "And in shade?"]
+
+
+def test_after_a_reset_a_question_stands_alone(corpus: Workspace, request: pytest.FixtureRequest) -> None:
+    with scripted(request) as llm:
+        talk = open_conversation(asking(corpus, llm), "arxivbot")
+        talk.ask(PLANTS)
+        talk.reset()
+        talk.ask("And in shade?")
+        assert "FollowUp" not in [form_of(Asked(body, 0)) for body in llm.requests]
+    assert len(talk.turns) == 1
+
+
+def test_a_question_that_fails_leaves_no_turn(corpus: Workspace, request: pytest.FixtureRequest) -> None:
+    down = [True]
+    with scripted(request, lambda asked: Refusal(400, "down") if down else None) as llm:
+        talk = open_conversation(asking(corpus, llm), "arxivbot")
+        with pytest.raises(Exception, match="down"):
+            talk.ask(PLANTS)
+        with pytest.raises(SettingError, match="empty"):
+            talk.ask("  ")
+        down.clear()
+        assert talk.ask(PLANTS).answered.claims
+    assert len(talk.turns) == 1
+
+
+def test_whoever_watches_is_told_of_steps_with_their_passages(
+    corpus: Workspace, request: pytest.FixtureRequest
+) -> None:
+    told: list[tuple[str, bool]] = []
+
+    def watch(step: Mapping[str, Any], passages: Mapping[str, Found]) -> None:
+        told.append((step["stage"], all(each["passage_id"] in passages for each in step.get("shown", ()))))
+
+    with scripted(request) as llm:
+        open_conversation(asking(corpus, llm), "arxivbot").ask(PLANTS, watch)
+    assert told == [(name, True) for name in ("query", "search", "rank", "claims", "reflect", "answer")]
+
+
+def test_months_keep_an_answer_to_their_papers(corpus: Workspace, request: pytest.FixtureRequest) -> None:
+    with scripted(request) as llm:
+        reply = open_conversation(asking(corpus, llm), "arxivbot", MARCH).ask(PLANTS)
+    assert {each.month for hop in reply.answered.shown for each in hop} == {MARCH}
+
+
+def test_who_wrote_a_paper_is_told_from_the_tables(corpus: Workspace, request: pytest.FixtureRequest) -> None:
+    with scripted(request) as llm:
+        reply = open_conversation(asking(corpus, llm), "arxivbot").ask(f"Who wrote {QUILLNET}, and when did it appear?")
+    told = [claim for claim in reply.answered.claims if claim.source == "front_matter"]
+    assert "Ada Quill (Nib University); Bo Vellum" in told[0].text
+    assert "2024-03-07" in told[1].text
+    assert {claim.anchor for claim in told} == {"front_matter"}
+
+
+def test_what_the_corpus_does_not_hold_is_said_to_be_not_there(
+    corpus: Workspace, request: pytest.FixtureRequest
+) -> None:
+    nothing = answering("Claims", {"relevant": [], "claims": []})
+    with scripted(request, nothing) as llm:
+        reply = open_conversation(asking(corpus, llm), "arxivbot").ask("Who won the race?")
+    assert (reply.answered.abstained, reply.answered.text) == (True, ABSTAINED)
+
+
+def test_the_model_alone_needs_no_index_and_knows_no_months(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    with scripted(request, lambda asked: "From memory.") as llm:
+        bare = asking(make_workspace(tmp_path / "data"), llm)
+        assert open_conversation(bare, "direct").ask(PLANTS).answered.text == "From memory."
+        with pytest.raises(SettingError, match="direct reads no paper"):
+            open_conversation(bare, "direct", MARCH)
+
+
+@pytest.mark.parametrize("system", ["arxivbot", "wikichat"])
+def test_without_an_index_no_model_is_asked(tmp_path: Path, request: pytest.FixtureRequest, system: str) -> None:
+    with scripted(request) as llm:
+        with pytest.raises(MissingInput, match="index"):
+            open_conversation(asking(make_workspace(tmp_path / "data"), llm), system)
+        assert llm.requests == []
+
+
+def test_a_system_that_there_is_not_is_refused(corpus: Workspace) -> None:
+    with pytest.raises(SettingError, match="arxivbot, direct, wikichat"):
+        open_conversation(corpus, "oracle")
+
+
+def test_an_index_that_does_not_answer_ends_the_question(corpus: Workspace, request: pytest.FixtureRequest) -> None:
+    with scripted(request) as llm:
+        place = asking(corpus, llm, qdrant_url="http://127.0.0.1:1")
+        with pytest.raises(TransientFailure, match=r"127\.0\.0\.1:1"):
+            Conversation(place, SYSTEMS["arxivbot"]).ask(PLANTS)

@@ -1,0 +1,108 @@
+"""A data root as answering systems ask it: its index finds passages, its tables tell who wrote a paper and when."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from pipeline import tables
+from pipeline.answering.binding import EVERY_MONTH, Span, TableFacts, check_index, retriever_of, span_of
+from pipeline.answering.facts import Author, FrontMatter
+from pipeline.embedding.choice import make_embedder
+from pipeline.errors import MissingInput, PermanentFailure, SettingError
+from pipeline.stages import Workspace
+from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, TITLES, UNSIGNED
+from tests.unit.index.building import TEXTS, make_workspace, write_table
+
+
+def told(workspace: Workspace, *papers: str, span: Span = EVERY_MONTH) -> list[FrontMatter]:
+    return asyncio.run(TableFacts(workspace, span).front_matter(papers))
+
+
+def test_the_index_finds_the_passage_with_where_it_stands(corpus: Workspace) -> None:
+    queries = ["how do plants get energy from light?", "untranslated"]
+    plants, rare = asyncio.run(retriever_of(corpus).find(queries, 3))
+    assert (plants[0].text, plants[0].arxiv_id, plants[0].title) == (TEXTS[5], FERNS, TITLES[FERNS])
+    assert (plants[0].section_path, plants[0].anchor, plants[0].kind) == (("Method",), "S1.p1", "paragraph")
+    assert plants[0].month == MAY
+    assert rare[0].text == TEXTS[1]
+    assert [len(plants), len(rare)] == [3, 3]
+
+
+def test_a_span_keeps_the_search_to_its_months(corpus: Workspace) -> None:
+    (found,) = asyncio.run(retriever_of(corpus, Span(last=MARCH)).find(["plants and light"], 50))
+    assert found
+    assert {each.month for each in found} == {MARCH}
+
+
+def test_more_passages_than_an_index_gives_at_once_may_be_asked_for(corpus: Workspace) -> None:
+    (found,) = asyncio.run(retriever_of(corpus).find(["light"], 5_000))
+    assert len(found) == 10
+
+
+def test_whoever_binds_a_data_root_finds_the_embedder_loaded(corpus: Workspace) -> None:
+    asyncio.run(retriever_of(corpus).find(["light"], 1))
+    kept = make_embedder(corpus.settings)
+    asyncio.run(retriever_of(corpus).find(["shade"], 1))
+    assert make_embedder(corpus.settings) is kept
+
+
+def test_the_tables_tell_of_papers_in_the_order_asked(corpus: Workspace) -> None:
+    ferns, quillnet = told(corpus, FERNS, QUILLNET, FERNS)
+    assert quillnet.authors == (Author("Ada Quill", ("Nib University",)), Author("Bo Vellum"))
+    assert (quillnet.date, quillnet.categories) == ("2024-03-07", ("cs.CL", "cs.DL"))
+    assert (quillnet.passage.kind, quillnet.passage.month) == ("front_matter", MARCH)
+    assert quillnet.passage.text.endswith("part 1")
+    assert ferns.passage.arxiv_id == FERNS
+
+
+def test_where_page_and_metadata_name_other_numbers_of_people_metadata_is_right(corpus: Workspace) -> None:
+    (ferns,) = told(corpus, FERNS)
+    assert [each.name for each in ferns.authors] == ["C.  FROND", "Dora Moss"]
+    assert ferns.date == MAY
+
+
+def test_papers_that_are_not_there_or_not_in_the_span_are_left_out(corpus: Workspace) -> None:
+    assert told(corpus, "2403.09999", "1901.00001", "no-id", UNSIGNED) == []
+    assert told(corpus, QUILLNET, span=Span(first=MAY)) == []
+
+
+def test_a_broken_table_is_named(tmp_path: Path, corpus: Workspace) -> None:
+    workspace = make_workspace(tmp_path / "data")
+    rows = corpus.root.rows(tables.PASSAGES, MARCH)
+    write_table(workspace, tables.PASSAGES, MARCH, rows)
+    file = workspace.root.file(tables.PASSAGES, MARCH)
+    whole = file.read_bytes()
+    # The footer stays readable, as when a disk loses pages.
+    file.write_bytes(whole[:4] + bytes(200) + whole[204:])
+    with pytest.raises(PermanentFailure, match="citeloom run --months 2024-03 --select passages --force"):
+        told(workspace, QUILLNET)
+
+
+@pytest.mark.parametrize(
+    ("months", "span"),
+    [("all", Span()), (MARCH, Span(MARCH, MARCH)), ("2024-01..2024-12", Span(MARCH, MAY)), (MAY, Span(MAY, MAY))],
+)
+def test_months_are_one_span(corpus: Workspace, months: str, span: Span) -> None:
+    assert span_of(corpus, months) == span
+
+
+@pytest.mark.parametrize(("months", "message"), [("2024-13", "2024-13"), ("2031-01", "it holds 2024-03, 2024-05")])
+def test_months_that_cannot_be_are_refused(corpus: Workspace, months: str, message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        span_of(corpus, months)
+
+
+def test_months_with_one_left_out_in_between_are_refused(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path / "data")
+    for month in ("2024-01", "2024-02", "2024-03"):
+        write_table(workspace, tables.PASSAGES, month, [])
+    with pytest.raises(SettingError, match=r"leaves out 2024-02.*2024-01\.\.2024-03"):
+        span_of(workspace, "2024-01,2024-03")
+
+
+def test_without_an_index_nothing_is_begun(tmp_path: Path) -> None:
+    with pytest.raises(MissingInput, match="index_receipts"):
+        check_index(make_workspace(tmp_path / "data"))

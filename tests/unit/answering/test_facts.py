@@ -1,0 +1,99 @@
+"""Questions on who, where, when and in which category: recognised, and answered from tables."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from pipeline.answering.facts import MOST_AUTHORS, Author, FrontMatter, asked_facets, fact_claims, named_papers
+from pipeline.answering.retrieving import Found
+from tests.unit.answering.asking import Tables, passage
+
+PEOPLE = ("authors", "affiliations")
+
+
+@pytest.mark.parametrize(
+    ("question", "facets"),
+    [
+        ("Who wrote the QuillNet paper?", ("authors",)),
+        ("Who are the authors of QuillNet, and what is their affiliation?", PEOPLE),
+        ("Where do the makers of QuillNet work?", ("affiliations",)),
+        ("At which university was OKRA-9 built?", ("affiliations",)),
+        ("Who proposed OKRA-9?", ("authors",)),
+        ("When was the QuillNet paper published?", ("date",)),
+        ("In what year did OKRA-9 come out?", ("date",)),
+        ("Which arXiv category is QuillNet in?", ("categories",)),
+        ("What are the categories that QuillNet is filed under on arXiv?", ("categories",)),
+        ("How does QuillNet judge fairness?", ()),
+        ("Which datasets does QuillNet use when it is trained?", ()),
+        ("What categories of errors does OKRA-9 make?", ()),
+        ("Who are the users that the study asked?", ()),
+        ("When does QuillNet fail?", ()),
+    ],
+)
+def test_what_a_question_asks_of_a_paper_itself_is_recognised(question: str, facets: tuple[str, ...]) -> None:
+    assert asked_facets(question) == facets
+
+
+FOUND = [
+    passage(1, title="QuillNet: Reading Margins"),
+    passage(2, title="Attention: A Survey"),
+    passage(3, title="On Night Trains"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "papers"),
+    [
+        ("Who wrote arXiv:2403.00009v2 and cs.LG/0112017?", ["2403.00009", "cs/0112017"]),
+        ("Who wrote on night trains?", ["2403.00003"]),
+        ("Who wrote QuillNet and On Night Trains?", ["2403.00001", "2403.00003"]),
+        ("Who introduced attention?", ["2403.00001"]),
+        ("Who wrote the paper with 1234.5678 trees?", ["2403.00001"]),
+    ],
+)
+def test_the_papers_that_a_question_is_on_are_named_by_id_title_or_rank(question: str, papers: list[str]) -> None:
+    assert named_papers(question, FOUND) == papers
+
+
+def told(question: str, *known: FrontMatter, most: int = 3) -> list[tuple[str, Found]]:
+    return list(asyncio.run(fact_claims(Tables(*known), question, FOUND, most)))
+
+
+def front(number: int, **changed: object) -> FrontMatter:
+    made = passage(number, kind="front_matter", passage_id=f"front{number}", title=FOUND[number - 1].title)
+    return FrontMatter(made, **changed)  # type: ignore[arg-type]
+
+
+def test_each_claim_is_one_fact_and_rests_on_the_front_matter() -> None:
+    known = front(1, authors=(Author("Ada Okafor"),), date="2024-03-05", categories=("cs.IR", "cs.CL"))
+    found = told("Who wrote QuillNet, when was it published, and in which arXiv category?", known)
+    assert [text for text, _ in found] == [
+        '"QuillNet: Reading Margins" (arXiv:2403.00001) was written by Ada Okafor.',
+        '"QuillNet: Reading Margins" (arXiv:2403.00001) first appeared on arXiv in 2024-03-05.',
+        '"QuillNet: Reading Margins" (arXiv:2403.00001) is in arXiv\'s primary category cs.IR, also in cs.CL.',
+    ]
+    assert {passage.passage_id for _, passage in found} == {"front1"}
+
+
+def test_there_are_no_more_claims_than_wanted_and_none_of_what_tables_do_not_hold() -> None:
+    question = "Who wrote QuillNet and On Night Trains, and when were they published?"
+    ada = (Author("Ada Okafor"),)
+    assert len(told(question, front(1, authors=ada, date="2024-03"), front(3, authors=ada), most=2)) == 2
+    assert told(question, front(1), front(3)) == []
+    assert told(question) == []
+
+
+def test_of_a_long_list_of_authors_the_first_are_named_and_the_others_counted() -> None:
+    many = tuple(Author(f"Author {number}") for number in range(MOST_AUTHORS + 12))
+    ((text, _),) = told("Who wrote QuillNet?", front(1, authors=many))
+    assert text.endswith(f"Author {MOST_AUTHORS - 1}, and 12 others.")
+
+
+def test_what_is_not_of_a_paper_that_was_asked_for_is_not_taken() -> None:
+    class Confused(Tables):
+        async def front_matter(self, arxiv_ids: object) -> list[FrontMatter]:
+            return [front(2, authors=(Author("Somebody Else"),))]
+
+    assert asyncio.run(fact_claims(Confused(), "Who wrote QuillNet?", FOUND, 3)) == ()

@@ -1,0 +1,128 @@
+"""Answers made elsewhere, from a CSV: as people and spreadsheet programs write one, with a message for each fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.answering.answered import ABSTAINED
+from pipeline.answering.imported import ImportedAnswer, read_imported
+from pipeline.answering.questions import Question
+from pipeline.errors import SettingError
+
+QUESTIONS = [
+    Question(name, text, "summary", ("2403.90001",), (), True, None)
+    for name, text in (
+        ("q1", "Do boats float?"),
+        ("q2", "Why do they?"),
+        ("q3", "Who says so?"),
+        ("q4", "Who  says SO?"),
+    )
+]
+
+
+def write(folder: Path, text: str | bytes) -> Path:
+    file = folder / "answers.csv"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return file
+
+
+def read(folder: Path, text: str | bytes) -> list[tuple[str, str, str]]:
+    return [_told(each) for each in read_imported(write(folder, text), QUESTIONS).answers]
+
+
+def _told(answer: ImportedAnswer) -> tuple[str, str, str]:
+    return answer.question_id, answer.system, answer.answered.text
+
+
+def test_answers_are_read_with_their_questions_and_systems(tmp_path: Path) -> None:
+    text = 'question_id,system,answer\nq1,chat site,"They do. All ""good"" ones,\nat least."\nq2,other,Because.\n'
+    found = read_imported(write(tmp_path, text), QUESTIONS)
+    assert [*map(_told, found.answers)] == [
+        ("q1", "chat site", 'They do. All "good" ones,\nat least.'),
+        ("q2", "other", "Because."),
+    ]
+    answered = found.answers[0].answered
+    assert [each.text for each in answered.sentences] == ["They do.", 'All "good" ones,', "at least."]
+    assert (answered.claims, answered.hops, answered.abstained, answered.spent.calls) == ((), 0, False, 0)
+
+
+def test_a_question_may_be_named_by_its_text(tmp_path: Path) -> None:
+    text = "Answer;System;Question\nThey do.;site;do  boats FLOAT?\n"
+    assert read(tmp_path, text) == [("q1", "site", "They do.")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\xef\xbb\xbfquestion_id,system,answer\r\nq1,site,They do.\r\n",
+        "question_id\tsystem\tanswer\nq1\tsite\tThey do.\n".encode("utf-16"),
+        b"sep=;\r\nQuestion ID;SYSTEM;Answer\r\nq1;site;They do.\r\n\r\n;;\r\n",
+        b'"system","answer","question_id","question"\n"site","They do.","q1",""\n',
+        b"\nanswer , System , question id\nThey do.,  site ,q1",
+    ],
+    ids=["Excel's UTF-8", "Excel's UTF-16", "Excel's first line", "quoted, both columns", "as typed"],
+)
+def test_files_of_spreadsheet_programs_are_read(tmp_path: Path, text: bytes) -> None:
+    assert read(tmp_path, text) == [("q1", "site", "They do.")]
+
+
+def test_an_empty_answer_abstains_and_is_told(tmp_path: Path) -> None:
+    found = read_imported(write(tmp_path, "question_id,system,answer\nq1,site,\nq2,site,Because.\n"), QUESTIONS)
+    assert [each.answered.abstained for each in found.answers] == [True, False]
+    assert found.answers[0].answered.text == ABSTAINED
+    assert [note.partition(": ")[2] for note in found.notes] == [
+        "1 of 2 answers of site are empty: they count as abstentions",
+        "site answers 2 of 4 questions; the other 2 are not graded",
+    ]
+
+
+def test_one_system_has_one_name_however_it_is_spelt(tmp_path: Path) -> None:
+    text = "question_id,system,answer\nq1,GPT-4,a\nq2,gpt-4,b\n"
+    assert [system for _, system, _ in read(tmp_path, text)] == ["GPT-4", "GPT-4"]
+
+
+def test_columns_that_are_not_read_are_told(tmp_path: Path) -> None:
+    found = read_imported(write(tmp_path, "question_id,system,answer,asked on\nq1,site,a,Monday\n"), QUESTIONS)
+    assert found.notes[0].endswith("columns that are not read: asked_on")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("question_id,system,answer\n", "holds no answer"),
+        ("id,name,text\nq1,site,a\n", r"names no column question_id or question, system, answer \(it reads id, name"),
+        ("question_id,answer\nq1,a\n", "names no column system"),
+        ("question_id,system,answer,answer\nq1,s,a,b\n", "the column answer twice"),
+        ("question_id,system,answer\nq9,site,a\n", "line 2: question_id 'q9' is none of the set"),
+        ("question_id,system,answer\n,site,a\n", "line 2: it names no question"),
+        ("question,system,answer\nDo boats sink?,site,a\n", "line 2: no question of the set reads 'do boats sink"),
+        ("question,system,answer\nWho says so?,site,a\n", "q3 and q4 read alike: give question_id"),
+        ("question_id,question,system,answer\nq1,Why do they?,s,a\n", "its question is not that of q1"),
+        ("question_id,system,answer\nq1,,a\n", "line 2: '' names no system"),
+        ("question_id,system,answer\nq1,<b>,a\n", "line 2: '<b>' names no system"),
+        ("question_id,system,answer\nq1,Direct,a\n", "Direct is a system of citeloom"),
+        ('question_id,system,answer\nq1,s,"a\nb"\nq1,S,c\n', "line 4: s answers q1 on line 2 too"),
+        ("question_id,system,answer\nq1,s,One, two\n", "line 2: it has more cells than there are columns"),
+        ('question_id,system,answer\nq1,s,"open\n', "from line 2: unexpected end of data"),
+        (f"question_id,system,answer\nq1,s,{'a' * 100_001}\n", "its answer has 100,001 characters"),
+        (b"question_id,system,answer\nq1,s,\xff\n", "is not UTF-8"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_taken_says_why(tmp_path: Path, text: str | bytes, message: str) -> None:
+    with pytest.raises(SettingError, match=message) as error:
+        read(tmp_path, text)
+    assert "answers.csv" in str(error.value)
+
+
+def test_the_first_five_faults_are_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"line 2: .*; line 6: .*; and 2 more$") as error:
+        read(tmp_path, "question_id,system,answer\n" + "q9,site,a\n" * 7)
+    assert "line 7" not in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"nowhere\.csv cannot be read \(No such file"):
+        read_imported(tmp_path / "nowhere.csv", QUESTIONS)

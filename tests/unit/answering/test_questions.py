@@ -1,0 +1,318 @@
+"""Question sets: what a file may hold, what is said of a faulty one, and the shipped set against the sample corpus."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+from pipeline.answering.questions import KINDS, GoldClaim, Question, gold_passages, read_questions
+from pipeline.corpus import html
+from pipeline.errors import SettingError
+from pipeline.passages.pack import pack, with_ids
+from pipeline.passages.sentences import sentences
+from pipeline.passages.text import without_markers
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+
+CLAIM = {"claim": "Boats float.", "paper": "2403.90001", "evidence": "the boats of the study float"}
+ENTRY = {"id": "q1", "question": "Do boats float?", "kind": "summary", "papers": ["2403.90001"], "claims": [CLAIM]}
+
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def write(folder: Path, *entries: Any, name: str = "set.jsonl") -> Path:
+    file = folder / name
+    lines = [entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False) for entry in entries]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def refused(folder: Path, *entries: Any, name: str = "set.jsonl") -> str:
+    with pytest.raises(SettingError) as error:
+        read_questions(write(folder, *entries, name=name))
+    return str(error.value)
+
+
+def asked(*evidence: str) -> Question:
+    claim = GoldClaim("Boats float.", "2403.90001", evidence)
+    return Question("q1", "Do boats float?", "summary", ("2403.90001",), (claim,), True, None)
+
+
+def passages(*texts: str) -> Rows:
+    return {"2403.90001": [{"passage_id": f"p{place}", "text": text} for place, text in enumerate(texts)]}
+
+
+# ---- files ----
+
+
+def test_a_line_becomes_a_question(tmp_path: Path) -> None:
+    (made,) = read_questions(write(tmp_path, ENTRY))
+    claim = GoldClaim("Boats float.", "2403.90001", ("the boats of the study float",))
+    assert made == Question("q1", "Do boats float?", "summary", ("2403.90001",), (claim,), False, None)
+
+
+def test_blank_lines_a_byte_order_mark_and_signs_that_end_lines_elsewhere_do_no_harm(tmp_path: Path) -> None:
+    # json.dumps leaves U+2028 as it is, and str.splitlines parts there.
+    file = write(tmp_path, "\ufeff", "", ENTRY | {"question": "Do\u2028boats  float?"}, "  ")
+    assert [each.question for each in read_questions(file)] == ["Do boats float?"]
+
+
+def test_a_question_is_unreviewed_unless_the_file_says_otherwise(tmp_path: Path) -> None:
+    made = read_questions(write(tmp_path, ENTRY, ENTRY | {"id": "q2", "reviewed": True}))
+    assert [each.reviewed for each in made] == [False, True]
+
+
+def test_evidence_may_be_several_phrases_or_none(tmp_path: Path) -> None:
+    phrases = ["the boats of the study", "all boats float on"]
+    claims = [
+        CLAIM | {"evidence": phrases},
+        {"claim": "Stones sink.", "paper": "2403.90001"},
+    ]
+    (made,) = read_questions(write(tmp_path, ENTRY | {"claims": claims}))
+    assert [claim.evidence for claim in made.claims] == [tuple(phrases), ()]
+
+
+def test_arxiv_ids_are_brought_to_their_standard_form(tmp_path: Path) -> None:
+    entry = ENTRY | {"papers": ["arXiv:2403.90001v2", "math.CO/0702001"]}
+    assert read_questions(write(tmp_path, entry))[0].papers == ("2403.90001", "math/0702001")
+
+
+def test_the_month_of_a_question_is_that_of_its_newest_paper(tmp_path: Path) -> None:
+    entry = ENTRY | {"papers": ["2403.90001", "cs/9812001", "2404.90002"]}
+    assert read_questions(write(tmp_path, entry))[0].month == "2024-04"
+
+
+def test_yaml_holds_the_same_as_json_lines(tmp_path: Path) -> None:
+    text = """
+        - id: q1
+          question: Do boats float?
+          kind: summary
+          papers: ["2403.90001"]
+          date: 2024-03-04
+          reviewed: true
+          claims:
+            - claim: Boats float.
+              paper: "2403.90001"
+              evidence: the boats of the study float
+    """
+    (made,) = read_questions(write(tmp_path, text, name="set.yaml"))
+    (same,) = read_questions(write(tmp_path, ENTRY | {"date": "2024-03-04", "reviewed": True}))
+    assert made == same
+    assert made.date == "2024-03-04"
+
+
+def test_an_id_without_quotes_in_yaml_is_told_with_its_line(tmp_path: Path) -> None:
+    text = "- id: q1\n  question: Do boats float?\n  kind: summary\n  papers: [2403.90010]\n  claims: []"
+    said = refused(tmp_path, "# boats", text, name="set.yml")
+    assert "set.yml: line 2 (q1), papers.0: 2403.9001 is a number: put quotes around the id" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        ("questions: none", "set.yaml", "holds no list"),
+        ("- id: [", "set.yaml", "is no YAML"),
+        ("", "set.yaml", "holds no question"),
+        ("", "set.jsonl", "holds no question"),
+        ('{"id": "q1",', "set.jsonl", "line 1 is no JSON object"),
+        ("[1]", "set.jsonl", "line 1: is no object with the fields of a question"),
+        ("- date: 2024-13-40", "set.yaml", "is no YAML: month must be in 1..12"),
+    ],
+)
+def test_a_file_of_another_form_is_refused(tmp_path: Path, text: str, name: str, said: str) -> None:
+    assert re.search(rf"{re.escape(name)}.*{said}.*docs/questions\.md", refused(tmp_path, text, name=name))
+
+
+def test_a_file_that_is_not_there_or_not_utf_8_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"away\.jsonl cannot be read \(No such file"):
+        read_questions(tmp_path / "away.jsonl")
+    file = tmp_path / "latin.jsonl"
+    file.write_bytes('{"question": "Où?"}'.encode("latin-1"))
+    with pytest.raises(SettingError, match=r"latin\.jsonl is not UTF-8 \(byte 15\)"):
+        read_questions(file)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"kind": "riddle"}, r"line 1 \(q1\), kind: Input should be 'author', 'dataset', 'summary'"),
+        ({"papers": []}, "papers: .*at least 1 item"),
+        ({"papers": ["boats"]}, r"papers\.0: 'boats' is not an arXiv id: write it as '2403\.02574'"),
+        ({"papers": ["2403.90001"] * 2}, r"papers has 2403\.90001 2 times: name each paper once"),
+        ({"claims": []}, "claims: .*at least 1 item"),
+        ({"claims": [CLAIM, CLAIM]}, r"the claim 'Boats float\.' stands there 2 times"),
+        ({"papers": ["2403.90002"]}, r"claims\.0 is of 2403\.90001, which is not among papers: add it there"),
+        ({"claims": [CLAIM | {"evidence": "boats float"}]}, r"claims\.0\.evidence\.0: 'boats float' has 2 words"),
+        ({"claims": [CLAIM | {"evidence": "a " * 21}]}, r"evidence\.0: .* has 21 words: copy a phrase of 4 to 20"),
+        ({"claims": [CLAIM | {"page": 3}]}, r"claims\.0\.page: Extra inputs"),
+        ({"question": "  "}, "question: "),
+        ({"id": "q 1"}, "id: "),
+        ({"date": "last May"}, "date: 'last May' is no day: write it as YYYY-MM-DD"),
+    ],
+)
+def test_a_faulty_question_is_told_by_file_line_and_field(
+    tmp_path: Path, changed: Mapping[str, Any], said: str
+) -> None:
+    assert re.search(said, refused(tmp_path, ENTRY | changed))
+
+
+def test_two_questions_of_one_id_are_told_with_both_lines(tmp_path: Path) -> None:
+    said = refused(tmp_path, ENTRY, "", ENTRY)
+    assert "set.jsonl: line 3: id q1 is that of line 1 too: give it another" in said
+
+
+def test_several_faults_are_told_at_once_and_the_rest_counted(tmp_path: Path) -> None:
+    said = refused(tmp_path, *({**ENTRY, "id": f"q{number}", "kind": "riddle"} for number in range(7)))
+    assert [f"line {line} (q{line - 1})" in said for line in range(1, 8)] == [True] * 5 + [False] * 2
+    assert "; and 2 more." in said
+
+
+# ---- where the evidence stands ----
+
+
+def test_every_passage_that_holds_a_phrase_is_gold_in_the_order_of_the_passages() -> None:
+    rows = passages("We see that boats will float.", "Nothing.", "That BOATS\n will  float is old, others say.")
+    assert gold_passages(asked("that boats will float"), rows) == {0: ("p0", "p2")}
+    assert gold_passages(asked("no such words here", "float is old, others"), rows) == {0: ("p2",)}
+
+
+def test_markers_bars_quotes_and_dashes_make_no_difference() -> None:
+    rows = passages("The “big” boat [@bib.bib1; @bib.bib2] of 3–4 masts", "| Big boat | 0.52 | 1,200 |")
+    assert gold_passages(asked('the "big" boat of 3-4 masts'), rows) == {0: ("p0",)}
+    assert gold_passages(asked("Big boat | 0.52 | 1,200"), rows) == {0: ("p1",)}
+    assert gold_passages(asked("big boat 0.52 1,200"), rows) == {0: ("p1",)}
+
+
+def test_a_phrase_ends_where_a_word_ends() -> None:
+    rows = passages("It reaches a recall of 0.61 there.", "Overall it is 0.6 of them")
+    assert gold_passages(asked("reaches a recall of 0.6"), rows) == {0: ()}
+    assert gold_passages(asked("all it is 0.6"), rows) == {0: ()}
+
+
+def test_where_nothing_holds_the_phrase_no_passage_is_guessed() -> None:
+    assert gold_passages(asked("boats will float on"), passages("Boats float.")) == {0: ()}
+    assert gold_passages(asked("boats will float on"), {"2403.90002": [{"passage_id": "p", "text": "x"}]}) == {0: ()}
+    assert gold_passages(asked(), passages("Boats float.")) == {0: ()}
+
+
+# ---- the set that comes with the sample corpus ----
+
+
+@pytest.fixture(scope="module")
+def metadata() -> dict[str, dict[str, Any]]:
+    lines = (EXAMPLES / "metadata.jsonl").read_text(encoding="utf-8").splitlines()
+    return {record["id"]: record for record in map(json.loads, lines)}
+
+
+@pytest.fixture(scope="module")
+def shipped() -> tuple[Question, ...]:
+    return read_questions(EXAMPLES / "questions.jsonl")
+
+
+@pytest.fixture(scope="module")
+def sample(shipped: tuple[Question, ...], metadata: Mapping[str, Mapping[str, Any]]) -> Rows:
+    """Passages of the papers asked about, made from their pages of the sample dump."""
+    wanted = {paper for question in shipped for paper in question.papers}
+    found = {}
+    for name in sorted((EXAMPLES / "dump").glob("*.zip")):
+        with ZipFile(name) as archive:
+            for member in archive.namelist():
+                paper = Path(member).stem
+                if paper in wanted:
+                    found[paper] = made_passages(paper, archive.read(member), metadata[paper])
+    return found
+
+
+def made_passages(paper: str, page: bytes, record: Mapping[str, Any]) -> list[dict[str, str]]:
+    parsed = html.parse(page)
+    row = {**parsed.as_row(), "arxiv_id": paper, "year": 2024, "categories": record["categories"].split()}
+    return [{"passage_id": made, "text": passage.text} for made, passage in with_ids(paper, pack(row))]
+
+
+def test_fifty_questions_over_fifteen_papers_ten_of_each_kind(shipped: tuple[Question, ...]) -> None:
+    assert [question.id for question in shipped] == [f"q{number:02}" for number in range(1, 51)]
+    assert Counter(question.kind for question in shipped) == dict.fromkeys(KINDS, 10)
+    asked_about = Counter(paper for question in shipped for paper in question.papers)
+    assert len(asked_about) == 15
+    assert min(asked_about.values()) >= 3
+
+
+def test_half_of_the_questions_are_of_march_five_of_each_kind(shipped: tuple[Question, ...]) -> None:
+    early = [question for question in shipped if question.month == "2024-03"]
+    assert Counter(question.kind for question in early) == dict.fromkeys(KINDS, 5)
+    assert {question.month for question in shipped} == {"2024-03", "2024-04", "2024-05"}
+
+
+def test_papers_asked_about_are_computer_science_neither_withdrawn_nor_cut(
+    shipped: tuple[Question, ...], metadata: Mapping[str, Mapping[str, Any]]
+) -> None:
+    for paper in {paper for question in shipped for paper in question.papers}:
+        assert metadata[paper]["categories"].startswith("cs."), paper
+        assert "withdrawn" not in (metadata[paper]["comments"] or ""), paper
+        assert paper != "2404.90009"
+
+
+def test_each_shipped_question_is_reviewed_and_has_one_to_six_claims_of_all_its_papers(
+    shipped: tuple[Question, ...],
+) -> None:
+    for question in shipped:
+        assert question.reviewed, question.id
+        assert 1 <= len(question.claims) <= 6, question.id
+        assert {claim.paper for claim in question.claims} == set(question.papers), question.id
+        assert len(question.papers) in ((2, 3) if question.kind == "comparison" else (1,)), question.id
+        assert all(claim.evidence for claim in question.claims), question.id
+
+
+def test_the_date_of_a_shipped_question_is_the_first_day_of_its_newest_paper(
+    shipped: tuple[Question, ...], metadata: Mapping[str, Mapping[str, Any]]
+) -> None:
+    for question in shipped:
+        days = [parsedate_to_datetime(metadata[paper]["versions"][0]["created"]) for paper in question.papers]
+        assert question.date == max(days).date().isoformat(), question.id
+
+
+def test_every_phrase_of_every_claim_is_found_in_a_passage_of_its_paper(
+    shipped: tuple[Question, ...], sample: Rows
+) -> None:
+    lost = [
+        (question.id, phrase)
+        for question in shipped
+        for claim in question.claims
+        for phrase in claim.evidence
+        if not gold_passages(one_claim(question, claim, phrase), sample)[0]
+    ]
+    assert lost == []
+
+
+def one_claim(question: Question, claim: GoldClaim, phrase: str) -> Question:
+    only = GoldClaim(claim.claim, claim.paper, (phrase,))
+    return Question(question.id, question.question, question.kind, question.papers, (only,), True, None)
+
+
+def test_evidence_holds_neither_formula_nor_citation(shipped: tuple[Question, ...]) -> None:
+    phrases = [phrase for question in shipped for claim in question.claims for phrase in claim.evidence]
+    assert [phrase for phrase in phrases if "$" in phrase or "[@" in phrase] == []
+
+
+def test_no_question_and_no_claim_is_copied_from_the_papers(shipped: tuple[Question, ...], sample: Rows) -> None:
+    """Whatever the punctuation: no sentence of theirs, nor six words or more that stand in one of their passages."""
+    texts = [without_markers(row["text"]) for rows in sample.values() for row in rows]
+    known = [letters(text) for text in texts]
+    whole = {letters(sentence) for text in texts for sentence in sentences(text)}
+    written = [text for question in shipped for text in (question.question, *(each.claim for each in question.claims))]
+    long = [text for text in written if len(letters(text).split()) >= 6]
+    assert [text for text in written if letters(text) in whole] == []
+    assert [text for text in long if any(letters(text) in other for other in known)] == []
+
+
+def letters(text: str) -> str:
+    """Words in small letters, parted by single spaces, without other signs."""
+    return " ".join(re.findall(r"\w+", text.casefold()))

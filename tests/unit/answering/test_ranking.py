@@ -1,0 +1,88 @@
+"""Listwise rankings: read with tolerance, mended by rule, over windows that slide to the front."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.answering.ranking import PASSAGE_CHARS, read_ranking, windows
+from tests.scripted_llm import Asked
+from tests.unit.answering.asking import Shelf, answer, answering, faithful, form_of, passage, shown_ids, steps
+
+
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        ("[2] > [1] > [3]", (2, 1, 3)),
+        ("Best is [3], then [ 1 ] and [2].", (3, 1, 2)),
+        ("3 > 1 > 2", (3, 1, 2)),
+        ("[3]", (3, 1, 2)),
+        ("[3] > [3] > [1]", (3, 1, 2)),
+        ("[7] > [2] > [0]", (2, 1, 3)),
+        ("I cannot rank these.", (1, 2, 3)),
+        ("", (1, 2, 3)),
+        ("[123456789012345] > [2]", (2, 1, 3)),
+    ],
+)
+def test_a_ranking_is_read_and_mended(text: str, order: tuple[int, ...]) -> None:
+    assert read_ranking(text, 3).order == order
+
+
+def test_what_was_mended_is_told() -> None:
+    ranking = read_ranking("[9] > [2] > [2] > [4]", 4)
+    assert ranking.trace() == {"order": [2, 4, 1, 3], "unknown": 1, "repeated": 1, "missing": [1, 3]}
+
+
+@given(st.text(), st.integers(1, 30))
+def test_any_text_gives_each_passage_one_place(text: str, count: int) -> None:
+    assert sorted(read_ranking(text, count).order) == list(range(1, count + 1))
+
+
+@given(st.permutations(range(1, 12)))
+def test_a_whole_ranking_is_taken_as_it_is(order: list[int]) -> None:
+    ranking = read_ranking(" > ".join(f"[{number}]" for number in order), 11)
+    assert (list(ranking.order), ranking.unknown, ranking.repeated, ranking.missing) == (order, 0, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("count", "spans"),
+    [(5, [(0, 5)]), (20, [(0, 20)]), (21, [(1, 21), (0, 11)]), (40, [(20, 40), (10, 30), (0, 20)])],
+)
+def test_windows_slide_from_the_end_to_the_front(count: int, spans: list[tuple[int, int]]) -> None:
+    assert windows(count) == spans
+
+
+def test_the_last_of_forty_can_come_first(tmp_path: Path) -> None:
+    """Each window puts its best in front, where the next window begins to end."""
+
+    def last_first(asked: Asked) -> str | None:
+        if form_of(asked) != "Ranking":
+            return faithful(asked)
+        shown = asked.prompt.split("\n<passage>\n")
+        return next((f"[{place}]" for place, text in enumerate(shown[1:], 1) if "fact 40." in text), "[1]")
+
+    shelf = Shelf(*(passage(number) for number in range(1, 41)))
+    answered, _ = answer(tmp_path, "arxivbot", last_first, shelf=shelf, answer_candidates=40)
+    assert shown_ids(answered) == [["p40", "p1", "p2"]]
+    told = steps(answered, "rank")[0]["windows"]
+    assert [(each["from"], each["to"]) for each in told] == [(21, 40), (11, 30), (1, 20)]
+
+
+def test_a_ranking_reads_the_beginning_of_a_passage_and_fits_a_small_context(tmp_path: Path) -> None:
+    shelf = Shelf(*(passage(number, "word " * 500) for number in range(1, 21)))
+    with_room, llm = answer(tmp_path / "a", "arxivbot", faithful, shelf=shelf)
+    (asked,) = [str(body["messages"]) for body in llm.requests if "Rank the 20" in str(body["messages"])]
+    assert asked.count("word") == pytest.approx(20 * PASSAGE_CHARS / 5, rel=0.02)
+    assert steps(with_room, "rank")[0]["windows"][0]["cut"] is False
+    without, _ = answer(tmp_path / "b", "arxivbot", faithful, shelf=shelf, llm_context=2048, answer_tokens=64)
+    assert steps(without, "rank")[0]["windows"][0]["cut"] is True
+
+
+def test_passages_that_are_all_wanted_are_not_ranked(tmp_path: Path) -> None:
+    shelf = Shelf(passage(1), passage(2), passage(1))
+    answered, _ = answer(tmp_path, "arxivbot", answering("Ranking", "[2] > [1]"), faithful, shelf=shelf)
+    assert shown_ids(answered) == [["p1", "p2"]]
+    assert steps(answered, "rank") == []

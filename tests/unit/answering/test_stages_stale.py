@@ -1,0 +1,149 @@
+"""What makes a month of questions, answers and grades stale, and what does not. Not here: what the months hold."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline import tables
+from pipeline.answering.stages import QUESTIONS
+from pipeline.index import close_indexes
+from pipeline.stages import Workspace, run_stage
+from tests.scripted_llm import ScriptedLlm
+from tests.unit.answering.corpus import MARCH, MAY, QUILLNET, asking
+from tests.unit.answering.staging import BEAM, ENTRIES, SHADE, entry, reading, run_all, staged, stale, write_set
+from tests.unit.index.building import write_table
+
+BOT, CHAT, ALONE, ELSEWHERE = "answers_arxivbot", "answers_wikichat", "answers_direct", "answers_imported"
+ALL_ASKING = {BOT, CHAT, ALONE, "answer_grades"}
+
+
+@pytest.fixture(scope="module")
+def llm() -> Iterator[ScriptedLlm]:
+    with ScriptedLlm(reading) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def whole(corpus: Workspace, tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Workspace:
+    """A data root of which both months are done; tests only read it."""
+    place = staged(corpus, tmp_path_factory.mktemp("whole"), llm)
+    for month in (MARCH, MAY):
+        run_all(place, month)
+        assert stale(place, month) == set()
+    return place
+
+
+@pytest.fixture
+def done(corpus: Workspace, whole: Workspace, tmp_path: Path, llm: ScriptedLlm) -> Workspace:
+    """A copy of it to write into."""
+    close_indexes()
+    shutil.copytree(whole.root.path.parent, tmp_path, dirs_exist_ok=True)
+    return staged(corpus, tmp_path, llm)
+
+
+def other(done: Workspace, llm: ScriptedLlm, **settings: Any) -> Workspace:
+    """The same data root under other settings."""
+    return asking(done, llm, **{"questions": done.settings.questions} | settings)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "changed"),
+    [
+        ("answer_hops", 1, {BOT}),
+        ("answer_claims", 2, {BOT}),
+        ("answer_evidence", 1, {CHAT}),
+        ("answer_passages", 2, {BOT, CHAT}),
+        ("answer_candidates", 5, {BOT, CHAT}),
+        ("answer_tokens", 100, {BOT, CHAT, ALONE}),
+        ("llm_model", "another", ALL_ASKING),
+        ("llm_context", 9000, ALL_ASKING),
+        ("judge_model", "another", {"answer_grades"}),
+        ("second_judge_model", "another", {"answer_grades"}),
+        ("support_passages", 1, {"answer_grades"}),
+        ("grade_controls", 1, {"answer_grades"}),
+        ("max_questions", 1, {"questions"}),
+        ("answer_systems", "direct", {BOT, CHAT}),
+        ("llm_cutoff", "2024-03", set()),
+        ("llm_concurrency", 1, set()),
+        ("llm_budget_calls", 100000, set()),
+        ("llm_url", "http://127.0.0.1:9/v1", set()),
+        ("judge_url", "http://127.0.0.1:9/v1", set()),
+    ],
+)
+def test_a_setting_makes_stale_what_it_changes(
+    whole: Workspace, llm: ScriptedLlm, setting: str, value: object, changed: set[str]
+) -> None:
+    assert stale(other(whole, llm, **{setting: value})) == changed
+
+
+def test_a_question_of_another_month_changes_no_answer(done: Workspace, llm: ScriptedLlm) -> None:
+    more = SHADE | {"id": "more", "question": "What grows in shade?"}
+    write_set(done.settings.questions.parent, *ENTRIES, more)  # type: ignore[union-attr]
+    assert stale(done) == {"questions"}  # whose notes say how many the other months have
+    assert run_stage(QUESTIONS, done, MARCH).rows == 3
+    assert stale(done) == set()
+    run_stage(QUESTIONS, done, MAY)
+    assert stale(done, MAY) == ALL_ASKING
+
+
+def test_the_set_in_another_order_or_place_is_the_same_set_or_another_order(done: Workspace, llm: ScriptedLlm) -> None:
+    moved = write_set(done.root.path / "elsewhere", *ENTRIES)
+    assert stale(other(done, llm, questions=moved)) == set()
+
+
+def test_what_comes_later_makes_no_answer_stale_and_what_came_before_does(done: Workspace, llm: ScriptedLlm) -> None:
+    rows = done.root.rows(tables.INDEX_RECEIPTS, MAY)
+    write_table(done, tables.INDEX_RECEIPTS, MAY, [row | {"ids_sha256": "other"} for row in rows])
+    assert stale(done) == set()
+    assert stale(done, MAY) == {BOT, CHAT}
+    rows = done.root.rows(tables.INDEX_RECEIPTS, MARCH)
+    write_table(done, tables.INDEX_RECEIPTS, "2024-02", rows)
+    assert stale(done) == {BOT, CHAT}
+
+
+def test_tables_of_facts_concern_arxivbot_alone_and_dates_the_questions(done: Workspace, llm: ScriptedLlm) -> None:
+    listed = {"arxiv_id": QUILLNET, "authors": ["Ada Quill"], "published": "2024-03-08", "categories": ["cs.CL"]}
+    write_table(done, tables.METADATA, MARCH, [listed])
+    assert stale(done) == {"questions", BOT}
+    assert stale(done, MAY) == {BOT}
+
+
+def test_passages_of_a_questions_papers_concern_questions_and_grades(done: Workspace, llm: ScriptedLlm) -> None:
+    rows = done.root.rows(tables.PASSAGES, MARCH)
+    write_table(done, tables.PASSAGES, MARCH, [row | {"text": f"{row['text']} And more."} for row in rows])
+    assert stale(done) == {"questions", "answer_grades"}
+    assert stale(done, MAY) == {"questions", "answer_grades"}  # its question is on a paper of March too
+
+
+def test_a_file_of_imported_answers_is_read_again_when_it_or_the_set_changes(
+    done: Workspace, llm: ScriptedLlm, tmp_path: Path
+) -> None:
+    file = tmp_path / "answers.csv"
+    file.write_text("question_id,system,answer\nbeam,site,Hypotheses.\n")
+    place = other(done, llm, imported_answers=file)
+    assert stale(place) == {ELSEWHERE}
+    run_all(place)
+    file.write_text("question_id,system,answer\nbeam,site,Partial hypotheses.\n")
+    assert stale(place) == {ELSEWHERE}
+    run_all(place)
+    moved = tmp_path / "moved.csv"
+    moved.write_bytes(file.read_bytes())
+    assert stale(other(done, llm, imported_answers=moved)) == set()
+    write_set(tmp_path, *ENTRIES, entry("new", "What is new?", [QUILLNET], {"It is new.": ""}, reviewed=False))
+    assert stale(place) == {"questions", ELSEWHERE}  # whose notes say how many questions it leaves
+
+
+def test_a_gold_claim_that_is_mended_is_graded_anew_from_answers_that_cost_nothing(
+    done: Workspace, llm: ScriptedLlm
+) -> None:
+    mended = BEAM | {"claims": [BEAM["claims"][0]]}
+    write_set(done.settings.questions.parent, *(mended if each is BEAM else each for each in ENTRIES))  # type: ignore[union-attr]
+    run_stage(QUESTIONS, done, MARCH)
+    outcomes = run_all(done)
+    for name in (BOT, CHAT, ALONE):
+        assert outcomes[name].measured["llm_cached"] == outcomes[name].measured["llm_calls"]

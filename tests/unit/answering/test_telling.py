@@ -1,0 +1,165 @@
+"""Answers and steps as a reader sees them: every claim with its source, nothing that steers a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.answering.answered import ABSTAINED, Answered, Claim, Sentence, Source, plain_answer
+from pipeline.answering.asked import Asked as Question
+from pipeline.answering.asking import Reply
+from pipeline.answering.retrieving import Found
+from pipeline.answering.systems import SYSTEMS
+from pipeline.answering.telling import answer_lines, answer_notes, as_json, cost_line, step_lines
+from pipeline.llm.messages import Prices, Usage
+from tests.scripted_llm import ScriptedLlm
+from tests.unit.answering.asking import Shelf, answer_at, answering, faithful, passage, wanting
+
+HOSTILE = "\x1b[2J\x9b31m[red]Boo[/]\u202eoob\r\n[link=file:///etc]x[/link]"
+
+
+def claim(number: int, found: Found, text: str = "", source: Source = "passage") -> Claim:
+    return Claim(number, text or f"Claim {number}.", found.passage_id, found.arxiv_id, found.anchor, 1, source)
+
+
+def reply(answered: Answered, system: str = "arxivbot", usage: Usage | None = None) -> Reply:
+    return Reply("What is it?", SYSTEMS[system], "a model", answered, usage or Usage(), 1.25)
+
+
+def grounded(claims: Sequence[Claim], *sentences: Sentence, found: Sequence[Found] = ()) -> Answered:
+    text = " ".join(each.text for each in sentences) or ABSTAINED
+    return Answered(text, sentences, tuple(claims), ("words",), (tuple(found),), 1, not sentences)
+
+
+ONE, TWO = passage(1), passage(2, section_path=(), kind="front_matter", anchor="front_matter", arxiv_id="1706.03762")
+BOTH = [claim(1, ONE), claim(2, TWO, source="front_matter"), claim(3, ONE, source="model")]
+
+
+def test_every_sentence_has_the_numbers_of_its_claims_and_these_their_places() -> None:
+    told = grounded(BOTH, Sentence("First.", (1,)), Sentence("Second.", (2, 1)), found=[ONE, TWO])
+    assert answer_lines(reply(told)) == [
+        "First. [1] Second. [2][1]",
+        "",
+        "Sources",
+        "[1] Claim 1.",
+        "    Title 1 › Method › Part 1 (arXiv:2403.00001)",
+        "    https://arxiv.org/html/2403.00001#S1.p1",
+        "[2] Claim 2. (from the tables)",
+        "    Title 2 › front matter (arXiv:1706.03762)",
+        "    https://ar5iv.labs.arxiv.org/html/1706.03762",
+    ]
+
+
+def test_a_claim_of_the_model_is_told_to_be_one() -> None:
+    told = grounded(BOTH, Sentence("Third.", (3,)), found=[ONE, TWO])
+    assert "[3] Claim 3. (said by the model, borne out by this passage)" in answer_lines(reply(told))
+
+
+def test_an_answer_that_is_not_there_is_told_with_what_was_searched_for() -> None:
+    told = reply(grounded(BOTH, found=[ONE, TWO]))
+    assert answer_lines(told) == [ABSTAINED]
+    assert list(answer_notes(told)) == [
+        "searched for: words",
+        "2 passages read, 3 claims taken: they do not hold the answer; --show-work tells why",
+    ]
+
+
+def test_an_answer_that_is_there_needs_no_note() -> None:
+    assert list(answer_notes(reply(grounded(BOTH[:1], Sentence("It is.", (1,)), found=[ONE])))) == []
+
+
+def test_what_the_model_says_by_itself_is_told_to_be_that() -> None:
+    told = reply(plain_answer("From memory.\n- a list"), "direct")
+    assert answer_lines(told) == ["From memory.", "- a list"]
+    assert list(answer_notes(told)) == ["direct reads no paper: this is what a model says by itself"]
+
+
+def test_the_cost_is_what_was_paid_now() -> None:
+    usage = Usage(calls=7, cached=2, requests=5, prompt_tokens=2_643, completion_tokens=152)
+    told = "arxivbot · a model · 7 calls, 2 of them answered by the cache · 2,643 tokens read, 152 written"
+    assert cost_line(reply(plain_answer("x"), usage=usage)) == f"{told} · 1.2 s"
+    usage.prices = Prices(10, 100)
+    assert cost_line(reply(plain_answer("x"), usage=usage)) == f"{told} · 0.0416 to pay · 1.2 s"
+
+
+def test_what_would_steer_a_terminal_is_a_sign() -> None:
+    found = passage(1, HOSTILE, title=HOSTILE, section_path=(HOSTILE,))
+    told = grounded([claim(1, found, HOSTILE)], Sentence(f"So: {HOSTILE}\ud800", (1,)), found=[found])
+    lines = [*answer_lines(reply(told)), *answer_lines(reply(plain_answer(HOSTILE), "direct"))]
+    steps: list[dict[str, Any]] = [
+        {"stage": "query", "query": HOSTILE, "question": HOSTILE, "made": "model", "failure": HOSTILE},
+        {"stage": "search", "query": HOSTILE, "found": ["p1"]},
+        {"stage": "reflect", "query": HOSTILE, "reasoning": HOSTILE, "silent": False},
+        {"stage": "generate", "text": HOSTILE},
+        {"stage": "a stage of tomorrow", "text": HOSTILE},
+    ]
+    lines += [line for step in steps for line in step_lines(step, {"p1": found})]
+    assert not [sign for line in lines for sign in line if not sign.isprintable()]
+    assert any("[red]Boo[/]" in line for line in lines)
+    "\n".join(lines).encode()
+
+
+def test_the_document_holds_claims_passages_and_links() -> None:
+    told = as_json(reply(grounded(BOTH, Sentence("First.", (1,)), found=[ONE, TWO])))
+    assert (told["answer"], told["abstained"], told["system"], told["hops"]) == ("First.", False, "arxivbot", 1)
+    assert told["sentences"] == [{"text": "First.", "claims": [1]}]
+    assert [each["number"] for each in told["claims"]] == [1, 2, 3]
+    assert told["claims"][0]["passage_url"] == "https://arxiv.org/html/2403.00001#S1.p1"
+    assert told["passages"][0][1]["url"] == "https://arxiv.org/abs/1706.03762"
+    assert told["passages"][0][0]["text"] == ONE.text
+    assert told["cost"]["seconds"] == 1.25
+    assert "steps" not in told
+
+
+def test_the_document_holds_the_steps_where_asked_and_is_unicode() -> None:
+    document = as_json(reply(plain_answer("lone \ud800 half")), steps=True)
+    assert document["steps"] == []
+    assert document["answer"] == "lone ? half"
+    json.dumps(document, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("system", sorted(SYSTEMS))
+def test_every_step_of_every_system_is_told_in_words(tmp_path: Path, system: str) -> None:
+    lines: list[str] = []
+    shelf = Shelf()
+    known = {each.passage_id: each for each in shelf.passages}
+    with ScriptedLlm(wanting("another query"), faithful) as llm:
+        answer_at(
+            llm,
+            tmp_path,
+            system,
+            Question("Is it fair?"),
+            shelf,
+            tell=lambda step: lines.extend(step_lines(step, known)),
+        )
+    assert not [line for line in lines if "{" in line]
+    wanted = {
+        "arxivbot": ["  Title 23 › Method › Part 23 (arXiv:2403.00023)", "  claim [4]: Claim 23."],
+        "wikichat": ["  claim: Bullet 20.", "checked: SUPPORTS: QuillNet is fair.", "refinement: a new text"],
+        "direct": [],
+    }
+    assert set(wanted[system]) <= set(lines), lines
+
+
+def test_what_was_dropped_is_told(tmp_path: Path) -> None:
+    lines: list[str] = []
+    told = [{"passage": 1, "claim": "Kept."}, {"passage": 9, "claim": "Of nowhere."}, {"passage": 2, "claim": "Other."}]
+    loose = [{"text": "Kept so.", "claims": [1]}, {"text": "Out of thin air.", "claims": []}]
+    rules = (
+        answering("Claims", {"relevant": [1], "claims": told}),
+        answering("GroundedAnswer", {"answered": "partly", "sentences": loose}),
+        answering("Thought", "no JSON"),
+    )
+    with ScriptedLlm(*rules, faithful) as llm:
+        answer_at(
+            llm, tmp_path, "arxivbot", Question("Is it?"), Shelf(), tell=lambda step: lines.extend(step_lines(step, {}))
+        )
+    assert "  2 claims dropped: 1 of no passage that was shown, 1 of passages that the model called irrelevant" in lines
+    assert "  dropped, as it rests on no claim: Out of thin air." in lines
+    assert "answer: the claims hold part of the answer" in lines
+    assert [line for line in lines if line.startswith("  the model's answer could not be read: no Thought")]
+    assert "    https://arxiv.org/html/2403.00020#S20.p1" in lines

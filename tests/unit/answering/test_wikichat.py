@@ -1,0 +1,242 @@
+"""WikiChat on our index: all its stages, what it lets through, and its calls. Not here: rankings (`test_ranking`)."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from pipeline.answering.answered import ABSTAINED
+from pipeline.answering.asked import Asked as Question
+from pipeline.answering.asked import Turn
+from pipeline.answering.systems import SYSTEMS
+from pipeline.llm.client import ClientWorkspace, open_client
+from pipeline.llm.loop import run, without_waiting
+from pipeline.llm.rehearsal import Rehearsal
+from pipeline.settings import Settings
+from tests.scripted_llm import Asked, ScriptedLlm
+from tests.unit.answering.asking import (
+    QUESTION,
+    Shelf,
+    answer,
+    answer_at,
+    answering,
+    faithful,
+    form_of,
+    forms,
+    shown_ids,
+    stages,
+    steps,
+)
+
+READ = ["query", "search", "rank", "bullets", "bullets", "bullets"]
+CHECKED = ["generate", "split", "verify", "verify"]
+MARKS = ("relevant", "natural", "non_repetitive", "temporally_correct")
+
+
+def test_all_stages_run_and_the_draft_is_of_bullets_and_supported_claims(tmp_path: Path) -> None:
+    shelf = Shelf()
+    answered, llm = answer(tmp_path, "wikichat", faithful, shelf=shelf)
+    assert stages(answered) == [*READ, *CHECKED, "draft", "refine"]
+    assert [(claim.text, claim.passage_id, claim.source) for claim in answered.claims] == [
+        ("Bullet 20.", "p20", "passage"), ("Bullet 19.", "p19", "passage"), ("Bullet 18.", "p18", "passage"),
+        ("QuillNet is fair.", "p2", "model"), ("QuillNet is fast.", "p2", "model"),
+    ]  # fmt: skip
+    assert answered.text == "Refined 1. Refined 2. Refined 3. Refined 4. Refined 5."
+    assert shown_ids(answered) == [["p20", "p19", "p18", "p1", "p2"]]
+    # The evidence of all claims is one search.
+    assert sorted(shelf.asked) == [
+        (("QuillNet fairness method",), 20), (("QuillNet is fair.", "QuillNet is fast."), 2),
+    ]  # fmt: skip
+    assert (answered.hops, len(llm.requests)) == (1, answered.spent.calls)
+
+
+def test_everything_is_asked_at_temperature_0(tmp_path: Path) -> None:
+    for system in SYSTEMS:
+        _, llm = answer(tmp_path / system, system, faithful)
+        assert {body["temperature"] for body in llm.requests} == {0.0}
+
+
+@pytest.mark.parametrize("verdict", ["REFUTES", "NOT ENOUGH INFO", "refuted", "not_enough_info"])
+def test_a_claim_that_no_passage_bears_out_is_not_said(tmp_path: Path, verdict: str) -> None:
+    rule = answering("Check", {"reasoning": "No.", "verdict": verdict, "passage": 1})
+    answered, llm = answer(tmp_path, "wikichat", rule, faithful)
+    assert {claim.source for claim in answered.claims} == {"passage"}
+    assert {step["verdict"] for step in steps(answered, "verify")} <= {"REFUTES", "NOT ENOUGH INFO"}
+    asked = [body["messages"][1]["content"] for body in llm.requests if form_of(Asked(body, 0)) == "GroundedAnswer"]
+    assert "QuillNet is fast." not in asked[0]
+
+
+def test_a_verdict_that_cannot_be_read_is_not_enough_info_and_is_told(tmp_path: Path) -> None:
+    answered, _ = answer(tmp_path, "wikichat", answering("Check", "It may be."), faithful)
+    told = steps(answered, "verify")
+    assert [step["verdict"] for step in told] == ["NOT ENOUGH INFO"] * 2
+    assert all("could be read" in step["failure"] for step in told)
+
+
+def test_a_verdict_in_other_letters_is_read(tmp_path: Path) -> None:
+    rule = answering("Check", {"reasoning": "Yes.", "verdict": "supported", "passage": 1})
+    answered, _ = answer(tmp_path, "wikichat", rule, faithful)
+    assert [step["verdict"] for step in steps(answered, "verify")] == ["SUPPORTS"] * 2
+
+
+def test_a_supported_claim_whose_passage_is_not_named_rests_on_the_first_and_that_is_told(tmp_path: Path) -> None:
+    rule = answering("Check", {"reasoning": "Yes.", "verdict": "SUPPORTS", "passage": 9})
+    answered, _ = answer(tmp_path, "wikichat", rule, faithful)
+    assert [step["named"] for step in steps(answered, "verify")] == [False, False]
+    assert [claim.passage_id for claim in answered.claims if claim.source == "model"] == ["p1", "p1"]
+
+
+def test_where_no_search_is_wanted_only_the_models_claims_are_checked(tmp_path: Path) -> None:
+    rule = answering("Search", {"search": "no", "question": "", "query": "ignored"})
+    answered, _ = answer(tmp_path, "wikichat", rule, faithful)
+    assert stages(answered) == ["query", *CHECKED, "draft", "refine"]
+    assert (answered.queries, shown_ids(answered)) == ((), [["p1", "p2"]])
+
+
+def test_without_a_bullet_or_a_supported_claim_it_abstains(tmp_path: Path) -> None:
+    nothing = answering("Bullets", {"bullets": ["None.", " "]})
+    unknown = answering("Check", {"reasoning": "", "verdict": "NOT ENOUGH INFO", "passage": 0})
+    answered, llm = answer(tmp_path, "wikichat", nothing, unknown, faithful)
+    assert (answered.abstained, answered.text) == (True, ABSTAINED)
+    assert "GroundedAnswer" not in forms(llm)
+
+
+def test_a_draft_that_abstains_is_not_refined(tmp_path: Path) -> None:
+    rule = answering("GroundedAnswer", {"answered": "no", "sentences": []})
+    answered, llm = answer(tmp_path, "wikichat", rule, faithful)
+    assert answered.abstained
+    assert "RefinedAnswer" not in forms(llm)
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("no", "unreadable"),
+        (json.dumps(dict.fromkeys(MARKS, 100) | {"sentences": [{"text": "New.", "claims": [1]}]}), "full marks"),
+        (json.dumps(dict.fromkeys(MARKS, 10) | {"sentences": [{"text": "New.", "claims": [88]}]}), "nothing left"),
+    ],
+)
+def test_a_draft_stays_where_it_needs_no_refinement_or_gets_none(tmp_path: Path, told: str, kept: str) -> None:
+    answered, _ = answer(tmp_path, "wikichat", answering("RefinedAnswer", told), faithful)
+    assert answered.sentences[0].text == "Sentence 1."
+    assert steps(answered, "refine")[0]["kept"] == kept
+
+
+@pytest.mark.parametrize("checked", [0, 1, 8])
+@pytest.mark.parametrize("candidates", [2, 20, 25])
+def test_calls_are_those_that_are_planned(tmp_path: Path, candidates: int, checked: int) -> None:
+    claims = answering("SplitClaims", {"claims": [f"Claim {number} is so." for number in range(checked)]})
+    answered, llm = answer(tmp_path, "wikichat", claims, faithful, answer_candidates=candidates)
+    settings = Settings(llm_url=llm.url, answer_candidates=candidates, _env_file=None)  # type: ignore[call-arg]
+    windows = {2: 0, 20: 1, 25: 2}[candidates]
+    formula = 1 + windows + min(candidates, 3) + 2 + checked + 2
+    planned = SYSTEMS["wikichat"].planned_calls(settings, checked=checked)
+    assert (answered.spent.calls, llm.generations, planned) == (formula, formula, formula)
+
+
+def test_more_claims_than_are_checked_are_counted(tmp_path: Path) -> None:
+    rule = answering("SplitClaims", {"claims": [f"Claim {number} is so." for number in range(11)]})
+    answered, _ = answer(tmp_path, "wikichat", rule, faithful)
+    assert len(steps(answered, "verify")) == 8
+    assert steps(answered, "split")[0]["over"] == 3
+
+
+def test_both_branches_run_side_by_side_and_the_trace_does_not_tell_which_was_first(tmp_path: Path) -> None:
+    with ScriptedLlm(latency=0.02) as llm:
+        found = [
+            answer_at(llm, tmp_path / str(number), "wikichat", QUESTION, Shelf(), llm_concurrency=number).trace_json()
+            for number in (1, 8)
+        ]
+    assert found[0] == found[1]
+    assert llm.at_once > 1
+
+
+def test_the_model_alone_is_asked_once_for_both_systems_that_read_it(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        alone = answer_at(llm, tmp_path, "direct", QUESTION, Shelf())
+        before = llm.generations
+        answered = answer_at(llm, tmp_path, "wikichat", QUESTION, Shelf())
+        assert llm.generations == before + answered.spent.calls - 1
+    assert steps(answered, "generate")[0]["text"] == alone.text
+
+
+def test_direct_asks_the_model_alone_and_retrieves_nothing(tmp_path: Path) -> None:
+    shelf = Shelf()
+    rule = answering("Text", "QuillNet reads margins. It is small, e.g. 3 MB.")
+    answered, llm = answer(tmp_path, "direct", rule, shelf=shelf)
+    assert (shelf.asked, answered.spent.calls, answered.claims, answered.hops) == ([], 1, (), 0)
+    assert [each.text for each in answered.sentences] == ["QuillNet reads margins.", "It is small, e.g. 3 MB."]
+    settings = Settings(llm_url=llm.url, _env_file=None)  # type: ignore[call-arg]
+    assert SYSTEMS["direct"].planned_calls(settings) == 1
+
+
+def test_direct_and_wikichat_read_the_conversation(tmp_path: Path) -> None:
+    question = Question("And how large is it?", (Turn("What is QuillNet?", "A reader."),))
+    for system in ("direct", "wikichat"):
+        _, llm = answer(tmp_path / system, system, faithful, question=question)
+        told = [
+            body["messages"][1]["content"] for body in llm.requests if form_of(Asked(body, 0)) in ("Text", "Search")
+        ]
+        assert all("User: What is QuillNet?\nAssistant: A reader." in each for each in told)
+
+
+def hostile(seed: int) -> Any:
+    def rule(asked: Asked) -> str:
+        chance = random.Random(f"{seed} {asked.digest}")
+        number = lambda: chance.choice([-1, 0, 1, 2, 3, 9, 10**12])  # noqa: E731
+        text = lambda: chance.choice(["", "[1]", "p99 [7]", "x" * 900, "</claims>\n[9] y", "None", "\x00"])  # noqa: E731
+        some = lambda make: [make() for _ in range(chance.randrange(5))]  # noqa: E731
+        written = {"sentences": some(lambda: {"text": text(), "claims": some(number)})}
+        told = {
+            "Search": {"search": chance.choice(["yes", "no", "Yes", True, 7]), "question": text(), "query": text()},
+            "Bullets": {"bullets": some(text)},
+            "SplitClaims": {"claims": some(text)},
+            "Check": {"reasoning": text(), "verdict": chance.choice(["SUPPORTS", "maybe"]), "passage": number()},
+            "GroundedAnswer": {"answered": chance.choice(["yes", "partly", "no", False, ""])} | written,
+            "RefinedAnswer": {name: number() for name in MARKS} | written,
+        }
+        if chance.random() < 0.15:
+            return chance.choice(["", "{", "no", "null"])
+        given = told.get(form_of(asked))
+        return text() if given is None else json.dumps(given)
+
+    return rule
+
+
+@pytest.mark.slow
+@examples(max_examples=20)
+@given(st.integers(0, 10**6))
+def test_whatever_a_model_answers_nothing_rests_on_what_was_not_retrieved(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    answered, _ = answer(tmp_path_factory.mktemp("hostile"), "wikichat", hostile(seed))
+    shown = {each.passage_id for hop in answered.shown for each in hop}
+    numbers = {claim.number for claim in answered.claims}
+    assert all(claim.passage_id in shown for claim in answered.claims)
+    assert all(each.claims and set(each.claims) <= numbers for each in answered.sentences)
+    assert answered.abstained is (not answered.sentences)
+
+
+def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path: Path) -> None:
+    """What `citeloom estimate` goes by: it must not find that nothing is searched for, or nothing answered."""
+    calls = {}
+    for name, system in SYSTEMS.items():
+        rehearsal = Rehearsal(lambda prompt, tokens, own: f"{own} says so.")
+        settings = Settings(llm_url="http://127.0.0.1:9/v1", data=tmp_path, _env_file=None)  # type: ignore[call-arg]
+        place = ClientWorkspace(settings, make_client=rehearsal.make_client)
+        with without_waiting():
+            run(_rehearsed(place, name))
+        calls[name] = (rehearsal.count("calls"), system.planned_calls(settings, checked=1))
+    assert calls == {"arxivbot": (7, 7), "wikichat": (10, 10), "direct": (1, 1)}
+
+
+async def _rehearsed(place: ClientWorkspace, name: str) -> None:
+    async with open_client(place) as client:
+        await SYSTEMS[name].answer(client, Shelf(), QUESTION, place.settings)

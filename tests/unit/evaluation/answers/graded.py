@@ -1,0 +1,134 @@
+"""Made-up questions, answers, grades, and grading at a scripted endpoint. Not here: what is expected."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.answering.answered import Answered, Claim, Sentence, plain_answer
+from pipeline.answering.questions import GoldClaim, Question
+from pipeline.answering.retrieving import Found
+from pipeline.evaluation.answers.evidence import Passage, evidence_for
+from pipeline.evaluation.answers.grades import ClaimGrade, ClaimVerdict, GoldGrade, GoldVerdict, Grade, Outcome
+from pipeline.evaluation.answers.grading import Case, claims_by_question, judge_all, split_all
+from pipeline.evaluation.answers.shown import GoldShown
+from pipeline.evaluation.answers.splitting import Split
+from pipeline.llm.client import open_client
+from pipeline.llm.loop import run
+from tests.scripted_llm import Asked, Rule, ScriptedLlm
+from tests.unit.evaluation.made_up import workspace
+
+PAPER, OTHER = "2403.00001", "2403.00002"
+PASSAGES = {
+    PAPER: [
+        Passage("p0", PAPER, "front", "Boats", "Ada Byron (Quay University)"),
+        Passage("p1", PAPER, "S1.p1", "Boats > Results", "We saw every boat float on the river."),
+        Passage("p2", PAPER, "S1.p2", "Boats > Data", "The study has twelve boats."),
+    ],
+    OTHER: [Passage("p9", OTHER, "S1.p1", "Kites", "Kites fly above the river.")],
+}
+
+
+def question(number: int = 1, *gold: str, papers: Sequence[str] = (PAPER,), kind: Any = "summary") -> Question:
+    told = gold or ("Every boat of the study floats.", "The study has twelve boats.")
+    claims = tuple(GoldClaim(each, papers[0], ()) for each in told)
+    return Question(f"q{number}", f"Do the boats of study {number} float?", kind, tuple(papers), claims, True, None)
+
+
+def found(number: int) -> Found:
+    return Found(f"p{number}", PAPER, "Boats", (), f"S{number}", "paragraph", f"Passage {number}.", "2024-03")
+
+
+def grounded(text: str, *hops: Sequence[int]) -> Answered:
+    """An answer whose hops were shown passages of these numbers, and that rests on the first of them."""
+    shown = tuple(tuple(found(number) for number in hop) for hop in hops)
+    first = shown[0][0]
+    claim = Claim(1, "Its own claim, which nobody grades.", first.passage_id, first.arxiv_id, first.anchor, 1)
+    queries = tuple(f"query {hop}" for hop in range(len(hops)))
+    return Answered(text, (Sentence(text, (1,)),), (claim,), queries, shown, hops=len(hops))
+
+
+def case(
+    text: str = "All boats float. There are nine boats.",
+    system: str = "direct",
+    of: Question | None = None,
+    gold_passages: Mapping[int, Sequence[str]] | None = None,
+) -> Case:
+    return Case(of or question(), system, plain_answer(text), gold_passages or {})
+
+
+def form_of(asked: Asked) -> str:
+    return str(asked.schema["title"]) if asked.schema is not None else ""
+
+
+def fence(asked: Asked, name: str) -> str:
+    """What stands in a fence of a prompt; empty where there is none."""
+    inside = re.search(rf"<{name}>\n(.*?)\n</{name}>", asked.prompt, re.DOTALL)
+    return inside[1] if inside else ""
+
+
+def sentences_as_claims(asked: Asked) -> str | None:
+    """A splitter that takes every line of the part for a claim."""
+    if form_of(asked) != "AnswerClaims":
+        return None
+    return json.dumps(
+        {"claims": [line for line in fence(asked, "answer").split("\n") if "float" in line or "boat" in line]}
+    )
+
+
+def verdicts(claim: Mapping[str, tuple[str, str]], gold: Mapping[str, tuple[str, str]]) -> Rule:
+    """A judge with a verdict and a quote for each claim, and for each gold claim."""
+
+    def rule(asked: Asked) -> str | None:
+        told = {"ClaimFinding": (claim, "claim"), "GoldFinding": (gold, "fact")}.get(form_of(asked))
+        if told is None:
+            return None
+        verdict, quote = told[0].get(fence(asked, told[1]), ("wrong" if told[0] is claim else "not", ""))
+        return json.dumps({"quote": quote, "verdict": verdict})
+
+    return rule
+
+
+def graded(
+    folder: Path, cases: Sequence[Case], *rules: Rule, most: int = 2, **settings: Any
+) -> tuple[list[Grade], ScriptedLlm]:
+    """Grades of some answers, and the endpoint that gave them."""
+    with ScriptedLlm(*rules) as llm:
+
+        async def grade() -> list[Grade]:
+            place = workspace(folder, llm_url=llm.url, llm_model=llm.model, **settings)
+            async with open_client(place) as client:
+                context = place.settings.llm_context
+                splits = await split_all(client, cases, context)
+                evidence: dict[tuple[str, str], tuple[Passage, ...]] = {}
+                by_id = {each.question.id: each.question for each in cases}
+                for question_id, claims in claims_by_question(cases, splits).items():
+                    evidence |= evidence_for(by_id[question_id], claims, PASSAGES, most)
+                return await judge_all(client, cases, splits, evidence, context=context)
+
+        return run(grade()), llm
+
+
+def forms(llm: ScriptedLlm) -> list[str]:
+    return sorted(form_of(Asked(body, 0)) for body in llm.requests)
+
+
+def grade(
+    claims: Sequence[ClaimVerdict | None] = (),
+    gold: Sequence[GoldVerdict | None] = (),
+    *,
+    number: int = 1,
+    system: str = "direct",
+    judge: str = "judge",
+    kind: Any = "summary",
+    date: str = "2024-03",
+    outcome: Outcome = "answered",
+    shown: GoldShown | None = None,
+) -> Grade:
+    """A grade with these verdicts, by hand."""
+    told = tuple(ClaimGrade(f"Claim {place}.", each) for place, each in enumerate(claims, 1))
+    held = tuple(GoldGrade(f"Fact {place}.", each) for place, each in enumerate(gold, 1))
+    return Grade(f"q{number}", system, judge, kind, date, outcome, told, held, shown, Split())

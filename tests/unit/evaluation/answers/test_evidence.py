@@ -1,0 +1,112 @@
+"""What a claim is judged by: passages of the question's papers, and prompts whose every word is in their digest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+
+from pipeline.answering.questions import gold_passages, read_questions
+from pipeline.corpus import html
+from pipeline.evaluation.answers import prompting
+from pipeline.evaluation.answers.evidence import Passage, evidence_for, passages_of
+from pipeline.evaluation.answers.prompting import CLAIM, GOLD, SPLIT, in_shown_order, prompt_digest
+from pipeline.passages.pack import pack, with_ids
+from tests.unit.evaluation.answers.graded import OTHER, PAPER, PASSAGES, question
+
+EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
+PROMPT_FOLDER = Path(prompting.__file__).parent / "prompts"
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def row(**changed: Any) -> dict[str, Any]:
+    told = {
+        "passage_id": "p1",
+        "arxiv_id": PAPER,
+        "anchor": "S1.p1",
+        "title": "Boats",
+        "section_path": ["Data", "Size"],
+    }
+    return told | {"text": "There are twelve [@bib1]. "} | changed
+
+
+def test_a_passage_stands_under_its_title_and_sections_without_markers() -> None:
+    assert passages_of([row()]) == [Passage("p1", PAPER, "S1.p1", "Boats > Data > Size", "There are twelve.")]
+    assert passages_of([row(title=None, section_path=None)])[0].told() == "\nThere are twelve."
+
+
+def test_passages_of_all_papers_of_a_question_are_ranked_together_and_of_no_other() -> None:
+    both = evidence_for(question(papers=(PAPER, OTHER)), ["Kites fly.", "Twelve boats."], PASSAGES, 2)
+    assert [passage.passage_id for passage in both["q1", "Kites fly."]] == ["p9", "p0"]
+    assert both["q1", "Twelve boats."][0].passage_id == "p2"
+    one = evidence_for(question(), ["Kites fly."], PASSAGES, 9)
+    assert {passage.arxiv_id for passage in one["q1", "Kites fly."]} == {PAPER}
+
+
+def test_vectors_are_asked_for_all_claims_at_once_and_fused_with_words() -> None:
+    asked: list[tuple[list[str], list[str]]] = []
+
+    def dense(claims: Sequence[str], ids: Sequence[str]) -> list[np.ndarray]:
+        asked.append((list(claims), list(ids)))
+        return [np.array([each == "p1" for each in ids], np.float32) for _ in claims]
+
+    found = evidence_for(question(), ["Ships do not sink.", "A."], PASSAGES, 1, dense)
+    assert asked == [(["A.", "Ships do not sink."], ["p0", "p1", "p2"])]
+    assert found["q1", "Ships do not sink."][0].passage_id == "p1"
+
+
+def test_a_claim_about_papers_without_passages_has_none() -> None:
+    assert evidence_for(question(papers=("2401.00009",)), ["A."], PASSAGES, 3) == {("q1", "A."): ()}
+    assert evidence_for(question(), [], PASSAGES, 3) == {}
+
+
+def test_an_order_depends_on_the_question_and_the_names_alone() -> None:
+    names = list("abcdef")
+    assert in_shown_order("q1", names) == in_shown_order("q1", names[::-1])
+    assert len({tuple(in_shown_order(f"q{number}", names)) for number in range(9)}) > 5
+
+
+def test_the_digest_holds_every_prompt() -> None:
+    assert {file.stem for file in PROMPT_FOLDER.glob("[!_]*.j2")} == {SPLIT, CLAIM, GOLD}
+    assert len(prompt_digest()) == 64
+
+
+@pytest.fixture(scope="module")
+def sample() -> Rows:
+    """Passages of the sample papers, made from their pages."""
+    lines = (EXAMPLES / "metadata.jsonl").read_text(encoding="utf-8").splitlines()
+    records = {record["id"]: record for record in map(json.loads, lines)}
+    wanted = {paper for each in read_questions(EXAMPLES / "questions.jsonl") for paper in each.papers}
+    found = {}
+    for name in sorted((EXAMPLES / "dump").glob("*.zip")):
+        with ZipFile(name) as archive:
+            for member in archive.namelist():
+                if (paper := Path(member).stem) in wanted:
+                    found[paper] = made_passages(paper, archive.read(member), records[paper])
+    return found
+
+
+def made_passages(paper: str, page: bytes, record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    made = {**html.parse(page).as_row(), "arxiv_id": paper, "year": 2024, "categories": record["categories"].split()}
+    return [
+        {"passage_id": name, "arxiv_id": paper, "title": made["title"], **passage._asdict()}
+        for name, passage in with_ids(paper, pack(made))
+    ]
+
+
+def test_gold_claims_of_the_shipped_questions_find_their_passages_among_the_first_three(sample: Rows) -> None:
+    """A right claim must be shown what bears it out, else a judge cannot know: 209 of 212 by words alone."""
+    passages = {paper: passages_of(rows) for paper, rows in sample.items()}
+    found = []
+    for asked in read_questions(EXAMPLES / "questions.jsonl"):
+        gold = gold_passages(asked, sample)
+        evidence = evidence_for(asked, [each.claim for each in asked.claims], passages, 3)
+        shown = [{passage.passage_id for passage in evidence[asked.id, each.claim]} for each in asked.claims]
+        found += [bool(ids & set(gold[place])) for place, ids in enumerate(shown)]
+    assert len(found) == 212
+    assert sum(found) >= 0.95 * len(found)

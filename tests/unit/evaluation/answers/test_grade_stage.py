@@ -1,0 +1,241 @@
+"""The stages `answer_grades` and `answer_scores` on a small corpus: who is graded, by whom, on what, and what is kept.
+
+Not here: one verdict (`test_grading`), rows (`test_rows`), and when they are stale (tests/unit/answering).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline import progress, tables
+from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
+from pipeline.errors import SettingError
+from pipeline.evaluation.answers.controls import HALF, OTHER, OWN
+from pipeline.evaluation.answers.measures import answer_measures
+from pipeline.evaluation.answers.rows import grade_of
+from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
+from pipeline.index import close_indexes
+from pipeline.stages import Workspace, run_stage
+from tests.scripted_llm import Asked, ScriptedLlm
+from tests.unit.answering.asking import answering
+from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, build_corpus
+from tests.unit.answering.staging import BEAM, ENTRIES, FUSION, ledger, reading, run_all, staged
+from tests.unit.evaluation.answers.graded import fence, form_of
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A small corpus with a real index, which tests only read."""
+    yield build_corpus(tmp_path_factory.mktemp("corpus") / "data")
+    close_indexes()
+
+
+def judging(asked: Asked) -> str | None:
+    """A judge by the letter: every sentence is a claim; it is correct where a gold claim or a passage has its words,
+    and a gold claim is held where the answer has its words."""
+    form = form_of(asked)
+    if form == "AnswerClaims":
+        return json.dumps({"claims": re.split(r"(?<=\.)\s+", fence(asked, "answer"))})
+    if form == "ClaimFinding":
+        claim, there = fence(asked, "claim"), asked.prompt.count(fence(asked, "claim").rstrip("."))
+        return json.dumps({"quote": claim, "verdict": "correct" if there > 1 else "wrong"})
+    if form == "GoldFinding":
+        fact = fence(asked, "fact")
+        return json.dumps({"quote": fact, "verdict": "held" if fact in fence(asked, "answer") else "not"})
+    return None
+
+
+def grades(place: Workspace, month: str = MARCH) -> list[dict[str, Any]]:
+    return place.root.rows(tables.ANSWER_GRADES, month)
+
+
+def test_every_answer_is_graded_and_scored(corpus: Workspace, tmp_path: Path) -> None:
+    with ScriptedLlm(judging, reading) as llm:
+        place = staged(corpus, tmp_path, llm)
+        outcomes = run_all(place)
+    named = [(row["question_id"], row["system"], row["judge"]) for row in grades(place)]
+    assert named == sorted((q, s, "scripted") for q in ("beam", "fusion", "authors") for s in ANSWERS)
+    assert outcomes["answer_grades"].notes["outcomes"] == {f"{system} answered": 3 for system in sorted(ANSWERS)}
+    assert outcomes["answer_grades"].notes["evidence_ranked_by"] == "vectors and words"
+    scores = place.root.rows(tables.ANSWER_SCORES, MARCH)
+    wanted = [
+        (row["question_id"], row["system"], row["judge"], row["kind"], row["date"], metric, value)
+        for row in grades(place)
+        for metric, value in answer_measures(grade_of(row)).items()
+    ]
+    assert [tuple(row.values()) for row in scores] == wanted
+    assert outcomes["answer_scores"].notes["metrics"] == dict(sorted(Counter(each[5] for each in wanted).items()))
+    assert {row["date"] for row in scores if row["question_id"] == "beam"} == {"2024-03-07"}
+
+
+def test_claims_are_judged_by_passages_of_the_questions_papers_alone(corpus: Workspace, tmp_path: Path) -> None:
+    with ScriptedLlm(judging, reading) as llm:
+        place = staged(corpus, tmp_path, llm, support_passages=3)
+        run_all(place)
+        run_all(place, MAY)
+    paper_of = {
+        row["passage_id"]: row["arxiv_id"] for month in (MARCH, MAY) for row in place.root.rows(tables.PASSAGES, month)
+    }
+    papers = {each["id"]: set(each["papers"]) for each in ENTRIES}
+    shown = [
+        (row["question_id"], {paper_of[each["passage_id"]] for each in claim["passages"]}, len(claim["passages"]))
+        for month in (MARCH, MAY)
+        for row in grades(place, month)
+        for claim in row["claims"]
+    ]
+    assert all(found <= papers[question_id] for question_id, found, _ in shown)
+    assert max(count for _, _, count in shown) == 3
+    assert any(found == {QUILLNET, FERNS} for question_id, found, _ in shown if question_id == "shade")
+
+
+def test_no_prompt_of_the_judge_names_a_system(corpus: Workspace, tmp_path: Path) -> None:
+    with ScriptedLlm(judging, reading) as llm:
+        place = staged(corpus, tmp_path, llm, grade_controls=9)
+        run_all(place)
+    asked = [
+        body for body in llm.requests if form_of(Asked(body, 0)) in ("AnswerClaims", "ClaimFinding", "GoldFinding")
+    ]
+    assert asked
+    assert not [body for body in asked if re.search("arxivbot|wikichat|direct|control_", json.dumps(body["messages"]))]
+
+
+def test_what_hops_showed_is_kept_with_the_gold_claims(corpus: Workspace, tmp_path: Path) -> None:
+    with ScriptedLlm(judging, reading) as llm:
+        place = staged(corpus, tmp_path, llm, BEAM)
+        run_all(place)
+    by_system = {row["system"]: row for row in grades(place)}
+    assert [each["has_passage"] for each in by_system["arxivbot"]["gold"]] == [True, False]
+    assert len(by_system["arxivbot"]["hops_shown"]) == 1
+    assert by_system["direct"]["hops_shown"] is None
+    metrics = {(row["system"], row["metric"]) for row in place.root.rows(tables.ANSWER_SCORES, MARCH)}
+    assert ("arxivbot", "gold_shown") in metrics
+    assert ("direct", "gold_shown") not in metrics  # it searched for nothing: none, and not 0
+
+
+def test_controls_show_whether_a_judge_can_be_believed(corpus: Workspace, tmp_path: Path) -> None:
+    with ScriptedLlm(judging, reading) as llm:
+        place = staged(corpus, tmp_path, llm, BEAM, FUSION, grade_controls=1)
+        run_all(place)
+    controls = [row for row in grades(place) if row["system"].startswith("control_")]
+    assert {row["system"] for row in controls} == {OWN, HALF, OTHER}
+    assert len({row["question_id"] for row in controls}) == 1
+    coverage = {
+        row["system"]: row["value"]
+        for row in place.root.rows(tables.ANSWER_SCORES, MARCH)
+        if row["metric"] == "coverage" and row["system"].startswith("control_")
+    }
+    assert (coverage[OWN], coverage[OTHER]) == (1.0, 0.0)
+
+
+def test_two_judges_have_the_same_claims_before_them_and_rows_of_their_own(corpus: Workspace, tmp_path: Path) -> None:
+    with ScriptedLlm(judging, reading, models=("scripted", "second")) as llm:
+        place = staged(corpus, tmp_path, llm, BEAM, FUSION, second_judge_model="second")
+        outcome = run_all(place)["answer_grades"]
+    by_judge = {judge: [row for row in grades(place) if row["judge"] == judge] for judge in ("scripted", "second")}
+    claims = {judge: [[each["claim"] for each in row["claims"]] for row in rows] for judge, rows in by_judge.items()}
+    assert claims["scripted"] == claims["second"]
+    assert len(by_judge["second"]) == 2 * len(ANSWERS)
+    split = [body for body in llm.requests if form_of(Asked(body, 0)) == "AnswerClaims"]
+    assert {body["model"] for body in split} == {"scripted"}
+    # Splitting is the first judge's: no call stands in two rows.
+    assert sum(row["calls"] for row in grades(place)) == outcome.measured["llm_calls"]
+
+
+def test_progress_counts_the_verdicts_of_all_judges_once(corpus: Workspace, tmp_path: Path) -> None:
+    seen: list[tuple[int, int | None]] = []
+
+    class Watching(progress.Listener):
+        def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
+            if stage == "answer_grades":
+                seen.append((done, total))
+
+    nothing = answering("Claims", {"relevant": [], "claims": []})
+    with ScriptedLlm(judging, nothing, reading, models=("scripted", "second")) as llm:
+        place = staged(corpus, tmp_path, llm, BEAM, FUSION, second_judge_model="second", grade_controls=2)
+        with progress.listening(Watching()):
+            run_all(place)
+    done = [each for each, _ in seen]
+    assert done == list(range(1, len(done) + 1))
+    assert {total for _, total in seen} == {len(done)}
+
+
+def test_an_abstention_costs_nothing_and_an_unreadable_verdict_is_in_the_ledger(
+    corpus: Workspace, tmp_path: Path
+) -> None:
+    def broken(asked: Asked) -> str | None:
+        return "no" if form_of(asked) == "GoldFinding" and "beam search" in fence(asked, "question") else None
+
+    nothing = answering("Claims", {"relevant": [], "claims": []})
+    with ScriptedLlm(broken, nothing, judging, reading) as llm:
+        place = staged(corpus, tmp_path, llm, BEAM, FUSION, answer_systems="arxivbot,direct")
+        outcome = run_all(place)["answer_grades"]
+    by_name = {(row["system"], row["question_id"]): row for row in grades(place)}
+    abstained = by_name["arxivbot", "beam"]
+    assert (abstained["outcome"], abstained["calls"], abstained["claims"]) == ("abstained", 0, [])
+    unread = by_name["direct", "beam"]
+    assert [each["verdict"] for each in unread["gold"]] == [None, None]
+    assert all("repair included" in each["failure"] for each in unread["gold"])
+    assert ledger(place, ANSWER_GRADES) == [("beam direct", "unreadable_verdict")] * 2
+    assert dict(outcome.left_out) == {"unreadable_verdict": 2}
+    metrics = {row["metric"] for row in place.root.rows(tables.ANSWER_SCORES, MARCH) if row["question_id"] == "beam"
+               and row["system"] == "direct"}  # fmt: skip
+    assert "factual" in metrics
+    assert "coverage" not in metrics  # no verdict is no figure, and not 0
+
+
+def test_answers_made_elsewhere_are_graded_in_the_same_table(corpus: Workspace, tmp_path: Path) -> None:
+    file = tmp_path / "answers.csv"
+    file.write_text("question_id,system,answer\nbeam,chat-site,Beam search keeps the best partial hypotheses.\n")
+    with ScriptedLlm(judging, reading) as llm:
+        place = staged(corpus, tmp_path, llm, BEAM, imported_answers=file)
+        run_all(place)
+    (row,) = [row for row in grades(place) if row["system"] == "chat-site"]
+    assert [each["verdict"] for each in row["gold"]] == ["held", "not"]
+    assert [each["verdict"] for each in row["claims"]] == ["correct"]
+    assert row["hops_shown"] is None
+
+
+def test_no_system_elsewhere_takes_the_name_of_a_control(corpus: Workspace, tmp_path: Path) -> None:
+    file = tmp_path / "answers.csv"
+    file.write_text(f"question_id,system,answer\nbeam,{OWN},All of it.\n")
+    with ScriptedLlm(judging, reading) as llm:
+        place = staged(corpus, tmp_path, llm, BEAM, imported_answers=file, grade_controls=1)
+        run_stage(QUESTIONS, place, MARCH)
+        with pytest.raises(SettingError, match=f"{OWN} is a system of citeloom"):
+            run_stage(IMPORTED_ANSWERS, place, MARCH)
+
+
+def test_an_answer_to_a_question_that_is_gone_is_told_and_not_graded(corpus: Workspace, tmp_path: Path) -> None:
+    with ScriptedLlm(judging, reading) as llm:
+        place = staged(corpus, tmp_path, llm, BEAM, FUSION)
+        run_all(place)
+        shorter = staged(corpus, tmp_path, llm, BEAM)
+        run_stage(QUESTIONS, shorter, MARCH)
+        run_stage(ANSWER_GRADES, shorter, MARCH)
+        run_stage(ANSWER_SCORES, shorter, MARCH)
+    assert {row["question_id"] for row in grades(shorter)} == {"beam"}
+    assert ledger(shorter, ANSWER_GRADES) == [("fusion", "question_gone")] * len(ANSWERS)
+
+
+def test_without_vectors_words_alone_rank_the_evidence_and_it_is_told(corpus: Workspace, tmp_path: Path) -> None:
+    with ScriptedLlm(judging, reading) as llm:
+        place = staged(corpus, tmp_path, llm, BEAM, answer_systems="direct")
+        place.root.file(tables.EMBEDDINGS, MARCH).unlink()
+        outcome = run_all(place)["answer_grades"]
+    assert outcome.notes["evidence_ranked_by"] == "words alone"
+    assert all(each["passages"] for row in grades(place) for each in row["claims"])
+
+
+def test_a_month_of_which_nothing_is_answered_is_graded_for_nothing(corpus: Workspace, tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        place = staged(corpus, tmp_path, llm, BEAM)
+        outcomes = run_all(place, MAY)
+    assert (outcomes["answer_grades"].rows, outcomes["answer_scores"].rows) == (0, 0)
+    assert llm.requests == []

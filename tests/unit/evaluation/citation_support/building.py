@@ -1,0 +1,143 @@
+"""A made-up month of tasks, sections, passages and vectors for citation support. Not here: tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pipeline import tables
+from pipeline.embedding.minilm import NAME
+from pipeline.evaluation.citation_support.build import build
+from pipeline.evaluation.stages import CITATION_SUPPORT
+from pipeline.llm.client import Spent
+from pipeline.related_work.summary import make_summary
+from pipeline.stages import Outcome, Stage, Workspace, run_stage
+from tests.scripted_llm import Asked, Rule, ScriptedLlm
+from tests.unit.evaluation.made_up import workspace, write_table
+from tests.unit.evaluation.retrieval.corpus import WORDS, WordEmbedder
+
+MONTH, CITED = "2024-03", "2401"
+CITED_MONTH = "2024-01"
+TASK = "2403.90001#S2"
+
+# Paper 2401.00001 is about quartz in its second passage, and about a harbor in its third.
+TEXTS = (
+    "We study stones.",
+    "The method weighs quartz by its colour.",
+    "Our harbor holds forty ships.",
+    "We thank all.",
+)
+
+
+def reference(number: int, source: str = "full_text", text: str | None = None) -> dict[str, Any]:
+    """A reference of a task; those of the corpus are papers 2401.00001 and so on."""
+    arxiv_id = f"{CITED}.{number:05}" if source == "full_text" else None
+    title = f"Cited work {number}"
+    return {
+        "number": number, "arxiv_id": arxiv_id, "key": f"bib{number}", "title": title, "year": 2024,
+        "source": source, "text": text,
+    }  # fmt: skip
+
+
+def task(references: Sequence[Mapping[str, Any]], task_id: str = TASK) -> dict[str, Any]:
+    return {
+        "task_id": task_id, "arxiv_id": task_id.split("#")[0], "title": "A target", "description": "# A target",
+        "section_title": "Related work", "references": list(references), "outside": 0, "gold": "Gold.",
+    }  # fmt: skip
+
+
+def section(
+    text: str, numbers: Iterable[int], system: str = "zero_shot", task_id: str = TASK, **trace: Any
+) -> dict[str, Any]:
+    """A row of a system's table as the system itself would make it of a model's text."""
+    made = make_summary(text, set(numbers), trace, Spent(1, 10, 10))
+    sentences = [
+        {"text": each.text, "references": list(each.references), "passages": [], "support": None}
+        for each in made.sentences
+    ]
+    return {
+        "task_id": task_id, "system": system, "model": "scripted", "settings": "{}", "text": made.text,
+        "sentences": sentences, "trace": json.dumps(made.trace), "calls": 1, "prompt_tokens": 10,
+        "completion_tokens": 10,
+    }  # fmt: skip
+
+
+def passage_rows(arxiv_id: str, texts: Sequence[str] = TEXTS) -> list[dict[str, Any]]:
+    """A paper's passages: its front matter, which names quartz to tempt a search, and one for each text."""
+    rows = [("front_matter", "Quartz quartz quartz, by Ada Lovelace"), *(("paragraph", text) for text in texts)]
+    return [
+        {
+            "passage_id": f"{arxiv_id}/{place}", "arxiv_id": arxiv_id, "ordinal": place, "anchor": f"S1.p{place}",
+            "kind": kind, "title": "A cited work", "section_path": ["Method"], "text": text, "words": 5,
+            "cited_keys": [], "text_sha256": str(place),
+        }
+        for place, (kind, text) in enumerate(rows)
+    ]  # fmt: skip
+
+
+def embedding_rows(rows: Iterable[Mapping[str, Any]], model: str = NAME) -> list[dict[str, Any]]:
+    """The vectors of passages by the embedder that counts words."""
+    kept = list(rows)
+    vectors = WordEmbedder().encode([row["text"] for row in kept])
+    return [
+        {
+            "passage_id": row["passage_id"], "arxiv_id": row["arxiv_id"], "text_sha256": row["text_sha256"],
+            "model": model, "dense": each.dense.astype(np.float16), "sparse_ids": [], "sparse_weights": [],
+            "colbert": None, "truncated": False,
+        }
+        for row, each in zip(kept, vectors, strict=True)
+    ]  # fmt: skip
+
+
+def place_with(
+    folder: Path,
+    sections: Sequence[Mapping[str, Any]],
+    references: Sequence[Mapping[str, Any]],
+    llm: ScriptedLlm | None = None,
+    **settings: Any,
+) -> Workspace:
+    """A workspace whose month has one task, these sections of it, and the passages of two papers, without vectors."""
+    asked = {"llm_url": llm.url, "llm_model": llm.model} if llm else {}
+    work = workspace(folder, **(asked | {"support_passages": 2} | settings))
+    tasks = sorted({row["task_id"] for row in sections} | {TASK})
+    write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, [task(references, each) for each in tasks])
+    for system, table in tables.SUMMARIES.items():
+        write_table(work.root, table, MONTH, [row for row in sections if row["system"] == system])
+    write_table(work.root, tables.PASSAGES, CITED_MONTH, [*passage_rows("2401.00001"), *passage_rows("2401.00002")])
+    return work
+
+
+def judged(work: Workspace, embedder: WordEmbedder | None = None) -> tuple[Outcome, list[dict[str, Any]]]:
+    """The month of citation_support, made now; without an embedder, one that must not be asked for."""
+
+    outcome = run_stage(stage_with(embedder), work, MONTH, force=True)
+    return outcome, work.root.rows(tables.CITATION_SUPPORT, MONTH)
+
+
+def stage_with(embedder: WordEmbedder | None) -> Stage:
+    """The stage with this embedder in place of a model."""
+
+    def make(settings: object) -> WordEmbedder:
+        assert embedder is not None, "nothing is to be compared, and a model is loaded"
+        return embedder
+
+    return replace(CITATION_SUPPORT, build=partial(build, make=make))
+
+
+def verdict_on(words: str, verdict: str, quote: str) -> Rule:
+    """A rule of a scripted judge: this verdict and quote where the sentence has these words."""
+
+    def rule(asked: Asked) -> str | None:
+        sentence = asked.prompt.split("<sentence>")[-1].split("</sentence>")[0]
+        return json.dumps({"quote": quote, "verdict": verdict}) if words in sentence else None
+
+    return rule
+
+
+__all__ = ["WORDS", "WordEmbedder"]

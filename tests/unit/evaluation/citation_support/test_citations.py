@@ -1,0 +1,57 @@
+"""Which citations a section has, how a sentence is searched for and shown, and which are taken where a limit is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.evaluation.citation_support.citations import Citation, citations_of
+from pipeline.sampling import spread
+
+
+def test_every_number_of_a_sentence_is_a_citation_also_one_that_the_task_lacks() -> None:
+    sentences = [
+        {"text": "Stones are old.", "references": []},
+        {"text": "Both [Reference 2] and [Reference 9] weigh [Reference 2].", "references": [2]},
+    ]
+    assert [(each.sentence, each.number) for each in citations_of(sentences)] == [(2, 2), (2, 9)]
+
+
+def test_a_number_that_a_system_names_beside_the_text_counts_once() -> None:
+    sentences = [{"text": "It weighs [Reference 1].", "references": [1, 3]}]
+    assert [each.number for each in citations_of(sentences)] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "claim"),
+    [
+        ("As [Reference 1] shows, stones are old.", "As shows, stones are old."),
+        ("[Reference 1], a study of stones, is old.", "a study of stones, is old."),
+        ("Stones are old [Reference 1] [Reference 2].", "Stones are old."),
+        ("Stones (see [Reference 1]) are old.", "Stones are old."),
+        ("[Reference 1]", ""),
+    ],
+)
+def test_a_search_is_asked_for_the_words_without_the_markers(text: str, claim: str) -> None:
+    assert Citation(1, 1, text).claim == claim
+
+
+def test_a_judge_is_told_which_citation_is_meant_and_no_number() -> None:
+    cited = Citation(1, 2, "Unlike [Reference 12], [Reference 2] weighs stones, as [Reference 2] says.")
+    assert cited.marked == "Unlike [another work], [this work] weighs stones, as [this work] says."
+
+
+def test_a_limit_takes_citations_from_the_whole_of_a_section() -> None:
+    assert spread(3, 5) == [0, 1, 2]
+    assert spread(10, 2) == [2, 7]
+    assert spread(9, 3) == [1, 4, 7]
+    assert spread(0, 4) == []
+
+
+@given(st.integers(0, 500), st.integers(1, 60))
+def test_a_limit_is_kept_and_no_place_is_taken_twice(count: int, most: int) -> None:
+    taken = spread(count, most)
+    assert len(taken) == min(count, most)
+    assert taken == sorted(set(taken))
+    assert all(0 <= place < count for place in taken)

@@ -1,0 +1,112 @@
+"""Which passages of a cited work are found for a claim: by vectors and words, by words alone, or the first ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline import tables
+from pipeline.evaluation.citation_support.passages import Found, among, ranked, search, word_scores
+from pipeline.stages import Workspace
+from tests.unit.evaluation.citation_support.building import CITED_MONTH, WordEmbedder, embedding_rows, passage_rows
+from tests.unit.evaluation.made_up import workspace, write_table
+
+ONE, TWO = "2401.00001", "2401.00002"
+# The first shares the claim's words, the second what the vectors count.
+TEXTS = ("Weighing minerals by colour.", "Quartz quartz and lantern.", "Our harbor holds ships.")
+
+
+def corpus(folder: Path, texts: Sequence[str] = TEXTS) -> Workspace:
+    work = workspace(folder)
+    rows = [*passage_rows(ONE, texts), *passage_rows(TWO, texts)]
+    write_table(work.root, tables.PASSAGES, CITED_MONTH, rows)
+    return work
+
+
+def found(
+    work: Workspace, claims: Mapping[str, Sequence[str]], most: int = 2, embedder: WordEmbedder | None = None
+) -> Found:
+    def make(settings: object) -> WordEmbedder:
+        assert embedder is not None, "a model is loaded though there is nothing to compare"
+        return embedder
+
+    return search(work, claims, most, make)
+
+
+def ordinals(result: Found, arxiv_id: str, claim: str) -> list[int]:
+    return [passage.ordinal for passage in result.passages[arxiv_id, claim]]
+
+
+def test_without_vectors_words_rank_and_no_model_is_loaded(tmp_path: Path) -> None:
+    result = found(corpus(tmp_path), {ONE: ["They weigh minerals.", "It has a harbor."]})
+    assert ordinals(result, ONE, "They weigh minerals.") == [1, 2]
+    assert ordinals(result, ONE, "It has a harbor.") == [3, 1]
+    assert (result.by_both, result.by_words) == (0, 1)
+    first = result.passages[ONE, "They weigh minerals."][0]
+    assert (first.passage_id, first.anchor, first.text) == (f"{ONE}/1", "S1.p1", TEXTS[0])
+
+
+def test_vectors_and_words_are_fused(tmp_path: Path) -> None:
+    """`quartz` is the one word of the claim that vectors count; `minerals` is in the first passage alone."""
+    work = corpus(tmp_path, (*TEXTS, "Quartz is a harbor."))
+    rows = work.root.rows(tables.PASSAGES, CITED_MONTH)
+    write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, embedding_rows(rows))
+    result = found(work, {ONE: ["minerals and quartz"]}, 3, WordEmbedder())
+    by_words = word_scores([*TEXTS, "Quartz is a harbor."], ["minerals and quartz"])[0]
+    assert int(np.argmax(by_words)) == 0
+    assert ordinals(result, ONE, "minerals and quartz")[0] == 2
+    assert (result.by_both, result.by_words) == (1, 0)
+
+
+def test_vectors_of_another_model_are_not_compared(tmp_path: Path) -> None:
+    work = corpus(tmp_path)
+    rows = work.root.rows(tables.PASSAGES, CITED_MONTH)
+    write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, embedding_rows(rows, model="another"))
+    assert found(work, {ONE: ["quartz"]}).by_words == 1
+
+
+def test_a_paper_without_vectors_is_ranked_by_words_beside_one_that_has_them(tmp_path: Path) -> None:
+    work = corpus(tmp_path)
+    rows = [row for row in work.root.rows(tables.PASSAGES, CITED_MONTH) if row["arxiv_id"] == TWO]
+    write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, embedding_rows(rows))
+    result = found(work, {ONE: ["harbor"], TWO: ["harbor"]}, 1, WordEmbedder())
+    assert (result.by_both, result.by_words) == (1, 1)
+    assert ordinals(result, ONE, "harbor") == ordinals(result, TWO, "harbor") == [3]
+
+
+def test_front_matter_is_no_passage_that_bears_anything_out(tmp_path: Path) -> None:
+    result = found(corpus(tmp_path), {ONE: ["Quartz by Lovelace"]}, 9)
+    assert sorted(ordinals(result, ONE, "Quartz by Lovelace")) == [1, 2, 3]
+
+
+def test_markers_of_the_cited_work_are_not_shown(tmp_path: Path) -> None:
+    result = found(corpus(tmp_path, ["It follows others [@bib1; @bib2]."]), {ONE: ["others"]})
+    assert [each.text for each in result.passages[ONE, "others"]] == ["It follows others."]
+
+
+def test_a_paper_that_is_not_there_is_missing_from_what_is_found(tmp_path: Path) -> None:
+    result = found(corpus(tmp_path), {"2401.00099": ["quartz"], "2301.00001": ["quartz"], "no id": ["quartz"]})
+    assert result.passages == {}
+
+
+@pytest.mark.parametrize("claim", ["", "Zebras sing.", "the of and"])
+def test_a_claim_that_shares_no_word_is_shown_the_beginning(claim: str) -> None:
+    assert [each.ordinal for each in among(TEXTS, claim, 2)] == [0, 1]
+
+
+def test_texts_without_a_word_are_ranked_in_their_order() -> None:
+    assert [each.ordinal for each in among(["---", "$$"], "quartz", 5)] == [0, 1]
+    assert among([], "quartz", 5) == ()
+
+
+def test_ties_go_by_place() -> None:
+    assert [each.ordinal for each in among(["Quartz is old."] * 3, "quartz", 3)] == [0, 1, 2]
+
+
+def test_two_lists_outweigh_one() -> None:
+    low = np.float32(-np.inf)
+    lists = [np.array([3, 2, 1, low], np.float32), np.array([low, 2, 1, 3], np.float32)]
+    assert ranked(lists, 4) == [1, 2, 0, 3]

@@ -1,0 +1,44 @@
+"""The authors' own sections of five real papers, put through the stage as if a system had written them.
+
+Not here: whether they are right; the judge is a script that copies from what it is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from pipeline.evaluation.citation_support.measures import citation_measures
+from pipeline.related_work.imported import import_rwsg
+from tests.scripted_llm import Asked, ScriptedLlm
+from tests.unit.evaluation.citation_support.building import judged, place_with, section
+
+
+def copies(asked: Asked) -> str:
+    """A dozen words from the middle of what is shown, in capitals and spaced otherwise."""
+    match = re.search(r"<passages>\n(.*)\n</passages>", asked.prompt, re.DOTALL)
+    words = match.group(1).replace("\n\n", " ").split() if match else []
+    return json.dumps({"quote": "  ".join(words[8:20]).upper()[:200], "verdict": "supported"})
+
+
+def test_every_citation_of_real_sections_is_judged_by_real_words(shared_data: Path, tmp_path: Path) -> None:
+    for file in sorted((shared_data / "related_work").glob("*.json")):
+        task = import_rwsg(file, "2024-03").task.row()
+        numbers = [each["number"] for each in task["references"]]
+        written = section(task["gold"], numbers)
+        with ScriptedLlm(copies) as llm:
+            work = place_with(tmp_path / file.stem, [written], task["references"], llm, support_passages=1)
+            outcome, rows = judged(work)
+        assert {row["number"] for row in rows} <= set(numbers)
+        assert len(rows) == outcome.notes["citations"] >= 8
+        told = {row["number"]: row["source"] for row in rows}
+        assert {row["number"] for row in rows if row["unjudged"]} == {
+            n for n, source in told.items() if source == "item"
+        }
+        assert all(row["quote_found"] for row in rows if row["verdict"]), file.name
+        found = citation_measures(task, written, rows)
+        assert found["citation_precision"] == found["citation_precision_quoted"] == 1.0
+        # Authors cite in a third to two thirds of their sentences; the rest compares, or tells of their own work.
+        assert 0.3 < found["citation_recall"] < 0.7, found
+        assert found["reference_coverage"] > 0.8

@@ -1,0 +1,277 @@
+"""The stage citation_support: a row for every citation, what is not judged and why, and what makes it out of date."""
+
+from __future__ import annotations
+
+import gc
+import json
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline import tables
+from pipeline.evaluation.citation_support.build import MOST_REHEARSED, inputs
+from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS
+from pipeline.evaluation.stages import CITATION_SUPPORT
+from pipeline.llm.client import ClientWorkspace
+from pipeline.llm.loop import without_waiting
+from pipeline.llm.messages import Message
+from pipeline.llm.rehearsal import Rehearsal
+from pipeline.stages import Job, State, Workspace, fingerprint, run_stage, state
+from tests.scripted_llm import Asked, ScriptedLlm
+from tests.unit.evaluation.citation_support.building import (
+    CITED_MONTH,
+    MONTH,
+    TASK,
+    WordEmbedder,
+    embedding_rows,
+    judged,
+    passage_rows,
+    place_with,
+    reference,
+    section,
+    stage_with,
+    verdict_on,
+)
+from tests.unit.evaluation.made_up import write_table
+
+REFERENCES = [
+    reference(1),
+    reference(2),
+    reference(3, "abstract", "We count ships in ports. It takes a year."),
+    reference(4, "item", "A. Lovelace. Stones. 1843."),
+]
+NUMBERS = (1, 2, 3, 4)
+TEXT = (
+    "Stones are old. Quartz is weighed by [Reference 1] and [Reference 9]. Ships were counted in ports [Reference 3]. "
+    "More is in [Reference 4]."
+)
+
+
+def ledger(work: Workspace) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.read_table(work.root.ledger_file("citation_support", MONTH)).to_pylist()
+    return rows
+
+
+def told(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["sentence"], row["number"], row["verdict"], row["unjudged"]
+
+
+def test_every_citation_has_a_row_with_its_verdict_or_why_there_is_none(tmp_path: Path) -> None:
+    quartz = verdict_on("weighed by [this work] and [another work]", "supported", "weighs quartz by its colour")
+    ships = verdict_on("Ships were counted", "partly", "We count boats")
+    with ScriptedLlm(quartz, ships) as llm:
+        work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, llm)
+        outcome, rows = judged(work)
+    assert [told(row) for row in rows] == [
+        (2, 1, "supported", None),
+        (2, 9, None, "out_of_range"),
+        (3, 3, "partly", None),
+        (4, 4, None, "no_text"),
+    ]
+    first, outside, ships_row, item = rows
+    assert (first["quote_found"], first["quoted"], first["judge"], first["calls"]) == (True, 0, "scripted", 1)
+    assert [each["anchor"] for each in first["passages"]] == ["S1.p2", "S1.p1"]
+    assert first["passages"][0]["passage_id"] == "2401.00001/2"
+    assert (ships_row["quote_found"], ships_row["quoted"]) == (False, None)
+    assert ships_row["passages"] == [{"passage_id": None, "anchor": None, "text": REFERENCES[2]["text"]}]
+    assert (outside["source"], outside["arxiv_id"], outside["passages"]) == (None, None, [])
+    assert (item["source"], item["judge"], item["quote"], item["quote_found"], item["calls"]) == (
+        "item", None, None, None, 0,
+    )  # fmt: skip
+    assert outcome.notes["judged"] == 2
+    assert outcome.notes["unjudged"] == {"no_text": 1, "out_of_range": 1}
+    assert outcome.notes["works_ranked"] == {"by_vectors_and_words": 0, "by_words_alone": 1}
+    assert llm.generations == 2
+
+
+def test_rows_stand_by_task_system_sentence_and_number(tmp_path: Path) -> None:
+    text = "Both [Reference 2] and [Reference 1] weigh. So does [Reference 1]."
+    sections = [
+        section(text, NUMBERS, system, task_id)
+        for system in ("zero_shot", "chatcite")
+        for task_id in ("2403.90002#S2", TASK)
+    ]
+    with ScriptedLlm() as llm:
+        _, rows = judged(place_with(tmp_path, sections, REFERENCES, llm))
+    keys = [(row["task_id"], row["system"], row["sentence"], row["number"]) for row in rows]
+    assert keys == sorted(keys)
+    assert len(keys) == 12
+    assert {row["calls"] for row in rows} == {1}
+    assert llm.generations == 3  # four sections say the same of the same works: three questions, each asked once
+
+
+def test_with_vectors_the_passages_are_ranked_by_both(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, llm)
+        write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, embedding_rows(passage_rows("2401.00001")))
+        outcome, rows = judged(work, WordEmbedder())
+    assert outcome.notes["works_ranked"] == {"by_vectors_and_words": 1, "by_words_alone": 0}
+    assert rows[0]["passages"][0]["anchor"] == "S1.p2"
+
+
+def test_the_limit_takes_citations_from_the_whole_section_and_tells_of_the_rest(tmp_path: Path) -> None:
+    text = " ".join(f"It weighs {place} stones [Reference 1]." for place in range(6)) + " So it is [Reference 9]."
+    with ScriptedLlm() as llm:
+        work = place_with(tmp_path, [section(text, NUMBERS)], REFERENCES, llm, support_citations=2)
+        _, rows = judged(work)
+    assert [row["sentence"] for row in rows if row["verdict"]] == [2, 5]
+    assert [row["unjudged"] for row in rows].count("over_the_limit") == 4
+    assert rows[-1]["unjudged"] == "out_of_range"
+    assert llm.generations == 2
+
+
+def test_a_limit_of_nothing_switches_it_off(tmp_path: Path) -> None:
+    work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, support_citations=0)
+    outcome, rows = judged(work)
+    assert rows == []
+    assert outcome.notes == {"off": "CITELOOM_SUPPORT_CITATIONS is 0"}
+    assert fingerprint(CITATION_SUPPORT, work, MONTH).inputs == {"off": "CITELOOM_SUPPORT_CITATIONS is 0"}
+
+
+def test_an_answer_that_cannot_be_read_is_told_and_counted_as_no_verdict(tmp_path: Path) -> None:
+    with ScriptedLlm(lambda _: "I would rather not say.") as llm:
+        work = place_with(tmp_path, [section("It is [Reference 1].", NUMBERS)], REFERENCES, llm)
+        outcome, rows = judged(work)
+    (row,) = rows
+    assert told(row) == (1, 1, None, "unreadable_answer")
+    assert (row["calls"], row["judge"], row["quote"], len(row["passages"])) == (2, "scripted", None, 2)
+    assert outcome.left_out == {"unreadable_answer": 1}
+    (line,) = ledger(work)
+    assert line["subject"] == f"{TASK} zero_shot"
+    assert line["detail"].startswith("sentence 1, [Reference 1]: no Finding could be read")
+
+
+def test_a_paper_of_the_corpus_without_passages_is_told_once(tmp_path: Path) -> None:
+    sections = [section("It is [Reference 5]. So is [Reference 5].", (1, 5))]
+    outcome, rows = judged(place_with(tmp_path, sections, [reference(1), reference(5)]))
+    assert [row["unjudged"] for row in rows] == ["no_text", "no_text"]
+    assert outcome.left_out == {"cited_paper_without_passages": 1}
+
+
+def test_a_paper_with_front_matter_alone_has_no_text(tmp_path: Path) -> None:
+    work = place_with(tmp_path, [section("It is [Reference 1].", NUMBERS)], REFERENCES)
+    write_table(work.root, tables.PASSAGES, CITED_MONTH, passage_rows("2401.00001", []))
+    _, rows = judged(work)
+    assert [row["unjudged"] for row in rows] == ["no_text"]
+
+
+def test_a_file_of_tasks_may_bring_a_whole_text(tmp_path: Path) -> None:
+    """Its headings are no passages."""
+    whole = {**reference(1), "arxiv_id": None, "text": "# A work\n\n## Method\n\nIt weighs\nquartz.\n\nIt ends."}
+    with ScriptedLlm() as llm:
+        _, rows = judged(place_with(tmp_path, [section("It is [Reference 1].", (1,))], [whole], llm))
+    assert sorted(each["text"] for each in rows[0]["passages"]) == ["It ends.", "It weighs quartz."]
+
+
+def test_a_section_without_citations_and_a_system_that_was_off_have_no_rows(tmp_path: Path) -> None:
+    _, rows = judged(place_with(tmp_path, [section("Stones are old.", NUMBERS)], REFERENCES))
+    assert rows == []
+
+
+def test_a_section_whose_task_is_gone_is_told(tmp_path: Path) -> None:
+    work = place_with(tmp_path, [section("It is [Reference 1].", NUMBERS)], REFERENCES)
+    write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, [])
+    outcome, rows = judged(work)
+    assert (rows, outcome.left_out) == ([], {"section_without_task": 1})
+
+
+def test_a_work_without_a_title_is_named_by_its_identifier(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        untitled = [{**reference(1), "title": None}]
+        judged(place_with(tmp_path, [section("It is [Reference 1].", NUMBERS)], untitled, llm))
+    assert "<work>\n2401.00001\n</work>" in llm.requests[0]["messages"][1]["content"]
+
+
+def test_the_first_judge_is_asked_and_named(tmp_path: Path) -> None:
+    with ScriptedLlm(models=("judging",)) as llm:
+        work = place_with(
+            tmp_path, [section("It is [Reference 1].", NUMBERS)], REFERENCES, llm_url=llm.url, llm_model="writing",
+            judge_model="judging",
+        )  # fmt: skip
+        _, rows = judged(work)
+    assert rows[0]["judge"] == "judging"
+    assert llm.requests[0]["max_tokens"] == ANSWER_TOKENS
+
+
+def test_sentences_on_one_work_are_asked_one_after_another(tmp_path: Path) -> None:
+    """So that a server that keeps the beginning of a prompt finds it again."""
+    text = "It weighs quartz [Reference 1]. They weigh quartz [Reference 2]. It weighed quartz [Reference 1]."
+    with ScriptedLlm() as llm:
+        judged(place_with(tmp_path, [section(text, NUMBERS)], REFERENCES, llm, llm_concurrency=1))
+    titles = [json.dumps(body["messages"]).split("Cited work ")[1][0] for body in llm.requests]
+    assert titles == ["1", "1", "2"]
+
+
+def test_a_question_is_put_into_words_when_it_has_its_turn(tmp_path: Path) -> None:
+    def there() -> int:
+        gc.collect()
+        return sum(isinstance(each, Message) for each in gc.get_objects())
+
+    before = there()  # other tests of this process may have left some
+    held: list[int] = []
+
+    def counting(asked: Asked) -> None:
+        held.append(there() - before)
+
+    text = " ".join(f"Fact {number} is told [Reference 1]." for number in range(30))
+    with ScriptedLlm(counting) as llm:
+        _, rows = judged(place_with(tmp_path, [section(text, {1})], REFERENCES, llm, llm_concurrency=2))
+    assert len(rows) == len(held) == 30
+    # All of them at once would be 60, two for each, and those that are kept until all are judged 30 in the middle. Not
+    # the most: now and then what another thread is about to let go of is counted too.
+    assert median(held) < 10
+
+
+def test_a_rerun_asks_nothing_and_writes_the_same(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, llm)
+        _, first = judged(work)
+        asked = llm.generations
+        outcome, second = judged(work)
+    assert second == first
+    assert llm.generations == asked
+    assert outcome.measured["llm_cached"] == outcome.measured["llm_calls"] == 2
+
+
+@pytest.mark.parametrize("changed", [tables.PASSAGES, tables.EMBEDDINGS])
+def test_other_passages_or_vectors_of_what_is_cited_are_other_inputs(tmp_path: Path, changed: tables.Table) -> None:
+    work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES)
+    before = inputs(work, MONTH)
+    rows = passage_rows("2401.00001", ["Other words."])
+    write_table(work.root, changed, CITED_MONTH, rows if changed is tables.PASSAGES else embedding_rows(rows))
+    after = inputs(work, MONTH)
+    assert {name for name in before if before[name] != after[name]} == {f"{changed.name} of cited papers"}
+
+
+@pytest.mark.parametrize("claims", [1, MOST_REHEARSED + 1])
+def test_an_estimate_of_many_claims_waits_for_no_vectors(tmp_path: Path, claims: int) -> None:
+    text = " ".join(f"It weighs {place} stones [Reference 1]." for place in range(claims))
+    work = place_with(tmp_path, [section(text, NUMBERS)], REFERENCES, llm_url="http://127.0.0.1:1/v1", llm_model="m")
+    write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, embedding_rows(passage_rows("2401.00001")))
+    rehearsal = Rehearsal(lambda prompt, tokens, own: own)
+    stage = stage_with(WordEmbedder() if claims == 1 else None)
+    job = Job(ClientWorkspace(work.settings, rehearsal.make_client), MONTH, stage)
+    with without_waiting():
+        assert len(list(stage.build(job))) == claims
+    assert rehearsal.count("calls") == claims
+    assert job.notes["works_ranked"]["by_words_alone"] == (claims > 1)
+
+
+def test_a_change_of_judge_room_or_limits_puts_the_month_out_of_date(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        work = place_with(tmp_path, [section("It is [Reference 1].", NUMBERS)], REFERENCES, llm)
+        run_stage(CITATION_SUPPORT, work, MONTH)
+    assert state(CITATION_SUPPORT, work, MONTH) is State.DONE
+    for name, value in {
+        "judge_model": "x",
+        "judge_context": 6000,
+        "support_passages": 3,
+        "support_citations": 9,
+    }.items():
+        changed = Workspace(work.settings.model_copy(update={name: value}))
+        assert state(CITATION_SUPPORT, changed, MONTH) is State.STALE, name
+    moved = Workspace(work.settings.model_copy(update={"judge_url": "http://127.0.0.1:2/v1"}))
+    assert state(CITATION_SUPPORT, moved, MONTH) is State.DONE

@@ -1,0 +1,200 @@
+"""Made-up questions, answers and grades of a month, beside what `made_up.write_month` wrote. Not here: tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pipeline import tables
+from pipeline.answering.answer_rows import answer_row
+from pipeline.answering.answered import ABSTAINED, Answered, Claim, Sentence, plain_answer
+from pipeline.answering.questions import KINDS, GoldClaim, Question
+from pipeline.answering.retrieving import Found
+from pipeline.evaluation.answers.controls import HALF, OTHER, OWN
+from pipeline.evaluation.answers.evidence import Evidence, Passage
+from pipeline.evaluation.answers.grades import ClaimGrade, ClaimVerdict, GoldGrade, GoldVerdict, Grade, Outcome
+from pipeline.evaluation.answers.rows import grade_row
+from pipeline.evaluation.answers.shown import gold_shown_by_hop
+from pipeline.evaluation.answers.splitting import Split
+from pipeline.llm.client import Spent
+from pipeline.tables import DataRoot
+from tests.unit.evaluation.made_up import Row, Text, same, write_table
+
+SYSTEMS = ("arxivbot", "direct", "wikichat", "a chat site")
+QUOTE = "The weights are learned from clicks."
+_CLAIM_TURN: tuple[ClaimVerdict | None, ...] = ("correct", "correct", "partly", "wrong", "not_checkable", None)
+_GOLD_TURN: tuple[GoldVerdict | None, ...] = ("held", "partly", "not", "held", None)
+
+
+def write_answers(
+    root: DataRoot,
+    month: str,
+    *,
+    text: Text = same,
+    questions: int = 4,
+    systems: Sequence[str] = SYSTEMS,
+    judges: Sequence[str] = ("judge-one",),
+    controls: bool = True,
+    model: str = "some-model",
+) -> None:
+    """The tables of questions, answers and grades. `text` is applied to each text of papers, people and models.
+
+    Question 1 has two hops of arXivBot, of which the second brings its last gold claim; the last one is abstained from.
+    """
+    posed = [question(month, number, text) for number in range(1, questions + 1)]
+    write_table(root, tables.QUESTIONS, month, (question_row(each, text) for each in posed))
+    made = {
+        system: {each.id: answered(each, system, number == questions, text) for number, each in enumerate(posed, 1)}
+        for system in systems
+    }
+    for name, table in tables.ANSWERS.items():
+        mine = sorted(system for system in systems if _table_of(system) == name)
+        write_table(root, table, month, (row for system in mine for row in answer_rows(system, made[system], model)))
+    grades = [
+        graded
+        for judge in judges
+        for each in posed
+        for graded in (
+            *(grade(each, system, judge, made[system][each.id], text) for system in systems),
+            *(_controls(each, judge) if controls else ()),
+        )
+    ]
+    rows = (grade_row(each, _evidence(each, text)) for each in sorted(grades, key=_order))
+    write_table(root, tables.ANSWER_GRADES, month, rows)
+    write_table(root, tables.ANSWER_SCORES, month, [])
+
+
+def _order(grade: Grade) -> tuple[str, str, str]:
+    return grade.question_id, grade.system, grade.judge
+
+
+def _table_of(system: str) -> str:
+    return system if system in tables.ANSWERING_SYSTEMS else tables.IMPORTED
+
+
+def question(month: str, number: int, text: Text = same) -> Question:
+    """A question on one paper, on two for every third, with three gold claims."""
+    short = month[2:4] + month[5:]
+    papers = tuple(f"{short}.{90001 + place}" for place in range(2 if number % 3 == 0 else 1))
+    claims = tuple(
+        GoldClaim(text(f"Gold claim {place} of question {number}."), papers[0], (text(f"as it says in place {place}"),))
+        for place in (1, 2, 3)
+    )
+    asked = text(f"How are the weights of study {number} learned?")
+    return Question(
+        f"q{number}", asked, KINDS[number % len(KINDS)], papers, claims, number % 2 == 0, f"{month}-0{number % 9 + 1}"
+    )
+
+
+def question_row(asked: Question, text: Text = same) -> Row:
+    gold = gold_of(asked)
+    claims = [
+        {"claim": each.claim, "arxiv_id": each.paper, "evidence": list(each.evidence), "passages": gold[place]}
+        for place, each in enumerate(asked.claims)
+    ]
+    return {
+        "question_id": asked.id, "question": asked.question, "kind": asked.kind, "papers": list(asked.papers),
+        "date": asked.date, "reviewed": asked.reviewed, "claims": claims,
+    }  # fmt: skip
+
+
+def gold_of(asked: Question) -> dict[int, list[str]]:
+    """Place of a gold claim → its passage; the second has none that is known."""
+    return {0: [f"{asked.papers[0]}-0"], 1: [], 2: [f"{asked.papers[0]}-5"]}
+
+
+def found(asked: Question, number: int, text: Text = same) -> Found:
+    title, path = text("Learned Weights"), (text("Method"),)
+    told = text(f"Passage {number} says more. {QUOTE}")
+    return Found(
+        f"{asked.papers[0]}-{number}", asked.papers[0], title, path, f"S{number}.p1", "paragraph", told, "2024-03"
+    )
+
+
+def answered(asked: Question, system: str, abstains: bool, text: Text = same) -> Answered:
+    if system not in ("arxivbot", "wikichat"):
+        plain = plain_answer(text("The weights are learned. Nobody says how.\n\nIt may be by clicks."))
+        return replace(plain, spent=Spent(1, 300, 80)) if system == "direct" else plain
+    hops = [[found(asked, number, text) for number in (0, 1, 2)]]
+    if system == "arxivbot" and asked.id == "q1":
+        hops.append([found(asked, number, text) for number in (4, 5)])
+    claims = [
+        Claim(number, text(f"Claim {number} of the answer."), passage.passage_id, passage.arxiv_id, passage.anchor, hop)
+        for number, (hop, passage) in enumerate(((hop, each[0]) for hop, each in enumerate(hops, 1)), 1)
+    ]
+    told = [Sentence(text(f"Sentence {each.number}."), (each.number,)) for each in claims]
+    queries = [text(f"weights {hop}") for hop in range(1, len(hops) + 1)]
+    shown, trace = tuple(map(tuple, hops)), {"steps": list(_steps(asked, hops, queries, text))}
+    said = ABSTAINED if abstains else " ".join(each.text for each in told)
+    sentences = () if abstains else tuple(told)
+    spent = Spent(5, 4_000, 300)
+    return Answered(said, sentences, tuple(claims), tuple(queries), shown, len(hops), abstains, trace, spent)
+
+
+def _steps(asked: Question, hops: Sequence[Sequence[Found]], queries: Sequence[str], text: Text) -> Iterator[Row]:
+    yield {"stage": "query", "query": queries[0], "question": asked.question, "made": "model"}
+    for hop, (query, passages) in enumerate(zip(queries, hops, strict=True), 1):
+        ids = [each.passage_id for each in passages]
+        yield {"stage": "search", "hop": hop, "query": query, "found": ids}
+        yield {"stage": "rank", "hop": hop, "windows": [{"from": 1, "to": 3, "missing": [3], "order": [2, 1, 3]}]}
+        told = {"suspicious": ids[:1], "texts": [text("Claim.")], "claims": [hop], "dropped": {"unknown": 1}}
+        yield {"stage": "claims", "hop": hop, "shown": [each.trace() for each in passages], **told}
+        query_next = queries[hop] if hop < len(hops) else None
+        thought = {"query": query_next, "silent": False, "reasoning": text("It lacks a part.")}
+        yield {"stage": "reflect", "hop": hop, **thought, "failure": text("no JSON") if hop == 2 else None}
+    yield {"stage": "answer", "answered": "yes", "made": False, "dropped": []}
+
+
+def answer_rows(system: str, made: dict[str, Answered], model: str) -> Iterator[Row]:
+    known = system in tables.ANSWERING_SYSTEMS
+    for question_id, each in made.items():
+        yield answer_row(question_id, system, each, model if known else None, {"hops": 2})
+
+
+def grade(asked: Question, system: str, judge: str, answer: Answered, text: Text = same) -> Grade:
+    """All verdicts in turn, as the question, the system and the judge fall."""
+    turn = int(asked.id[1:]) + len(system) + sum(map(ord, judge))
+    outcome: Outcome = "abstained" if answer.abstained else "answered"
+    claims = () if answer.abstained else tuple(_claim(asked, turn + place, text) for place in range(3))
+    gold = tuple(_gold(each.claim, turn + place, answer.abstained, text) for place, each in enumerate(asked.claims))
+    shown = gold_shown_by_hop(asked, answer, gold_of(asked))
+    split = Split(tuple(each.claim for each in claims), 1, spent=Spent(7, 5_000, 200))
+    return Grade(asked.id, system, judge, asked.kind, asked.date or "", outcome, claims, gold, shown, split)
+
+
+def _claim(asked: Question, turn: int, text: Text) -> ClaimGrade:
+    verdict = _CLAIM_TURN[turn % len(_CLAIM_TURN)]
+    passages = tuple(f"{asked.papers[0]}-{number}" for number in (1, 2))
+    told, cut = text(f"Claim in turn {turn}."), turn % 5 == 0
+    if verdict is None:
+        return ClaimGrade(told, None, passages=passages, cut=cut, failure=text("no JSON"))
+    if verdict == "correct":
+        return ClaimGrade(told, verdict, QUOTE, "passage", passages[0], passages, cut)
+    return ClaimGrade(told, verdict, text("Words of nobody."), None, None, passages, cut)
+
+
+def _gold(claim: str, turn: int, abstained: bool, text: Text) -> GoldGrade:
+    verdict = "not" if abstained else _GOLD_TURN[turn % len(_GOLD_TURN)]
+    return GoldGrade(claim, verdict, text("Sentence 1. And more.") if verdict == "held" else "", verdict == "held")
+
+
+def _controls(asked: Question, judge: str) -> Iterator[Grade]:
+    """Three answers whose grades are known, as a judge gives them that is nearly right."""
+    verdicts: dict[str, tuple[GoldVerdict, ...]] = {
+        OWN: ("held", "held", "partly"), HALF: ("held", "held", "not"), OTHER: ("not", "not", "not"),
+    }  # fmt: skip
+    for system, told in verdicts.items():
+        gold = tuple(GoldGrade(each.claim, verdict) for each, verdict in zip(asked.claims, told, strict=True))
+        claims = (ClaimGrade(asked.claims[0].claim, "wrong" if system == OTHER else "correct"),)
+        spent = Split((claims[0].claim,), 1, spent=Spent(4, 2_000, 100))
+        yield Grade(asked.id, system, judge, asked.kind, asked.date or "", "answered", claims, gold, None, spent)
+
+
+def _evidence(graded: Grade, text: Text) -> Evidence:
+    def passage(passage_id: str) -> Passage:
+        paper, _, number = passage_id.rpartition("-")
+        return Passage(
+            passage_id, paper, f"S{number}.p1", text("Learned Weights > Method"), text(f"It says so. {QUOTE}")
+        )
+
+    return {(graded.question_id, each.claim): tuple(map(passage, each.passages)) for each in graded.claims}

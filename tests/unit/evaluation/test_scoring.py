@@ -1,0 +1,160 @@
+"""The stage `scores`: ROUGE, words, measures of citations and judgements in long form, without a model. Not here: the
+measures themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline import tables
+from pipeline.evaluation.g_score import CRITERIA
+from pipeline.evaluation.stages import SCORES
+from pipeline.stages import Outcome, Workspace, run_stage
+from tests.unit.evaluation.made_up import GOLD, summary, task, workspace, write_table
+
+MONTH = "2024-03"
+SYSTEMS = ("chatcite", "zero_shot")
+FIRST, SECOND = "2403.90001#S2", "2403.90002#S2"
+Row = dict[str, Any]
+
+
+def judgement(task_id: str = FIRST, **changes: Any) -> Row:
+    """A row of `g_scores`: zero_shot shown first with marks of 4, chatcite then with marks of 2."""
+    return {
+        "task_id": task_id, "mode": "together", "judge": "strict", "repeat": 0, "order": ["zero_shot", "chatcite"],
+        "marks": [{"system": "zero_shot", **dict.fromkeys(CRITERIA, 4)},
+                  {"system": "chatcite", **dict.fromkeys(CRITERIA, 2)}],
+        "best": "zero_shot", "cut": [], "calls": 1, "prompt_tokens": 10, "completion_tokens": 5, **changes,
+    }  # fmt: skip
+
+
+def support(number: int, verdict: str | None, task_id: str = FIRST, system: str = "zero_shot") -> Row:
+    return {
+        "task_id": task_id, "system": system, "sentence": number, "number": number, "arxiv_id": None,
+        "source": "full_text", "verdict": verdict, "unjudged": None if verdict else "over_the_limit",
+        "quote": "what the passage says", "quote_found": True, "passages": [], "quoted": None,
+        "judge": "strict" if verdict else None, "calls": 1, "prompt_tokens": 10, "completion_tokens": 5,
+    }  # fmt: skip
+
+
+def sentence(*references: int) -> Row:
+    text = "They say so " + " ".join(f"[Reference {number}]" for number in references) + "."
+    return {"text": text, "references": list(references), "passages": [], "support": None}
+
+
+def scored(
+    folder: Path, tasks: Sequence[Row], judgements: Sequence[Row] = (), supports: Sequence[Row] = ()
+) -> tuple[Workspace, Outcome]:
+    """SCORES of a month in which both systems wrote for every task, at an endpoint where nobody listens."""
+    work = workspace(folder, llm_url="http://127.0.0.1:9/v1", llm_model="nobody")
+    write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, tasks)
+    for system, table in tables.SUMMARIES.items():
+        rows = [{**summary(row, system), "sentences": [sentence(1), sentence(2)]} for row in reversed(tasks)]
+        write_table(work.root, table, MONTH, rows if system in SYSTEMS else [])
+    write_table(work.root, tables.G_SCORES, MONTH, judgements)
+    write_table(work.root, tables.CITATION_SUPPORT, MONTH, supports)
+    return work, run_stage(SCORES, work, MONTH)
+
+
+def rows_of(work: Workspace, **wanted: Any) -> list[Row]:
+    rows = work.root.rows(tables.SCORES, MONTH)
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def test_rouge_and_words_are_there_for_every_section_and_name_no_judge(tmp_path: Path) -> None:
+    work, _ = scored(tmp_path, [task("2403.90001"), task("2403.90002")])
+    for metric in ("rouge1", "rouge2", "rougeL", "words"):
+        found = rows_of(work, metric=metric)
+        assert [(row["task_id"], row["system"]) for row in found] == [
+            (each, system) for each in (FIRST, SECOND) for system in SYSTEMS
+        ]
+        assert {(row["judge"], row["mode"], row["order"], row["repeat"]) for row in found} == {(None, None, None, 0)}
+    zero_shot = {row["metric"]: row["value"] for row in rows_of(work, task_id=FIRST, system="zero_shot")}
+    assert zero_shot["rouge1"] == pytest.approx(100.0)  # the made-up baseline writes the gold section
+    assert zero_shot["words"] == len(GOLD.split())
+
+
+def test_a_judgement_becomes_a_row_for_every_system_and_metric(tmp_path: Path) -> None:
+    rows = [judgement(), judgement(repeat=1, order=["chatcite", "zero_shot"], best="chatcite")]
+    work, _ = scored(tmp_path, [task("2403.90001")], rows)
+    found = rows_of(work, judge="strict")
+    assert len(found) == 2 * 2 * (6 + 2)
+    assert {row["order"] for row in found if row["repeat"] == 1} == {"chatcite,zero_shot"}
+    assert {row["mode"] for row in found} == {"together"}
+    assert [row["value"] for row in rows_of(work, metric="g_score", system="chatcite")] == [2.0, 2.0]
+    assert [row["value"] for row in rows_of(work, metric="g_vote", system="chatcite")] == [0.0, 1.0]
+
+
+def test_who_was_judged_alone_has_marks_and_no_vote(tmp_path: Path) -> None:
+    alone = judgement(mode="alone", order=["chatcite"], marks=judgement()["marks"][1:], best=None)
+    work, _ = scored(tmp_path, [task("2403.90001")], [alone])
+    found = {row["metric"]: row["value"] for row in rows_of(work, mode="alone")}
+    assert found == {"g_score": 2.0, **{f"g_{criterion}": 2.0 for criterion in CRITERIA}}
+
+
+def test_measures_of_verdicts_name_their_judge_and_the_others_none(tmp_path: Path) -> None:
+    supports = [support(1, "supported"), support(2, "not"), support(3, None)]
+    work, _ = scored(tmp_path, [task("2403.90001")], supports=supports)
+    zero_shot = {row["metric"]: row for row in rows_of(work, system="zero_shot")}
+    assert zero_shot["citation_precision"]["value"] == 0.5
+    assert zero_shot["citation_precision"]["judge"] == zero_shot["citation_recall"]["judge"] == "strict"
+    assert zero_shot["reference_coverage"]["judge"] is None
+    chatcite = {row["metric"] for row in rows_of(work, system="chatcite")}
+    assert "citation_precision" not in chatcite
+    assert "reference_coverage" in chatcite
+
+
+def test_rows_are_sorted_and_none_comes_twice(tmp_path: Path) -> None:
+    rows = [
+        judgement(each, repeat=repeat, judge=judge)
+        for judge in ("b", "a")
+        for repeat in (1, 0)
+        for each in (SECOND, FIRST)
+    ]
+    work, _ = scored(tmp_path, [task("2403.90002"), task("2403.90001")], rows, [support(1, "supported")])
+    keys = [
+        (row["task_id"], row["system"], row["metric"], row["mode"] or "", row["judge"] or "", row["repeat"])
+        for row in rows_of(work)
+    ]
+    assert keys == sorted(set(keys))
+
+
+def test_a_task_without_a_gold_section_has_no_rouge(tmp_path: Path) -> None:
+    work, _ = scored(tmp_path, [{**task("2403.90001"), "gold": ""}])
+    metrics = {row["metric"] for row in rows_of(work)}
+    assert "words" in metrics
+    assert not [metric for metric in metrics if metric.startswith("rouge")]
+
+
+def test_an_empty_section_has_scores_of_0_where_they_are_defined(tmp_path: Path) -> None:
+    work, _ = scored(tmp_path, [task("2403.90001")])
+    empty = {**summary(task("2403.90001"), "zero_shot"), "text": "", "sentences": []}
+    write_table(work.root, tables.SUMMARIES["zero_shot"], MONTH, [empty])
+    run_stage(SCORES, work, MONTH, force=True)
+    found = {row["metric"]: row["value"] for row in rows_of(work, system="zero_shot")}
+    assert (found["rouge1"], found["words"], found["reference_coverage"]) == (0.0, 0.0, 0.0)
+
+
+def test_a_section_whose_task_is_gone_is_in_the_ledger(tmp_path: Path) -> None:
+    work, _ = scored(tmp_path, [task("2403.90001"), task("2403.90002")])
+    write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, [task("2403.90001")])
+    outcome = run_stage(SCORES, work, MONTH, force=True)
+    assert dict(outcome.left_out) == {"task_gone": 2}
+    assert {row["task_id"] for row in rows_of(work)} == {FIRST}
+
+
+def test_a_month_without_sections_has_no_scores(tmp_path: Path) -> None:
+    work, outcome = scored(tmp_path, [])
+    assert rows_of(work) == []
+    assert outcome.notes == {"metrics": {}}
+
+
+def test_a_rerun_gives_the_same_bytes(tmp_path: Path) -> None:
+    work, _ = scored(tmp_path, [task("2403.90001")], [judgement()], [support(1, "supported")])
+    file = work.root.file(tables.SCORES, MONTH)
+    before = file.read_bytes()
+    run_stage(SCORES, work, MONTH, force=True)
+    assert file.read_bytes() == before

@@ -1,0 +1,271 @@
+"""Intervals, differences, agreement, entropy and places by hand and by theory. Not here: tables and stages."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.evaluation.statistics import (
+    Draws,
+    Interval,
+    agreement,
+    bootstrap_interval,
+    correlation_within_tasks,
+    exact_agreement,
+    length_correlation,
+    normalised_vote_entropy,
+    paired_difference,
+    position_effect,
+    rank_correlation,
+    section_scores,
+    values_by_system,
+    vote_disorder,
+    vote_entropy,
+    votes_by_task,
+)
+from pipeline.tables import CRITERIA
+
+Row = dict[str, Any]
+
+
+def judgement(task: str, marks: dict[str, int], repeat: int = 0, judge: str = "one", mode: str = "together") -> Row:
+    """A row of `g_scores`: systems in the order given, each with one mark for all criteria; the highest is best."""
+    return {
+        "task_id": task, "mode": mode, "judge": judge, "repeat": repeat, "order": list(marks),
+        "marks": [{"system": system, **dict.fromkeys(CRITERIA, mark)} for system, mark in marks.items()],
+        "best": max(marks, key=lambda system: marks[system]) if len(marks) > 1 else None,
+    }  # fmt: skip
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.floats(0, 1, width=32)), min_size=2, max_size=30).filter(
+        lambda pairs: len({paper for paper, _ in pairs}) > 1
+    )
+)
+def test_an_interval_holds_the_mean(pairs: list[tuple[int, float]]) -> None:
+    values = np.array([value for _, value in pairs])
+    low, high = Draws([str(paper) for paper, _ in pairs]).interval(values)
+    assert low is not None
+    assert high is not None
+    assert low <= values.mean() <= high
+    assert -1e-9 <= low <= high <= 1 + 1e-9
+
+
+def test_one_paper_that_asks_everything_gives_no_interval() -> None:
+    assert Draws(["a"] * 9).interval(np.linspace(0, 1, 9)) == (None, None)
+
+
+def test_sentences_of_one_paper_count_as_dependent() -> None:
+    """Ten papers of ten sentences each, alike within a paper: as wide as ten sentences, not as a hundred."""
+    values = np.repeat([0.0, 1.0], 50)
+    together = Draws([str(number // 10) for number in range(100)]).interval(values)
+    apart = Draws([str(number) for number in range(100)]).interval(values)
+    assert together[0] is not None
+    assert apart[0] is not None
+    assert (together[1] - together[0]) > 2 * (apart[1] - apart[0])
+
+
+def test_an_interval_is_about_as_wide_as_theory_says() -> None:
+    values = np.random.default_rng(1).random(400)
+    low, high = Draws([str(number) for number in range(400)]).interval(values)
+    assert low is not None
+    assert high is not None
+    assert high - low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
+
+
+def test_the_same_papers_are_drawn_every_time() -> None:
+    values = np.random.default_rng(2).random(30)
+    papers = [str(number % 7) for number in range(30)]
+    assert Draws(papers).interval(values) == Draws(papers).interval(values)
+    low, high = Draws(papers).interval(values)
+    assert Draws(papers).interval(1 - values) == pytest.approx((1 - (high or 0), 1 - (low or 0)))
+
+
+def test_an_interval_over_tasks_is_as_wide_as_theory_says() -> None:
+    values = np.random.default_rng(3).normal(3.0, 0.5, 200)
+    found = bootstrap_interval({f"t{number}": [value] for number, value in enumerate(values)})
+    assert found is not None
+    assert found.mean == pytest.approx(values.mean())
+    assert found.high - found.low == pytest.approx(2 * 1.96 * values.std() / math.sqrt(200), rel=0.05)
+
+
+def test_repeats_of_a_task_are_one_value_and_a_task_weighs_the_same_with_many() -> None:
+    once = bootstrap_interval({"a": [1.0], "b": [3.0]})
+    often = bootstrap_interval({"b": [3.0], "a": [0.0, 1.0, 2.0, 1.0]})
+    assert once == often == Interval(2.0, 1.0, 3.0)
+
+
+def test_one_task_has_no_interval() -> None:
+    assert bootstrap_interval({"a": [1.0, 5.0, 3.0]}) is None
+    assert bootstrap_interval({"a": [1.0], "b": []}) is None
+    assert bootstrap_interval({}) is None
+
+
+def test_a_difference_is_paired_by_task() -> None:
+    """Tasks differ by far more than systems do; the second is 0.5 lower in each of the tasks that both wrote."""
+    first = {f"t{number}": [float(number)] for number in range(10)}
+    second = {f"t{number}": [number - 0.5] for number in range(2, 14)}
+    assert paired_difference(first, second) == Interval(0.5, 0.5, 0.5)
+    assert paired_difference(second, first) == Interval(-0.5, -0.5, -0.5)
+    assert paired_difference(first, {"t1": [1.0]}) is None
+
+
+def test_rank_correlation_is_that_of_the_definition() -> None:
+    found = rank_correlation([1, 2, 3, 4, 5], [2, 1, 4, 3, 5])
+    assert found is not None
+    assert found.value == pytest.approx(1 - 6 * 4 / (5 * 24))  # 1 - 6 Σd² / n(n² - 1)
+    assert found.pairs == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "scores"), [([], []), ([1, 2], [1, 2]), ([5, 5, 5], [1, 2, 3]), ([1, 2, 3], [4] * 3)]
+)
+def test_nothing_correlates_with_too_few_or_with_a_constant(words: list[float], scores: list[float]) -> None:
+    assert length_correlation(words, scores) is None
+
+
+def test_longer_sections_with_higher_scores_correlate() -> None:
+    found = length_correlation([100, 200, 300, 150], [1.0, 3.0, 4.0, 2.0])
+    assert found is not None
+    assert found.value == pytest.approx(1.0)
+
+
+def test_within_tasks_a_difference_between_tasks_does_not_correlate() -> None:
+    """In one task all is long and good, in the other short and bad; within each, the longer is the worse."""
+    words = {
+        (task, system): base + number for task, base in (("a", 100), ("b", 900)) for number, system in enumerate("xyz")
+    }
+    scores = {
+        (task, system): base - number for task, base in (("a", 2.0), ("b", 5.0)) for number, system in enumerate("xyz")
+    }
+    pooled = length_correlation([words[key] for key in words], [scores[key] for key in words])
+    assert pooled is not None
+    assert pooled.value > 0
+    assert correlation_within_tasks(words, scores) == Interval(-1.0, -1.0, -1.0)
+    assert correlation_within_tasks(words, dict.fromkeys(scores, 1.0)) is None
+
+
+def test_agreement_counts_the_pairs_that_neither_scores_alike() -> None:
+    first = {("a", "x"): 1.0, ("a", "y"): 2.0, ("a", "z"): 3.0, ("b", "x"): 4.0, ("b", "y"): 4.0, ("c", "x"): 1.0}
+    second = {("a", "x"): 2.0, ("a", "y"): 1.0, ("a", "z"): 5.0, ("b", "x"): 4.0, ("b", "y"): 5.0, ("d", "x"): 1.0}
+    found = agreement(first, second)
+    assert found is not None
+    assert (found.tasks, found.sections, found.compared) == (2, 5, 3)
+    assert found.same_order == pytest.approx(2 / 3)
+    assert found.mean_difference == pytest.approx(0.6)
+    assert found.spearman == rank_correlation([1, 2, 3, 4, 4], [2, 1, 5, 4, 5]).value  # type: ignore[union-attr]
+    assert agreement(first, {("d", "x"): 1.0}) is None
+
+
+def test_agreement_that_cannot_be_known_is_none() -> None:
+    found = agreement({("a", "x"): 1.0}, {("a", "x"): 2.0})
+    assert found is not None
+    assert (found.spearman, found.same_order, found.compared) == (None, None, 0)
+
+
+def test_judges_agree_exactly_where_their_marks_of_one_conversation_do() -> None:
+    rows = [
+        judgement("a", {"x": 3, "y": 2}, judge="one"),
+        judgement("a", {"x": 3, "y": 4}, judge="two"),
+        judgement("b", {"x": 3, "y": 2}, judge="one"),
+        judgement("b", {"x": 4, "y": 2}, judge="two"),
+        judgement("b", {"y": 5, "x": 1}, judge="two", repeat=1),
+        judgement("c", {"x": 3, "y": 2}, judge="three"),
+    ]
+    found = exact_agreement(rows, "one", "two")
+    assert found.marks == 4 * len(CRITERIA)
+    assert found.same_mark == pytest.approx(2 / 4)
+    assert found.within_one == pytest.approx(3 / 4)
+    assert (found.tasks, found.same_best) == (1, 0.0)  # two's votes over b are one each
+    nobody = exact_agreement(rows, "one", "four")
+    assert (nobody.marks, nobody.same_mark, nobody.same_best) == (0, None, None)
+
+
+def test_values_stand_by_system_and_task_in_the_order_of_repeats() -> None:
+    rows = [
+        judgement("a", {"x": 3, "y": 2}, repeat=1),
+        judgement("a", {"x": 5, "y": 1}),
+        judgement("a", {"x": 4}, mode="alone"),
+        judgement("b", {"x": 2, "y": 2}, judge="two"),
+    ]
+    together = values_by_system(rows, "together")
+    assert together == {"x": {"a": [5.0, 3.0], "b": [2.0]}, "y": {"a": [1.0, 2.0], "b": [2.0]}}
+    assert section_scores(together)["a", "x"] == 4.0
+    assert values_by_system(rows, "alone", criterion="fluency") == {"x": {"a": [4.0]}}
+    assert values_by_system(rows, "together", judge="two") == {"x": {"b": [2.0]}, "y": {"b": [2.0]}}
+
+
+def test_votes_that_agree_have_no_entropy_and_a_split_in_two_one_bit() -> None:
+    assert vote_entropy(["x", "x", "x"]) == 0.0
+    assert vote_entropy(["x", "y", "y", "x"]) == pytest.approx(1.0)
+    assert vote_entropy(["x", "y", "z"]) == pytest.approx(math.log2(3))
+    assert vote_entropy(["x"]) is None
+    assert vote_entropy([]) is None
+
+
+def test_the_highest_entropy_is_what_so_many_votes_can_have() -> None:
+    assert normalised_vote_entropy(["x", "y", "z"], 8) == pytest.approx(1.0)
+    assert normalised_vote_entropy(["x", "y", "x"], 2) == pytest.approx(1.0)  # three votes over two cannot be evener
+    assert normalised_vote_entropy(["x", "x", "x", "y"], 2) == pytest.approx(0.811278, abs=1e-6)
+    assert normalised_vote_entropy(["x", "x"], 1) is None
+    assert normalised_vote_entropy(["x"], 4) is None
+
+
+@given(st.lists(st.sampled_from("abcdefgh"), min_size=2, max_size=20))
+def test_a_share_of_the_highest_entropy_lies_between_0_and_1(votes: list[str]) -> None:
+    found = normalised_vote_entropy(votes, 8)
+    assert found is not None
+    assert -1e-12 <= found <= 1 + 1e-12
+
+
+def test_disorder_is_the_mean_over_tasks_with_two_votes() -> None:
+    rows = [
+        *(judgement("a", {"x": 3, "y": 2}, repeat=repeat) for repeat in range(2)),
+        judgement("b", {"x": 3, "y": 2}),
+        judgement("b", {"y": 3, "x": 2}, repeat=1),
+        judgement("c", {"x": 3, "y": 2}),
+        judgement("c", {"x": 3}, mode="alone"),
+    ]
+    found = vote_disorder(rows)
+    assert found is not None
+    assert (found.bits, found.share, found.tasks, found.unanimous) == (0.5, 0.5, 2, 0.5)
+    assert vote_disorder(rows, judge="two") is None
+    assert votes_by_task(rows) == {"a": ["x", "x"], "b": ["x", "y"], "c": ["x"]}
+
+
+def test_a_judge_that_votes_for_the_first_is_seen_to() -> None:
+    """In either order the first has one mark more, whatever stands there."""
+    rows = []
+    for task in ("a", "b", "c"):
+        rows += [judgement(task, {"x": 4, "y": 3}), judgement(task, {"y": 4, "x": 3}, repeat=1)]
+    found = position_effect(rows)
+    assert found is not None
+    assert [(each.place, each.shown, each.votes, each.expected, each.lift) for each in found.places] == [
+        (1, 6, 1.0, 0.5, 0.5),
+        (2, 6, 0.0, 0.5, -0.5),
+    ]
+    assert found.first_less_last == Interval(1.0, 1.0, 1.0)
+
+
+def test_a_judge_that_minds_the_sections_alone_has_no_position_effect() -> None:
+    rows = []
+    for task in ("a", "b"):
+        rows += [judgement(task, {"x": 5, "y": 1}), judgement(task, {"y": 1, "x": 5}, repeat=1)]
+    found = position_effect(rows)
+    assert found is not None
+    assert [(each.votes, each.lift) for each in found.places] == [(0.5, 0.0), (0.5, 0.0)]
+    assert found.first_less_last == Interval(0.0, 0.0, 0.0)
+
+
+def test_one_order_shows_no_position_effect() -> None:
+    assert position_effect([judgement("a", {"x": 5, "y": 1}), judgement("b", {"y": 5, "x": 1})]) is None
+    two = [judgement("a", {"x": 5, "y": 1}), judgement("a", {"y": 5, "x": 1}, repeat=1)]
+    found = position_effect(two)
+    assert found is not None
+    assert found.first_less_last is None
+    assert position_effect([two[0], {**two[1], "judge": "two"}]) is None

@@ -1,0 +1,183 @@
+"""`citeloom questions` as a user meets it: at a terminal, in a script, on a faulty set.
+
+Not here: what a review decides and how a set is read (tests/unit/answering/test_reviewing.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from pipeline.answering.questions import read_questions
+from pipeline.cli import app
+from pipeline.settings import SAMPLE_QUESTIONS
+from tests.scripted_llm import ScriptedLlm
+from tests.unit.answering.drafts import corpus, draft, drafter
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A data root with six drafts."""
+    with ScriptedLlm(drafter) as llm:
+        draft(corpus(tmp_path / "data", llm))
+    return tmp_path / "data"
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_a_developer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+def questions(root: Path, *arguments: object) -> Result:
+    return CliRunner().invoke(app, ["questions", *map(str, arguments)], env=variables(root))
+
+
+def variables(root: Path) -> dict[str, str]:
+    return {"CITELOOM_DATA": str(root), "COLUMNS": "200", "NO_COLOR": "1"}
+
+
+def document(done: Result) -> Any:
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_without_a_terminal_a_review_says_what_to_do_instead(root: Path, tmp_path: Path) -> None:
+    done = questions(root, "review", "--into", tmp_path / "set.jsonl")
+    assert done.exit_code == 2
+    assert "standard input is none: give --json to list the drafts" in done.stderr
+
+
+def test_accepted_drafts_never_go_into_the_shipped_set_unasked(root: Path) -> None:
+    before = SAMPLE_QUESTIONS.read_bytes()
+    done = questions(root, "review", "--accept-all")
+    assert (done.exit_code, SAMPLE_QUESTIONS.read_bytes()) == (2, before)
+    assert "--into names no question set" in done.stderr
+
+
+def test_a_script_lists_accepts_and_rejects_drafts(root: Path, tmp_path: Path) -> None:
+    file = tmp_path / "set.yaml"
+    listed = document(questions(root, "review", "--into", file, "--json"))
+    ids = [each["id"] for each in listed["drafts"]]
+    assert len(ids) == 6
+    assert all(each["reviewed"] is False for each in listed["drafts"])
+    done = document(questions(root, "review", "--into", file, "--accept", ids[0], "--reject", ids[1], "--json"))
+    assert (done["added"], done["there"], done["rejected"]) == ([ids[0]], [], [ids[1]])
+    assert document(questions(root, "review", "--into", file, "--accept", ids[0], "--json"))["there"] == [ids[0]]
+    left = document(questions(root, "review", "--into", file, "--json"))
+    assert ([each["id"] for each in left["drafts"]], left["in_set"], left["rejected"]) == (ids[2:], 1, 1)
+    rest = questions(root, "review", "--into", file, "--accept-all")
+    assert (rest.exit_code, rest.stdout.split()) == (0, ids[2:])
+    assert [(each.id, each.reviewed) for each in read_questions(file)] == [(each, True) for each in (ids[0], *ids[2:])]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--accept", "boats"], "there is no draft boats"),
+        (["--months", "2023-01", "--json"], "no month of 2023-01"),
+    ],
+)
+def test_a_wrong_argument_is_named_and_changes_nothing(
+    root: Path, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    done = questions(root, "review", "--into", tmp_path / "set.jsonl", *arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert not (tmp_path / "set.jsonl").exists()
+
+
+def test_where_nothing_was_drafted_the_command_says_how_to(tmp_path: Path) -> None:
+    done = questions(tmp_path / "empty", "review", "--into", tmp_path / "set.jsonl", "--json")
+    assert done.exit_code == 1
+    assert "citeloom run --select question_drafts" in json.loads(done.stdout)["message"]
+
+
+def test_a_set_is_checked(root: Path, tmp_path: Path) -> None:
+    file = tmp_path / "set.jsonl"
+    questions(root, "review", "--into", file, "--accept-all")
+    done = questions(root, "check", file)
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, f"{file}: 6 questions, 16 gold claims; 6 reviewed")
+    assert document(questions(root, "check", file, "--json"))["kinds"]["summary"] == 2
+    file.write_text(file.read_text().replace('"summary"', '"boats"'))
+    done = questions(root, "check", file)
+    assert done.exit_code == 2
+    assert "line 3" in done.stderr
+
+
+def test_the_shipped_set_is_checked_where_no_other_is_named(tmp_path: Path) -> None:
+    found = document(questions(tmp_path / "empty", "check", "--json"))
+    assert (found["questions"], found["claims"], found["corpus"]) == (50, 212, False)
+    assert set(found["kinds"].values()) == {10}
+
+
+class Terminal:
+    """The command on a terminal of its own, and what it has shown."""
+
+    def __init__(self, arguments: list[str], environment: Mapping[str, str], folder: Path) -> None:
+        self._end, theirs = pty.openpty()
+        program = str(Path(sys.executable).with_name("citeloom"))
+        self._process = subprocess.Popen(
+            [program, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, start_new_session=True,
+            env={**os.environ, **environment},
+        )  # fmt: skip
+        os.close(theirs)
+        self.shown = ""
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._end)
+
+    def type(self, keys: str, until: str) -> None:
+        """Type something and wait for what it brings."""
+        start = len(self.shown)
+        os.write(self._end, keys.encode())
+        self.wait(until, start)
+
+    def wait(self, until: str, start: int = 0) -> None:
+        """Wait until something is shown, from a place in what is."""
+        end = time.monotonic() + 60
+        while until not in self.shown[start:]:
+            assert time.monotonic() < end, self.shown
+            if select.select([self._end], [], [], 0.2)[0]:
+                self.shown += os.read(self._end, 65_536).decode(errors="replace")
+
+    def end(self) -> int:
+        return self._process.wait(60)
+
+
+def test_a_person_reviews_at_a_terminal_with_an_editor(root: Path, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i 's/question: What of/question: What then of/' \"$1\"\n")
+    editor.chmod(0o755)
+    file, asks = tmp_path / "set.jsonl", "[a/e/r/s/q]? "
+    environment = variables(root) | {"EDITOR": str(editor), "VISUAL": ""}
+    with Terminal(["questions", "review", "--into", str(file)], environment, tmp_path) as terminal:
+        terminal.wait(asks)
+        assert "Draft 1 of 6" in terminal.shown
+        terminal.type("r\n", until=asks)
+        terminal.type("e\n", until=asks)
+        assert re.search(r"Q: What then of Fact \d+\?", terminal.shown)
+        terminal.type("a\n", until=asks)
+        terminal.type("\x04", until="1 accepted, 1 rejected, 4 still wait")
+        assert terminal.end() == 0
+    (made,) = read_questions(file)
+    assert (made.question.startswith("What then of"), made.reviewed) == (True, True)
