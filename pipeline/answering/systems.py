@@ -16,7 +16,7 @@ from pipeline.answering.facts import Facts
 from pipeline.answering.params import Params, params_of
 from pipeline.answering.retrieving import Retriever
 from pipeline.answering.steps import Tell
-from pipeline.errors import SettingError
+from pipeline.choosing import chosen, named
 from pipeline.llm.client import LlmClient
 from pipeline.settings import Settings
 
@@ -131,16 +131,9 @@ SYSTEMS: Mapping[str, System] = {
 def chosen_systems(names: Sequence[str], setting: str) -> list[System]:
     """The systems that a setting (CITELOOM_…) names, by name. Raises SettingError for one that there is not, and for
     none at all."""
-    unknown = sorted(set(names) - set(SYSTEMS))
-    if unknown or not names:
-        raise SettingError(
-            f"{setting} names {', '.join(unknown) or 'nothing'}: write some of {', '.join(sorted(SYSTEMS))}"
-        )
-    return [SYSTEMS[name] for name in sorted(set(names))]
+    return chosen(SYSTEMS, names, setting)
 
 
 def named_system(name: str) -> System:
     """The system of an argument. Raises SettingError for a name that there is not."""
-    if name not in SYSTEMS:
-        raise SettingError(f"--system {name}: there is no such system; write one of {', '.join(sorted(SYSTEMS))}")
-    return SYSTEMS[name]
+    return named(SYSTEMS, name, "--system")

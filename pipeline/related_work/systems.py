@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.errors import SettingError
+from pipeline.choosing import chosen, named
 from pipeline.llm.client import LlmClient
 from pipeline.related_work import ablations, litllm
 from pipeline.related_work import zero_shot as direct
@@ -214,16 +214,9 @@ SYSTEMS: Mapping[str, System] = {
 def chosen_systems(names: Sequence[str]) -> list[System]:
     """The systems that CITELOOM_SYSTEMS names, by name. Raises SettingError for a name that there is not, and for
     none at all."""
-    unknown = sorted(set(names) - set(SYSTEMS))
-    if unknown or not names:
-        raise SettingError(
-            f"CITELOOM_SYSTEMS names {', '.join(unknown) or 'nothing'}: write some of {', '.join(sorted(SYSTEMS))}"
-        )
-    return [SYSTEMS[name] for name in sorted(set(names))]
+    return chosen(SYSTEMS, names, "CITELOOM_SYSTEMS")
 
 
 def named_system(name: str) -> System:
     """The system of an argument. Raises SettingError for a name that there is not."""
-    if name not in SYSTEMS:
-        raise SettingError(f"--system {name}: there is no such system; write one of {', '.join(sorted(SYSTEMS))}")
-    return SYSTEMS[name]
+    return named(SYSTEMS, name, "--system")
