@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-fast lint ui bench install install-dev qdrant sample
+.PHONY: demo test test-fast test-faults lint ui bench install install-dev qdrant sample lock
 
 demo: install
 	$(BIN)/citeloom demo
@@ -15,10 +15,14 @@ ui: install
 	$(BIN)/citeloom ui
 
 test: install-dev qdrant
-	$(PYTEST) tests
+	$(PYTEST) tests --ignore tests/faults
+
+# 200 kills, failing writes, full disks, servers that vanish: what docs/reliability.md tells. Under half an hour.
+test-faults: install-dev qdrant
+	$(PYTEST) tests/faults --timeout 3600
 
 test-fast: install-dev
-	$(PYTEST) tests -m "not slow and not server and not ui"
+	$(PYTEST) tests --ignore tests/faults -m "not slow and not server and not ui"
 
 lint: install-dev
 	$(BIN)/ruff check .
@@ -28,6 +32,10 @@ lint: install-dev
 bench: install qdrant
 	$(PIP) --editable '.[bench]'
 	for name in parse dump metadata references corpus embedding_stage embed embed_steps load search generate answer; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+
+# Versions and hashes of the deployment image, renewed after a change of dependencies; needs uv.
+lock:
+	deploy/lock
 
 # The sample corpus, built again from its LaTeX; needs Debian's latexml.
 sample:

@@ -22,17 +22,17 @@ MOST_BARS = 12
 _BLUE, _RED, _INK, _PAPER = "#3b6ea5", "#b5523b", "#20242a", "#ffffff"
 
 
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]], longest: int = LONGEST_CELL) -> str:
     """A Markdown table; text from papers is data, so whatever could be markup in a cell is escaped."""
-    lines = [list(head), ["---"] * len(head), *([cell(value) for value in row] for row in rows)]
+    lines = [list(head), ["---"] * len(head), *([cell(value, longest) for value in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def cell(value: Any) -> str:
-    """A value as one line of a Markdown table's cell, cut to LONGEST_CELL signs."""
+def cell(value: Any, longest: int = LONGEST_CELL) -> str:
+    """A value as one line of a Markdown table's cell, cut to so many signs."""
     text = " ".join((", ".join(value) if isinstance(value, list) else str(value)).split())
-    if len(text) > LONGEST_CELL:
-        text = f"{text[:LONGEST_CELL]}…"
+    if len(text) > longest:
+        text = f"{text[:longest]}…"
     escaped = html.escape(text, quote=False)
     return "".join(f"\\{sign}" if sign in "\\|[]()*_`!$<>#~" else sign for sign in escaped)
 

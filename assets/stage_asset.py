@@ -10,9 +10,11 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 import pyarrow.parquet as pq
+from dagster._core.errors import DagsterExecutionInterruptedError
+from dagster._utils import interrupts
 
 from assets.shown import markdown_table
-from pipeline import progress
+from pipeline import progress, stopping
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.index import close_indexes
 from pipeline.partitions import MONTHS
@@ -46,16 +48,18 @@ def stage_asset(
     description: str,
     kinds: Iterable[str] = ("parquet",),
     pool: str | None = None,
+    after: Iterable[str] = (),
     extras: Extras = _no_extras,
 ) -> dg.AssetsDefinition:
     """The asset of a stage. `extras` adds metadata of a finished month, such as a picture.
 
-    pool: limits how many runs work on it at once.
+    pool: limits how many runs work on it at once. after: assets that go before it in a run, though it reads no table
+    of theirs.
     """
 
     @dg.asset(
         name=stage.name,
-        deps=[table.name for table in stage.upstream],
+        deps=list(dict.fromkeys([*(table.name for table in stage.upstream), *after])),
         partitions_def=MONTHS,
         group_name=group,
         kinds=set(kinds),
@@ -90,8 +94,10 @@ def _run(
     context: dg.AssetExecutionContext, stage: Stage, workspace: Workspace, month: str, config: StageConfig
 ) -> Outcome:
     try:
-        with progress.listening(_LogProgress(context.log)):
+        with progress.listening(_LogProgress(context.log)), stopping.draining(_end_after_this_step):
             outcome = run_stage(stage, workspace, month, force=config.force)
+    except stopping.Interrupted as error:
+        raise DagsterExecutionInterruptedError from error
     except TransientFailure as error:
         if context.retry_number >= config.retries:
             raise dg.Failure(description=str(error), allow_retries=False) from error
@@ -104,6 +110,11 @@ def _run(
     verb = "kept, up to date" if outcome.kept else f"made in {outcome.seconds:.1f} s"
     context.log.info(f"{stage.name} {month}: {outcome.rows} rows, {verb}")
     return outcome
+
+
+def _end_after_this_step() -> None:
+    """Have Dagster end the run as if the signal came now: the stage took it, and ended well all the same."""
+    interrupts._received_interrupt["received"] = True
 
 
 class _LogProgress(progress.Listener):

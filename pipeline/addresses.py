@@ -27,11 +27,12 @@ def split_url(setting: str, url: str, example: str) -> SplitResult:
     return parts
 
 
-def refuse_key_in_the_clear(setting: str, parts: SplitResult, key_setting: str) -> None:
-    """Raise SettingError where a key would go over plain http to another host."""
+def refuse_key_in_the_clear(setting: str, parts: SplitResult, key_setting: str, way_out: str = "") -> None:
+    """Raise SettingError where a key would go over plain http to another host. way_out: what may be done besides."""
     if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
         raise SettingError(
             f"{setting}: http://{parts.hostname} would carry {key_setting} unencrypted to another host: use https"
+            f"{way_out and f', {way_out}'}"
         )
 
 

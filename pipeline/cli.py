@@ -19,9 +19,15 @@ import typer
 
 from pipeline import __version__
 from pipeline.ask_commands import add_ask_commands
+from pipeline.backfill_commands import add_backfill_commands
+from pipeline.doctor_commands import add_doctor_command
 from pipeline.errors import CiteloomError, SettingError, exit_code_of, unforeseen
+from pipeline.export_commands import add_export_command
+from pipeline.fetch_commands import add_fetch_command
 from pipeline.grading_commands import grading_app
+from pipeline.quality_commands import add_quality_command
 from pipeline.question_commands import questions_app
+from pipeline.refresh_commands import add_refresh_command
 from pipeline.settings import PROJECT, SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
 from pipeline.stages import Workspace
 from pipeline.study_commands import study_app
@@ -76,22 +82,28 @@ def _guarded(function: Callable[P, int | None], *arguments: P.args, **options: P
 
     try:
         return function(*arguments, **options) or 0
-    except CiteloomError as error:
-        if options.get("as_json"):
-            print_json({"error": type(error).__name__, "message": str(error)})
-        print_error(str(error))
-        return exit_code_of(error)
     except KeyboardInterrupt:
         print_error("interrupted; what was done stays, run the same command to go on")
         return 130
     except Exception as error:
-        message = _unforeseen(error)
+        clean = _without_secrets(error)
+        message = str(clean) if isinstance(clean, CiteloomError) else _unforeseen(clean)
         if options.get("as_json"):
-            print_json({"error": type(error).__name__, "message": message})
+            print_json({"error": type(clean).__name__, "message": message})
         print_error(message)
-        return 1
+        return exit_code_of(clean)
     finally:
         _release()
+
+
+def _without_secrets(error: Exception) -> Exception:
+    from pipeline.redaction import secrets_of, without_secrets
+
+    try:
+        settings: Settings | None = load_settings()
+    except SettingError:
+        settings = None  # wrong settings are told of without their secrets
+    return without_secrets(error, secrets_of(settings))
 
 
 def _unforeseen(error: Exception) -> str:
@@ -125,6 +137,7 @@ def run(
     until: Annotated[str | None, typer.Option(help="Run every stage up to this one, and stop there.")] = None,
     select: Annotated[str | None, typer.Option(help="Run these stages alone, with commas between.")] = None,
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False,
+    parallel: Annotated[int, typer.Option(min=1, max=64, help="Months at once, each in a process of its own.")] = 1,
     as_json: AsJson = False,
 ) -> int:
     """Run what is missing or out of date, from the zips to the report."""
@@ -133,7 +146,7 @@ def run(
     chosen = [name.strip() for name in (select or "").split(",") if name.strip()]
     if select is not None and not chosen:
         raise SettingError("--select names no stage: give one or more, with commas between")
-    return _run(load_settings(), months, until, chosen, force=force, as_json=as_json)
+    return _run(load_settings(), months, until, chosen, force=force, parallel=parallel, as_json=as_json)
 
 
 @command("demo")
@@ -148,9 +161,13 @@ def demo(
     return _run(settings, "all", None, [], force=force, as_json=as_json)
 
 
-def _run(settings: Settings, months: str, until: str | None, select: list[str], *, force: bool, as_json: bool) -> int:
+def _run(
+    settings: Settings, months: str, until: str | None, select: list[str], *, force: bool, as_json: bool,
+    parallel: int = 1,
+) -> int:  # fmt: skip
     from pipeline import progress
     from pipeline.display import RunProgress
+    from pipeline.parallel import run_months_at_once
     from pipeline.preflight import check
     from pipeline.registry import choose_stages
     from pipeline.runs import known_months, run_months
@@ -161,7 +178,10 @@ def _run(settings: Settings, months: str, until: str | None, select: list[str], 
     _share(settings)
     shown = RunProgress(steps=len(chosen) * len(stages))
     with shown, progress.listening(shown):
-        report = run_months(workspace, chosen, stages, force=force)
+        if parallel > 1 and len(chosen) > 1:
+            report = run_months_at_once(workspace, chosen, stages, parallel, force=force)
+        else:
+            report = run_months(workspace, chosen, stages, force=force)
     _show_run(workspace, report, as_json=as_json)
     return int(report.exit_code)
 
@@ -562,6 +582,7 @@ def ui(
 ) -> int:
     """Open the Dagster UI on loopback, on the data of the settings."""
     from pipeline.display import err, print_json
+    from pipeline.jobs import sweep
     from pipeline.preflight import check_data_root
     from pipeline.runs import dagster_home
 
@@ -570,6 +591,7 @@ def ui(
     _refuse_taken(port)
     _share(workspace.settings)
     home = dagster_home(workspace)
+    sweep(home)
     url = f"http://127.0.0.1:{port}"
     if as_json:
         print_json({"url": url, "dagster_home": str(home)})
@@ -586,7 +608,13 @@ app.add_typer(study_app(_guarded), name="study")
 app.add_typer(questions_app(_guarded), name="questions")
 app.add_typer(grading_app(_guarded), name="grading")
 add_ask_commands(app, _guarded)
+add_doctor_command(app, _guarded)
+add_backfill_commands(app, _guarded)
+add_quality_command(app, _guarded)
+add_fetch_command(app, _guarded)
 add_wikipedia_command(app, _guarded)
+add_refresh_command(app, _guarded)
+add_export_command(app, _guarded)
 
 
 def _refuse_taken(port: int) -> None:

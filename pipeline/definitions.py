@@ -10,6 +10,8 @@ import dagster as dg
 from assets import (
     answer_grades,
     answers,
+    arxiv_changes,
+    changes,
     checks,
     citation_support,
     dump_members,
@@ -20,6 +22,7 @@ from assets import (
     metadata,
     papers,
     passages,
+    quality,
     question_drafts,
     questions,
     references,
@@ -29,32 +32,47 @@ from assets import (
     retrieval_scores,
     scores,
     stability,
+    standing,
     summaries,
 )
-from pipeline.jobs import RunResult, execute, refresh_corpus
+from pipeline.errors import SettingError
+from pipeline.jobs import RunResult, check_months, execute, find_changes, refresh_corpus
+from pipeline.run_process import in_one_process
+from pipeline.settings import Settings, load_settings
 from pipeline.stages import Stage
 from resources.workspace import WorkspaceResource
 from sensors.dump import dump_folder
-from sensors.refresh import newest_month
+from sensors.failures import failed_runs
+from sensors.refresh import refresh_schedule, refreshed_months
+from sensors.standing import hourly_check
+from sensors.stuck_runs import stuck_runs
 
 ASSET_MODULES = (
     dump_members, metadata, papers, passages, references, embeddings, index_receipts, retrieval_queries,
     retrieval_scores, questions, related_work_tasks, key_elements, summaries, g_scores, citation_support, stability,
-    answers, answer_grades, question_drafts, scores, report,
+    answers, answer_grades, question_drafts, scores, report, arxiv_changes, changes,
 )  # fmt: skip
 
 
 def build_defs(**overrides: object) -> dg.Definitions:
     """All definitions; `overrides` replace resources by name, for tests and for the command line."""
     return dg.Definitions(
-        assets=dg.load_assets_from_modules(ASSET_MODULES),
-        asset_checks=dg.load_asset_checks_from_modules([checks]),
-        jobs=[refresh_corpus],
-        schedules=[newest_month],
-        sensors=[dump_folder],
+        assets=[*dg.load_assets_from_modules(ASSET_MODULES), standing.months],
+        asset_checks=dg.load_asset_checks_from_modules([checks, quality, standing]),
+        jobs=[refresh_corpus, find_changes, check_months],
+        schedules=[refresh_schedule(_refresh_cron()), hourly_check],
+        sensors=[dump_folder, refreshed_months, stuck_runs, failed_runs],
         resources={"workspace": WorkspaceResource(), **overrides},
-        executor=dg.in_process_executor,
+        executor=in_one_process,
     )
+
+
+def _refresh_cron() -> str:
+    """When the schedule is due. Where another setting is wrong, each run says so; the UI opens all the same."""
+    try:
+        return load_settings().refresh_cron
+    except SettingError:
+        return str(Settings.model_fields["refresh_cron"].default)
 
 
 def run_in_process(stages: Sequence[Stage], month: str, home: Path, *, force: bool = False) -> RunResult:

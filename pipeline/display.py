@@ -18,6 +18,8 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.evaluation.quality import Finding
+from pipeline.failures import Failure
 from pipeline.index.audit import KINDS
 from pipeline.months import describe_months
 from pipeline.passages.text import without_markers
@@ -64,7 +66,7 @@ class RunProgress(Listener):
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self._bar = Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
         self._task: TaskID = self._bar.add_task("starting", total=steps)
-        self._clock = StageClock()
+        self._clocks: dict[tuple[str, str], StageClock] = {}
 
     def __enter__(self) -> RunProgress:
         self._bar.start()
@@ -77,14 +79,15 @@ class RunProgress(Listener):
 
     def started(self, stage: str, month: str) -> None:
         """Name what is being worked on."""
-        self._clock = StageClock()
+        self._clocks[stage, month] = StageClock()
         self._bar.update(self._task, description=f"{month} {stage}")
 
     def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
         """Show how far it is, and how long it will take; where there is no terminal, at times in a line of its own."""
-        told = f"{month} {stage}: {self._clock.tell(done, total)}"
+        clock = self._clocks.setdefault((stage, month), StageClock())
+        told = f"{month} {stage}: {clock.tell(done, total)}"
         self._bar.update(self._task, description=told)
-        if not err.is_terminal and self._clock.is_due():
+        if not err.is_terminal and clock.is_due():
             print_note(told)
 
     def finished(self, outcome: Outcome) -> None:
@@ -122,6 +125,32 @@ def run_table(outcomes: Iterable[Outcome]) -> Table:
         if of_stage:
             table.add_row(stage.name, *_sum(of_stage))
     return table
+
+
+def failures_table(failures: Iterable[Failure], title: str = "Failed") -> Table:
+    """A line for each failure: where, whether a rerun can clear it, what it says."""
+    table = Table("month", "stage", "a rerun", "message", title=title, title_justify="left", show_lines=True)
+    for failure in failures:
+        table.add_row(failure.month, failure.stage, failure.kind, Text(failure.message))
+    return table
+
+
+def quality_table(found: Sequence[Finding]) -> Table:
+    """A line a month, a column a measure; what is out of line stands in yellow."""
+    measures = list(dict.fromkeys(each.measure for each in found))
+    table = Table("month", title="Measures by month", title_justify="left")
+    for measure in measures:
+        table.add_column(measure.replace("_", " "), justify="right")
+    for month in dict.fromkeys(each.month for each in found):
+        cells = {each.measure: each for each in found if each.month == month}
+        table.add_row(month, *(_measure_cell(cells.get(measure)) for measure in measures))
+    return table
+
+
+def _measure_cell(found: Finding | None) -> str:
+    if found is None:
+        return "–"
+    return f"{found.value:.4g}" if found.holds else f"[yellow]{found.value:.4g}[/]"
 
 
 def _sum(outcomes: Sequence[Outcome]) -> tuple[str, str, str]:

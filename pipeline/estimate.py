@@ -20,10 +20,10 @@ from pipeline.llm.client import ClientWorkspace, check_llm
 from pipeline.llm.loop import without_waiting
 from pipeline.llm.rehearsal import ASSUMED_SHARE, Rehearsal, words
 from pipeline.months import describe_months
+from pipeline.pending import pending
 from pipeline.registry import LLM_STAGES
 from pipeline.related_work.systems import chosen_systems
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
-from pipeline.runs import pending
 from pipeline.settings import Settings
 from pipeline.stages import Job, Stage, State, Workspace, state
 from pipeline.tables import Row, Table

@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from dagster._core.instance.ref import InstanceRef
-from filelock import FileLock, Timeout
+from dagster._core.utils import make_new_run_id
+from filelock import FileLock
 
-from pipeline import progress
+from pipeline import progress, stopping
+from pipeline.errors import TransientFailure
+from pipeline.run_process import UNFINISHED, dead_runs, end_dead_runs, in_one_process, own_run
+
+# Checks that look at all months: in each of a backfill's runs they would take as long as a small month.
+_OF_ALL_MONTHS = dg.AssetSelection.checks_for_assets("months")
+_ARXIV = dg.AssetSelection.assets("arxiv_changes")
+check_months = dg.define_asset_job(
+    "check_months",
+    selection=_OF_ALL_MONTHS,
+    description="Which months failed or are out of date now, and whether the newest is there.",
+    executor_def=in_one_process,
+)
 
 # A job may not bear the name of an asset, hence the verb. It is what the schedule and the sensor start, and what
 # `citeloom run` executes in process: 0.6 s of overhead a run, against 10 s for one process per step.
 refresh_corpus = dg.define_asset_job(
     "refresh_corpus",
-    selection=dg.AssetSelection.all(),
+    selection=dg.AssetSelection.all() - _OF_ALL_MONTHS - _ARXIV,
     description="Every stage of one month, from the zips to the report; what is up to date is kept.",
-    executor_def=dg.in_process_executor,
+    executor_def=in_one_process,
 )
 
-# The lock file that the process of a run holds: the system lets go of it when the process ends, however it ends.
-_LOCK_TAG = "citeloom/lock"
+# What the schedule starts. A run, since a tick that lasts longer than a minute is ended; `sensors.refresh` goes on.
+find_changes = dg.define_asset_job(
+    "find_changes",
+    selection=_ARXIV,
+    description="Ask arXiv what changed, and find the months to refresh; their runs follow.",
+    executor_def=in_one_process,
+)
+
 _NO_CAPTURE: Any = {
     "compute_logs": {
         "module": "dagster._core.storage.noop_compute_log_manager",
@@ -36,10 +53,14 @@ _NO_CAPTURE: Any = {
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What came of one run: whether all succeeded, and which assets a blocking check stopped, with what it said."""
+    """What came of one run: whether all succeeded, and which assets a blocking check stopped, with what it said.
+
+    reason: what Dagster itself met, such as a full disk under its own databases; empty where it met nothing.
+    """
 
     succeeded: bool
     blocked: Mapping[str, str]
+    reason: str = ""
 
 
 def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path, *, force: bool) -> RunResult:
@@ -47,7 +68,8 @@ def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path
 
     Runs whose process was killed are ended first: they would show as running for ever, and hold their pools' slots.
     """
-    with _open_instance(home) as instance, _alive(home) as lock:
+    run_id = make_new_run_id()
+    with _open_instance(home) as instance, own_run(instance, home, run_id):
         end_dead_runs(instance, home)
         _tell_who_is_waited_for(instance)
         result = job.execute_in_process(
@@ -59,11 +81,50 @@ def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path
             partition_key=month,
             raise_on_error=False,
             asset_selection=[dg.AssetKey(name) for name in assets],
-            tags={_LOCK_TAG: lock},
+            run_id=run_id,
         )
-    if any(_is_interruption(event) for event in result.all_events):
+    if stopping.requested() or any(_is_interruption(event) for event in result.all_events):
         raise KeyboardInterrupt  # Dagster takes a signal for the end of one run; whoever sent it meant the command
-    return RunResult(result.success, _tell_checks(result, month))
+    return RunResult(result.success, _tell_checks(result, month), _reason(result))
+
+
+def sweep(home: Path) -> list[str]:
+    """End the runs of the instance at `home` whose process is gone; their ids."""
+    with _open_instance(home) as instance:
+        return end_dead_runs(instance, home)
+
+
+@dataclass(frozen=True, slots=True)
+class HomeState:
+    """How Dagster's instance stands. going, dead: unfinished runs whose process lives, and is gone. pools: who holds
+    each. outdated: stores of an older schema than this Dagster's."""
+
+    going: tuple[str, ...]
+    dead: tuple[str, ...]
+    pools: Mapping[str, tuple[str, ...]]
+    outdated: tuple[str, ...]
+
+
+def examine(home: Path) -> HomeState:
+    """How the instance at `home` stands; nothing of it is changed. Raises as opening it does."""
+    with _open_instance(home) as instance:
+        dead = dead_runs(instance, home)
+        unfinished = [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=list(UNFINISHED)))]
+        events = instance.event_log_storage
+        holders = {pool: events.get_concurrency_info(pool).active_run_ids for pool in events.get_concurrency_keys()}
+        stores = {"runs": instance.run_storage, "events": events, "schedules": instance.schedule_storage}
+        return HomeState(
+            tuple(run for run in unfinished if run not in dead),
+            tuple(dead),
+            {pool: tuple(sorted(runs)) for pool, runs in sorted(holders.items()) if runs},
+            tuple(name for name, store in stores.items() if _is_outdated(store)),
+        )
+
+
+def _is_outdated(store: Any) -> bool:
+    """Whether a store's schema is not the newest one of this Dagster; all of Dagster's stores are told by alembic."""
+    found = store.alembic_version() if store is not None else None
+    return found is not None and found[0] != found[1]
 
 
 def _tell_checks(result: dg.ExecuteInProcessResult, month: str) -> dict[str, str]:
@@ -73,6 +134,9 @@ def _tell_checks(result: dg.ExecuteInProcessResult, month: str) -> dict[str, str
         if not check.passed:
             asset = check.asset_key.path[-1]
             facts = ", ".join(f"{name} {fact.value}" for name, fact in check.metadata.items())
+            if check.severity is dg.AssetCheckSeverity.WARN:
+                progress.noted(f"{asset} of {month}: {check.description or f'{check.check_name}: {facts}'}")
+                continue
             message = f"its check {check.check_name} does not hold: {facts}"
             progress.failed(asset, month, message)
             if check.blocking:
@@ -85,40 +149,37 @@ def _open_instance(home: Path) -> dg.DagsterInstance:
 
     That costs two processes for every run, which print tracebacks of their own when the user presses Ctrl-C, and what
     stages have to say goes to the event log. Two processes that both find the instance's databases absent would each
-    stamp them, and fail: hence the lock.
+    stamp them, and fail: hence the lock. Raises TransientFailure where Postgres does not answer.
     """
     with FileLock(home / "opening.lock"):
-        instance = dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_NO_CAPTURE))
-        instance.get_runs(limit=1)
-        instance.event_log_storage.get_concurrency_keys()
+        try:
+            instance = dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_NO_CAPTURE))
+            instance.get_runs(limit=1)
+            instance.event_log_storage.get_concurrency_keys()
+        except Exception as error:
+            if not type(error).__module__.startswith("dagster_postgres"):  # the package may not be installed
+                raise
+            reason = " ".join(str(error.__cause__).split("\n(Background")[0].split())
+            raise TransientFailure(f"CITELOOM_DAGSTER_PG_URL: Postgres does not let us in: {reason}") from error
         return instance
 
 
 def _is_interruption(event: dg.DagsterEvent) -> bool:
-    error = event.step_failure_data.error if event.is_step_failure else None
+    error = _error_of(event)
     return error is not None and error.cls_name == "DagsterExecutionInterruptedError"
 
 
-@contextmanager
-def _alive(home: Path) -> Iterator[str]:
-    """Hold a lock file for as long as this process works on a run; its name."""
-    name = f"run-{uuid.uuid4().hex}.lock"
-    try:
-        with FileLock(home / name):
-            yield name
-    finally:
-        (home / name).unlink(missing_ok=True)
+def _error_of(event: dg.DagsterEvent) -> Any:
+    if event.is_job_failure:
+        return event.job_failure_data.error
+    return event.step_failure_data.error if event.is_step_failure else None
 
 
-def end_dead_runs(instance: dg.DagsterInstance, home: Path) -> list[str]:
-    """Mark as failed the unfinished runs of `citeloom run` whose process is gone, and free their pools; their ids."""
-    going = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED])
-    dead = [run for run in instance.get_runs(going) if _LOCK_TAG in run.tags and _is_free(home / run.tags[_LOCK_TAG])]
-    for run in dead:
-        instance.report_run_failed(run, "the process that ran it is gone; what it had finished stays")
-        instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
-        (home / run.tags[_LOCK_TAG]).unlink(missing_ok=True)
-    return [run.run_id for run in dead]
+def _reason(result: dg.ExecuteInProcessResult) -> str:
+    """The first line of the last error of a run; empty where there was none."""
+    errors = [_error_of(event) for event in result.all_events]
+    lines = [error.message.strip().splitlines()[0] for error in errors if error is not None and error.message.strip()]
+    return lines[-1] if lines else ""
 
 
 def _tell_who_is_waited_for(instance: dg.DagsterInstance) -> None:
@@ -129,11 +190,3 @@ def _tell_who_is_waited_for(instance: dg.DagsterInstance) -> None:
                 f"the pool {pool} is held by run {', '.join(sorted(holders))}, which this one will wait for; "
                 "if nothing runs there any more, terminate it on its page in citeloom ui"
             )
-
-
-def _is_free(file: Path) -> bool:
-    try:
-        with FileLock(file, timeout=0):
-            return True
-    except Timeout:
-        return False

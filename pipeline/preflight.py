@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pipeline import telemetry
 from pipeline.answering.stages import check_answering
 from pipeline.embedding.choice import model_name
 from pipeline.errors import SettingError, TransientFailure
@@ -29,6 +30,7 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
     """Raise SettingError for a setting that cannot do for these stages, or a data root that cannot be written."""
     settings, names = workspace.settings, {stage.name for stage in stages}
     check_data_root(workspace)
+    telemetry.check(settings)
     if "metadata" in names and settings.metadata_snapshot and not settings.metadata_snapshot.is_file():
         raise SettingError(f"CITELOOM_METADATA_SNAPSHOT: {settings.metadata_snapshot} is not a file")
     if names & {"dump_members", "metadata", "papers"}:

@@ -188,11 +188,12 @@ def check(
     as_json: AsJson = False,
 ) -> int:
     """Read a question set, and say what it holds and what of it the corpus does not have."""
+    from pipeline.answering.question_rows import set_file
     from pipeline.display import print_json, print_note
     from pipeline.evaluation.answers.set_check import check_set, lines, notes
 
     workspace = Workspace(load_settings())
-    place = file or workspace.settings.question_set
+    place = file or set_file(workspace.settings)
     if place is None:
         raise SettingError("there is no question set: give a file, or set CITELOOM_QUESTIONS")
     found = check_set(workspace, place)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline import progress
+from pipeline import progress, telemetry
 from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, exit_code_of
+from pipeline.failures import forget_asked, note_asked
 from pipeline.index import close_indexes
+from pipeline.instance_config import write_instance_config
 from pipeline.months import select_months
+from pipeline.pending import check_of, pending
 from pipeline.registry import STAGES
-from pipeline.settings import PROJECT
 from pipeline.stages import (
     Outcome,
     Stage,
@@ -25,10 +26,9 @@ from pipeline.stages import (
     outcome_of,
     read_failure,
     record_failure,
-    state,
 )
 from pipeline.tables import DUMP_MEMBERS, PAPERS, read_provenance
-from pipeline.wikipedia.root import OWN_STAGES, held_snapshot
+from pipeline.wikipedia.root import held_snapshot, is_own
 
 
 @dataclass(slots=True)
@@ -50,40 +50,46 @@ class RunReport(progress.Listener):
         self.exit_code = max(self.exit_code, exit_code)
 
 
-def pending(stages: Sequence[Stage], workspace: Workspace, month: str, *, force: bool = False) -> list[Stage]:
-    """The stages that a month still needs: missing, out of date, below one that is, or whose check did not hold."""
-    due: list[Stage] = []
-    for stage in stages:
-        above = {table.name for table in stage.upstream} & {other.name for other in due}
-        unchecked = read_failure(workspace, _check_of(stage), month) is not None
-        if force or above or unchecked or state(stage, workspace, month) is not State.DONE:
-            due.append(stage)
-    return due
-
-
 def run_months(
     workspace: Workspace, months: Sequence[str], stages: Sequence[Stage], *, force: bool = False
 ) -> RunReport:
     """Run what the months need, oldest first; a month that fails leaves the others to go on."""
     report = RunReport()
-    with progress.listening(report):
-        if any(stage.table is DUMP_MEMBERS for stage in stages):
-            _tell_of_broken_zips(workspace)
+    with telemetry.run(workspace.settings, len(months)), progress.listening(report):
+        tell_of_broken_zips(workspace, stages)
         for month in months:
-            try:
-                _run_month(workspace, stages, month, report, force=force)
-            except CiteloomError as error:
-                progress.failed("run", month, str(error), exit_code_of(error))
+            run_month(workspace, stages, month, report, force=force)
+            keep_asked(workspace, stages, month, report)
     return report
 
 
-def _tell_of_broken_zips(workspace: Workspace) -> None:
-    """Tell of each zip that cannot be used; its pages are missing, whatever becomes of those in the other zips."""
-    for message in broken_zips(workspace.settings):
-        progress.failed("dump", "all months", message)
+def keep_asked(workspace: Workspace, stages: Sequence[Stage], month: str, report: RunReport) -> None:
+    """Keep how far a month was to be run, where it failed: `citeloom retry-failed` goes on from there."""
+    if any(of == month for _, of, _ in report.failures):
+        note_asked(workspace.root, month, (stage.name for stage in stages))
+    else:
+        forget_asked(workspace.root, month)
+        forget_failure(workspace, "run", month)
 
 
-def _run_month(workspace: Workspace, stages: Sequence[Stage], month: str, report: RunReport, *, force: bool) -> None:
+def tell_of_broken_zips(workspace: Workspace, stages: Sequence[Stage]) -> None:
+    """Tell of each zip that cannot be used, where the stages read zips; its pages are missing, whatever becomes of
+    those in the other zips."""
+    if any(stage.table is DUMP_MEMBERS for stage in stages):
+        for message in broken_zips(workspace.settings):
+            progress.failed("dump", "all months", message)
+
+
+def run_month(workspace: Workspace, stages: Sequence[Stage], month: str, report: RunReport, *, force: bool) -> None:
+    """Run what a month needs of some stages; `report`, which listens, is told what comes of it."""
+    try:
+        with telemetry.month(workspace.settings, month):
+            _run_pending(workspace, stages, month, report, force=force)
+    except CiteloomError as error:
+        progress.failed("run", month, str(error), exit_code_of(error))
+
+
+def _run_pending(workspace: Workspace, stages: Sequence[Stage], month: str, report: RunReport, *, force: bool) -> None:
     from pipeline.definitions import run_in_process
 
     due = pending(stages, workspace, month, force=force)
@@ -97,21 +103,23 @@ def _run_month(workspace: Workspace, stages: Sequence[Stage], month: str, report
     result = run_in_process(due, month, dagster_home(workspace), force=force)
     _remember_checks(workspace, due, month, result.blocked)
     if not result.succeeded and len(report.failures) == before:
-        progress.failed("run", month, "Dagster ended it, for a reason that its page in citeloom ui shows")
+        reason = result.reason or "its page in citeloom ui shows why"
+        progress.failed("run", month, f"Dagster ended it: {reason}")
 
 
-def _check_of(stage: Stage) -> str:
-    """The name under which it is kept that a check of a stage did not hold."""
-    return f"check-{stage.name}"
+def failure_of(workspace: Workspace, stage: Stage, month: str) -> str | None:
+    """What is known of a month's failure in a stage, or of its blocking check's; None where it did not fail."""
+    names = (stage.name, check_of(stage))
+    return next(filter(None, (read_failure(workspace, name, month) for name in names)), None)
 
 
 def _remember_checks(workspace: Workspace, ran: Sequence[Stage], month: str, blocked: Mapping[str, str]) -> None:
     """Keep which stages are done and did not pass a blocking check: the next run must not go on below them."""
     for stage in ran:
         if stage.name in blocked:
-            record_failure(workspace, _check_of(stage), month, PermanentFailure(blocked[stage.name]))
+            record_failure(workspace, check_of(stage), month, PermanentFailure(blocked[stage.name]))
         else:
-            forget_failure(workspace, _check_of(stage), month)
+            forget_failure(workspace, check_of(stage), month)
 
 
 def _tell_kept(workspace: Workspace, stage: Stage, month: str) -> None:
@@ -122,12 +130,13 @@ def _tell_kept(workspace: Workspace, stage: Stage, month: str) -> None:
 
 
 def dagster_home(workspace: Workspace) -> Path:
-    """The folder of Dagster's instance in the data root, holding the project's dagster.yaml; set as DAGSTER_HOME."""
+    """The folder of Dagster's instance in the data root, holding its dagster.yaml; set as DAGSTER_HOME.
+
+    Raises SettingError as `write_instance_config` does.
+    """
     home = workspace.root.path / "dagster"
     home.mkdir(parents=True, exist_ok=True)
-    source, copy = PROJECT / "dagster.yaml", home / "dagster.yaml"
-    if not copy.exists() or copy.read_bytes() != source.read_bytes():
-        shutil.copyfile(source, copy)
+    write_instance_config(workspace.settings, home)
     os.environ["DAGSTER_HOME"] = str(home)
     return home
 
@@ -140,15 +149,14 @@ def status(workspace: Workspace, months: Sequence[str]) -> list[dict[str, Any]]:
 def _month_status(workspace: Workspace, month: str) -> list[dict[str, Any]]:
     stages = STAGES
     if held_snapshot(workspace.root):
-        stages = tuple(stage for stage in STAGES if stage.name in OWN_STAGES)
+        stages = tuple(stage for stage in STAGES if is_own(stage.name, workspace.settings))
     due = {stage.name for stage in pending(stages, workspace, month)}
     return [_stage_status(workspace, stage, month, due=stage.name in due) for stage in stages]
 
 
 def _stage_status(workspace: Workspace, stage: Stage, month: str, *, due: bool) -> dict[str, Any]:
     file = workspace.root.file(stage.table, month)
-    names = (stage.name, _check_of(stage)) if due else ()
-    failure = next(filter(None, (read_failure(workspace, name, month) for name in names)), None)
+    failure = failure_of(workspace, stage, month) if due else None
     try:
         written = read_provenance(file)
     except CiteloomError as error:

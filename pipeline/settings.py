@@ -5,13 +5,14 @@ Not here: what a setting does. A stage names the settings that matter to it, and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from upath import UPath
 
@@ -46,6 +47,11 @@ EMBEDDED_LLM = {
     "answer_tokens": 128,
 }
 
+# user:password@ before the host of an address.
+_WITH_PASSWORD = re.compile(r"\s*[A-Za-z][\w+.-]*://[^/?#\s]*@")
+# Which numbers a field may hold, Dagster says.
+_CRON = re.compile(r"@(?:hourly|daily|weekly|monthly|yearly)|[\w*/,#-]+(?: +[\w*/,#-]+){4}")
+
 CommaSeparated = Annotated[tuple[str, ...], NoDecode]
 
 
@@ -79,6 +85,10 @@ class Settings(BaseSettings):
     oai_url: str = Field(
         "https://oaipmh.arxiv.org/oai", description="Base URL of arXiv's OAI-PMH interface; another one only in tests."
     )
+    fetch_html: bool = Field(
+        False, description="Whether citeloom fetch-html may ask arXiv for pages: arXiv's terms are accepted."
+    )
+    html_url: str = Field("https://arxiv.org/html", description="Address below which arXiv's pages lie, by identifier.")
     arxiv_user_agent: str = Field(
         "citeloom (set CITELOOM_ARXIV_USER_AGENT to your contact)", description="User-Agent sent to arXiv."
     )
@@ -109,6 +119,9 @@ class Settings(BaseSettings):
     embedder_colbert: bool = Field(False, description="Also keep BGE-M3's ColBERT vectors.")
     qdrant_url: str | None = Field(None, description="Qdrant server; empty for Qdrant Edge in the data root.")
     qdrant_api_key: SecretStr | None = Field(None, description="API key of the Qdrant server.")
+    qdrant_private_network: bool = Field(
+        False, description="Let a Qdrant server on another host be asked without a key, or with one over plain http."
+    )
     qdrant_grpc_port: int | None = Field(
         None, description="gRPC port of the Qdrant server; empty for 6334 where the URL's port is 6333, else HTTP."
     )
@@ -242,6 +255,31 @@ class Settings(BaseSettings):
     answer_evidence: int = Field(2, ge=1, description="Passages that WikiChat checks each claim of the LLM by.")
     answer_tokens: int = Field(512, ge=32, description="Longest answer to a question, in tokens.")
 
+    otel_endpoint: str | None = Field(
+        None, description="OpenTelemetry collector, OTLP over HTTP (http://localhost:4318); empty to send nothing."
+    )
+
+    dagster_pg_url: SecretStr | None = Field(
+        None, description="Postgres for Dagster's runs (postgresql://user:password@host/database); empty for SQLite."
+    )
+
+    refresh_cron: str = Field(
+        "0 4 3 * *", description="When the schedule refreshes the corpus, as cron writes it, in UTC."
+    )
+    refresh_harvest: bool = Field(
+        True, description="Whether a refresh asks arXiv over OAI-PMH what changed; false where new snapshots tell it."
+    )
+    refresh_llm_tokens: int = Field(
+        0, ge=0, description="Tokens that a refresh may pay for where LLM tables are out of date; 0 leaves them so."
+    )
+
+    fresh_days: int = Field(
+        0, ge=0, description="Days after a month's end by which papers and the index must hold it; 0: none is expected."
+    )
+    webhook_url: SecretStr | None = Field(
+        None, description="Address that takes a message for each failed run, as Slack's webhooks do; empty for none."
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _suit_the_embedded_model(cls, given: Mapping[str, object]) -> Mapping[str, object]:
@@ -287,6 +325,13 @@ class Settings(BaseSettings):
             raise ValueError(f"must be arXiv ids such as 2403.02574 or cs/0112017, not {', '.join(wrong)}")
         return tuple(dict.fromkeys(normalise(each) or "" for each in value))
 
+    @field_validator("refresh_cron")
+    @classmethod
+    def _five_fields(cls, value: str) -> str:
+        if not _CRON.fullmatch(value.strip()):
+            raise ValueError("must be five fields of cron, such as 0 4 3 * *, or one of @daily, @weekly, @monthly")
+        return value.strip()
+
     @field_validator("llm_cutoff")
     @classmethod
     def _month_or_day(cls, value: str) -> str:
@@ -294,6 +339,13 @@ class Settings(BaseSettings):
             date.fromisoformat(f"{value}-01" if len(value) == len("2023-12") else value or "2023-12-31")
         except ValueError:
             raise ValueError("must be a month or a day, such as 2023-12") from None
+        return value
+
+    @field_validator("webhook_url")
+    @classmethod
+    def _web_address(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not value.get_secret_value().startswith(("https://", "http://")):
+            raise ValueError("must begin with https:// or http://")
         return value
 
     @field_validator("subsets")
@@ -319,11 +371,23 @@ class Settings(BaseSettings):
         "tasks_dir",
         "questions",
         "imported_answers",
+        "otel_endpoint",
+        "dagster_pg_url",
+        "webhook_url",
         mode="before",
     )
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
         return None if value == "" else value
+
+    # The last one, which therefore sees each value first, as it was written.
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_password_in_an_address(cls, value: object, info: ValidationInfo) -> object:
+        """An address goes into messages, tables and Dagster's stores; what is secret has a setting of its own."""
+        if isinstance(value, str) and _WITH_PASSWORD.match(value) and not _is_secret(info.field_name or ""):
+            raise ValueError("holds a name or password, which messages would show: leave it out of the address")
+        return value
 
     @property
     def question_set(self) -> Path | None:
@@ -352,7 +416,14 @@ def load_settings(**overrides: object) -> Settings:
         raise SettingError("\n".join(lines)) from None
 
 
+def _is_secret(field: str) -> bool:
+    """Whether a setting is read as a secret, which no message shows."""
+    known = Settings.model_fields.get(field)
+    return known is not None and SecretStr in (known.annotation, *get_args(known.annotation))
+
+
 def _explain(location: tuple[int | str, ...], message: str, value: object) -> str:
-    name = f"CITELOOM_{str(location[0]).upper()}" if location else "CITELOOM_*"
-    shown = "" if name.endswith("_KEY") else f" (it is {str(value)!r})"
-    return f"{name}: {message.removeprefix('Value error, ')}{shown}"
+    field = str(location[0]) if location else "*"
+    hidden = _is_secret(field) or (isinstance(value, str) and _WITH_PASSWORD.match(value))
+    shown = "" if hidden else f" (it is {str(value)!r})"
+    return f"CITELOOM_{field.upper()}: {message.removeprefix('Value error, ')}{shown}"

@@ -24,9 +24,11 @@ import pyarrow as pa
 from filelock import FileLock, Timeout
 from pydantic import SecretStr
 
-from pipeline import __version__, progress
+from pipeline import __version__, progress, stopping, telemetry
 from pipeline.accounts import Timing, note_timing
 from pipeline.errors import CiteloomError, MissingInput, TransientFailure, exit_code_of, unforeseen
+from pipeline.failures import FOLDER, kind_of
+from pipeline.redaction import secrets_of, without_secrets
 from pipeline.settings import Settings
 from pipeline.tables import LEDGER, TABLES, DataRoot, MonthWriter, Provenance, Row, Table, read_provenance, write_whole
 
@@ -232,7 +234,7 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
     A second run of the same month waits for the first and then finds it done. A failure is recorded for
     `citeloom status` and raised; what was there before stays.
     """
-    with exclusive(stage, workspace, month):
+    with telemetry.stage(workspace.settings, stage.name, month) as told, exclusive(stage, workspace, month):
         started = time.perf_counter()
         progress.started(stage.name, month)
         job = Job(workspace, month, stage, force)
@@ -240,14 +242,18 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
             written = None if force else _if_done(stage, workspace, month)
             provenance = written or _compute(job)
         except Exception as error:
-            message = record_failure(workspace, stage.name, month, error)
-            progress.failed(stage.name, month, message, exit_code_of(error))
-            raise
+            clean = without_secrets(error, secrets_of(workspace.settings))
+            message = record_failure(workspace, stage.name, month, clean)
+            progress.failed(stage.name, month, message, exit_code_of(clean))
+            if clean is error:
+                raise
+            raise clean from clean.__cause__
         forget_failure(workspace, stage.name, month)
         seconds = time.perf_counter() - started
         outcome = outcome_of(workspace, provenance, kept=written is not None, seconds=seconds, measured=job.measured)
         if written is None:
             note_timing(workspace.root, stage.name, month, Timing(provenance.fingerprint, seconds, outcome.measured))
+        told.made(outcome)
         progress.finished(outcome)
         return outcome
 
@@ -268,6 +274,7 @@ def _compute(job: Job) -> Provenance:
                 if writer.added % 100 == 0 or isinstance(made, pa.RecordBatch):
                     # What is left out is done with, too: pages that are to become papers are counted with both.
                     job.advance(writer.added + len(job.ledger))
+        stopping.check_fence()
         # The ledger goes first: the table's file is what says that the month is done.
         _write_ledger(job, expected)
         written = writer.commit(_complete(expected, job))
@@ -340,8 +347,9 @@ class exclusive:  # noqa: N801 - reads as a statement: with exclusive(...)
 
     def __enter__(self) -> None:
         try:
-            self._lock.acquire()
+            self._lock.acquire(cancel_check=stopping.requested)
         except Timeout as error:
+            stopping.end_if_asked()
             message = f"another run has held {error.lock_file} for six hours: end it, then run again"
             raise TransientFailure(message) from error
 
@@ -357,7 +365,8 @@ def record_failure(workspace: Workspace, stage: str, month: str, error: Exceptio
     file = _failure_file(workspace, stage, month)
     message = str(error) if isinstance(error, CiteloomError) else unforeseen(error, file)
     trace = "".join(traceback.format_exception(error))
-    write_whole(file, json.dumps({"stage": stage, "month": month, "message": message, "traceback": trace}).encode())
+    told = {"stage": stage, "month": month, "message": message, "kind": kind_of(error), "traceback": trace}
+    write_whole(file, json.dumps(told).encode())
     return message
 
 
@@ -378,4 +387,4 @@ def forget_failure(workspace: Workspace, stage: str, month: str) -> None:
 
 
 def _failure_file(workspace: Workspace, stage: str, month: str) -> Path:
-    return workspace.root.path / "failures" / f"{stage}-{month}.json"
+    return workspace.root.path / FOLDER / f"{stage}-{month}.json"

@@ -11,6 +11,9 @@ from pipeline.services import release_services
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
 
+LLM_TOKENS_TAG = "citeloom/llm_tokens"
+"""Tag of a run: the tokens that it may pay for at most, whatever else the settings allow."""
+
 
 class WorkspaceResource(dg.ConfigurableResource[Workspace]):
     """Gives assets a `pipeline.stages.Workspace`; ends at the run's end what the run has started."""
@@ -19,7 +22,8 @@ class WorkspaceResource(dg.ConfigurableResource[Workspace]):
     """Leave the embedded model's server and the embedded index open after a run, for a process that runs many."""
 
     def create_resource(self, context: dg.InitResourceContext) -> Workspace:
-        return Workspace(load_settings())
+        tokens = context.run.tags.get(LLM_TOKENS_TAG) if context.run else None
+        return Workspace(load_settings(**({"llm_budget_tokens": int(tokens)} if tokens else {})))
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
         if not self.keep_services:

@@ -1,7 +1,7 @@
 """The sensor that sees new zips and new or changed months in the dump folder. Not here: reading zips."""
 
 import json
-from collections.abc import Mapping
+import time
 
 import dagster as dg
 
@@ -11,27 +11,55 @@ from pipeline.errors import CiteloomError
 from pipeline.jobs import refresh_corpus
 from pipeline.stages import Workspace, fingerprint
 
+NAME = "dump_folder"
+# After the first failed run, and after each further one: a disk that was full or a server that was down may be back.
+# A month that fails thus often waits for the schedule's next refresh, or for a person.
+RETRY_SECONDS = (3_600, 4 * 3_600, 16 * 3_600)
+# Runs of this sensor that are looked back at, newest first: those of 400 months at once, and tries after them.
+_RUNS = 1_000
 
-def changed_months(workspace: Workspace, seen: Mapping[str, str]) -> dict[str, str]:
-    """Months of the dump whose pages differ from those `seen`, each with the fingerprint of its pages now."""
-    now = {
-        month: fingerprint(DUMP_MEMBERS, workspace, month).fingerprint for month in months_in_dump(workspace.settings)
-    }
-    return {month: mark for month, mark in now.items() if seen.get(month) != mark}
+
+def marks(workspace: Workspace) -> dict[str, str]:
+    """The months of the dump, each with the fingerprint of its pages now."""
+    months = months_in_dump(workspace.settings)
+    return {month: fingerprint(DUMP_MEMBERS, workspace, month).fingerprint for month in months}
 
 
-@dg.sensor(job=refresh_corpus, minimum_interval_seconds=300)
+def months_to_retry(instance: dg.DagsterInstance, now: float) -> list[str]:
+    """Months whose last runs of this sensor failed, and whose time has come. now: seconds since the epoch.
+
+    The sensor remembers what it asked for, not what came of it: without this, a month whose run failed would be left
+    until its pages change again. A run that was cancelled was cancelled by a person, and is not asked for again.
+    """
+    records = instance.get_run_records(dg.RunsFilter(tags={"dagster/sensor_name": NAME}), limit=_RUNS)
+    failures: dict[str, list[float]] = {}
+    ended: set[str] = set()
+    for record in records:  # newest first
+        month = record.dagster_run.tags.get("dagster/partition", "")
+        if month in ended:
+            continue
+        if record.dagster_run.status is dg.DagsterRunStatus.FAILURE:
+            failures.setdefault(month, []).append(record.end_time or record.update_timestamp.timestamp())
+        else:
+            ended.add(month)  # it succeeded, is under way, or was cancelled: failures before it are of the past
+    due = {month: times for month, times in failures.items() if len(times) <= len(RETRY_SECONDS)}
+    return sorted(month for month, times in due.items() if now - times[0] >= RETRY_SECONDS[len(times) - 1])
+
+
+@dg.sensor(job=refresh_corpus, name=NAME, minimum_interval_seconds=300)
 def dump_folder(
     context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]
 ) -> dg.SensorResult | dg.SkipReason:
-    """Starts a refresh for every month of the dump that is new or whose pages have changed."""
+    """Starts a refresh for every month of the dump that is new or whose pages have changed; again where it failed."""
     seen = json.loads(context.cursor or "{}")
     try:
-        changed = changed_months(workspace, seen)
+        now = marks(workspace)
     except CiteloomError as error:
         return dg.SkipReason(str(error))
-    if not changed:
+    changed = {month: mark for month, mark in now.items() if seen.get(month) != mark}
+    months = sorted(changed.keys() | (now.keys() & months_to_retry(context.instance, time.time())))
+    if not months:
         return dg.SkipReason(f"all {len(seen)} months of the dump are as they were")
     # No run_key: Dagster never runs one twice, and pages may come and go twice. A run too many finds all of it done.
-    requests = [dg.RunRequest(partition_key=month) for month in changed]
+    requests = [dg.RunRequest(partition_key=month) for month in months]
     return dg.SensorResult(run_requests=requests, cursor=json.dumps({**seen, **changed}, sort_keys=True))

@@ -1,22 +1,77 @@
-"""The monthly schedule. Not here: what a refresh does."""
+"""The schedule that refreshes the corpus, and the sensor that goes on where its run ends. Not here: what a refresh is.
+
+    schedule → run of find_changes: harvest, months that are due
+    sensor   → a run for each of these months, up to the index, tasks and questions
+    sensor   → a run for each month that came so far, of what lies below
+
+Each month is a run of its own, so that months queue, fail and are tried again by themselves, on whatever machine
+Dagster gives them.
+"""
 
 import dagster as dg
 
-from pipeline.corpus.dump.catalogue import months_in_dump
-from pipeline.errors import CiteloomError
-from pipeline.jobs import refresh_corpus
-from pipeline.stages import Workspace
+from pipeline.jobs import find_changes, refresh_corpus
+from pipeline.refresh.plan import PREPARING, ceiling, downstream
+from pipeline.refresh.stages import CHANGES
+from pipeline.stages import Stage, Workspace
+from resources.workspace import LLM_TOKENS_TAG
+
+# Which part of a refresh a run is: `corpus`, or `downstream`.
+PART_TAG = "citeloom/refresh"
 
 
-# On the third day arXiv's metadata snapshot holds the month that has just ended.
-@dg.schedule(job=refresh_corpus, cron_schedule="0 4 3 * *")
-def newest_month(
-    context: dg.ScheduleEvaluationContext, workspace: dg.ResourceParam[Workspace]
-) -> dg.RunRequest | dg.SkipReason:
-    """Refreshes the newest month that the dump holds."""
-    try:
-        months = months_in_dump(workspace.settings)
-    except CiteloomError as error:
-        return dg.SkipReason(str(error))
-    day = context.scheduled_execution_time.strftime("%Y-%m-%d")
-    return dg.RunRequest(run_key=f"{months[-1]}-{day}", partition_key=months[-1])
+def refresh_schedule(cron: str) -> dg.ScheduleDefinition:
+    """The schedule; cron: five fields, in UTC."""
+    return dg.ScheduleDefinition(
+        name="refresh",
+        job=find_changes,
+        cron_schedule=cron,
+        description="Ask arXiv what changed, then run the months that changed, and those alone.",
+    )
+
+
+# It runs without being switched on: it does nothing unless the schedule has started something.
+@dg.run_status_sensor(
+    run_status=dg.DagsterRunStatus.SUCCESS,
+    monitored_jobs=[find_changes, refresh_corpus],
+    request_jobs=[refresh_corpus],
+    default_status=dg.DefaultSensorStatus.RUNNING,
+)
+def refreshed_months(
+    context: dg.RunStatusSensorContext, workspace: dg.ResourceParam[Workspace]
+) -> list[dg.RunRequest] | dg.SkipReason:
+    """Starts the next part of a refresh: months that changed, then what lies below their index."""
+    run = context.dagster_run
+    if run.job_name == find_changes.name:
+        return [_request(run, month, "corpus", [*_names(PREPARING), CHANGES.name]) for month in _months(context)]
+    if run.tags.get(PART_TAG) != "corpus":
+        return dg.SkipReason(f"run {run.run_id} is no part of a refresh that another one follows")
+    month, tokens = run.tags["dagster/partition"], ceiling(workspace.settings)
+    due = downstream(workspace, month, redo=tokens > 0).run
+    if not due:
+        return dg.SkipReason(f"{month} needs nothing below its index that may be run")
+    return [_request(run, month, "downstream", [*_names(due), CHANGES.name], tokens)]
+
+
+def _months(context: dg.RunStatusSensorContext) -> list[str]:
+    """The months that the run found to be due."""
+    kind = dg.DagsterEventType.ASSET_MATERIALIZATION
+    events = [entry.dagster_event for entry in context.instance.all_logs(context.dagster_run.run_id, of_type=kind)]
+    told = [event.step_materialization_data.materialization.metadata["months"].value for event in events if event]
+    return [str(month) for months in told if isinstance(months, list) for month in months]
+
+
+def _names(stages: tuple[Stage, ...]) -> list[str]:
+    return [stage.name for stage in stages]
+
+
+def _request(run: dg.DagsterRun, month: str, part: str, assets: list[str], tokens: int = 0) -> dg.RunRequest:
+    """A run of some assets of a month, asked for once for each run that it follows."""
+    tags = {PART_TAG: part, **({LLM_TOKENS_TAG: str(tokens)} if tokens else {})}
+    return dg.RunRequest(
+        run_key=f"{run.run_id}-{month}",
+        job_name=refresh_corpus.name,
+        partition_key=month,
+        asset_selection=[dg.AssetKey(name) for name in assets],
+        tags=tags,
+    )

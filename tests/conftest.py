@@ -28,10 +28,10 @@ def shared_data() -> Path:
 # First, since pytest-xdist reads the groups in the same hook.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share a costly fixture go to one worker; a test that takes minutes is a group of its own."""
+    """Tests that share a costly fixture go to one worker; those that take minutes are a group of their own."""
     for item in items:
         tier = item.path.relative_to(PROJECT / "tests").parts[0]
         if item.path.stem == "test_kill":
-            item.add_marker(pytest.mark.xdist_group(item.name))
+            item.add_marker(pytest.mark.xdist_group("test_kill"))
         elif tier in ("assets", "server", "ui"):
             item.add_marker(pytest.mark.xdist_group(tier))

@@ -20,6 +20,7 @@ from pipeline.identifiers import month_of
 from pipeline.sampling import spread
 from pipeline.stages import Workspace
 from pipeline.tables import DataRoot
+from pipeline.wikipedia.root import month_in
 
 PASSAGE_COLUMNS = (
     "passage_id", "arxiv_id", "ordinal", "anchor", "kind", "title", "section_path", "text", "cited_keys"
@@ -63,7 +64,7 @@ def cited_months(workspace: Workspace, month: str, papers: Collection[str]) -> l
 def read_papers(root: DataRoot, papers: Iterable[str]) -> dict[str, Paper]:
     """Papers with their passages, by id; one without passages in the tables is missing."""
     found: dict[str, Paper] = {}
-    for month, wanted in _by_month(papers).items():
+    for month, wanted in _by_month(root, papers).items():
         rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for row in rows_of_papers(root, tables.PASSAGES, month, PASSAGE_COLUMNS, wanted):
             rows[row["arxiv_id"]].append(row)
@@ -83,10 +84,10 @@ def _paper(arxiv_id: str, month: str, rows: Iterable[Mapping[str, Any]]) -> Pape
     return Paper(arxiv_id, " ".join(passages[0].title.split()), passages)
 
 
-def _by_month(papers: Iterable[str]) -> dict[str, list[str]]:
+def _by_month(root: DataRoot, papers: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for paper in sorted(set(papers)):
-        month = month_of(paper)
+        month = month_in(root, paper)
         if month is not None:
             found[month].append(paper)
     return dict(sorted(found.items()))
@@ -99,7 +100,7 @@ def related_papers(root: DataRoot, month: str, papers: Collection[str]) -> dict[
     candidates = {each for cited in counts.values() for each in cited}
     there = {
         row["arxiv_id"]
-        for other, wanted in _by_month(candidates).items()
+        for other, wanted in _by_month(root, candidates).items()
         for row in rows_of_papers(root, tables.PASSAGES, other, ("arxiv_id",), wanted)
     }
     ranked = {paper: sorted(cited, key=lambda each: (-cited[each], each)) for paper, cited in counts.items()}

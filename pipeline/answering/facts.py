@@ -21,14 +21,39 @@ _FEWEST_TITLE_SIGNS = 4
 _ASKS = {
     "authors": r"\bauthors?\b|\b(?:who|whom)\b[^.?!]{0,40}\b(?:wrote|written|published|proposed|developed|introduced"
     r"|created|behind)\b|\b(?:written|proposed|developed|created) by wh",
-    "affiliations": r"\baffiliat\w*|\bwhere (?:do|does|did)\b[^.?!]{0,60}\bwork\b|\b(?:which|what) (?:\w+ )?"
-    r"(?:universit\w+|institut\w+|compan\w+|organi[sz]ations?|labs?|laborator\w+)\b",
+    "affiliations": r"\baffiliat\w*|\bwhere (?:do|does|did)\b[^.?!]{0,100}\b(?:work|come from)\b"
+    r"|\bwhere (?:is|are|was|were)\b[^.?!]{0,60}\b(?:based|employed)\b|\bfor whom\b[^.?!]{0,60}\bwork"
+    r"|\bauthors?\b[^.?!]{0,80}\b(?:work(?:s|ed)? (?:at|for)|employed (?:at|by)|based (?:at|in))\b"
+    r"|\b(?:which|what) (?:\w+ )?(?:universit\w+|institut\w+|compan\w+|organi[sz]ations?|labs?|laborator\w+"
+    r"|employers?|workplaces?)\b|\b(?:which|what) (?:groups?|teams?|departments?|countr(?:y|ies)|cit(?:y|ies)|schools?)"
+    r" (?:do|does|did|are|is)\b[^.?!]{0,30}\bauthors?\b",
     "date": r"\bwhen\b[^.?!]{0,80}\b(?:publish|appear|written|submitted|released|posted|come out|put)\w*"
     r"|\b(?:which|what) (?:year|month|date)\b|\b(?:publication|submission|release) date\b",
     "categories": r"\b(?:arxiv|primary|subject) (?:subject )?(?:categor|class|area)\w*"
     r"|\bcategor\w+\b[^.?!]{0,40}\b(?:arxiv|filed|listed|posted|belong)|\b(?:filed|listed|posted) (?:in|under)\b",
 }
 _ASKED = {facet: re.compile(pattern, re.IGNORECASE) for facet, pattern in _ASKS.items()}
+# Authors who are named as those who say or do something are not asked for: "What do the authors concede?" is on limits.
+_SAYING = (
+    r"(?:acknowledge|admit|argue|believe|call|caution|claim|concede|conclude|consider|describe|discuss|expect|explain"
+    r"|find|give|identify|leave|list|mention|name|note|plan|point|raise|recommend|regard|report|say|see|state|suggest"
+    r"|think|use|warn)(?:s|d|ed)?\b"
+)
+_AS_SPEAKERS = re.compile(
+    # "do the paper's authors …", also "have they", "would they"
+    r"\b(?:do|does|did|have|has|had|can|could|would|should)\s+(?:(?:the|its|their|these)\s+)?(?:[\w'’-]+\s+)?authors?\b"
+    r"(?!['’])"
+    # "limits that the authors …", "what its authors …", "according to the authors"
+    r"|\b(?:that|what|which|how|why|as|to)\s+(?:the|its|their)\s+(?:[\w'’-]+\s+)?authors?\b"
+    r"(?!['’]|\s+(?:are|is|were|was)\b)"
+    # "by its authors' own account", and not "the authors' names"
+    r"|\bauthors?['’]s?\s+(?!(?:\w+\s+)?(?:names?|affiliat|e-?mail|address|employer|institut|universit|workplace))\w"
+    # "the authors themselves admit", "conceded by the authors", "author questions", "questions about authors"
+    rf"|(?<!which )(?<!what )(?<!many )\bauthors?\s+(?:themselves\s+|also\s+)?{_SAYING}"
+    r"|\b(?!written)\w+(?:ed|en)\s+by\s+(?:the|its|their)\s+authors?\b"
+    r"|\bauthors?\s+questions?\b|\bquestions?\s+(?:about|on)\s+authors?\b",
+    re.IGNORECASE,
+)
 _ID = re.compile(
     r"(?<![\w.])(?:arxiv:\s*)?(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?(?![\w/])", re.IGNORECASE
 )
@@ -66,7 +91,8 @@ class Facts(Protocol):
 
 def asked_facets(question: str) -> tuple[str, ...]:
     """Which of authors, affiliations, date and categories a question asks for."""
-    return tuple(facet for facet, pattern in _ASKED.items() if pattern.search(question))
+    by_name = {"authors": _AS_SPEAKERS.sub(" ", question)}
+    return tuple(facet for facet, pattern in _ASKED.items() if pattern.search(by_name.get(facet, question)))
 
 
 def named_papers(question: str, found: Iterable[Found]) -> list[str]:

@@ -10,16 +10,17 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from pipeline import tables
 from pipeline.answering.questions import GoldClaim, Question, gold_passages, read_questions
 from pipeline.digests import digest_of
-from pipeline.identifiers import month_of
 from pipeline.sampling import spread
 from pipeline.settings import Settings
 from pipeline.stages import Job, Workspace
-from pipeline.tables import Row
+from pipeline.tables import DataRoot, Row
+from pipeline.wikipedia.root import held_snapshot, month_in
 
 _PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "text"]
 
@@ -34,7 +35,7 @@ class Posed:
 
 def off(settings: Settings) -> str:
     """Why nothing is asked, where there is no question set."""
-    return "" if settings.question_set else "CITELOOM_QUESTIONS names no question set"
+    return "" if set_file(settings) else "CITELOOM_QUESTIONS names no question set"
 
 
 def build(job: Job) -> Iterator[Row]:
@@ -64,16 +65,17 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     mine = [question for question in questions if question.month == month]
     others = sorted(Counter(question.month for question in questions).items())
     told = json.dumps([[asdict(question) for question in mine], others], sort_keys=True)
-    months = paper_months(mine)
+    months = paper_months(workspace.root, mine)
     return {
         "questions": hashlib.sha256(told.encode()).hexdigest(),
         "passages of their papers": digest_of(workspace, tables.PASSAGES, months),
     }
 
 
-def paper_months(questions: Iterable[Question]) -> list[str]:
-    """The months of all papers of some questions, oldest first."""
-    return sorted({month for question in questions for paper in question.papers if (month := month_of(paper))})
+def paper_months(root: DataRoot, questions: Iterable[Question]) -> list[str]:
+    """The months of all papers of some questions, oldest first; of articles of Wikipedia the snapshot's."""
+    papers = {paper for question in questions for paper in question.papers}
+    return sorted({month for paper in papers if (month := month_in(root, paper))})
 
 
 def read_posed(rows: Iterable[Row]) -> list[Posed]:
@@ -81,9 +83,15 @@ def read_posed(rows: Iterable[Row]) -> list[Posed]:
     return [_posed(row) for row in rows]
 
 
+def set_file(settings: Settings) -> Path | None:
+    """The question set; the sample's is of no data root that holds Wikipedia."""
+    return settings.questions if held_snapshot(DataRoot(settings.data_root)) else settings.question_set
+
+
 def of_set(settings: Settings) -> tuple[Question, ...]:
     """All questions of the set; none where there is no set. Raises SettingError as `read_questions` does."""
-    return read_questions(settings.question_set) if settings.question_set else ()
+    file = set_file(settings)
+    return read_questions(file, held_snapshot(DataRoot(settings.data_root))) if file else ()
 
 
 def _passages(workspace: Workspace, questions: Sequence[Question]) -> dict[str, list[dict[str, Any]]]:
@@ -91,7 +99,7 @@ def _passages(workspace: Workspace, questions: Sequence[Question]) -> dict[str, 
     wanted = {paper for question in questions for paper in question.papers}
     there = set(workspace.root.months(tables.PASSAGES))
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for month in paper_months(questions):
+    for month in paper_months(workspace.root, questions):
         if month in there:
             for row in workspace.root.iterate(tables.PASSAGES, month, _PASSAGE_COLUMNS):
                 if row["arxiv_id"] in wanted:

@@ -15,11 +15,21 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from pipeline.errors import SettingError
 from pipeline.identifiers import month_of, normalise
 from pipeline.passages.text import without_markers
+from pipeline.wikipedia.ids import is_page
 
 Kind = Literal["author", "dataset", "summary", "limitation", "comparison"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -60,6 +70,18 @@ class Question:
         return max(month for paper in self.papers if (month := month_of(paper)))
 
 
+@dataclass(frozen=True, slots=True)
+class ArticleQuestion(Question):
+    """A question on articles of Wikipedia. `snapshot` is the month, `YYYY-MM`, as of which the data root has them."""
+
+    snapshot: str
+
+    @property
+    def month(self) -> str:
+        """The snapshot's: the articles' ids tell none."""
+        return self.snapshot
+
+
 def _folded(text: str) -> str:
     return " ".join(text.split())
 
@@ -68,13 +90,25 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-def _paper(value: Any) -> str:
+def _paper(value: Any, info: ValidationInfo) -> str:
+    """The context of the validation is the snapshot of Wikipedia that a set is on, None for arXiv."""
     if isinstance(value, float):
         raise ValueError(f"{value} is a number: put quotes around the id, else it loses zeros")
+    if info.context is not None:
+        return _article(value, info.context)
     found = normalise(value) if isinstance(value, str) else None
     if found is None:
         raise ValueError(f"{value!r} is not an arXiv id: write it as '2403.02574' or 'cs/0112017'")
     return found
+
+
+def _article(value: Any, snapshot: str) -> str:
+    if not (isinstance(value, str) and is_page(value.strip())):
+        raise ValueError(
+            f"{value!r} is no id of an article, and the data root holds Wikipedia as of {snapshot}: write it as "
+            "'enwiki:12345', the wiki's database name and the page's number there"
+        )
+    return value.strip()
 
 
 def _phrase(value: str) -> str:
@@ -132,14 +166,17 @@ class _Question(BaseModel):
                 raise ValueError(f"claims.{place} is of {each.paper}, which is not among papers: add it there")
         return self
 
-    def made(self) -> Question:
+    def made(self, snapshot: str | None) -> Question:
         """The question as the rest of citeloom knows it."""
         claims = tuple(GoldClaim(each.claim, each.paper, each.evidence) for each in self.claims)
-        return Question(self.id, self.question, self.kind, self.papers, claims, self.reviewed, self.date)
+        told = (self.id, self.question, self.kind, self.papers, claims, self.reviewed, self.date)
+        return Question(*told) if snapshot is None else ArticleQuestion(*told, snapshot)
 
 
-def read_questions(file: Path) -> tuple[Question, ...]:
+def read_questions(file: Path, snapshot: str | None = None) -> tuple[Question, ...]:
     """The questions of a file, in its order: JSON lines, or a YAML list where it ends in `.yaml` or `.yml`.
+
+    snapshot: the month of the snapshot of Wikipedia whose articles the set is on; None where it is on arXiv's papers.
 
     Raises SettingError that names file, line, question and field, for the first five faults at once, where the file
     cannot be read, holds no question, or two questions have one id.
@@ -151,7 +188,7 @@ def read_questions(file: Path) -> tuple[Question, ...]:
     except UnicodeDecodeError as error:
         raise SettingError(f"{file} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
     entries = _yaml_entries(file, text) if file.suffix.lower() in (".yaml", ".yml") else _json_entries(file, text)
-    return _checked(file, entries)
+    return _checked(file, entries, snapshot)
 
 
 def _json_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
@@ -183,7 +220,7 @@ def _yaml_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
         loader.dispose()
 
 
-def _checked(file: Path, entries: Iterable[tuple[int, Any]]) -> tuple[Question, ...]:
+def _checked(file: Path, entries: Iterable[tuple[int, Any]], snapshot: str | None) -> tuple[Question, ...]:
     found: list[Question] = []
     faults: list[str] = []
     lines: dict[str, int] = {}
@@ -192,7 +229,7 @@ def _checked(file: Path, entries: Iterable[tuple[int, Any]]) -> tuple[Question, 
             faults.append(f"line {line}: is no object with the fields of a question")
             continue
         try:
-            question = _Question.model_validate(entry).made()
+            question = _Question.model_validate(entry, context=snapshot).made(snapshot)
         except ValidationError as error:
             faults += [f"line {line}{_named(entry)}, {_field(fault)}: {_said(fault)}" for fault in error.errors()]
             continue

@@ -135,7 +135,7 @@ def _imported_off(settings: Settings) -> str:
 
 
 def _imported_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    file, asked = workspace.settings.imported_answers, workspace.settings.question_set
+    file, asked = workspace.settings.imported_answers, question_rows.set_file(workspace.settings)
     if file is None or asked is None:
         return {}
     # The whole set, as answers to what is none of its questions are refused, and those that it lacks are told of.
@@ -166,6 +166,8 @@ def _answer_stage(system: System) -> Stage:
         build=partial(_build_answers, system),
         upstream=(tables.QUESTIONS, *index),
         settings=(*system.settings, *(("embedder", "embedded_form") if system.retrieves else ())),
+        # 2: which questions ask for facts of tables is told apart better.
+        version=2 if system.reads_facts else 1,
         inputs=partial(_answer_inputs, system),
         off=partial(_answers_off, system),
     )

@@ -15,7 +15,7 @@ from pipeline.corpus import policies
 from pipeline.corpus.assembly import Findings, assemble
 from pipeline.corpus.browser import browse
 from pipeline.corpus.paper import PageError, Paper
-from pipeline.corpus.source import Source, as_utf8, is_html, read_source, without_raw
+from pipeline.corpus.source import Source, as_utf8, is_html, read_source, without_raw, without_site
 from pipeline.corpus.tree import Irregular, Node, grow
 from pipeline.corpus.walk import blocks, floats, front, inline, items, sections
 from pipeline.corpus.walk.state import Handler, Walk
@@ -23,7 +23,7 @@ from pipeline.corpus.walk.state import Handler, Walk
 
 def parse(html: bytes) -> Paper:
     """The paper that a page of the dump holds. Raises PageError for what is no page, or holds no text."""
-    page = as_utf8(html)
+    page = without_site(as_utf8(html))
     if not is_html(page):
         raise PageError("not_html", "no <html>, <body> or <article> in its first 4,096 bytes")
     with _no_search_for_cycles():

@@ -16,6 +16,7 @@ def _list_members(job: Job) -> Iterator[Row]:
     dump = read_dump(job.settings)
     if not job.force:
         _refuse_to_lose_pages(job, dump)
+        _refuse_to_find_nothing(job, dump)
     for stray in dump.strays(job.month):
         job.leave_out(stray.place, stray.reason, stray.detail)
     kept: Row | None = None
@@ -42,6 +43,18 @@ def _refuse_to_lose_pages(job: Job, dump: Dump) -> None:
         raise MissingInput(
             f"{broken[name]}; {job.month} has pages of it, which stay until then: to go on without them, run citeloom "
             f"run --months {job.month} --select dump_members --force"
+        )
+
+
+def _refuse_to_find_nothing(job: Job, dump: Dump) -> None:
+    """Raise MissingInput where the month has no page, and a zip that may hold its pages is broken.
+
+    Else a month that is asked for by its name would succeed, empty, with nothing on its page that says why.
+    """
+    if dump.broken and job.month not in dump.months:
+        raise MissingInput(
+            f"the dump has no page of {job.month}, and a zip that may hold some cannot be used: "
+            f"{dump.broken[0].message}"
         )
 
 

@@ -22,7 +22,7 @@ from pipeline.corpus.bibliography import ItemParts, read_item
 from pipeline.corpus.kinds import is_algorithm, kind_of, section_rank
 from pipeline.corpus.paper import Block, PageError, Paper, Section
 from pipeline.corpus.policies import ERRED, GONE, LINE, MARK, TEX
-from pipeline.corpus.source import as_utf8, count_errors, is_html, is_truncated, whole_text
+from pipeline.corpus.source import as_utf8, count_errors, is_html, is_truncated, whole_text, without_site
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
@@ -45,7 +45,7 @@ def parse(html: bytes, builder: str = "html.parser") -> Paper:
     """
     from bs4 import BeautifulSoup
 
-    page = as_utf8(html)
+    page = without_site(as_utf8(html))
     if not is_html(page):
         raise PageError("not_html", "no <html>, <body> or <article> in its first 4,096 bytes")
     soup = BeautifulSoup(whole_text(page), builder)

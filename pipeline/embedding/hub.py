@@ -6,6 +6,7 @@ Never here: what lies in the folder; no file of it is opened, and no code of it 
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from pipeline.errors import SettingError
@@ -15,7 +16,7 @@ _UNUSED = ["onnx/*", "openvino/*", "imgs/*", "*.onnx", "*.onnx_data"]
 
 
 def is_hub_name(path: str) -> bool:
-    """Whether a path that is no folder may be a name of the hub, such as BAAI/bge-m3."""
+    """Whether a path that is no folder may be a name of the hub, such as BAAI/bge-m3, or with a revision after an @."""
     return path.count("/") == 1 and not path.startswith((".", "/", "~")) and not path.endswith("/")
 
 
@@ -38,10 +39,12 @@ def _download(name: str, setting: str, otherwise: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
+    model, _, revision = name.partition("@")
+    find = partial(snapshot_download, model, revision=revision or None, ignore_patterns=_UNUSED)
     with suppress(LocalEntryNotFoundError):
-        return Path(snapshot_download(name, ignore_patterns=_UNUSED, local_files_only=True))
+        return Path(find(local_files_only=True))
     try:
-        return Path(snapshot_download(name, ignore_patterns=_UNUSED))
+        return Path(find())
     except (OSError, ValueError, httpx.HTTPError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]  # a timeout may say nothing
         raise SettingError(

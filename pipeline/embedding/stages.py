@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipeline import progress, tables
+from pipeline import progress, stopping, tables
 from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
 from pipeline.embedding.columns import Stream
 from pipeline.embedding.reuse import Group, KnownVectors, groups_of_month
@@ -55,6 +55,7 @@ def build_embeddings(job: Job, make: Callable[[Settings], Embedder] = make_embed
                 fresh = stream.take(int((rows < 0).sum()))
                 shards.keep(passages["text_sha256"].filter(pa.array(rows < 0)), fresh)
                 yield account.counted(_assemble(passages, embedder.name, fresh, rows, known))
+                stopping.end_if_asked()
             stream.finish()
         except BaseException:
             shards.write()  # a failure or Ctrl-C costs a step, and only a kill costs a shard

@@ -56,7 +56,7 @@ def publish(job: Job) -> Iterator[Row]:
     runs took, for another run of the same month does.
     """
     root = job.workspace.root
-    _write_overall_index(job.workspace)
+    write_overall_index(job.workspace)
     folder = root.path / FOLDER / job.month
     found = shown_numbers(job.workspace, job.month)
     answers = _answers(job.workspace, job.month)
@@ -87,7 +87,8 @@ def _judges(settings: Settings) -> list[str]:
     return [each.llm_model for each in judges(settings)]
 
 
-def _write_overall_index(workspace: Workspace) -> None:
+def write_overall_index(workspace: Workspace) -> None:
+    """Write `reports/index.html` from the tables as they are."""
     settings = workspace.settings
     # Two months may be published at once: whoever holds the lock last has read what the other's tables say.
     with FileLock(workspace.cache("locks") / "overall-index.lock", timeout=600):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
+from urllib.parse import SplitResult, quote
 
 from pipeline.addresses import is_loopback, refuse_key_in_the_clear, refuse_key_that_cannot_be_sent, split_url
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
@@ -68,21 +68,33 @@ class Address:
     loopback: bool
 
 
-def parse_address(url: str, *, has_key: bool, grpc_port: int | None = None) -> Address:
+def parse_address(url: str, *, has_key: bool, grpc_port: int | None = None, private_network: bool = False) -> Address:
     """The address that CITELOOM_QDRANT_URL names; port 6333 where it names none.
 
     gRPC is tried on `grpc_port`, or on 6334 where the URL's port is 6333: on any other port nobody knows what
-    listens beside it. Raises SettingError for a URL that is none, that holds a password, or that would send a key in
-    the clear to another host.
+    listens beside it. Raises SettingError for a URL that is none or that holds a password, and, unless the network is
+    private, for one of another host that would be sent a key in the clear, or asked without any.
     """
     parts = split_url("CITELOOM_QDRANT_URL", url, "http://localhost:6333")
     if parts.username or parts.password:
         raise SettingError("CITELOOM_QDRANT_URL holds a name or password: put the key into CITELOOM_QDRANT_API_KEY")
     port, host = parts.port or _HTTP_PORT, parts.hostname or ""
-    if has_key:
-        refuse_key_in_the_clear("CITELOOM_QDRANT_URL", parts, "CITELOOM_QDRANT_API_KEY")
+    if not private_network and not is_loopback(host):
+        _refuse_open(parts, has_key=has_key)
     beside = _GRPC_PORT if port == _HTTP_PORT else None
     return Address(url.rstrip("/"), host, port, grpc_port or beside, is_loopback(host))
+
+
+def _refuse_open(parts: SplitResult, *, has_key: bool) -> None:
+    """Raise SettingError for a server on another host that anybody may use, or who listens on the way could."""
+    way_out = "or set CITELOOM_QDRANT_PRIVATE_NETWORK=true where nobody else reaches it"
+    if not has_key:
+        raise SettingError(
+            f"CITELOOM_QDRANT_URL: {parts.hostname} would be asked without a key, so that whoever reaches it may read, "
+            f"change and delete all that it holds: give the server a key, set CITELOOM_QDRANT_API_KEY and use https, "
+            f"{way_out}"
+        )
+    refuse_key_in_the_clear("CITELOOM_QDRANT_URL", parts, "CITELOOM_QDRANT_API_KEY", way_out)
 
 
 class Connection:
@@ -94,11 +106,12 @@ class Connection:
         key: SecretStr | None,
         *,
         grpc_port: int | None,
+        private_network: bool = False,
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Raises SettingError for an address or a key that cannot be."""
-        self.address = parse_address(url, has_key=key is not None, grpc_port=grpc_port)
+        self.address = parse_address(url, has_key=key is not None, grpc_port=grpc_port, private_network=private_network)
         refuse_key_that_cannot_be_sent("CITELOOM_QDRANT_API_KEY", key)
         self.retries = Retries()
         self._key, self._patience, self._clock = key, patience, clock

@@ -152,12 +152,19 @@ def _holder_file(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.holder.json")
 
 
-def _held(folder: Path) -> str:
+def holder_of(folder: Path) -> tuple[int, str] | None:
+    """Process id and program of who signed last as the folder's holder; None where nobody did, or has let go of it
+    since. A killed process leaves its name."""
     try:
         holder = json.loads(_holder_file(folder).read_text())
-        who = f"process {holder['pid']} ({holder['program']})"
-    except (OSError, ValueError, KeyError):
-        who = "another process"
+        return int(holder["pid"]), str(holder["program"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _held(folder: Path) -> str:
+    holder = holder_of(folder)
+    who = f"process {holder[0]} ({holder[1]})" if holder else "another process"
     return (
         f"the index in {folder} is held by {who}, and Qdrant Edge serves one process at a time: wait for it to end, "
         f"or set CITELOOM_QDRANT_URL to a Qdrant server, which lifts the limit"

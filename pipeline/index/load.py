@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pipeline import telemetry
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.index.batch import PointBatch
 
@@ -131,7 +132,8 @@ def _in_flight(
     under_way: dict[Future[None], PointBatch] = {}
     while True:
         while len(under_way) < index.in_flight and (batch := next(batches, None)) is not None:
-            under_way[pool.submit(index.upsert, batch)] = batch
+            send = telemetry.in_span("index load batch", {"citeloom.points": len(batch)}, index.upsert)
+            under_way[pool.submit(send, batch)] = batch
         if not under_way:
             return
         for future in wait(under_way, return_when=FIRST_COMPLETED).done:

@@ -33,7 +33,8 @@ def open_collections(workspace: Workspace) -> Collections:
         raise SettingError(f"CITELOOM_QDRANT_COLLECTION: {name!r} cannot name a collection: use letters, digits, - _")
     place = settings.qdrant_url or str(workspace.root.path)
     storage = (settings.qdrant_on_disk, settings.qdrant_shards, settings.qdrant_replicas)
-    key = (os.getpid(), place, name, hash(settings.qdrant_api_key), settings.qdrant_grpc_port, storage)
+    server = (hash(settings.qdrant_api_key), settings.qdrant_grpc_port, settings.qdrant_private_network)
+    key = (os.getpid(), place, name, server, storage)
     if key not in _OPEN:
         _OPEN[key] = _make(workspace)
     return _OPEN[key]
@@ -53,6 +54,7 @@ def _make(workspace: Workspace) -> Collections:
         settings.qdrant_collection,
         settings.qdrant_api_key,
         grpc_port=settings.qdrant_grpc_port,
+        private_network=settings.qdrant_private_network,
         storage=Storage(settings.qdrant_on_disk, settings.qdrant_shards, settings.qdrant_replicas),
     )
 

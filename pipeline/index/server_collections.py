@@ -38,10 +38,13 @@ class ServerCollections:
         api_key: SecretStr | None = None,
         *,
         grpc_port: int | None = None,
+        private_network: bool = False,
         storage: Storage = Storage(),  # noqa: B008  # frozen
         patience: float = PATIENCE,
     ) -> None:
-        self.connection = Connection(url, api_key, grpc_port=grpc_port, patience=patience)
+        self.connection = Connection(
+            url, api_key, grpc_port=grpc_port, private_network=private_network, patience=patience
+        )
         self._alias, self._storage = alias, storage
         self._indexes: dict[str, ServerIndex] = {}
 

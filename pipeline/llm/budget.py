@@ -15,9 +15,16 @@ from pipeline.errors import CiteloomError, SettingError
 from pipeline.llm.messages import Prices, Spent
 from pipeline.settings import Settings
 
+_REACHED = "the LLM budget of this run is reached"
+
 
 class BudgetReached(CiteloomError):
     """The run's ceiling lets no further request go out. No TransientFailure: trying again would meet it again."""
+
+
+def is_budget_reached(message: str) -> bool:
+    """Whether the message of a stage that failed is that of BudgetReached."""
+    return message.startswith(_REACHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +105,7 @@ class Budget:
         limit: float = getattr(self.limits, passed)
         spent, more = _in(passed, self._paid), _in(passed, worst)
         return (
-            f"the LLM budget of this run is reached: {spent:,} of {limit:,} {passed} are spent, and the next request "
+            f"{_REACHED}: {spent:,} of {limit:,} {passed} are spent, and the next request "
             f"may take {more:,} more ({self.describe()}); answers so far are kept. Raise "
             f"CITELOOM_LLM_BUDGET_{passed.upper()}, or run the same command again with a new budget: it goes on from "
             "here, and pays for no answer twice"

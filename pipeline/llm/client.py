@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from pipeline import stopping, telemetry
 from pipeline.llm.budget import Budget, Limits, check_budget, prices_of, run_budget
 from pipeline.llm.cache import CallCache, Paid, call_key
 from pipeline.llm.context import count_message_tokens
@@ -295,6 +296,7 @@ class LlmClient:
         held = min(len(samples), self._slots.total)
         await self._slots.take(held)
         try:
+            stopping.end_if_asked()
             worst = await self._reserved(call, len(samples))
         except BaseException:
             self._slots.give(held)
@@ -325,8 +327,10 @@ class LlmClient:
         body = dict(call.request) | {"seed": samples[0]} | ({"n": len(samples)} if len(samples) > 1 else {})
         cost = Spent()
         try:
-            reply = await transport.send(body)
-            cost = reply.spent
+            with telemetry.span(f"chat {self.model}", _facts(body), remote=True) as told:
+                reply = await transport.send(body)
+                cost = reply.spent
+                told.tell(_spent_facts(cost))
         finally:
             self._budget.settle(worst, cost, self.usage.prices)
             self.usage.retries, self.usage.waited = transport.retries, transport.waited
@@ -359,6 +363,21 @@ def _read_repaired(text: str, schema: type[Model], cost: Spent) -> Answer[Model]
         return LlmAnswerError(f"no {schema.__name__} could be read, repair included: {short(error)}", cost)
 
 
+def _facts(body: Mapping[str, Any]) -> telemetry.Facts:
+    """What is told of a request: never its messages. Names: OpenTelemetry's conventions for generative AI."""
+    return {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": body["model"],
+        "gen_ai.request.max_tokens": body["max_tokens"],
+        "gen_ai.request.temperature": body["temperature"],
+        "gen_ai.request.choice.count": body.get("n", 1),
+    }
+
+
+def _spent_facts(cost: Spent) -> telemetry.Facts:
+    return {"gen_ai.usage.input_tokens": cost.prompt_tokens, "gen_ai.usage.output_tokens": cost.completion_tokens}
+
+
 def _consecutive(samples: Sequence[int]) -> list[list[int]]:
     """Runs of numbers that follow one another: one request can ask for a run, seeds being first, first + 1, …"""
     runs: list[list[int]] = []
@@ -387,7 +406,7 @@ def check_llm(settings: Settings) -> None:
     if settings.llm_url is None:
         check_embedded(settings)
     else:
-        check_endpoint(_plain_endpoint(settings))
+        check_endpoint(plain_endpoint(settings))
 
 
 @dataclass(frozen=True)
@@ -422,14 +441,15 @@ async def open_client(workspace: Workspace, settings: Settings | None = None) ->
         try:
             yield client
         except BaseException as error:
-            if not isinstance(error, Exception):
+            if not isinstance(error, Exception | stopping.Interrupted):
                 client.abandon()
             raise
         finally:
             await client.aclose()
 
 
-def _plain_endpoint(settings: Settings) -> Endpoint:
+def plain_endpoint(settings: Settings) -> Endpoint:
+    """The endpoint as the settings name it, the settings of a judge under their own names; nothing is asked of it."""
     url, model, key = settings.llm_url or "", settings.llm_model, settings.llm_api_key
     return Endpoint(url, model, key, settings.llm_timeout, names=_names(settings))
 
@@ -448,7 +468,7 @@ def _names(settings: Settings) -> Names:
 
 
 def _endpoint(settings: Settings) -> Endpoint:
-    plain = _plain_endpoint(settings)
+    plain = plain_endpoint(settings)
     if settings.llm_url is not None:
         return plain
     return replace(plain, url=embedded_endpoint(settings), embedded=True, api_key=None)

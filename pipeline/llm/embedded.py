@@ -168,9 +168,11 @@ def _open_process(command: list[str], log: Path) -> subprocess.Popen[bytes]:
     environment = os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": path}
     environment.pop("OMP_NUM_THREADS", None)
     with log.open("wb") as errors:
+        # A process group of its own: Ctrl-C is for this process, which waits for the answers that are under way.
         return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment, cwd=PROJECT
-        )
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment, cwd=PROJECT,
+            process_group=0,
+        )  # fmt: skip
 
 
 def _first_line(process: subprocess.Popen[bytes]) -> str:

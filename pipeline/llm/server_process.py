@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import ctypes
 import json
 import os
-import signal
 import sys
 from typing import Any
 
-_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+from pipeline.liveness import end_with_parent
 
 
 def main() -> None:
     options = _parse()
-    _die_with(options.parent)
+    end_with_parent(options.parent)
     server = _serve(options)
     print(json.dumps({"url": f"{server.listening_address}/v1"}), flush=True)
     with contextlib.suppress(KeyboardInterrupt):
@@ -38,14 +36,6 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--parent", type=int, required=True, help="process whose end ends this one")
     return parser.parse_args()
-
-
-def _die_with(parent: int) -> None:
-    """Ask the kernel to kill this process with its parent; leave at once if the parent is gone already."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        sys.exit("the process that started this server is gone")
 
 
 def _serve(options: argparse.Namespace) -> Any:

@@ -8,14 +8,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from pipeline import telemetry
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.metadata.pace import LONGEST_WAIT_SECONDS, Pace, Patience
 from pipeline.metadata.vet import BrokenAnswer
@@ -48,12 +50,37 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is taken of a service: answers of `largest` bytes at most.
+
+    strict: what is larger, or lies at another host, is refused at once; else a larger one is asked for again, as any
+    other that is not usable, and redirections are followed anywhere.
+    """
+
+    largest: int = LARGEST_ANSWER_BYTES
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back, whatever its status: the body is whole, unpacked, and not yet looked into."""
+    """What came back, whatever its status: the body is whole, unpacked, and not yet looked into.
+
+    address: where it was in the end. kind: its Content-Type, empty where none is told.
+    """
 
     status: int
     location: str
     body: bytes
+    address: str = ""
+    kind: str = ""
+
+
+class Refused(PermanentFailure):
+    """An answer beyond strict bounds. `reason` is too_large or other_host."""
+
+    def __init__(self, reason: str, detail: str, what_to_do: str) -> None:
+        super().__init__(f"{detail}: {what_to_do}")
+        self.reason, self.detail = reason, detail
 
 
 class _Trouble(CiteloomError):
@@ -71,9 +98,15 @@ class Asker:
     """
 
     def __init__(
-        self, service: Service, settings: Settings, *, pace: Pace | None = None, patience: Patience | None = None
+        self,
+        service: Service,
+        settings: Settings,
+        *,
+        pace: Pace | None = None,
+        patience: Patience | None = None,
+        bounds: Bounds | None = None,
     ) -> None:
-        self._service = service
+        self._service, self._bounds = service, bounds or Bounds()
         self._pace, self._patience = pace or Pace(), patience or Patience()
         self._http = httpx.Client(
             headers={"User-Agent": _sendable(settings.arxiv_user_agent)},
@@ -92,7 +125,8 @@ class Asker:
 
         `read` sees neither passing trouble (408, 425, 429, 5xx) nor redirections; each of those is a request in its
         own turn. Raises TransientFailure where the server cannot be reached or does not answer well, SettingError
-        where the address is none, PermanentFailure for endless redirections, and whatever else `read` raises.
+        where the address is none, PermanentFailure for endless redirections, Refused beyond strict bounds, and whatever
+        else `read` raises.
         """
         tries = hops = 0
         while True:
@@ -101,7 +135,7 @@ class Asker:
                     answer = self._get(address)
                     if answer.status not in _REDIRECTIONS:
                         return _read(answer, read)
-                    hops, address = hops + 1, urljoin(address, answer.location)
+                    hops, address = hops + 1, self._next(address, answer.location)
                 except _Trouble as trouble:
                     tries += 1
                     self._rest(trouble, tries)
@@ -120,13 +154,23 @@ class Asker:
             ) from trouble
         log.warning("%s: %s; resting %.0f s, then trying again", self._service.name, trouble, seconds)
 
+    def _next(self, address: str, location: str) -> str:
+        """Where a redirection leads."""
+        target = urljoin(address, location)
+        if self._bounds.strict and not _is_same_host(address, target):
+            host = urlsplit(target).netloc or "nowhere"
+            raise Refused("other_host", f"{address} redirects to {host}", f"check {self._service.setting}")
+        return target
+
     def _get(self, address: str) -> Answer:
         self.requests += 1
         try:
-            with self._http.stream("GET", address) as response:
+            with self._told() as told, self._http.stream("GET", address) as response:
                 self._reached = True
+                told.tell({"http.response.status_code": response.status_code})
                 headers = response.headers
-                answer = Answer(response.status_code, headers.get("Location", ""), _body(response))
+                body, kind = self._body(response), headers.get("Content-Type", "")
+                answer = Answer(response.status_code, headers.get("Location", ""), body, address, kind)
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             raise SettingError(
                 f"{self._service.setting}: {self._service.url} is no address of a server ({error})"
@@ -136,6 +180,25 @@ class Asker:
         if answer.status in _PASSING or answer.status >= 500:
             raise _Trouble(f"status {answer.status}", _seconds(headers.get("Retry-After", "")))
         return answer
+
+    def _told(self) -> AbstractContextManager[telemetry.Span]:
+        """A request as it is told of: without its address, which lists papers."""
+        host = urlsplit(self._service.url).hostname or ""
+        facts = {"http.request.method": "GET", "server.address": host}
+        return telemetry.span("arXiv request", facts, remote=True)
+
+    def _body(self, response: httpx.Response) -> bytes:
+        """The body, bounded in size and time: a server may drip bytes for ever within the read time-out."""
+        body, until, largest = bytearray(), time.monotonic() + LONGEST_ANSWER_SECONDS, self._bounds.largest
+        for chunk in response.iter_bytes():
+            body += chunk
+            if len(body) > largest and self._bounds.strict:
+                raise Refused("too_large", f"{response.url} is longer than {largest} bytes", "it is left out")
+            if len(body) > largest:
+                raise _Trouble(f"its answer is longer than {largest} bytes")
+            if time.monotonic() > until:
+                raise _Trouble(f"its answer takes longer than {LONGEST_ANSWER_SECONDS:.0f} s")
+        return bytes(body)
 
     def _unreached(self, error: httpx.RequestError) -> CiteloomError:
         """A server that was never reached is not waited for: the address or the network is at fault."""
@@ -157,16 +220,12 @@ def _sendable(user_agent: str) -> str:
     return user_agent
 
 
-def _body(response: httpx.Response) -> bytes:
-    """The body, bounded in size and time: a server may drip bytes for ever within the read time-out."""
-    body, until = bytearray(), time.monotonic() + LONGEST_ANSWER_SECONDS
-    for chunk in response.iter_bytes():
-        body += chunk
-        if len(body) > LARGEST_ANSWER_BYTES:
-            raise _Trouble(f"its answer is longer than {LARGEST_ANSWER_BYTES} bytes")
-        if time.monotonic() > until:
-            raise _Trouble(f"its answer takes longer than {LONGEST_ANSWER_SECONDS:.0f} s")
-    return bytes(body)
+def _is_same_host(address: str, target: str) -> bool:
+    """Whether a redirection stays where it was; from http to https is no other place, the way back is."""
+    before, after = urlsplit(address), urlsplit(target)
+    if (before.scheme, after.scheme) == ("http", "https") and before.port is None and after.port is None:
+        return before.hostname == after.hostname
+    return (before.scheme, before.netloc) == (after.scheme, after.netloc)
 
 
 def _seconds(retry_after: str) -> float:

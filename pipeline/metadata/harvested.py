@@ -105,6 +105,11 @@ class HarvestStore:
             for name, datestamp, deleted, record in self._of_months(_BY_MONTH.format(columns, "records"), ids)
         }
 
+    def identifiers(self, month: str) -> list[str]:
+        """The papers of a month that anything was harvested of, sorted."""
+        query = "select arxiv_id from records where month = ? order by arxiv_id"
+        return self._ask(lambda store: [name for (name,) in store.execute(query, (month,))], [])
+
     def broken(self, ids: Collection[str]) -> dict[str, str]:
         """Those identifiers whose newest harvested record could not be read, and why."""
         return dict(self._of_months(_BY_MONTH.format("reason", "broken"), ids))

@@ -40,6 +40,15 @@ class Pace:
     def __init__(self, folder: Path | None = None, *, gap: float = GAP_SECONDS) -> None:
         self._folder, self._gap = folder or machine_folder(), gap
 
+    @property
+    def gap(self) -> float:
+        """Seconds from the end of one request to the start of the next."""
+        return self._gap
+
+    def slower(self, gap: float) -> Pace:
+        """The same turns with a gap of at least so many seconds, where one who is asked wants more rest."""
+        return Pace(self._folder, gap=max(self._gap, gap))
+
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
         """Waits for this process's turn, and holds it. Raises PermanentFailure where the folder cannot be written."""
@@ -63,6 +72,10 @@ class Pace:
             write_whole(self._file, repr(until).encode())
         except OSError as error:
             raise self._unwritable(error) from error
+
+    def rest(self, now: float) -> float:
+        """Seconds, from `now` in those since 1970, before which no request may start; waits for nobody."""
+        return max(self._next() - now, 0.0)
 
     @property
     def _file(self) -> Path:

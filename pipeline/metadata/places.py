@@ -82,6 +82,10 @@ class Places:
         months = sorted({month_of(arxiv_id) or "" for arxiv_id in chosen})
         return self._ask(lambda index: {name: place for name, place in _places(index, months) if name in chosen})
 
+    def identifiers(self, month: str) -> list[str]:
+        """The identifiers of a month that any line bears, sorted."""
+        return self._ask(lambda index: sorted({name for name, _ in _places(index, [month])}))
+
     def facts(self) -> dict[str, int]:
         """Counts of the last pass: `lines`, `broken_lines`, and the number of the first broken line or 0."""
         query = "select name, value from facts where name in (?, ?, ?)"

@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 import orjson
 
@@ -40,6 +40,8 @@ _MONTHS = {
         ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), start=1
     )
 }
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +75,28 @@ class Snapshot:
         Raises MissingInput where the file is not there, PermanentFailure where it cannot be read, no line of it is
         arXiv's, or what is made of it cannot be written.
         """
+        return self._twice(wanted, self._read)
+
+    def licences(self, wanted: Collection[str]) -> dict[str, str]:
+        """The address of the licence of each of those papers whose line names one, as arXiv has it for the paper's
+        newest version. Raises as `find` does."""
+        return self._twice(wanted, self._read_licences)
+
+    def _twice(self, wanted: Collection[str], read: Callable[[list[tuple[str, Place]]], Answer]) -> Answer:
+        """What is read of the lines of those identifiers; where they lie is found anew if that no longer holds."""
         for first in (True, False):
             places = sorted(self._places.find(wanted).items(), key=lambda item: item[1].position)
             try:
-                return self._read(places)
+                return read(places)
             except Damaged as damage:
                 if not first:
                     raise PermanentFailure(f"the metadata snapshot {self._file} changes while it is read") from damage
                 self._places.forget()
         raise AssertionError("two tries end in a return or an error")
+
+    def identifiers(self, month: str) -> list[str]:
+        """The papers of a month, sorted. Raises as `find` does."""
+        return self._places.identifiers(month)
 
     def digest(self, wanted: Collection[str]) -> str:
         """SHA-256 over the lines of those identifiers: equal while the snapshot says the same of them."""
@@ -120,6 +135,14 @@ class Snapshot:
                 except _OTHER_SHAPE:
                     broken.append(arxiv_id)
         return Found(records, tuple(sorted(broken)), dates)
+
+    def _read_licences(self, places: list[tuple[str, Place]]) -> dict[str, str]:
+        licences: dict[str, str] = {}
+        with self._open() as stream:
+            for arxiv_id, place in places:
+                with contextlib.suppress(*_OTHER_SHAPE):
+                    licences[arxiv_id] = orjson.loads(place.read(stream))["license"].strip()
+        return licences
 
     def _state(self) -> str:
         """What tells this file from another, and the unpacked copy from none."""

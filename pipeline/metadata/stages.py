@@ -77,7 +77,8 @@ def _wanted(workspace: Workspace, month: str) -> list[str]:
     return sorted(set(members["arxiv_id"].to_pylist()))
 
 
-def _snapshot(workspace: Workspace) -> Snapshot | None:
+def snapshot_of(workspace: Workspace) -> Snapshot | None:
+    """The snapshot that the settings name, if any."""
     file = workspace.settings.metadata_snapshot
     return Snapshot(file, workspace.cache("snapshot")) if file else None
 
@@ -93,6 +94,11 @@ def _from_files(job: Job, wanted: list[str]) -> dict[str, Record]:
         )
     for arxiv_id, reason in store.broken(wanted).items():
         job.leave_out(arxiv_id, "broken_harvested_record", f"its newest record over OAI-PMH is unreadable: {reason}")
+    return believed(snapshot, harvested)
+
+
+def believed(snapshot: Found, harvested: Mapping[str, Harvested]) -> dict[str, Record]:
+    """Each paper as the newer of snapshot and harvest has it."""
     records = dict(snapshot.records)
     for arxiv_id, change in harvested.items():
         if change.datestamp >= snapshot.dates.get(arxiv_id, ""):
@@ -117,7 +123,7 @@ def _later_answers(job: Job, found: Mapping[str, Record]) -> dict[str, Record]:
 
 
 def _from_snapshot(job: Job, wanted: Collection[str]) -> Found:
-    snapshot = _snapshot(job.workspace)
+    snapshot = snapshot_of(job.workspace)
     if snapshot is None:
         return _NOTHING
     found = snapshot.find(wanted)
@@ -133,7 +139,7 @@ def _count(values: Iterable[str]) -> dict[str, int]:
 
 def _digests(workspace: Workspace, month: str) -> Mapping[str, str]:
     """What the snapshot and the harvest say of the month's papers: news of other papers leave this month as it is."""
-    wanted, snapshot = _wanted(workspace, month), _snapshot(workspace)
+    wanted, snapshot = _wanted(workspace, month), snapshot_of(workspace)
     digests = {
         "snapshot": snapshot.digest(wanted) if snapshot else None,
         "harvest": HarvestStore(workspace.cache(STORE)).digest(wanted),

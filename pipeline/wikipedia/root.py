@@ -7,12 +7,26 @@ that two of them would overwrite each other's points.
 from __future__ import annotations
 
 from pipeline.errors import SettingError
+from pipeline.identifiers import month_of
 from pipeline.settings import Settings
 from pipeline.stages import Workspace
-from pipeline.tables import DUMP_MEMBERS, METADATA, PAPERS, DataRoot, write_whole
+from pipeline.tables import (
+    ANSWER_GRADES,
+    ANSWER_SCORES,
+    ANSWERS,
+    DUMP_MEMBERS,
+    METADATA,
+    PAPERS,
+    QUESTIONS,
+    DataRoot,
+    write_whole,
+)
+from pipeline.wikipedia.ids import is_page
 
 # Of the project's stages, those that run on a snapshot as they do on a month of arXiv's.
 OWN_STAGES = ("passages", "embeddings", "index_receipts")
+# Where a question set on articles is named, these too.
+_ASKING = frozenset(table.name for table in (QUESTIONS, *ANSWERS.values(), ANSWER_GRADES, ANSWER_SCORES))
 
 _MARK = "holds-wikipedia"
 _DEMO_MARK = "holds-the-demo"
@@ -24,6 +38,16 @@ def held_snapshot(root: DataRoot) -> str | None:
         return (root.path / _MARK).read_text().strip()
     except FileNotFoundError:
         return None
+
+
+def is_own(stage: str, settings: Settings) -> bool:
+    """Whether one of the project's stages has work on a snapshot, by its name."""
+    return stage in OWN_STAGES or (stage in _ASKING and settings.questions is not None)
+
+
+def month_in(root: DataRoot, identifier: str) -> str | None:
+    """The month under which a data root keeps a paper, or an article, which its id does not tell; None for neither."""
+    return held_snapshot(root) if is_page(identifier) else month_of(identifier)
 
 
 def claim(workspace: Workspace, month: str) -> None:

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,11 +22,19 @@ from typer.testing import CliRunner
 from pipeline.evaluation.publish import RUN_PAGE
 from pipeline.runs import RunReport, run_months
 from pipeline.services import release_services
-from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
+from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
 from pipeline.stages import Workspace
 from tests.scripted_llm import ScriptedLlm
+from tests.sentinels import is_secret, sentinel
+from tests.unpickled import unpickled
 
 MONTHS = ("2024-03", "2024-04", "2024-05")
+# The shared data root is made under these, so that test_secrets can look for them in all that it holds; but not under
+# Postgres's address, which would be used.
+SECRETS = (
+    *(f"CITELOOM_{name.upper()}" for name in Settings.model_fields if is_secret(name) and name != "dagster_pg_url"),
+    *("HF_TOKEN", "AWS_SECRET_ACCESS_KEY"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,8 @@ class Finished:
 
     place: Place
     report: RunReport
+    unpickled: Sequence[tuple[str, str]]
+    """What was looked up for pickles while it ran, and by whose order."""
 
 
 @pytest.fixture(scope="session")
@@ -105,9 +115,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Fini
     from pipeline.registry import STAGES
 
     place = make_place(tmp_path_factory.mktemp("finished") / "data", llm_url=llm.url, llm_model="scripted")
-    with place.entered():
+    place = replace(place, variables={**place.variables, **{name: sentinel(name) for name in SECRETS}})
+    with place.entered(), unpickled() as found:
         report = run_months(Workspace(load_settings()), MONTHS, STAGES)
-    return Finished(place, report)
+    return Finished(place, report, found)
 
 
 @pytest.fixture

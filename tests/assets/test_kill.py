@@ -1,7 +1,7 @@
-"""kill -9 in the middle of the demo, at ten moments: what stands at the end is what an undisturbed run makes.
+"""kill -9 in the middle of the demo, at three moments: what stands at the end is what an undisturbed run makes.
 
 The LLM is the scripted one, since a sampled text is no fixed point. Not here: every stage that asks a model, with all
-systems, and what a kill makes it ask twice (tests/unit/related_work/test_kills.py).
+systems, and what a kill makes it ask twice (tests/unit/related_work/test_kills.py); more kills (tests/faults).
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.assets.conftest import Place, make_place
+from tests.assets.processes import start
 from tests.scripted_llm import ScriptedLlm
 
-KILLS = 10
-# Three months of 17 stages that are on: a kill after about every third stage of a run, at a random moment of the next.
-STAGES_BETWEEN_KILLS = 5
+KILLS = 3
+# Of the three months' stages, so that no kill comes after the end: at a random moment of the one that follows.
+STAGES_BETWEEN_KILLS = 15
 
 
 def digests(root: Path) -> dict[str, str]:
@@ -33,14 +33,19 @@ def digests(root: Path) -> dict[str, str]:
     return {str(file.relative_to(root)): hashlib.sha256(file.read_bytes()).hexdigest() for file in tables}
 
 
-def start(place: Place) -> subprocess.Popen[str]:
-    """`citeloom demo` in a process group of its own, its progress lines to be read."""
-    others = {name: value for name, value in os.environ.items() if not name.startswith("CITELOOM_")}
-    return subprocess.Popen(
-        [str(Path(sys.executable).with_name("citeloom")), "demo"],
-        env={**others, "COLUMNS": "200", "NO_COLOR": "1", **place.variables},
-        cwd=place.root, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+@pytest.fixture(scope="module")
+def settings(llm: ScriptedLlm) -> dict[str, object]:
+    """One question, and references of the corpus alone: enough to pass through every stage."""
+    return {"llm_url": llm.url, "llm_model": "scripted", "outside_references": "drop", "max_questions": 1}
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory, settings: dict[str, object]) -> Place:
+    """The demo, undisturbed."""
+    place = make_place(tmp_path_factory.mktemp("calm") / "data", **settings)
+    done = place.citeloom("demo")
+    assert done.returncode == 0, done.stderr
+    return place
 
 
 def kill_after(run: subprocess.Popen[str], stages: int, seconds: float) -> int:
@@ -59,13 +64,11 @@ def kill_after(run: subprocess.Popen[str], stages: int, seconds: float) -> int:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_ten_kills_change_nothing(tmp_path: Path, llm: ScriptedLlm) -> None:
-    settings = {"llm_url": llm.url, "llm_model": "scripted", "outside_references": "drop", "max_questions": 1}
-    calm, disturbed = (make_place(tmp_path / name, **settings) for name in ("calm", "disturbed"))
-    assert calm.citeloom("demo").returncode == 0
+def test_three_kills_change_nothing(tmp_path: Path, calm: Place, settings: dict[str, object]) -> None:
+    disturbed = make_place(tmp_path / "disturbed", **settings)
     chance = random.Random(2403)
     moments = [(chance.randint(1, STAGES_BETWEEN_KILLS), chance.uniform(0, 0.6)) for _ in range(KILLS)]
-    killed = [kill_after(start(disturbed), stages, seconds) for stages, seconds in moments]
+    killed = [kill_after(start(disturbed, "demo"), stages, seconds) for stages, seconds in moments]
     assert all(made > 0 for made in killed)
     again = disturbed.citeloom("demo")
     assert again.returncode == 0, again.stderr
@@ -75,16 +78,19 @@ def test_ten_kills_change_nothing(tmp_path: Path, llm: ScriptedLlm) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_second_run_changes_no_byte_and_two_at_once_agree(tmp_path: Path, llm: ScriptedLlm) -> None:
-    settings = {"llm_url": llm.url, "llm_model": "scripted", "outside_references": "drop", "max_questions": 1}
-    alone, shared = (make_place(tmp_path / name, **settings) for name in ("alone", "shared"))
-    pair = [start(shared) for _ in range(2)]
+def test_two_runs_at_once_make_what_one_makes(tmp_path: Path, calm: Place, settings: dict[str, object]) -> None:
+    shared = make_place(tmp_path / "shared", **settings)
+    pair = [start(shared, "demo") for _ in range(2)]
     ends = [(run.communicate(timeout=300)[1], run.returncode) for run in pair]
     assert [code for _, code in ends] == [0, 0], ends
-    assert alone.citeloom("demo").returncode == 0
-    before = digests(alone.root)
-    assert digests(shared.root) == before
-    second = alone.citeloom("demo")
+    assert digests(shared.root) == digests(calm.root)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_second_run_changes_no_byte(calm: Place) -> None:
+    before = digests(calm.root)
+    second = calm.citeloom("demo")
     assert second.returncode == 0
     assert "done before" in second.stdout
-    assert digests(alone.root) == before
+    assert digests(calm.root) == before

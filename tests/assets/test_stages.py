@@ -12,10 +12,11 @@ import pytest
 
 from pipeline import tables
 from pipeline.definitions import run_in_process
+from pipeline.pending import pending
 from pipeline.registry import STAGES, choose_stages
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.related_work.written import written
-from pipeline.runs import dagster_home, pending, run_months, status
+from pipeline.runs import dagster_home, run_months, status
 from pipeline.settings import SAMPLE_SNAPSHOT
 from pipeline.stages import Stage
 from pipeline.tables import read_provenance

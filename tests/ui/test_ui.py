@@ -16,6 +16,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -27,6 +28,7 @@ from pipeline.registry import STAGES
 from pipeline.related_work.stages import SUMMARIES
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
 from pipeline.tables import TABLES, read_provenance
+from tests.listening import family, listening
 from tests.scripted_llm import ScriptedLlm
 
 if TYPE_CHECKING:
@@ -112,11 +114,11 @@ class Page:
     """A browser on the UI: goes to places, waits for what should be there, clicks by what is written on things."""
 
     def __init__(self, driver: object, url: str, shots: Path) -> None:
-        self.driver, self._url, self._shots = driver, url, shots
+        self.driver, self.url, self._shots = driver, url, shots
 
     def open(self, path: str) -> None:
         """Go to a path of the UI."""
-        self.driver.get(f"{self._url}{path}")  # type: ignore[attr-defined]
+        self.driver.get(f"{self.url}{path}")  # type: ignore[attr-defined]
 
     def keep(self, name: str) -> None:
         """Save what the browser shows, once dialogs have faded in."""
@@ -197,14 +199,15 @@ def with_default_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def start(folder: Path, llm: ScriptedLlm) -> Running:
-    """Start `citeloom ui` on an empty data root and wait until it answers."""
+def start(folder: Path, llm: ScriptedLlm, **changes: object) -> Running:
+    """Start `citeloom ui` on an empty data root and wait until it answers. changes: settings, in capitals."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     settings = {
         "DATA": folder, "DUMP_DIR": SAMPLE_DUMP, "METADATA_SNAPSHOT": SAMPLE_SNAPSHOT, "ARXIV_API": "false",
         "LLM_URL": llm.url, "LLM_MODEL": llm.model, "CHATCITE_SAMPLES": 2, "CHATCITE_VOTES": 2, "CHATCITE_KEPT": 1,
+        **changes,
     }  # fmt: skip
     others = {name: value for name, value in os.environ.items() if not name.startswith(("CITELOOM_", "DAGSTER_"))}
     with (folder / "ui.log").open("wb") as log:
@@ -241,6 +244,13 @@ def running(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Itera
 @pytest.fixture(scope="module")
 def page(running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """A browser on it."""
+    with browse(running.url, tmp_path_factory) as page:
+        yield page
+
+
+@contextmanager
+def browse(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A browser on a UI, ended afterwards."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
@@ -250,7 +260,7 @@ def page(running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         options.add_argument(flag)
     driver = webdriver.Chrome(options=options, service=Service(tool("chromedriver")))
     try:
-        yield Page(driver, running.url, tmp_path_factory.mktemp("shots"))
+        yield Page(driver, url, tmp_path_factory.mktemp("shots"))
     finally:
         driver.quit()
 
@@ -266,6 +276,10 @@ def test_the_graph_shows_the_groups_and_their_assets(page: Page) -> None:
         page.says("Materialize all")  # a graph shortens long names, and draws only what is in view
     page.keep("graph_of_a_group")
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(stage.name for stage in STAGES)
+
+
+def test_all_that_the_ui_starts_listens_on_loopback_alone(running: Running) -> None:
+    assert set(listening(family(running.process.pid))) == {"127.0.0.1"}
 
 
 def test_nothing_stands_between_a_new_user_and_the_graph(running: Running) -> None:
@@ -287,7 +301,7 @@ def test_the_page_of_an_asset_tells_what_it_is(page: Page) -> None:
 
 def test_jobs_sensor_and_schedule_are_there(page: Page) -> None:
     page.open("/automation")
-    page.says("dump_folder", "newest_month")
+    page.says("dump_folder", "refreshed_months", "find_changes")
     page.keep("automation")
     page.open("/locations/citeloom/jobs/refresh_corpus")
     page.says("Every stage of one month")

@@ -28,32 +28,45 @@ PACKAGES = ("pipeline", "assets", "resources", "sensors")
 LAYERS: tuple[tuple[str, ...], ...] = (
     (
         "pipeline.errors", "pipeline.addresses", "pipeline.sampling", "pipeline.sheets", "pipeline.subjects",
-        "pipeline.worker_process",
+        "pipeline.worker_process", "pipeline.liveness", "pipeline.choosing",
     ),
     ("pipeline", "pipeline.tables"),
     (
-        "pipeline.settings", "pipeline.months", "pipeline.identifiers", "pipeline.progress", "pipeline.stages",
-        "pipeline.workers", "pipeline.accounts", "pipeline.digests",
+        "pipeline.settings", "pipeline.redaction", "pipeline.months", "pipeline.identifiers", "pipeline.progress",
+        "pipeline.failures", "pipeline.stages", "pipeline.telemetry", "pipeline.workers", "pipeline.accounts",
+        "pipeline.digests", "pipeline.stopping",
     ),
     (
         "pipeline.corpus", "pipeline.metadata", "pipeline.passages", "pipeline.embedding", "pipeline.index",
         "pipeline.llm", "pipeline.related_work", "pipeline.answering", "pipeline.evaluation", "pipeline.wikipedia",
+        "pipeline.export",
     ),
-    ("pipeline.registry", "pipeline.services", "pipeline.partitions"),
+    (
+        "pipeline.registry", "pipeline.services", "pipeline.partitions", "pipeline.pending", "pipeline.refresh",
+        "pipeline.standing", "pipeline.webhook",
+    ),
     ("resources",),
     ("assets",),
-    ("pipeline.jobs",),
+    ("pipeline.run_process", "pipeline.launcher", "pipeline.jobs"),
     ("sensors",),
     ("pipeline.definitions",),
-    ("pipeline.preflight", "pipeline.runs", "pipeline.estimate", "pipeline.display"),
+    (
+        "pipeline.instance_config", "pipeline.preflight", "pipeline.runs", "pipeline.month_process",
+        "pipeline.parallel", "pipeline.retrying", "pipeline.estimate", "pipeline.refresh.refreshing",
+        "pipeline.display", "pipeline.doctor",
+    ),
     (
         "pipeline.study_commands", "pipeline.ask_commands", "pipeline.question_commands",
-        "pipeline.grading_commands", "pipeline.wikipedia_commands",
+        "pipeline.refresh_commands", "pipeline.grading_commands", "pipeline.wikipedia_commands",
+        "pipeline.backfill_commands", "pipeline.quality_commands", "pipeline.export_commands",
+        "pipeline.fetch_commands", "pipeline.doctor_commands",
     ),
     ("pipeline.cli",),
 )  # fmt: skip
 DOMAINS = LAYERS[3]
-MAY_IMPORT_DAGSTER = {"pipeline.definitions", "pipeline.partitions", "pipeline.jobs"}
+MAY_IMPORT_DAGSTER = {
+    "pipeline.definitions", "pipeline.partitions", "pipeline.jobs", "pipeline.run_process", "pipeline.launcher",
+}  # fmt: skip
 HEAVY = {
     "torch", "FlagEmbedding", "transformers", "sentence_transformers", "qdrant_client", "qdrant_edge", "xllamacpp",
     "openai", "matplotlib", "bs4", "mwparserfromhtml", "arxiv", "ray", "nltk",

@@ -8,6 +8,7 @@ import pytest
 
 from pipeline.errors import SettingError
 from pipeline.settings import SAMPLE_DUMP, Settings, load_settings
+from tests.sentinels import is_secret
 
 
 @pytest.fixture(autouse=True)
@@ -69,3 +70,17 @@ def test_categories_are_spelt_as_arxiv_does() -> None:
 def test_a_secret_is_not_shown() -> None:
     settings = Settings(llm_api_key="sesame-sentinel", qdrant_api_key="sesame-sentinel")
     assert "sesame-sentinel" not in f"{settings!r} {settings} {settings.model_dump_json()}"
+
+
+@pytest.mark.parametrize("name", ["llm_url", "arxiv_api_url", "dump_dir", "qdrant_url", "embedder_path"])
+def test_a_password_in_an_address_is_refused_and_not_shown(name: str) -> None:
+    with pytest.raises(SettingError, match=f"CITELOOM_{name.upper()}: holds a name or password") as caught:
+        load_settings(**{name: "https://me:sesame-sentinel@host/folder"})
+    assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [name for name in Settings.model_fields if is_secret(name)])
+def test_a_wrong_value_of_a_secret_is_not_shown(name: str) -> None:
+    with pytest.raises(SettingError, match=f"CITELOOM_{name.upper()}: ") as caught:
+        load_settings(**{name: b"\xffsesame-sentinel"})
+    assert "sesame" not in str(caught.value)

@@ -63,6 +63,11 @@ class Dump:
         zipped = {part.month for _, listing in self.zips for part in listing.parts if self._is_chosen(part)}
         return sorted(zipped.union(one.month for one in self.loose if one.subset in self.subsets))
 
+    def count_pages(self, month: str) -> int:
+        """How many pages the month has, duplicates among them; known without reading one row."""
+        listed = (part for _, listing in self._listings(month) for part in listing.parts)
+        return sum(part.rows for part in listed if part.month == month and self._is_chosen(part))
+
     def pages(self, month: str) -> pa.Table:
         """The month's pages, columns as in the table dump_members, by identifier.
 
@@ -150,25 +155,25 @@ def broken_zips(settings: Settings) -> list[str]:
     return [one.message for one in read_dump(settings).broken]
 
 
-def read_dump(settings: Settings) -> Dump:
+def read_dump(settings: Settings, *, may_be_empty: bool = False) -> Dump:
     """What lies in the dump folder now.
 
-    Raises SettingError where there is no such folder, it cannot be listed, or neither a zip nor a loose page is in it;
-    MissingInput where all there is are zips that cannot be used.
+    Raises SettingError where there is no such folder, it cannot be listed, or neither a zip nor a loose page is in it
+    (unless it `may_be_empty`); MissingInput where all there is are zips that cannot be used.
     """
     folder, cache = _folder_at(settings.dump_dir), ListingCache(settings.data_root / "cache" / "zips")
     with _listing_errors(folder):
         top = [(name, is_folder) for name, is_folder in folder.names() if not name.startswith(".")]
         loose = find_loose_folders(folder, top)
     names = [name for name, is_folder in top if name.lower().endswith(".zip") and not is_folder]
-    if not names and not loose:
+    if not names and not loose and not may_be_empty:
         raise SettingError(
             f"CITELOOM_DUMP_DIR: no .zip file is in {folder.address}, nor any page in a folder <yymm>: set it to the "
             "folder of the ar5iv zips"
         )
     found = [(name, _list_zip(settings, folder, name, cache)) for name in names]
     broken = tuple(one for _, one in found if isinstance(one, BrokenZip))
-    if len(broken) == len(names) and not loose:
+    if broken and len(broken) == len(names) and not loose:
         more = f" ({len(broken) - 1} more zips cannot be used either)" if len(broken) > 1 else ""
         raise MissingInput(broken[0].message + more)
     zips = tuple((name, one) for name, one in found if not isinstance(one, BrokenZip))

@@ -35,13 +35,13 @@ from pipeline.evaluation.answers.rows import grade_of, grade_row
 from pipeline.evaluation.answers.splitting import Split
 from pipeline.evaluation.answers.vectors import dense_of
 from pipeline.evaluation.judges import judges
-from pipeline.identifiers import month_of
 from pipeline.llm.client import ClientWorkspace, open_client
 from pipeline.llm.loop import run
 from pipeline.llm.messages import Usage, measured_together
 from pipeline.sampling import spread
 from pipeline.stages import Job, Workspace
 from pipeline.tables import Row
+from pipeline.wikipedia.root import month_in
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
@@ -82,7 +82,7 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """The judge's prompts, the embedder's model, and the months of passages and vectors that claims are judged by."""
     rows = workspace.root.rows(tables.QUESTIONS, month)
-    months = paper_months(each.question for each in read_posed(rows))
+    months = paper_months(workspace.root, (each.question for each in read_posed(rows)))
     read = (tables.PASSAGES, tables.EMBEDDINGS)
     held = {f"{table.name} of the papers": digest_of(workspace, table, months) for table in read}
     return {"prompts": prompt_digest(), "embedder": model_name(workspace.settings)} | held
@@ -144,7 +144,7 @@ def _evidence(
 
 def _passages(workspace: Workspace, papers: set[str]) -> dict[str, list[Passage]]:
     found: dict[str, list[Passage]] = {}
-    for month in sorted({month for paper in papers if (month := month_of(paper))}):
+    for month in sorted({month for paper in papers if (month := month_in(workspace.root, paper))}):
         rows = workspace.root.iterate(tables.PASSAGES, month, _PASSAGE_COLUMNS)
         for passage in passages_of(row for row in rows if row["arxiv_id"] in papers):
             found.setdefault(passage.arxiv_id, []).append(passage)

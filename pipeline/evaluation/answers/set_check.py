@@ -17,6 +17,7 @@ from pipeline.answering.questions import KINDS, Question, gold_passages, read_qu
 from pipeline.answering.telling import line_of
 from pipeline.evaluation.answers.ages import age_of
 from pipeline.stages import Workspace
+from pipeline.wikipedia.root import held_snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Checked:
 
 def check_set(workspace: Workspace, file: Path) -> Checked:
     """Read a set and look for its papers and phrases. Raises SettingError where it is none, as `read_questions`."""
-    questions = read_questions(file)
+    questions = read_questions(file, held_snapshot(workspace.root))
     cutoff = workspace.settings.llm_cutoff
     ages = Counter(age for each in questions if (age := age_of(each.date or each.month, cutoff)))
     lacking, unfound = _look(workspace, questions)

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from pipeline import tables
 from pipeline.answering.answer_rows import all_answers
 from pipeline.evaluation.answers.sheets import Shown
-from pipeline.identifiers import month_of
 from pipeline.index.links import abstract_url
 from pipeline.tables import DataRoot
+from pipeline.wikipedia.root import month_in
 
 
 def shown_in(root: DataRoot, month: str) -> dict[str, Shown]:
@@ -39,7 +39,7 @@ def shown_in(root: DataRoot, month: str) -> dict[str, Shown]:
 def _titles(root: DataRoot, papers: Iterable[str]) -> dict[str, str]:
     """Paper → title, of those that are in the corpus."""
     wanted = set(papers)
-    months = sorted({month for paper in wanted if (month := month_of(paper))})
+    months = sorted({month for paper in wanted if (month := month_in(root, paper))})
     return {
         row["arxiv_id"]: row["title"]
         for month in months

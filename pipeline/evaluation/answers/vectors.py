@@ -30,7 +30,7 @@ def dense_of(
 
     model = model_name(workspace.settings)
     held: dict[str, NDArray[np.float32]] = {}
-    for choice in by_month(dict.fromkeys(sorted(papers))):
+    for choice in by_month(workspace, sorted(papers)):
         held |= read_vectors(workspace, choice, model)
     if not held or not claims:
         return None

@@ -7,7 +7,7 @@ search over the whole corpus (`pipeline.index`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -20,8 +20,8 @@ from pipeline.embedding.choice import model_name
 from pipeline.evaluation.retrieval.pool import Choice, read_papers
 from pipeline.evaluation.retrieval.rankings import best, bm25_index, fuse, only_positive, terms
 from pipeline.evaluation.retrieval.vectors import matrix_of
-from pipeline.identifiers import month_of
 from pipeline.passages.text import without_markers
+from pipeline.wikipedia.root import month_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,18 +84,18 @@ def search(
     texts = sorted({claim for each in claims.values() for claim in each})
     asked = _Claims(texts, workspace.settings, make) if make else None
     found = Found()
-    for choice in by_month(claims):
+    for choice in by_month(workspace, claims):
         vectors = read_vectors(workspace, choice, asked.model) if asked else {}
         for arxiv_id, passages in _read_passages(workspace, choice):
             _search_paper(found, asked, claims[arxiv_id], passages, vectors, (arxiv_id, most))
     return found
 
 
-def by_month(papers: Mapping[str, Any]) -> Iterator[Choice]:
+def by_month(workspace: Workspace, papers: Iterable[str]) -> Iterator[Choice]:
     """The papers, month by month, as `read_papers` wants them."""
     months: dict[str, dict[str, str]] = defaultdict(dict)
     for arxiv_id in papers:
-        month = month_of(arxiv_id)
+        month = month_in(workspace.root, arxiv_id)
         if month is not None:
             months[month][arxiv_id] = month
     return (Choice(months[month], 0, len(months[month]), 0) for month in sorted(months))

@@ -31,6 +31,7 @@ def index_view(root: DataRoot, judges: Sequence[str], prices: PriceList, cutoff:
         tasks=sum(line.tasks for line in months),
         related=related_view(found),
         answers=pooled_view(answers),
+        changes=bool(root.months(tables.CHANGES)),
     )
 
 

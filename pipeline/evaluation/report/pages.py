@@ -23,7 +23,7 @@ from pipeline.evaluation.report.answers.found import name_of
 from pipeline.evaluation.report.answers.names import ANSWERS_PAGE
 from pipeline.evaluation.report.answers.views import AnswersPage, QuestionView
 from pipeline.evaluation.report.published import ARXIV_ID
-from pipeline.evaluation.report.views import FailedView, IndexView, MonthView, RunView, TaskView
+from pipeline.evaluation.report.views import ChangesView, FailedView, IndexView, MonthView, RunView, TaskView
 from pipeline.evaluation.retrieval.picture import told
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -80,6 +80,11 @@ def failed_page(view: FailedView) -> bytes:
 def run_page(view: RunView) -> bytes:
     """The page of what runs took, UTF-8."""
     return _page("run.html.j2", view)
+
+
+def changes_page(view: ChangesView) -> bytes:
+    """A page of what refreshes changed, UTF-8."""
+    return _page("changes.html.j2", view)
 
 
 def index_page(view: IndexView) -> bytes:

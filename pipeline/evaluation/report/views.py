@@ -323,3 +323,14 @@ class IndexView:
     tasks: int
     related: RelatedView = field(default_factory=RelatedView)
     answers: AnswersView = field(default_factory=AnswersView)
+    changes: bool = False
+    """Whether a refresh has told of changes, which have a page of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesView:
+    """What a page of changes shows. month: of which it tells; empty for the page over all months."""
+
+    month: str
+    paragraphs: Sequence[str]
+    grids: Sequence[Grid]

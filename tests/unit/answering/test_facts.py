@@ -7,7 +7,9 @@ import asyncio
 import pytest
 
 from pipeline.answering.facts import MOST_AUTHORS, Author, FrontMatter, asked_facets, fact_claims, named_papers
+from pipeline.answering.questions import read_questions
 from pipeline.answering.retrieving import Found
+from pipeline.settings import SAMPLE_QUESTIONS
 from tests.unit.answering.asking import Tables, passage
 
 PEOPLE = ("authors", "affiliations")
@@ -34,6 +36,63 @@ PEOPLE = ("authors", "affiliations")
 )
 def test_what_a_question_asks_of_a_paper_itself_is_recognised(question: str, facets: tuple[str, ...]) -> None:
     assert asked_facets(question) == facets
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What do the authors of QuillNet concede?",
+        "What limitation do the authors name?",
+        "Which limitations of OKRA-9 do its authors admit?",
+        "Which weaknesses have the paper's authors found?",
+        "What does the first author see as the main weakness?",
+        "What do QuillNet's authors leave to future work?",
+        "What are the limits of QuillNet that the authors acknowledge?",
+        "What, according to the authors, can go wrong?",
+        "Where do the authors of QuillNet see its limits?",
+        "What are the drawbacks of OKRA-9, by its authors' own account?",
+        "Name one limitation the QuillNet authors themselves report.",
+        "Which limitations are conceded by the authors?",
+        "How do the authors explain that fairness drops?",
+        "Why would the authors not use it in another language?",
+        "When the front matter is indexed, which author questions still go wrong?",
+    ],
+)
+def test_authors_who_say_something_are_not_asked_for(question: str) -> None:
+    assert asked_facets(question) == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "facets"),
+    [
+        ("Who are the authors of QuillNet?", ("authors",)),
+        ("Which authors of QuillNet work at Brackwater?", PEOPLE),
+        ("Do the authors of QuillNet work for a company?", ("affiliations",)),
+        ("Which groups do the three authors of QuillNet belong to?", ("affiliations",)),
+        ("For whom do the authors of QuillNet work?", ("affiliations",)),
+        ("Where are the authors of OKRA-9 based?", PEOPLE),
+        ("What are the authors' names?", ("authors",)),
+        ("Tell me what the authors' names are.", ("authors",)),
+        ("How many authors does QuillNet have?", ("authors",)),
+        ("Which authors name two employers?", ("authors",)),
+        ("Tell me who the authors of OKRA-9 are.", ("authors",)),
+        ("Name the authors of OKRA-9, and the limits that the authors concede.", ("authors",)),
+        ("Was the corresponding author of QuillNet paid by a foundation?", ("authors",)),
+        ("By which authors was QuillNet written?", ("authors",)),
+    ],
+)
+def test_true_questions_on_authors_stay_such(question: str, facets: tuple[str, ...]) -> None:
+    assert asked_facets(question) == facets
+
+
+def test_of_the_sample_s_questions_none_on_limits_asks_for_authors() -> None:
+    found = {
+        kind: [asked_facets(each.question) for each in read_questions(SAMPLE_QUESTIONS) if each.kind == kind]
+        for kind in ("author", "limitation")
+    }
+    assert found["limitation"] == [()] * 10
+    assert len(found["author"]) == 10
+    assert all({"authors", "affiliations"}.intersection(facets) for facets in found["author"])
 
 
 FOUND = [

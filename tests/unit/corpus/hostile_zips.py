@@ -72,12 +72,20 @@ def _spanning(file: Path) -> None:
     change_entry(file, FIRST, 20, "<L", start - 30 - len(FIRST))
 
 
-def _kernel(file: Path) -> None:
-    """One page's bytes under five names: every entry leads to the same place."""
-    packed = _deflate(GOOD[FIRST])
-    local = _local(FIRST, packed, GOOD[FIRST]) + packed
-    entries = b"".join(_entry(name, packed, GOOD[FIRST], 0) for name in GOOD)
-    file.write_bytes(local + entries + _END.pack(b"PK\5\6", 0, 0, len(GOOD), len(GOOD), len(entries), len(local), 0))
+def _kernel(page: bytes, names: Sequence[str]) -> Callable[[Path], object]:
+    """One page's bytes under many names: all entries lead to one place (D. Fifield, "A better zip bomb", 2019)."""
+
+    def write(file: Path) -> None:
+        packed, count = _deflate(page), len(names)
+        local = _local(FIRST, packed, page) + packed
+        entries = b"".join(_entry(name, packed, page, 0) for name in names)
+        file.write_bytes(local + entries + _END.pack(b"PK\5\6", 0, 0, count, count, len(entries), len(local), 0))
+
+    return write
+
+
+def _names(count: int) -> list[str]:
+    return [f"error/2403/2403.{number:05d}.html" for number in range(1, count + 1)]
 
 
 def _deflate(page: bytes) -> bytes:
@@ -190,7 +198,15 @@ HOSTILE: Mapping[str, Hostile] = {
     "an offset past the file": Hostile(_with_field(42, "<L", 0x7FFFFFFF), {FIRST: "corrupt_member"}, read=_OTHERS),
     "packed bytes past the file": Hostile(_with_field(20, "<L", 0x7FFFFFFF), {FIRST: "corrupt_member"}, read=_OTHERS),
     "a page that claims the bytes of all": Hostile(_spanning, {FIRST: "corrupt_member"}, read=_OTHERS),
-    "one page's bytes under five names": Hostile(_kernel, dict.fromkeys(_OTHERS, "corrupt_member"), read=[FIRST]),
+    "one page's bytes under five names": Hostile(
+        _kernel(GOOD[FIRST], list(GOOD)), dict.fromkeys(_OTHERS, "corrupt_member"), read=[FIRST]
+    ),
+    # 190 KB that declare 107 GB.
+    "the largest page there may be under 800 names": Hostile(
+        lambda file: _kernel(bytes(LARGEST_PAGE), _names(800))(file),
+        dict.fromkeys(_names(800)[1:], "corrupt_member"),
+        read=_names(1),
+    ),
     "an encrypted page": Hostile(_with_flags(0x1), {FIRST: "encrypted"}, read=_OTHERS),
     "a strongly encrypted page": Hostile(_with_flags(0x40), {FIRST: "encrypted"}, read=_OTHERS),
     "a page packed by LZMA": Hostile(_with_method(14), {FIRST: "unsupported_compression"}, read=_OTHERS),

@@ -12,6 +12,7 @@ MANY = 100_000
 
 DEEP = {
     "open": "<div>" * MANY,
+    "500,000 open": "<div>" * 500_000,
     "closed": "<div>" * MANY + "</div>" * MANY,
     "inline": "<em>" * MANY + "</em>" * MANY,
     "wrongly closed": "<div></b>" * MANY,
@@ -34,6 +35,7 @@ NAMES = " ".join(f"a{place}" for place in range(MANY))
 ROW = '<tr><td colspan="999" rowspan="999"></td></tr>'
 LONG = {
     "attributes": f"<div {NAMES}>x</div>",
+    "200,000 attributes": f"<div {' '.join(f'a{place}' for place in range(200_000))}>x</div>",
     "attributes of an irregular page": f"<p><div {NAMES}>x</div>",
     "a class": f'<span class="{"ltx_text " * MANY}">x</span>',
     "brackets": "<" * MANY,

@@ -38,6 +38,21 @@ def test_a_hub_whose_failure_says_nothing_is_named(monkeypatch: pytest.MonkeyPat
         find_folder("nobody/model", "CITELOOM_RERANKER", "leave it empty")
 
 
+@pytest.mark.parametrize(("path", "revision"), [("nobody/model@5617a9f", "5617a9f"), ("nobody/model", None)])
+def test_a_revision_of_the_hub_may_be_pinned(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: str, revision: str | None
+) -> None:
+    asked = []
+
+    def there(name: str, **wanted: object) -> str:
+        asked.append((name, wanted["revision"]))
+        return str(tmp_path)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", there)
+    assert find_folder(path, "CITELOOM_RERANKER", "leave it empty") == tmp_path
+    assert asked == [("nobody/model", revision)]
+
+
 def test_a_hub_that_cannot_be_reached_is_named(tmp_path: Path) -> None:
     # In a process of its own, since huggingface_hub reads its environment when it is imported.
     code = (

@@ -12,7 +12,7 @@ from pytest_httpserver import HTTPServer
 
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.index.connection import parse_address
-from pipeline.index.opening import close_indexes
+from pipeline.index.opening import close_indexes, open_collections
 from pipeline.index.search import search
 from pipeline.index.server import Building, ServerIndex
 from pipeline.index.server_collections import ServerCollections
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     ],
 )
 def test_grpc_is_tried_beside_the_usual_port_alone(url: str, port: int, grpc_port: int | None) -> None:
-    address = parse_address(url, has_key=False)
+    address = parse_address(url, has_key=True)
     assert (address.port, address.grpc_port) == (port, grpc_port)
-    assert parse_address(url, has_key=False, grpc_port=1234).grpc_port == 1234
+    assert parse_address(url, has_key=True, grpc_port=1234).grpc_port == 1234
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,22 @@ def test_a_key_over_plain_http_to_another_host_is_refused(host: str) -> None:
     with pytest.raises(SettingError, match=r"unencrypted.*use https"):
         ServerCollections(f"http://{host}:6333", "c", SecretStr("key"))
     ServerCollections(f"https://{host}:6333", "c", SecretStr("key"))
-    ServerCollections(f"http://{host}:6333", "c")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_server_on_another_host_is_not_asked_without_a_key(scheme: str) -> None:
+    with pytest.raises(SettingError, match=r"qdrant\.example\.org would be asked without a key.*PRIVATE_NETWORK"):
+        ServerCollections(f"{scheme}://qdrant.example.org:6333", "c")
+    assert ServerCollections("http://127.0.0.1:6333", "c").engine == "server"
+
+
+def test_in_a_network_that_is_said_to_be_private_both_are_let_pass(tmp_path: Path) -> None:
+    for key in (None, "key"):
+        given = {"qdrant_url": "http://qdrant:6333", "qdrant_api_key": key}
+        with pytest.raises(SettingError, match="CITELOOM_QDRANT_PRIVATE_NETWORK=true"):
+            open_collections(make_workspace(tmp_path, **given))
+        assert open_collections(make_workspace(tmp_path, **given, qdrant_private_network=True)).engine == "server"
+    close_indexes()
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1.2.3", "[::1]"])

@@ -14,11 +14,13 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.errors import SettingError
+from pipeline.llm import embedded
 from pipeline.llm.client import Message, open_client
 from pipeline.llm.embedded import embedded_endpoint, packaged_model, stop_embedded
 from pipeline.llm.loop import run, side_by_side
 from pipeline.settings import Settings, load_settings
 from pipeline.stages import Workspace
+from tests.listening import family, listening
 
 PROJECT = Path(__file__).resolve().parents[3]
 
@@ -69,8 +71,10 @@ def test_the_embedded_model_writes_samples_and_structured_answers(settings: Sett
 
 
 @pytest.mark.slow
-def test_one_server_serves_a_process(settings: Settings) -> None:
+def test_one_server_serves_a_process_on_loopback_alone(settings: Settings) -> None:
     assert embedded_endpoint(settings) == embedded_endpoint(settings)
+    (server,) = embedded._servers.values()
+    assert listening(family(server.process.pid)) == ["127.0.0.1"]
 
 
 @pytest.mark.slow

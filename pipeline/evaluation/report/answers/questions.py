@@ -67,7 +67,7 @@ def _places(root: DataRoot, posed: Sequence[Posed]) -> Places:
     """Where each passage of the questions' papers stands: passage id → (arXiv id, anchor)."""
     papers = pa.array(sorted({paper for each in posed for paper in each.question.papers}))
     found: dict[str, tuple[str, str]] = {}
-    for month in paper_months(each.question for each in posed):
+    for month in paper_months(root, (each.question for each in posed)):
         if read_provenance(root.file(tables.PASSAGES, month)) is not None:
             table = root.read(tables.PASSAGES, month, _PLACE_COLUMNS)
             mine = table.filter(pc.is_in(table["arxiv_id"], value_set=papers))

@@ -1,0 +1,78 @@
+"""The command `citeloom retry-failed`: what failed, listed and run again. Not here: the work itself (`retrying.py`).
+
+`cli.py` joins it to the command by one line and hands over what ends a command that fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, ParamSpec
+
+import typer
+
+from pipeline.settings import load_settings
+from pipeline.stages import Workspace
+
+if TYPE_CHECKING:
+    from pipeline.retrying import Plan
+    from pipeline.runs import RunReport
+
+P = ParamSpec("P")
+Guard = Callable[..., int]
+
+
+def add_backfill_commands(app: typer.Typer, guarded: Guard) -> None:
+    """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
+
+    def ended(function: Callable[P, int]) -> Callable[P, None]:
+        @wraps(function)
+        def run(*arguments: P.args, **options: P.kwargs) -> None:
+            raise typer.Exit(guarded(function, *arguments, **options))
+
+        return run
+
+    app.command("retry-failed")(ended(retry_failed))
+
+
+def retry_failed(
+    months: Annotated[str, typer.Option(help="A month (2024-03), a range (2024-03..2024-05), or all.")] = "all",
+    list_only: Annotated[bool, typer.Option("--list", help="Only list what failed, and run nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
+) -> int:
+    """Run again what failed, as far as its run was to go, and say what a rerun cannot clear."""
+    from pipeline.display import failures_table, out, print_json, run_table
+    from pipeline.retrying import failures_of, plan_of
+
+    workspace = Workspace(load_settings())
+    failed = failures_of(workspace, months)
+    told = {"failed": [asdict(failure) for failure in failed]}
+    if not as_json:
+        out.print(failures_table(failed) if failed else "Nothing that failed is kept.")
+    if list_only or not failed:
+        if as_json:
+            print_json(told)
+        return 0
+    report = _retry(workspace, plan_of(workspace, failed))
+    left = failures_of(workspace, months)
+    if as_json:
+        outcomes = [asdict(outcome) for outcome in report.outcomes]
+        print_json({**told, "outcomes": outcomes, "still_failed": [asdict(failure) for failure in left]})
+        return report.exit_code
+    out.print(run_table(report.outcomes))
+    out.print(failures_table(left, title="Failed still") if left else "All of it is done now.")
+    return report.exit_code
+
+
+def _retry(workspace: Workspace, plan: Plan) -> RunReport:
+    from pipeline import progress
+    from pipeline.display import RunProgress
+    from pipeline.preflight import check
+    from pipeline.retrying import retry
+
+    for _, stages in plan:
+        check(workspace, stages)
+    shown = RunProgress(steps=sum(len(months) * len(stages) for months, stages in plan))
+    with shown, progress.listening(shown):
+        return retry(workspace, plan)

@@ -1,0 +1,40 @@
+"""What a site's robots.txt says to citeloom: which addresses are closed to programs, and how long to rest between two.
+
+The standard library reads the file, Crawl-delay (whole seconds) included. Not here: pages.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urljoin
+from urllib.robotparser import RobotFileParser
+
+from pipeline.errors import PermanentFailure
+from pipeline.metadata.asking import Answer, Asker
+
+
+class Robots:
+    """The rules of one site for one agent. `delay` is in seconds; 0 where none is asked for."""
+
+    def __init__(self, text: str, agent: str) -> None:
+        self._parser, self._agent = RobotFileParser(), agent
+        self._parser.parse(text.splitlines())
+        self.delay = float(self._parser.crawl_delay(agent) or 0)
+
+    def allows(self, address: str) -> bool:
+        """Whether programs may ask for an address."""
+        return self._parser.can_fetch(self._agent, address)
+
+
+def ask_robots(asker: Asker, base: str, user_agent: str) -> Robots:
+    """The rules of the site that an address is of; a site without robots.txt has none.
+
+    Raises what `Asker.ask` does, PermanentFailure where the site says who may not ask at all (401, 403).
+    """
+    address = urljoin(base, "/robots.txt")
+
+    def read(answer: Answer) -> str:
+        if answer.status in (401, 403):
+            raise PermanentFailure(f"{address} answers with status {answer.status}: this site wants no programs")
+        return answer.body.decode("utf-8", "replace") if answer.status == 200 else ""
+
+    return Robots(asker.ask(address, read), next(iter(user_agent.split()), "citeloom"))

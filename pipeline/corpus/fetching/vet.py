@@ -1,0 +1,56 @@
+"""Whether what arXiv's site answered is the page of a paper, whole. Not here: what a page says (`corpus/html.py`).
+
+A paper without HTML is an answer as good as any other; being denied access is none, and ends everything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from pipeline.corpus.source import as_utf8, is_html
+from pipeline.errors import PermanentFailure
+from pipeline.metadata.asking import Answer
+
+_KINDS = ("text/html", "application/xhtml+xml")
+_GONE = (404, 410)
+_END_BYTES = 2048  # where LaTeXML's pages have their </html>, with nothing or a comment after it
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """Why there is no page: no_html, not_html, not_latexml, elsewhere or cut, and what was seen."""
+
+    reason: str
+    detail: str
+
+
+def vet(answer: Answer, arxiv_id: str) -> Unusable | None:
+    """Why an answer is not the page of that paper; None where it is.
+
+    Raises PermanentFailure where the site denies access or does not know what it is asked.
+    """
+    if answer.status in _GONE:
+        return Unusable("no_html", f"arXiv has no HTML of it (status {answer.status})")
+    if answer.status in (401, 403):
+        raise PermanentFailure(
+            f"{answer.address} denies access (status {answer.status}): stop asking, for arXiv takes going on for an "
+            "attack; set CITELOOM_ARXIV_USER_AGENT to a contact and write to arXiv's support"
+        )
+    if answer.status != 200:
+        raise PermanentFailure(f"{answer.address} answers with status {answer.status}: check CITELOOM_HTML_URL")
+    kind = answer.kind.partition(";")[0].strip().lower()
+    if arxiv_id not in unquote(urlsplit(answer.address).path):
+        return Unusable("elsewhere", f"the answer is of another address, {answer.address}")
+    return _vet_body(answer.body, kind)
+
+
+def _vet_body(body: bytes, kind: str) -> Unusable | None:
+    page = as_utf8(body)
+    if (kind and kind not in _KINDS) or not is_html(page):
+        return Unusable("not_html", f"it is no HTML page, but {kind or 'of no kind that is told'}")
+    if b"</html>" not in page[-_END_BYTES:].lower():
+        return Unusable("cut", f"it breaks off after {len(body):,} bytes, without </html>")
+    if b"ltx_document" not in page:
+        return Unusable("not_latexml", "it is HTML, and not a paper that LaTeXML converted")
+    return None

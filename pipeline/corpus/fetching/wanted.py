@@ -1,0 +1,100 @@
+"""Which papers' pages are to be fetched: those of a month that the dump lacks, or those that a user names.
+
+Not here: asking for any.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.corpus.dump.catalogue import read_dump
+from pipeline.errors import SettingError
+from pipeline.identifiers import month_of, normalise
+from pipeline.metadata.categories import verdict
+from pipeline.metadata.known import records_of_month
+from pipeline.metadata.record import Record
+from pipeline.months import parse_month
+from pipeline.settings import SAMPLE_DUMP, SUBSETS, Settings
+from pipeline.stages import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The papers to ask for, by identifier, the folder of the dump, and the others by why they are none of them."""
+
+    ids: tuple[str, ...]
+    dump: Path
+    left_out: dict[str, int]
+
+
+def choose(workspace: Workspace, month: str | None, named: Sequence[str] = ()) -> Choice:
+    """The named papers, else all of a month that metadata knows and the settings' categories take; none that the dump
+    has, whatever its subset.
+
+    Raises SettingError where the dump is no folder that pages may go into, neither month nor paper is named, a name is
+    no arXiv id or of another month, or nothing at hand tells which papers the month has.
+    """
+    dump = _folder(workspace.settings)
+    if named:
+        ids, left_out = _named(named, month), Counter[str]()
+    elif month:
+        ids, left_out = _of_month(workspace, parse_month(month))
+    else:
+        raise SettingError("name what to fetch: --month 2026-10, or papers by --ids")
+    there = _in_dump(workspace.settings, {month_of(name) or "" for name in ids})
+    left_out["in_dump"] = len(there.intersection(ids))
+    return Choice(tuple(name for name in ids if name not in there), dump, dict(sorted((+left_out).items())))
+
+
+def _folder(settings: Settings) -> Path:
+    place = settings.dump_dir
+    if not isinstance(place, Path):
+        raise SettingError(
+            f"CITELOOM_DUMP_DIR is the address {place}: pages are fetched into a folder on a disk; set it to one, and "
+            "copy what comes to the store"
+        )
+    if place.resolve() == SAMPLE_DUMP.resolve():
+        raise SettingError("CITELOOM_DUMP_DIR is the sample corpus: set it to the folder of your own dump")
+    if not place.is_dir():
+        raise SettingError(f"CITELOOM_DUMP_DIR: there is no folder {place}: make it, or set another")
+    if "unrated" not in settings.subsets:
+        raise SettingError("CITELOOM_SUBSETS leaves out unrated, which fetched pages are: add it, else none is read")
+    return place
+
+
+def _named(named: Sequence[str], month: str | None) -> list[str]:
+    ids = {text: normalise(text) for text in named}
+    wrong = [text for text, found in ids.items() if found is None]
+    if wrong:
+        raise SettingError(f"--ids: {', '.join(wrong)}: no arXiv id such as 2610.00001 or cs/0112017")
+    found = sorted(set(filter(None, ids.values())))
+    others = [name for name in found if month and month_of(name) != parse_month(month)]
+    if others:
+        raise SettingError(f"--ids: {', '.join(others)} is not of {month}: leave --month out, or the paper")
+    return found
+
+
+def _of_month(workspace: Workspace, month: str) -> tuple[list[str], Counter[str]]:
+    records, unreadable = records_of_month(workspace, month)
+    if not records:
+        raise SettingError(
+            f"nothing at hand tells which papers {month} has: run citeloom harvest, set CITELOOM_METADATA_SNAPSHOT to "
+            "a newer snapshot, or name the papers by --ids"
+        )
+    objections = {name: _objection(record, workspace.settings) for name, record in records.items()}
+    left_out = Counter(filter(None, objections.values())) + Counter(unreadable_metadata=len(unreadable))
+    return sorted(name for name, why in objections.items() if not why), left_out
+
+
+def _objection(record: Record, settings: Settings) -> str:
+    if record.status == "withdrawn":
+        return "withdrawn"
+    return verdict(record.categories, record.primary_category or "", settings)[1]
+
+
+def _in_dump(settings: Settings, months: set[str]) -> set[str]:
+    dump = read_dump(settings.model_copy(update={"subsets": SUBSETS}), may_be_empty=True)
+    return {name for month in months for name in dump.pages(month)["arxiv_id"].to_pylist()}

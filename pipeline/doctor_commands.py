@@ -1,0 +1,90 @@
+"""The command `citeloom doctor`: what was looked at, how it stands, and the way out. Not here: the looking.
+
+`cli.py` joins it to the command by one line and hands over what ends a command that fails, so that this module needs
+nothing of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, ParamSpec
+
+import typer
+
+from pipeline.errors import SettingError
+from pipeline.settings import load_settings
+from pipeline.stages import Workspace
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from pipeline.doctor.findings import Finding
+
+P = ParamSpec("P")
+Guard = Callable[..., int]
+_STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red", "not asked": "dim"}
+
+
+def add_doctor_command(app: typer.Typer, guarded: Guard) -> None:
+    """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
+    app.command("doctor")(_ended(doctor, guarded))
+
+
+def _ended(function: Callable[P, int], guarded: Guard) -> Callable[P, None]:
+    @wraps(function)
+    def run(*arguments: P.args, **options: P.kwargs) -> None:
+        raise typer.Exit(guarded(function, *arguments, **options))
+
+    return run
+
+
+def doctor(
+    online: Annotated[bool, typer.Option("--online", help="Ask arXiv too, its API and OAI-PMH.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
+) -> int:
+    """Look at settings, disk, servers, models and rate limits, and tell the way out of each problem."""
+    from pipeline.display import out, print_json
+
+    findings, code = _find(online=online)
+    counts = Counter(each.state.value for each in findings)
+    if as_json:
+        print_json({"findings": [asdict(each) for each in findings], "counts": counts})
+    else:
+        out.print(_table(findings))
+        out.print(", ".join(f"{state}: {count}" for state, count in counts.items()))
+    return code
+
+
+def _find(*, online: bool) -> tuple[list[Finding], int]:
+    """What was found, and what the command ends with."""
+    from pipeline.display import waiting
+    from pipeline.doctor.checks import every_check
+    from pipeline.doctor.findings import State, examine, masked
+    from pipeline.doctor.given import as_findings, given_names, unknown_names
+
+    try:
+        workspace = Workspace(load_settings())
+    except SettingError as error:
+        secrets = [value for name, value in os.environ.items() if name.upper().endswith("_API_KEY")]
+        return [masked(each, secrets) for each in [*as_findings(error), *unknown_names(given_names(os.environ))]], 2
+    with waiting("looking at settings, disk, servers and models"):
+        findings = examine(every_check(online=online), workspace)
+    return findings, 1 if any(each.state is State.PROBLEM for each in findings) else 0
+
+
+def _table(findings: Sequence[Finding]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("what", "state", "seen", title="What was looked at", title_justify="left")
+    for each in findings:
+        style = _STYLES[each.state.value]
+        seen = Text(each.seen)
+        if each.way_out:
+            seen.append(f"\n→ {each.way_out}", style=style)
+        table.add_row(each.name, Text(each.state.value, style=style), seen)
+    return table

@@ -1,0 +1,220 @@
+"""How good a month's data is, in a few numbers, and whether they lie where those of its neighbours do.
+
+A number is warned of outside fixed bounds, and outside median ± 4 spreads of the months around it, where there are
+enough of them. The spread is the median absolute deviation, scaled to a standard deviation (Rousseeuw and Croux 1993,
+factor 1.4826), or what chance alone gives a month of that size, whichever is more. Not here: what a single page's
+grade is (`pipeline.corpus.quality`), and checks that nothing was lost, which hold or do not.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline import tables
+from pipeline.stages import Workspace
+from pipeline.tables import Provenance, Table, read_provenance, write_whole
+
+# Half a year to either side: arXiv's papers and LaTeXML's ways change over years, not months.
+NEIGHBOURS = 6
+# With fewer, one odd neighbour would set the range.
+FEWEST_NEIGHBOURS = 4
+_SPREADS = 4.0
+_MAD_TO_DEVIATION = 1.4826
+# The standard deviation of passages per paper, of their mean: 0.35 in the eleven papers of docs/first-run.md, among
+# which there is no thesis.
+_VARIATION_OF_LENGTHS = 0.6
+# Rounding to float16 moves the length of a unit vector of 1,024 numbers by less than 0.001.
+_NORM_OFF = 0.01
+# What the settings or arXiv keep out is no failure to parse.
+_UNWANTED = frozenset({"no_metadata", "withdrawn", "not_computer_science", "other_category"})
+
+Values = dict[str, tuple[float, int]]
+"""Name of a measure → its value, and of how many things it is the share or the mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One number of a month. low, high: fixed bounds. least: the smallest spread that means anything."""
+
+    name: str
+    table: Table
+    words: str
+    low: float
+    high: float
+    least: float
+    is_share: bool = True
+
+    def noise(self, centre: float, count: int) -> float:
+        """The standard deviation that chance alone gives a month of `count` things around `centre`."""
+        if not self.is_share:
+            return _VARIATION_OF_LENGTHS * centre / math.sqrt(count)
+        share = (centre * count + 1) / (count + 2)  # Laplace's rule, so that no share is sure
+        return math.sqrt(share * (1 - share) / count)
+
+
+MEASURES = (
+    Measure("parsed", tables.PAPERS, "wanted pages that became papers", 0.8, 1.0, 0.01),
+    Measure("low_grades", tables.PAPERS, "papers of grade C or D", 0.0, 0.5, 0.02),
+    Measure("cut_off", tables.PAPERS, "papers whose page breaks off", 0.0, 0.2, 0.01),
+    Measure("passages_per_paper", tables.PASSAGES, "passages per paper", 2.0, 2_000.0, 2.0, is_share=False),
+    Measure("truncated", tables.EMBEDDINGS, "passages longer than the model reads", 0.0, 1.0, 0.02),
+    Measure("off_norm", tables.EMBEDDINGS, "dense vectors that are not of unit length", 0.0, 0.0, 0.0),
+    Measure("indexed", tables.INDEX_RECEIPTS, "points that the index held after the load", 1.0, 1.0, 0.0),
+)
+MEASURED = tuple(dict.fromkeys(measure.table for measure in MEASURES))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One measure of one month, the range in which it should lie, and the neighbours that say so."""
+
+    month: str
+    measure: str
+    words: str
+    value: float
+    count: int
+    low: float
+    high: float
+    neighbours: Mapping[str, float]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the value lies in its range."""
+        return self.low <= self.value <= self.high
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "holds": self.holds}
+
+    def told(self) -> str:
+        """The finding as a sentence."""
+        enough = len(self.neighbours) >= FEWEST_NEIGHBOURS
+        by = f"by the {len(self.neighbours)} months around it" if enough else "by fixed bounds"
+        return f"{self.words}: {self.value:.4g}, expected {self.low:.4g} to {self.high:.4g} {by}"
+
+
+def findings(workspace: Workspace, month: str, only: Table | None = None) -> list[Finding]:
+    """What is found of a month, measure by measure, or of one of its tables; a table that is not there has none."""
+    measures = [measure for measure in MEASURES if only in (None, measure.table)]
+    found = []
+    for table in dict.fromkeys(measure.table for measure in measures):
+        values = measured(workspace, table, month)
+        around = {other: measured(workspace, table, other) for other in neighbours(workspace, table, month)}
+        for measure in measures:
+            if measure.table is table and measure.name in values:
+                found.append(_finding(measure, month, values[measure.name], around))
+    return found
+
+
+def neighbours(workspace: Workspace, table: Table, month: str) -> list[str]:
+    """The months nearest to this one that the table holds, at most NEIGHBOURS to either side."""
+    months = workspace.root.months(table)
+    before = [other for other in months if other < month][-NEIGHBOURS:]
+    return before + [other for other in months if other > month][:NEIGHBOURS]
+
+
+def _finding(measure: Measure, month: str, own: tuple[float, int], around: Mapping[str, Values]) -> Finding:
+    value, count = own
+    history = {other: values[measure.name][0] for other, values in around.items() if measure.name in values}
+    low, high = range_of(measure, list(history.values()), count)
+    return Finding(month, measure.name, measure.words, value, count, low, high, history)
+
+
+def range_of(measure: Measure, around: Sequence[float], count: int) -> tuple[float, float]:
+    """Where the measure of a month of `count` things should lie: within its bounds, and near enough to those around."""
+    if len(around) < FEWEST_NEIGHBOURS:
+        return measure.low, measure.high
+    centre = median(around)
+    deviation = _MAD_TO_DEVIATION * median(abs(value - centre) for value in around)
+    spread = max(deviation, measure.least, measure.noise(centre, count) if measure.least else 0.0)
+    return max(measure.low, centre - _SPREADS * spread), min(measure.high, centre + _SPREADS * spread)
+
+
+def measured(workspace: Workspace, table: Table, month: str) -> Values:
+    """The measures of a month of a table; empty where it is not there or holds nothing to measure.
+
+    Kept beside the tables, since one month is asked for by all its neighbours, and reading a month of vectors again
+    takes seconds. Raises PermanentFailure where the month cannot be read.
+    """
+    written = read_provenance(workspace.root.file(table, month))
+    if written is None:
+        return {}
+    file = workspace.cache("quality") / f"{table.name}-{month}.json"
+    key = [written.fingerprint, written.rows_sha256]
+    try:
+        kept = json.loads(file.read_bytes())
+        if kept["of"] == key:
+            return {name: (float(value), int(count)) for name, (value, count) in kept["values"].items()}
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # it is measured anew
+    values = {name: pair for name, pair in _MEASURING[table.name](workspace, month, written) if pair[1]}
+    write_whole(file, json.dumps({"of": key, "values": values}).encode())
+    return values
+
+
+Measured = Iterator[tuple[str, tuple[float, int]]]
+
+
+def _share(part: int, whole: int) -> tuple[float, int]:
+    return (part / whole if whole else 0.0), whole
+
+
+def _papers(workspace: Workspace, month: str, written: Provenance) -> Measured:
+    lost = sum(count for reason, count in written.left_out.items() if reason not in _UNWANTED)
+    yield "parsed", _share(written.rows, written.rows + lost)
+    papers = workspace.root.read(tables.PAPERS, month, ["grade", "truncated"])
+    low = pc.is_in(papers["grade"], pa.array(["C", "D"]))
+    yield "low_grades", _share(_count(low), written.rows)
+    yield "cut_off", _share(_count(papers["truncated"]), written.rows)
+
+
+def _passages(workspace: Workspace, month: str, written: Provenance) -> Measured:
+    papers = read_provenance(workspace.root.file(tables.PAPERS, month))
+    count = papers.rows if papers else 0
+    yield "passages_per_paper", _share(written.rows, count)
+
+
+def _embeddings(workspace: Workspace, month: str, written: Provenance) -> Measured:
+    truncated = off = 0
+    for batch in workspace.root.batches(tables.EMBEDDINGS, month, ["dense", "truncated"]):
+        truncated += _count(batch.column("truncated"))
+        off += _off_norm(batch.column("dense"))
+    yield "truncated", _share(truncated, written.rows)
+    yield "off_norm", _share(off, written.rows)
+
+
+def _off_norm(vectors: pa.ListArray) -> int:
+    """How many of these vectors are not of length 1; one that is missing or holds no number is not."""
+    import numpy as np
+
+    lengths = set(pc.list_value_length(vectors).to_pylist())
+    if len(lengths) == 1 and all(lengths):
+        numbers = vectors.flatten().to_numpy(zero_copy_only=False).astype(np.float32)
+        norms = np.linalg.norm(numbers.reshape(len(vectors), -1), axis=1)
+    else:
+        norms = np.array([np.linalg.norm(np.array(one or (), np.float32)) for one in vectors.to_pylist()])
+    return int(np.count_nonzero(~(np.abs(norms - 1) <= _NORM_OFF)))  # written so that NaN is off too
+
+
+def _index(workspace: Workspace, month: str, written: Provenance) -> Measured:
+    rows = workspace.root.rows(tables.INDEX_RECEIPTS, month, ["expected", "present"])
+    yield "indexed", _share(sum(row["present"] for row in rows), sum(row["expected"] for row in rows))
+
+
+def _count(flags: pa.Array | pa.ChunkedArray) -> int:
+    return int(pc.sum(flags).as_py() or 0)
+
+
+_MEASURING: Mapping[str, Callable[[Workspace, str, Provenance], Measured]] = {
+    "papers": _papers,
+    "passages": _passages,
+    "embeddings": _embeddings,
+    "index_receipts": _index,
+}

@@ -1,0 +1,87 @@
+"""What failed and has not been mended since: one file for each stage and month, and what a run of the month was to do.
+
+Not here: running it again (`retrying.py`), and when a failure is recorded and forgotten (`stages.py`, `runs.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.tables import DataRoot, write_whole
+
+FOLDER = "failures"
+_NAME = re.compile(r"(?P<stage>.+)-(?P<month>\d{4}-\d\d)")
+# The other name under which a stage may be kept: it is done, and a blocking check of it did not hold.
+CHECK = "check-"
+
+_MAY_PASS = "may pass: a rerun may clear it"  # noqa: S105 - no password
+_MEND = "stays until what it names is mended: a rerun alone clears nothing"
+_UNFORESEEN = "unforeseen: a rerun shows whether it comes again"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One stage of one month that failed, and its message."""
+
+    stage: str
+    month: str
+    message: str
+    kind: str
+    """Whether a rerun can clear it, in words."""
+
+    @property
+    def of(self) -> str:
+        """The stage, where the failure is of its check too."""
+        return self.stage.removeprefix(CHECK)
+
+
+def kind_of(error: BaseException) -> str:
+    """Whether a rerun can clear an error, in words."""
+    if isinstance(error, TransientFailure):
+        return _MAY_PASS
+    return _MEND if isinstance(error, PermanentFailure | SettingError) else _UNFORESEEN
+
+
+def kept_failures(root: DataRoot) -> list[Failure]:
+    """All failures that are kept, month by month."""
+    found = []
+    for file in (root.path / FOLDER).glob("*.json"):
+        named = _NAME.fullmatch(file.stem)
+        if named is not None:
+            found.append(_read(file, named["stage"], named["month"]))
+    return sorted(found, key=lambda failure: (failure.month, failure.stage))
+
+
+def _read(file: Path, stage: str, month: str) -> Failure:
+    try:
+        told = json.loads(file.read_bytes())
+        return Failure(stage, month, str(told["message"]), str(told.get("kind", _UNFORESEEN)))
+    except (OSError, ValueError, KeyError, AttributeError):
+        return Failure(stage, month, f"it failed, and {file}, which should say why, is damaged", _UNFORESEEN)
+
+
+def note_asked(root: DataRoot, month: str, stages: Iterable[str]) -> None:
+    """Keep which stages a run of a month was to do, that came to no good end."""
+    write_whole(_asked_file(root, month), json.dumps(list(stages)).encode())
+
+
+def forget_asked(root: DataRoot, month: str) -> None:
+    """Drop it: a run of the month ended well."""
+    _asked_file(root, month).unlink(missing_ok=True)
+
+
+def asked(root: DataRoot, month: str) -> Sequence[str]:
+    """The stages that the month's last run was to do; none where that is not known."""
+    try:
+        return [str(name) for name in json.loads(_asked_file(root, month).read_bytes())]
+    except (OSError, ValueError, TypeError):
+        return []
+
+
+def _asked_file(root: DataRoot, month: str) -> Path:
+    return root.path / FOLDER / "asked" / f"{month}.json"

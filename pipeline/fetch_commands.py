@@ -1,0 +1,61 @@
+"""The command `citeloom fetch-html`: pages of new months from arXiv's site. Not here: the work itself.
+
+`cli.py` joins it to the command by one line and hands over what ends a command that fails, so that this module needs
+nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import wraps
+from typing import Annotated
+
+import typer
+
+from pipeline.errors import SettingError
+from pipeline.settings import load_settings
+from pipeline.stages import Workspace
+
+Guard = Callable[..., int]
+
+
+def add_fetch_command(app: typer.Typer, guarded: Guard) -> None:
+    """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
+
+    @app.command("fetch-html")
+    @wraps(fetch_html)
+    def run(*arguments: object, **options: object) -> None:
+        raise typer.Exit(guarded(fetch_html, *arguments, **options))
+
+
+def fetch_html(
+    month: Annotated[str | None, typer.Option(help="Month whose papers are fetched (2026-10).")] = None,
+    ids: Annotated[str, typer.Option(help="These papers alone, by arXiv id, with commas between.")] = "",
+    limit: Annotated[int | None, typer.Option(min=1, help="Ask for this many papers at most.")] = None,
+    again: Annotated[bool, typer.Option(help="Ask also for papers that had no page before.")] = False,
+    accept_terms: Annotated[
+        bool, typer.Option("--accept-terms", help="Accept arXiv's terms, which the command tells without this.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
+) -> int:
+    """Fetch pages of papers that the dump lacks from arXiv's own site, at its pace, into the dump's folder."""
+    from pipeline import progress
+    from pipeline.corpus.fetching.fetch import fetch
+    from pipeline.corpus.fetching.terms import TERMS
+    from pipeline.corpus.fetching.wanted import choose
+    from pipeline.display import RunProgress, out, print_json
+
+    settings = load_settings()
+    if not (accept_terms or settings.fetch_html):
+        raise SettingError(TERMS)
+    workspace = Workspace(settings)
+    named = [name.strip() for name in ids.split(",") if name.strip()]
+    shown = RunProgress(steps=1)
+    with shown, progress.listening(shown):
+        report = fetch(workspace, choose(workspace, month, named), limit=limit, again=again)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        out.print(str(report), soft_wrap=True, markup=False)
+    return 0

@@ -1,0 +1,50 @@
+"""The sensor that tells CITELOOM_WEBHOOK_URL of failed runs. Not here: sending (`pipeline.webhook`)."""
+
+from collections.abc import Sequence
+
+import dagster as dg
+
+from pipeline.stages import Workspace
+from pipeline.webhook import post
+
+
+# On by itself, since without an address it does nothing. Of runs that `citeloom run` has in its own process, that
+# command tells; Dagster shows this sensor none of them.
+@dg.run_failure_sensor(default_status=dg.DefaultSensorStatus.RUNNING, minimum_interval_seconds=30)
+def failed_runs(context: dg.RunFailureSensorContext, workspace: dg.ResourceParam[Workspace]) -> dg.SkipReason:
+    """Sends a message for each run that failed, with what failed and how to go on, where an address is set."""
+    url = workspace.settings.webhook_url
+    if url is None:
+        return dg.SkipReason("CITELOOM_WEBHOOK_URL is not set")
+    reason = post(url, message_of(context.dagster_run, context.get_step_failure_events(), context.failure_event))
+    if reason:
+        # No error: the tick would fail again and again for what no run can help, and the failure is kept elsewhere.
+        context.log.warning(f"CITELOOM_WEBHOOK_URL: a message was not sent: {reason}")
+        return dg.SkipReason(f"run {context.dagster_run.run_id} was not told of: {reason}")
+    return dg.SkipReason(f"told of run {context.dagster_run.run_id}")
+
+
+def message_of(run: dg.DagsterRun, steps: Sequence[dg.DagsterEvent], ended: dg.DagsterEvent) -> str:
+    """What a message says of a failed run: its month, each asset that failed with the reason, what to do."""
+    month = run.tags.get("dagster/partition") or _range(run)
+    lines = [f"citeloom: {run.job_name} failed" + (f" for {month}" if month else "")]
+    lines += [f"• {step.step_key}: {_reason(step)}" for step in steps] or [f"• {ended.message}"]
+    lines.append(f"Run {run.run_id}.")
+    if month:
+        lines.append(f"Once that is mended: citeloom retry-failed --months {month}")
+    return "\n".join(lines)
+
+
+def _range(run: dg.DagsterRun) -> str:
+    first, last = (run.tags.get(f"dagster/asset_partition_range_{end}") for end in ("start", "end"))
+    return f"{first}..{last}" if first and last else ""
+
+
+def _reason(step: dg.DagsterEvent) -> str:
+    failure = step.step_failure_data
+    if failure.user_failure_data is not None and failure.user_failure_data.description:
+        return str(failure.user_failure_data.description)
+    error = failure.error
+    while error is not None and error.cause is not None:
+        error = error.cause
+    return " ".join(error.message.split()) if error is not None else "for a reason that its page shows"

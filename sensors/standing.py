@@ -1,0 +1,14 @@
+"""The schedule that looks at all months. Not here: what is looked at (`assets.standing`)."""
+
+import dagster as dg
+
+from pipeline.jobs import check_months
+
+# A minute of work for 400 months, in a process of its own; on by itself, since a check that never runs tells nothing.
+hourly_check = dg.ScheduleDefinition(
+    name="hourly_check",
+    job=check_months,
+    cron_schedule="30 * * * *",
+    default_status=dg.DefaultScheduleStatus.RUNNING,
+    description="Looks which months failed or are out of date, and whether the newest is there.",
+)

@@ -1,0 +1,252 @@
+"""A refresh over the sample corpus: what is run for what changed, and what is told. Not here: how papers are compared,
+and how arXiv is asked (`tests/unit`)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import dagster as dg
+import pytest
+from dagster._core.utils import make_new_run_id
+from pytest_httpserver import HTTPServer
+
+from pipeline import tables
+from pipeline.definitions import defs
+from pipeline.refresh.plan import PREPARING
+from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, load_settings
+from pipeline.tables import read_provenance
+from resources.workspace import LLM_TOKENS_TAG, WorkspaceResource
+from sensors.dump import RETRY_SECONDS, months_to_retry
+from sensors.refresh import PART_TAG, refresh_schedule, refreshed_months
+from tests.assets.conftest import Place, digests
+from tests.scripted_llm import ScriptedLlm
+from tests.unit.metadata.test_harvest import FakeOai, deleted, error, raw, record
+
+LAST, NEW = "2024-05", "2024-06"
+ALL_PREPARED = [stage.name for stage in PREPARING]
+
+
+@pytest.fixture
+def oai(httpserver: HTTPServer) -> FakeOai:
+    """An arXiv that has nothing new to say."""
+    return FakeOai(httpserver)
+
+
+@pytest.fixture
+def here(own: Place, dump: Path, oai: FakeOai, tmp_path: Path) -> Place:
+    """A copy of the finished data root and of its dump, with an arXiv and an arXiv's pace of its own."""
+    place = own.with_settings(dump_dir=dump, questions=SAMPLE_QUESTIONS, oai_url=oai.url)
+    return replace(place, variables={**place.variables, "XDG_CACHE_HOME": str(tmp_path / "machine")})
+
+
+def refresh(place: Place, *arguments: str) -> dict[str, Any]:
+    """What `citeloom refresh --json` says."""
+    done = place.invoke("refresh", "--json", *arguments)
+    assert done.exit_code == 0, done.output
+    return cast("dict[str, Any]", json.loads(done.stdout))
+
+
+def page_of(arxiv_id: str) -> bytes:
+    """A page of the sample corpus, as its zip has it."""
+    import zipfile
+
+    for file in sorted(SAMPLE_DUMP.glob("*.zip")):
+        with zipfile.ZipFile(file) as pages:
+            for name in pages.namelist():
+                if name.endswith(f"{arxiv_id}.html"):
+                    return pages.read(name)
+    raise LookupError(arxiv_id)
+
+
+def put_page(dump: Path, arxiv_id: str, content: bytes) -> None:
+    """A loose page, which goes before one of the same paper in a zip."""
+    file = dump / "no_problem" / arxiv_id[:4] / f"{arxiv_id}.html"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+
+
+def passages_of(place: Place, month: str, *papers: str) -> int:
+    rows = place.workspace().root.rows(tables.PASSAGES, month, ["arxiv_id"])
+    return sum(not papers or row["arxiv_id"] in papers for row in rows)
+
+
+def test_with_nothing_new_a_refresh_asks_arxiv_once_and_runs_nothing(
+    here: Place, oai: FakeOai, llm: ScriptedLlm
+) -> None:
+    before, asked = digests(here.root), llm.generations
+    told = refresh(here)
+    assert (told["harvest"]["requests"], len(oai.asked)) == (1, 1)
+    assert told["months"] == told["failures"] == []
+    assert told["out_of_date"] == told["not_made"] == {}
+    assert digests(here.root) == before
+    assert llm.generations == asked
+
+
+def test_an_arxiv_that_does_not_answer_leaves_the_rest_to_be_done(here: Place, oai: FakeOai) -> None:
+    oai.script = [lambda request: error("badArgument")]
+    done = here.invoke("refresh", "--json")
+    told = json.loads(done.stdout)
+    assert done.exit_code == 1
+    assert "BadArgument" in told["harvest_failure"]
+    assert told["failures"] == []
+
+
+@pytest.mark.slow
+def test_what_changed_is_run_in_its_months_alone_and_told_exactly(
+    here: Place, dump: Path, oai: FakeOai, llm: ScriptedLlm
+) -> None:
+    """A changed page, a new version, a withdrawn paper, a new month; then nothing; then what was left, in a budget."""
+    passages, gone = passages_of(here, LAST), passages_of(here, LAST, "2405.90003")
+    kept = {name: content for name, content in digests(here.root).items() if "summaries" in name}
+    put_page(dump, "2405.90001", page_of("2405.90001").replace(b"</p>", b" And a sentence that is new.</p>", 1))
+    put_page(dump, "2406.90001", page_of("2405.90002"))
+    oai.list = [
+        [record("2405.90002", metadata=raw("2405.90002", versions=3)), deleted("2405.90003", "2024-11-10")],
+        [record("2406.90001")],
+    ]
+    asked = llm.generations
+    told = refresh(here)
+
+    assert [each["month"] for each in told["months"]] == [LAST, NEW]
+    changed, new = told["months"]
+    assert changed["made"][:4] == ["dump_members", "metadata", "papers", "passages"]
+    assert set(ALL_PREPARED) <= set(new["made"])
+    counts = changed["changes"]
+    papers = {name: counts[f"papers_{name}"] for name in ("new", "changed", "withdrawn", "removed", "kept")}
+    assert papers == {"new": 0, "changed": 2, "withdrawn": 1, "removed": 0, "kept": 4}
+    assert counts["new_versions"] == 1
+    assert counts["passages_removed"] - counts["passages_added"] == gone
+    assert (
+        counts["passages_kept"]
+        == passages - counts["passages_removed"]
+        == passages_of(here, LAST) - counts["passages_added"]
+    )
+    assert counts["passages_added"] == counts["vectors_made"] > 0
+    assert counts["vectors_reused"] == counts["passages_kept"]
+    assert new["changes"]["papers_new"] == 1
+    assert new["changes"]["passages_added"] == passages_of(here, NEW)
+    what = {row["arxiv_id"]: row for row in here.workspace().root.rows(tables.CHANGES, LAST)}
+    assert what["2405.90001"]["what"] == ["page", "text"]
+    assert {"version", "metadata"} <= set(what["2405.90002"]["what"])
+    assert (what["2405.90002"]["version_before"], what["2405.90002"]["version"]) == (2, 3)
+
+    assert {"key_elements", "summaries_chatcite", "summaries_zero_shot"} <= told["out_of_date"][LAST].keys()
+    assert told["out_of_date"].keys() == {LAST}
+    assert llm.generations == asked
+    assert {
+        name: content for name, content in digests(here.root).items() if "summaries" in name and NEW not in name
+    } == kept
+    page = (here.root / "reports" / "changes" / f"{LAST}.html").read_text()
+    assert "summaries_chatcite" in page
+    assert "v2 to v3" in page
+    written = read_provenance(here.root / "changes" / f"{LAST}.parquet")
+    assert written is not None
+    assert written.notes["out_of_date"] == told["out_of_date"][LAST]
+
+    before = digests(here.root)
+    again = refresh(here)
+    assert (again["months"], again["out_of_date"]) == ([], told["out_of_date"])
+    assert again["harvest"]["requests"] == 2, "the two pages of the harvest, and nothing else"
+    assert digests(here.root) == before
+
+    short = refresh(here, "--no-harvest", "--llm-tokens", "10")
+    assert short["over_budget"]
+    assert short["out_of_date"] == told["out_of_date"]
+    assert llm.generations == asked
+    last = refresh(here, "--no-harvest", "--redo", "--llm-tokens", "5000000")
+    assert (last["out_of_date"], last["not_made"], last["over_budget"]) == ({}, {}, [])
+    assert llm.generations > asked
+    assert "summaries_chatcite" not in (here.root / "reports" / "changes" / f"{LAST}.html").read_text()
+
+
+def test_the_schedule_starts_a_run_that_finds_the_months_and_the_sensor_their_runs(
+    here: Place, dump: Path, oai: FakeOai
+) -> None:
+    put_page(dump, "2405.90001", page_of("2405.90001").replace(b"</p>", b" New.</p>", 1))
+    with here.entered(), dg.DagsterInstance.ephemeral() as instance:
+        done = defs.resolve_job_def("find_changes").execute_in_process(instance=instance)
+        told = {
+            key: value.value for key, value in done.asset_materializations_for_node("arxiv_changes")[0].metadata.items()
+        }
+        found = instance.get_run_by_id(done.run_id)
+        assert found is not None
+        request = follow(here, instance, found)[0]
+        skipped = follow(here, instance, found.with_tags({PART_TAG: "downstream"}), job="refresh_corpus")
+    assert (told["months"], told["months_due"], told["harvest/requests"]) == ([LAST], 1, 1)
+    assert len(oai.asked) == 1
+    assert (request.partition_key, request.job_name) == (LAST, "refresh_corpus")
+    assert [key.path[-1] for key in request.asset_selection] == [*ALL_PREPARED, "changes"]
+    assert request.tags[PART_TAG] == "corpus"
+    assert isinstance(skipped, dg.SkipReason)
+    assert read_provenance(here.root / "changes" / f"{LAST}.parquet") is not None, "how the month stands is kept"
+
+
+def follow(place: Place, instance: dg.DagsterInstance, run: dg.DagsterRun, job: str = "") -> Any:
+    """What the sensor answers to a run that succeeded."""
+    event = instance.all_logs(run.run_id, of_type=dg.DagsterEventType.RUN_SUCCESS)[0].dagster_event
+    assert event is not None
+    context = dg.build_run_status_sensor_context(
+        "refreshed_months", event, instance, run._replace(job_name=job) if job else run,
+        resources={"workspace": place.workspace()},
+    )  # fmt: skip
+    return refreshed_months(context)
+
+
+@pytest.mark.parametrize(("tokens", "asks"), [(0, False), (5000, True)])
+def test_below_the_index_a_scheduled_refresh_asks_a_model_within_its_budget_alone(
+    own: Place, tokens: int, asks: bool
+) -> None:
+    """A month whose questions and tasks are there, and whose answers were never made."""
+    (own.root / "answers_direct" / f"{LAST}.parquet").unlink()
+    there = own.with_settings(refresh_llm_tokens=tokens)
+    run = dg.DagsterRun("refresh_corpus", make_new_run_id(), tags={PART_TAG: "corpus", "dagster/partition": LAST})
+    with there.entered(), dg.DagsterInstance.ephemeral() as instance:
+        instance.add_run(run)
+        instance.report_dagster_event(
+            dg.DagsterEvent(dg.DagsterEventType.RUN_SUCCESS.value, "refresh_corpus"), run_id=run.run_id
+        )
+        answer = follow(there, instance, run)
+    assert isinstance(answer, list if asks else dg.SkipReason)
+    for request in answer if asks else ():
+        names = [key.path[-1] for key in request.asset_selection]
+        assert (names[0], names[-1]) == ("answers_direct", "changes")
+        assert request.tags[LLM_TOKENS_TAG] == str(tokens)
+
+
+def test_a_run_that_bears_a_budget_has_it_for_its_ceiling(own: Place) -> None:
+    with own.entered():
+        for tags, expected in (({LLM_TOKENS_TAG: "77"}, 77), ({}, load_settings().llm_budget_tokens)):
+            context = cast("dg.InitResourceContext", SimpleNamespace(run=SimpleNamespace(tags=tags)))
+            assert WorkspaceResource().create_resource(context).settings.llm_budget_tokens == expected
+
+
+def test_the_schedule_is_due_when_the_setting_says() -> None:
+    assert refresh_schedule("30 2 * * 1").cron_schedule == "30 2 * * 1"
+    assert [each.name for each in defs.schedules or ()].count("refresh") == 1
+
+
+def test_a_month_whose_run_failed_is_asked_for_again_at_growing_distances_and_not_for_ever() -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        now = add_run(instance, dg.DagsterRunStatus.FAILURE)
+        assert months_to_retry(instance, now + RETRY_SECONDS[0] - 60) == []
+        assert months_to_retry(instance, now + RETRY_SECONDS[0] + 60) == [LAST]
+        now = add_run(instance, dg.DagsterRunStatus.FAILURE)
+        assert months_to_retry(instance, now + RETRY_SECONDS[0] + 60) == []
+        assert months_to_retry(instance, now + RETRY_SECONDS[1] + 60) == [LAST]
+        for status in (dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.CANCELED):
+            add_run(instance, status)
+            assert months_to_retry(instance, now + 30 * 86_400) == []
+        for _ in range(len(RETRY_SECONDS) + 1):
+            add_run(instance, dg.DagsterRunStatus.FAILURE)
+        assert months_to_retry(instance, now + 30 * 86_400) == []
+
+
+def add_run(instance: dg.DagsterInstance, status: dg.DagsterRunStatus) -> float:
+    """A run that the sensor asked for, and when it was last heard of."""
+    tags = {"dagster/sensor_name": "dump_folder", "dagster/partition": LAST}
+    run = instance.add_run(dg.DagsterRun("refresh_corpus", make_new_run_id(), status=status, tags=tags))
+    return instance.get_run_records(dg.RunsFilter(run_ids=[run.run_id]))[0].update_timestamp.timestamp()

@@ -1,0 +1,61 @@
+"""Secrets by sentinel: each is set to words that nothing else holds, which are then looked for in all that is left.
+
+The shared data root is made under them (`conftest.finished`): every stage of three months, through Dagster. Not here:
+whether they would be found (`tests/unit/test_sentinels.py`), and what clients say of a refused key (tests/unit).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from tests.assets.conftest import SECRETS, Place
+from tests.scripted_llm import Asked, Refusal, ScriptedLlm
+from tests.sentinels import Search, sentinel
+
+
+def test_no_secret_is_in_anything_that_a_whole_run_leaves(place: Place) -> None:
+    search = Search(SECRETS)
+    assert search.in_folder(place.root) == []
+    assert search.looked_at > 10_000
+
+
+@pytest.fixture
+def telltale() -> Iterator[ScriptedLlm]:
+    """An endpoint that refuses every request in the words of a service that repeats the key."""
+
+    def refuse(asked: Asked) -> Refusal:
+        said = " or ".join(sentinel(name) for name in SECRETS)
+        return Refusal(400, f"this account ({said}) may not ask")
+
+    with ScriptedLlm(refuse, models=("scripted", "strict")) as llm:
+        yield llm
+
+
+def _echo(request: Request) -> Response:
+    """A Qdrant server without collections that refuses every change in the words of a proxy that repeats headers."""
+    known = {"/aliases": {"aliases": []}, "/collections/citeloom/exists": {"exists": False}}
+    if request.path in known:
+        return Response(json.dumps({"result": known[request.path], "status": "ok", "time": 0.0}))
+    return Response(f"bad request; api-key: {request.headers['api-key']}", status=400)
+
+
+def test_no_secret_is_in_what_failed_runs_leave(own: Place, telltale: ScriptedLlm, httpserver: HTTPServer) -> None:
+    httpserver.expect_request(re.compile("")).respond_with_handler(_echo)
+    (own.root / "cache" / "llm" / "calls.sqlite").unlink()
+    there = own.with_settings(
+        llm_url=telltale.url, judge_url=telltale.url, judge_model="strict", qdrant_url=httpserver.url_for("")
+    )
+    chosen = "index_receipts,key_elements,g_scores"
+    done = there.citeloom("run", "--months", "2024-03", "--select", chosen, "--force", "--json")
+    assert done.returncode == 1
+    for stage in chosen.split(","):
+        assert f'"stage": "{stage}"' in done.stdout
+    search = Search(SECRETS)
+    assert search.in_folder(own.root) == []
+    assert search.in_text(done.stdout, done.stderr) == []

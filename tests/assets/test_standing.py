@@ -1,0 +1,172 @@
+"""The checks that look at all months, the warnings of a month's data, and the message about a failed run.
+
+Not here: measures (`tests/unit/evaluation/test_quality.py`), and sending (`tests/unit/test_webhook.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import date
+from typing import Any
+
+import dagster as dg
+import pytest
+from pytest_httpserver import HTTPServer
+
+from pipeline import tables
+from pipeline.definitions import build_defs, defs, run_in_process
+from pipeline.errors import PermanentFailure
+from pipeline.registry import choose_stages
+from pipeline.runs import dagster_home
+from pipeline.stages import record_failure, run_stage
+from pipeline.standing import freshness, overview
+from sensors.failures import failed_runs
+from tests.assets.conftest import MONTHS, Place
+
+BAD = "2024-04"
+
+
+def check_months(place: Place) -> dict[str, Any]:
+    """What the job of the standing checks finds: name of the check → its evaluation."""
+    with place.entered(), dg.DagsterInstance.ephemeral() as instance:
+        given = build_defs(workspace=dg.ResourceDefinition.hardcoded_resource(place.workspace()))
+        done = given.resolve_job_def("check_months").execute_in_process(instance=instance)
+        assert done.success
+        return {found.check_name: found for found in done.get_asset_check_evaluations()}
+
+
+def told(found: Any) -> dict[str, Any]:
+    return {name: value.value for name, value in found.metadata.items()}
+
+
+def test_where_all_is_well_the_check_says_so(place: Place) -> None:
+    found = check_months(place)["every_month_stands"]
+    assert (found.passed, told(found)) == (True, {"months": 3, "failed": 0, "stale": 0, "not_begun": 0})
+
+
+def test_failed_and_stale_months_are_named_with_what_mends_them(own: Place) -> None:
+    with own.entered():
+        record_failure(own.workspace(), "scores", BAD, PermanentFailure("scores of | <b>x</b> are broken: mend them"))
+        (own.root / "scores" / f"{BAD}.parquet").unlink()
+        run_stage(
+            choose_stages(select=["papers"])[0], own.with_settings(page_errors="drop_page").workspace(), MONTHS[2]
+        )
+    found = check_months(own)["every_month_stands"]
+    facts = told(found)
+    assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert found.description == f"to mend: {BAD}, {MONTHS[2]}"
+    assert (facts["failed"], facts["stale"]) == (1, 1)
+    assert f"citeloom retry-failed --months {BAD}" in facts["to_mend"]
+    assert f"citeloom run --months {MONTHS[2]} --select papers," in facts["to_mend"]
+    assert "until what it names is mended" in facts["to_mend"]
+    assert "<b>" not in facts["to_mend"]
+
+
+def test_a_failure_that_another_run_has_cleared_is_no_more_told(own: Place) -> None:
+    with own.entered():
+        record_failure(own.workspace(), "scores", BAD, PermanentFailure("x"))
+        assert overview(own.workspace()).holds
+
+
+def test_months_that_were_never_run_are_counted_and_a_broken_dump_is_told(empty: Place) -> None:
+    with empty.entered():
+        found = overview(empty.workspace())
+        assert (found.holds, found.months, found.not_begun) == (True, 3, 3)
+    assert "nowhere" in overview(empty.with_settings(dump_dir=empty.root / "nowhere").workspace()).trouble[0]
+
+
+@pytest.mark.parametrize(
+    ("days", "today", "expected", "holds"),
+    [
+        (0, date(2026, 1, 1), None, True),
+        (20, date(2024, 6, 20), "2024-04", True),
+        (20, date(2024, 6, 21), "2024-05", True),
+        (20, date(2024, 7, 21), "2024-06", False),
+    ],
+)
+def test_a_month_is_expected_so_many_days_after_its_end(
+    place: Place, days: int, today: date, expected: str | None, holds: bool
+) -> None:
+    workspace = place.with_settings(fresh_days=days).workspace()
+    for table in (tables.PAPERS, tables.INDEX_RECEIPTS):
+        found = freshness(workspace, table, today)
+        assert (found.newest, found.expected, found.holds) == ("2024-05", expected, holds)
+
+
+def test_an_overdue_month_warns(place: Place) -> None:
+    found = check_months(place.with_settings(fresh_days=1))
+    for name in ("papers", "index_receipts"):
+        check = found[f"newest_month_of_{name}_is_there"]
+        assert (check.passed, check.severity) == (False, dg.AssetCheckSeverity.WARN)
+        assert told(check)["newest"] == "2024-05"
+
+
+def test_the_standing_checks_are_no_part_of_a_months_run() -> None:
+    nodes = {node.name for node in defs.resolve_job_def("refresh_corpus").nodes}
+    assert not [name for name in nodes if name.startswith("months_")]
+    assert "papers_papers_are_as_in_other_months" in nodes
+
+
+def test_a_month_out_of_line_warns_and_fails_nothing(own: Place) -> None:
+    """Every page of the month breaks off: far more than the fixed bounds let pass."""
+    with own.entered():
+        workspace = own.workspace()
+        shutil.rmtree(own.root / "cache" / "quality")
+        file = workspace.root.file(tables.PAPERS, BAD)
+        written, rows = tables.read_provenance(file), workspace.root.rows(tables.PAPERS, BAD)
+        assert written is not None
+        with tables.MonthWriter(tables.PAPERS, file) as writer:
+            for row in rows:
+                writer.add({**row, "truncated": True})
+            writer.commit(written)
+        result = run_in_process(choose_stages(select=["papers"]), BAD, dagster_home(workspace))
+        assert (result.succeeded, dict(result.blocked)) == (True, {})
+        with dg.DagsterInstance.from_config(str(own.root / "dagster")) as instance:
+            kind = dg.DagsterEventType.ASSET_CHECK_EVALUATION
+            entries = instance.all_logs(instance.get_runs(limit=1)[0].run_id, of_type=kind)
+            events = [entry.dagster_event for entry in entries if entry.dagster_event is not None]
+        by_name = {event.asset_check_evaluation_data.check_name: event.asset_check_evaluation_data for event in events}
+        found = by_name["papers_are_as_in_other_months"]
+    facts = told(found)
+    assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert (facts["cut_off"], facts["cut_off/high"]) == (1.0, 0.2)
+    assert "2024-03" in facts["history"]
+    assert "2024-05" in facts["history"]
+
+
+def failed_run(place: Place, instance: dg.DagsterInstance) -> Any:
+    """The context of the sensor after a run that failed."""
+    given = build_defs(workspace=dg.ResourceDefinition.hardcoded_resource(place.workspace()))
+    done = given.resolve_job_def("refresh_corpus").execute_in_process(
+        instance=instance, partition_key=BAD, raise_on_error=False, asset_selection=[dg.AssetKey("papers")]
+    )
+    ended = next(event for event in done.all_events if event.is_job_failure)
+    return dg.build_run_status_sensor_context(
+        sensor_name="failed_runs", dagster_instance=instance, dagster_run=done.dagster_run, dagster_event=ended,
+        resources={"workspace": place.workspace()},
+    ).for_run_failure()  # fmt: skip
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_a_failed_run_is_told_to_the_webhook_and_one_that_refuses_does_no_harm(
+    empty: Place, httpserver: HTTPServer, status: int
+) -> None:
+    httpserver.expect_request("/sEcReT").respond_with_data("", status=status)
+    here = empty.with_settings(webhook_url=httpserver.url_for("/sEcReT"))
+    with here.entered(), dg.DagsterInstance.ephemeral() as instance:
+        answer = failed_runs(failed_run(here, instance))
+    (request, _) = httpserver.log[0]
+    text = json.loads(request.data)["text"]
+    assert text.startswith(f"citeloom: refresh_corpus failed for {BAD}\n• papers: papers of {BAD} needs dump_members")
+    assert f"citeloom retry-failed --months {BAD}" in text
+    assert isinstance(answer, dg.SkipReason)
+    assert ("told of run" if status == 200 else "it answers 404") in (answer.skip_message or "")
+    assert "sEcReT" not in (answer.skip_message or "")
+
+
+def test_without_an_address_nobody_is_told(empty: Place) -> None:
+    with empty.entered(), dg.DagsterInstance.ephemeral() as instance:
+        answer = failed_runs(failed_run(empty, instance))
+    assert isinstance(answer, dg.SkipReason)
+    assert "CITELOOM_WEBHOOK_URL is not set" in (answer.skip_message or "")

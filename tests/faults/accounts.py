@@ -1,0 +1,94 @@
+"""What stands in a data root after faults, held against an undisturbed one, as counts. Not here: the faults."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from tests.assets.conftest import Place, digests
+
+
+@dataclass(slots=True)
+class Watch:
+    """Looks at a data root after each fault. `torn` files bear their names and cannot be read; `lost` ones were whole
+    before and are gone or other now."""
+
+    root: Path
+    torn: int = 0
+    lost: int = 0
+    whole: dict[str, str] = field(default_factory=dict)
+
+    def look(self) -> None:
+        """See what stands now. Every table whose name or time is new is read to its end."""
+        before, self.whole = self.whole, {}
+        for file in [*self.root.glob("*/*.parquet"), *self.root.glob("ledger/*/*.parquet")]:
+            name, mark = str(file.relative_to(self.root)), f"{file.stat().st_mtime_ns} {file.stat().st_ino}"
+            if before.get(name, "").startswith(mark):
+                self.whole[name] = before[name]
+                continue
+            try:
+                pq.read_table(file)
+                self.whole[name] = f"{mark} {hashlib.sha256(file.read_bytes()).hexdigest()}"
+            except Exception:
+                self.torn += 1
+        for name, was in before.items():
+            now = self.whole.get(name, "")
+            self.lost += now.split()[-1:] != was.split()[-1:] and not name.startswith("ledger/")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A disturbed data root against the calm one: rows that it lacks, rows too many, and files that differ at all."""
+
+    lost: int
+    duplicated: int
+    files: list[str]
+    torn: list[str]
+
+    @property
+    def none(self) -> bool:
+        """Whether both are the same."""
+        return not (self.lost or self.duplicated or self.files or self.torn)
+
+
+def compare(calm: Path, disturbed: Path) -> Difference:
+    """Tables, ledgers and pages of two data roots, byte by byte; rows only of those that differ."""
+    ours, theirs = digests(disturbed), digests(calm)
+    differing = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+    lost, more = 0, 0
+    for name in (name for name in differing if name.endswith(".parquet")):
+        here, there = _rows(disturbed / name), _rows(calm / name)
+        lost, more = lost + (there - here).total(), more + (here - there).total()
+    return Difference(lost, more, differing, _broken_stores(disturbed))
+
+
+def _rows(file: Path) -> Counter[str]:
+    if not file.exists():
+        return Counter()
+    return Counter(json.dumps(row, sort_keys=True, default=str) for row in pq.read_table(file).to_pylist())
+
+
+def _broken_stores(root: Path) -> list[str]:
+    """SQLite files that do not pass SQLite's own check."""
+    broken = []
+    for file in [*root.rglob("*.sqlite"), *root.rglob("*.db")]:
+        with sqlite3.connect(file) as store:
+            if store.execute("PRAGMA integrity_check").fetchone() != ("ok",):
+                broken.append(str(file.relative_to(root)))
+    return broken
+
+
+def audited(place: Place) -> dict[str, int]:
+    """What `citeloom audit` finds wrong in the index, over all months: points missing, duplicated, stale or foreign."""
+    result = place.invoke("audit", "--json")
+    found = json.loads(result.stdout)
+    counts: Counter[str] = Counter()
+    for month in found["months"]:
+        counts.update({kind: len(ids) for kind, ids in month.items() if isinstance(ids, list)})
+    return {"points_wrong": counts.total(), "audit_code": result.exit_code}

@@ -1,0 +1,111 @@
+"""What the tests of faults share: an undisturbed run, runs that start at once, and one JSON line for each result.
+
+This tier is not part of `make test`; `make test-faults` runs it. Where and when a fault strikes is drawn from a seed
+that is printed; CITELOOM_TEST_SEED sets another. CITELOOM_FAULTS_REPORT names a file to which the lines are added.
+Not here: any fault.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.assets.conftest import MONTHS, Place, make_place
+from tests.faults.zygote import Zygote
+from tests.scripted_llm import ScriptedLlm
+
+FOLDER = Path(__file__).parent
+# No draft or answer twice where once will do: what is tried is the writing, not the models.
+SMALL = {"outside_references": "drop", "max_questions": 1, "judge_repeats": 1, "workers": 1}
+
+Tell = Callable[..., None]
+
+
+# First, since pytest-xdist reads the groups in the same hook.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All of this folder, and nothing else, is of the tier; the 200 kills take about as long as everything else."""
+    for item in items:
+        if FOLDER in item.path.parents:
+            item.add_marker(pytest.mark.faults)
+            item.add_marker(pytest.mark.xdist_group("kills" if item.path.stem == "test_kills" else "faults"))
+
+
+@pytest.fixture(scope="session")
+def seed() -> int:
+    """Of everything that is drawn."""
+    return int(os.environ.get("CITELOOM_TEST_SEED", "20261122"))
+
+
+@pytest.fixture
+def tell(seed: int, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]) -> Tell:
+    """Print a result as one line of JSON, with the test's name and the seed."""
+
+    def print_line(**counts: object) -> None:
+        line = json.dumps({"test": request.node.name, "seed": seed, **counts})
+        with capfd.disabled():
+            print(f"\n{line}", flush=True)
+        if report := os.environ.get("CITELOOM_FAULTS_REPORT"):
+            with Path(report).open("a") as file:
+                file.write(line + "\n")
+
+    return print_line
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """faulty.c, compiled."""
+    made = tmp_path_factory.mktemp("library") / "faulty.so"
+    try:
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", str(made), str(FOLDER / "faulty.c"), "-ldl"], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        if os.environ.get("CITELOOM_REQUIRE_TOOLS") == "1":
+            raise
+        pytest.skip(f"no C compiler makes {FOLDER / 'faulty.c'}: {error}")
+    return made
+
+
+@pytest.fixture(scope="session")
+def zygote(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+    """Starts runs, one at a time."""
+    with Zygote(library, tmp_path_factory.mktemp("zygote") / "log") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def other_zygote(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+    """Starts runs beside those of the first."""
+    with Zygote(library, tmp_path_factory.mktemp("zygote") / "log") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def llm() -> Iterator[ScriptedLlm]:
+    """A scripted LLM on loopback."""
+    with ScriptedLlm() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def make(llm: ScriptedLlm) -> Callable[..., Place]:
+    """Makes a place on the sample corpus, under settings of one's own."""
+
+    def made(root: Path, **settings: object) -> Place:
+        return make_place(root, **{"llm_url": llm.url, "llm_model": "scripted", **SMALL, **settings})
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def calm(zygote: Zygote, make: Callable[..., Place], tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A data root that every stage has run on, undisturbed."""
+    place = make(tmp_path_factory.mktemp("calm") / "data")
+    zygote.start(dict(place.variables), list(MONTHS), [])
+    end = zygote.end()
+    assert end.done, end
+    return place

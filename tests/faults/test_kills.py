@@ -1,0 +1,76 @@
+"""Two hundred kills over the whole pipeline: nothing is lost, duplicated or torn, and nothing finished is made again.
+
+Each run is killed at a moment that is drawn: by the clock, or in the middle of a write, a flush or a rename. The next
+one goes on in the same data root; when one comes to its end, the root is held against an undisturbed one and a new
+round begins. Not here: what a kill makes a model be asked twice (tests/unit/related_work/test_kills.py).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.assets.conftest import MONTHS, Place
+from tests.faults.accounts import Watch, audited, compare
+from tests.faults.conftest import Tell
+from tests.faults.zygote import End, Fault, Zygote
+
+KILLS = int(os.environ.get("CITELOOM_FAULTS_KILLS", "200"))
+# A month of a stage makes from 10 to 1,000 changing calls; as many kills among the first ten as after a thousand.
+LAST_CALL = 2_000
+LAST_SECOND = 6.0
+
+
+def run_and_kill(zygote: Zygote, place: Place, chance: random.Random) -> End:
+    """One run, which is killed somewhere unless it ends before."""
+    in_a_write = chance.random() < 0.5
+    at = round(math.exp(chance.uniform(0, math.log(LAST_CALL)))) if in_a_write else 0
+    process = zygote.start(dict(place.variables), list(MONTHS), [], Fault(at=at))
+    if not in_a_write:
+        time.sleep(chance.uniform(0.2, LAST_SECOND))
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    return zygote.end()
+
+
+@pytest.mark.timeout(3600)
+def test_kills_anywhere_change_nothing(
+    zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
+) -> None:
+    chance, kills, rounds = random.Random(seed), 0, 0
+    counts: Counter[str] = Counter()
+    while kills < KILLS:
+        place = make(tmp_path / f"round-{rounds}")
+        rounds += 1
+        watch, finished = Watch(place.root), set[str]()
+        while True:
+            end = run_and_kill(zygote, place, chance) if kills < KILLS else _run(zygote, place)
+            watch.look()
+            counts["redone"] += len(finished & set(end.made))
+            finished |= set(end.made)
+            if end.code != -signal.SIGKILL:
+                break
+            kills += 1
+        assert end.done, end
+        difference = compare(calm.root, place.root)
+        counts.update(lost=difference.lost + watch.lost, duplicated=difference.duplicated)
+        counts.update(torn=watch.torn + len(difference.torn), files_that_differ=len(difference.files))
+        counts.update(audited(place))
+    wrong = {name: counts[name] for name in ("lost", "duplicated", "torn", "redone", "files_that_differ")}
+    tell(kills=kills, rounds=rounds, **wrong, points_wrong=counts["points_wrong"])
+    assert not any(wrong.values())
+    assert counts["points_wrong"] == counts["audit_code"] == 0
+
+
+def _run(zygote: Zygote, place: Place) -> End:
+    zygote.start(dict(place.variables), list(MONTHS), [])
+    return zygote.end()

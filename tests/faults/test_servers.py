@@ -1,0 +1,100 @@
+"""Servers that vanish in the middle of a run, and come back: the language model, and Qdrant.
+
+Not here: what goes wrong with single requests (tests/unit/llm, tests/server/test_faults.py).
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.assets.conftest import MONTHS, Place
+from tests.faults.accounts import Watch, audited, compare
+from tests.faults.conftest import Tell
+from tests.faults.zygote import End, Zygote
+from tests.scripted_llm import ScriptedLlm
+from tests.server.conftest import KEY, qdrant_binary  # noqa: F401 - a fixture
+from tests.server.faulty import MortalServer
+
+MONTH = "2024-03"
+DEATHS = 5
+# Where nobody listens, the client tries for minutes before it gives up; here the server comes back sooner than that.
+AWAY_SECONDS = 2.0
+
+
+def run(zygote: Zygote, place: Place, months: list[str], stages: list[str]) -> End:
+    """One run, to its end."""
+    zygote.start(dict(place.variables), months, stages)
+    return zygote.end()
+
+
+@pytest.mark.timeout(900)
+def test_a_model_that_vanishes_and_returns_changes_nothing(
+    zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
+) -> None:
+    """Each time before it has answered all: whether the run waits for it or fails, what stands at the end is right."""
+    chance, failed, done = random.Random(seed), 0, False
+    with ScriptedLlm(latency=0.02) as first:
+        port = int(first.url.split(":")[2].split("/")[0])
+    place = make(tmp_path / "data", llm_url=first.url, llm_timeout=10)
+    watch = Watch(place.root)
+    for _ in range(DEATHS):
+        with ScriptedLlm(port=port, latency=0.02) as llm:
+            zygote.start(dict(place.variables), [MONTH], [])
+            wanted = chance.randint(5, 25)
+            ending = threading.Event()
+            ends: list[End] = []
+            waiting = threading.Thread(target=lambda: (ends.append(zygote.end()), ending.set()))  # noqa: B023
+            waiting.start()
+            while llm.generations < wanted and not ending.is_set():
+                time.sleep(0.01)
+        ending.wait(AWAY_SECONDS)
+        with ScriptedLlm(port=port):
+            waiting.join()
+        done = ends[0].done
+        failed += not done
+        watch.look()
+    with ScriptedLlm(port=port):
+        end = run(zygote, place, [MONTH], [])
+    after = compare(calm.root, place.root)
+    ours = [name for name in after.files if MONTH in name and "estimate" not in name]
+    tell(deaths=DEATHS, runs_failed=failed, lost=watch.lost, torn=watch.torn + len(after.torn), differing=len(ours))
+    assert end.done, end
+    assert (ours, watch.lost, watch.torn, after.torn) == ([], 0, 0, [])
+
+
+@pytest.fixture
+def mortal(qdrant_binary: Path, tmp_path: Path) -> Iterator[MortalServer]:  # noqa: F811
+    """A Qdrant server that may be killed."""
+    folder = tmp_path / "qdrant"
+    folder.mkdir()
+    server = MortalServer(qdrant_binary, folder)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.mark.server
+@pytest.mark.timeout(900)
+def test_a_qdrant_server_that_is_killed_and_returns_holds_every_point(
+    mortal: MortalServer, zygote: Zygote, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
+) -> None:
+    chance, failed = random.Random(seed), 0
+    place = make(tmp_path / "data", qdrant_url=mortal.at.url, qdrant_api_key=KEY, qdrant_grpc_port=mortal.at.grpc_port)
+    assert run(zygote, place, list(MONTHS), ["dump_members", "metadata", "papers", "passages", "embeddings"]).done
+    for _ in range(DEATHS):
+        zygote.start(dict(place.variables), list(MONTHS), ["index_receipts"])
+        time.sleep(chance.uniform(0.3, 4))
+        mortal.kill()
+        failed += not zygote.end().done
+        mortal.start()
+    end = run(zygote, place, list(MONTHS), ["index_receipts"])
+    found = audited(place)
+    tell(deaths=DEATHS, runs_failed=failed, **found)
+    assert end.done, end
+    assert found == {"points_wrong": 0, "audit_code": 0}

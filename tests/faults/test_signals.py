@@ -1,0 +1,250 @@
+"""SIGTERM, which drains; parents that are killed; a machine that goes down with a run under way.
+
+Not here: kills of the run itself (`test_kills`), and what the sweeper does with each kind of run
+(tests/assets/test_run_process.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from tests.assets.conftest import Place
+from tests.assets.processes import is_alive, start, wait_until
+from tests.faults.accounts import Watch, compare
+from tests.faults.conftest import Tell
+from tests.faults.zygote import Zygote
+from tests.scripted_llm import ScriptedLlm
+
+MONTH = "2024-03"
+SIGNALS = 10
+# The targets: a service manager's patience, and ours with what outlives its parent, and with a run that shows as
+# running. Nothing else in these tests depends on time.
+SECONDS_TO_EXIT, SECONDS_AS_ORPHAN, SECONDS_AS_STUCK = 30, 5, 60
+
+
+def repeated(llm: ScriptedLlm) -> int:
+    """Texts that were asked for twice: samples of one request are numbered by their seeds."""
+    found: Counter[str] = Counter()
+    for body in llm.requests:
+        call = {name: value for name, value in body.items() if name not in ("n", "seed")}
+        found.update(json.dumps([call, body["seed"] + place], sort_keys=True) for place in range(body.get("n", 1)))
+    return found.total() - len(found)
+
+
+@pytest.mark.timeout(900)
+def test_a_run_that_is_asked_to_end_loses_no_answer(
+    zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
+) -> None:
+    chance, longest, codes = random.Random(seed), 0.0, Counter[int]()
+    with ScriptedLlm(latency=0.05) as llm:
+        place = make(tmp_path / "data", llm_url=llm.url)
+        watch = Watch(place.root)
+        for _ in range(SIGNALS):
+            wanted = llm.generations + chance.randint(1, 12)
+            process = zygote.start(dict(place.variables), [MONTH], [])
+            wait_until(lambda: llm.generations >= wanted or not is_alive(process), 600)  # noqa: B023 - asked at once
+            time.sleep(chance.uniform(0, 0.1))
+            asked = time.monotonic()
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGTERM)
+            codes[zygote.end().code] += 1
+            longest = max(longest, time.monotonic() - asked)
+            watch.look()
+        zygote.start(dict(place.variables), [MONTH], [])
+        end = zygote.end()
+        twice = repeated(llm)
+    assert end.done, end
+    after = compare(calm.root, place.root)
+    ours = [name for name in after.files if MONTH in name]
+    tell(signals=SIGNALS, codes=dict(codes), longest_seconds=round(longest, 1), answers_asked_twice=twice,
+         lost=watch.lost + len(ours), torn=watch.torn)  # fmt: skip
+    assert codes.keys() <= {0, 130}
+    assert codes[130] > 0
+    assert longest < SECONDS_TO_EXIT
+    assert (twice, ours, watch.lost, watch.torn) == (0, [], 0, 0)
+
+
+def _in_an_answer(place: Place, llm: ScriptedLlm) -> subprocess.Popen[str]:
+    """A run that waits for an answer that takes longer than it may."""
+    process = start(place, "run", "--months", MONTH, "--until", "key_elements")
+    wait_until(lambda: llm.requests, 300)
+    return process
+
+
+@pytest.mark.timeout(900)
+def test_a_stage_that_does_not_end_is_ended(make: Callable[..., Place], tmp_path: Path, tell: Tell) -> None:
+    with ScriptedLlm(latency=600) as llm:
+        process = _in_an_answer(make(tmp_path / "data", llm_url=llm.url), llm)
+        asked = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(120)
+        seconds = time.monotonic() - asked
+    tell(code=code, seconds=round(seconds, 1))
+    assert code == 130
+    assert seconds < SECONDS_TO_EXIT
+
+
+@pytest.mark.timeout(900)
+def test_a_second_signal_ends_it_at_once(make: Callable[..., Place], tmp_path: Path) -> None:
+    with ScriptedLlm(latency=600) as llm:
+        process = _in_an_answer(make(tmp_path / "data", llm_url=llm.url), llm)
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        assert any("asked to end" in line for line in process.stderr)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 128 + signal.SIGTERM
+
+
+@dataclass(frozen=True, slots=True)
+class Ui:
+    """A `citeloom ui` and everything that it started."""
+
+    place: Place
+    port: int
+    process: subprocess.Popen[bytes]
+
+    def ask(self, query: str, **variables: object) -> Any:
+        """What its GraphQL answers; None while it is not up."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/graphql", json.dumps({"query": query, "variables": variables}).encode(),
+            {"Content-Type": "application/json"},
+        )  # fmt: skip
+        with suppress(OSError), urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)["data"]
+        return None
+
+    def launch(self) -> str:
+        """Launch a run of the month; its id."""
+        selector = {"repositoryLocationName": "citeloom", "repositoryName": "__repository__",
+                    "jobName": "refresh_corpus"}  # fmt: skip
+        wait_until(lambda: self.ask("{ workspaceOrError { __typename } }"), 300)
+        found = self.ask(
+            "mutation ($p: ExecutionParams!) { launchRun(executionParams: $p) { __typename "
+            "... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }",
+            p={"selector": selector, "mode": "default", "runConfigData": {},
+               "executionMetadata": {"tags": [{"key": "dagster/partition", "value": MONTH}]}},
+        )  # fmt: skip
+        return str(found["launchRun"]["run"]["runId"])
+
+    def status(self, run: str) -> str:
+        """How a run stands."""
+        found = self.ask("query ($id: ID!) { runOrError(runId: $id) { ... on Run { status } } }", id=run)
+        return str(found["runOrError"]["status"]) if found else ""
+
+    def stored(self, run: str) -> str:
+        """The same by Dagster's store, also while the webserver is not up yet."""
+        with dg.DagsterInstance.from_config(str(self.place.root / "dagster")) as instance:
+            found = instance.get_run_by_id(run)
+        return found.status.value if found else ""
+
+    def taken(self) -> int:
+        """Slots of pools that are taken, by Dagster's store too."""
+        with dg.DagsterInstance.from_config(str(self.place.root / "dagster")) as instance:
+            events = instance.event_log_storage
+            pools = events.get_concurrency_keys()
+            return sum(events.get_concurrency_info(pool).active_slot_count for pool in pools)
+
+    def crash(self) -> None:
+        """End every process of it at once, as the machine's end does."""
+        for process in _descendants(self.process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        self.process.wait(30)
+
+
+def _parents() -> dict[int, int]:
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError):
+            found[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    return found
+
+
+def _descendants(process: int) -> list[int]:
+    """A process and all that came of it, itself first."""
+    parents, found = _parents(), [process]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found
+
+
+def open_ui(place: Place) -> Ui:
+    """Start `citeloom ui` on the place."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = start(place, "ui", "--port", str(port))
+    return Ui(place, port, process)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def slow(make: Callable[..., Place], tmp_path: Path) -> Iterator[Place]:
+    """A place whose model takes so long that a run stays in the middle of its first answer."""
+    with ScriptedLlm(latency=600) as llm:
+        yield make(tmp_path / "data", llm_url=llm.url)
+
+
+def _run_process(ui: Ui, run: str) -> int:
+    """The process that works on a run, once it asks the model."""
+    lock = ui.place.root / "dagster" / "running" / f"{run}.lock"
+    wait_until(lambda: lock.exists() and (ui.place.root / "related_work_tasks" / f"{MONTH}.parquet").exists(), 300)
+    events = ui.ask(
+        "query ($id: ID!) { logsForRun(runId: $id) "
+        "{ ... on EventConnection { events { ... on MessageEvent { message } } } } }",
+        id=run,
+    )["logsForRun"]["events"]
+    said = next(event["message"] for event in events if event.get("message", "").startswith("Started process for run"))
+    return int(said.split("pid: ")[1].split(")")[0])
+
+
+@pytest.mark.timeout(1200)
+def test_a_run_ends_with_the_server_that_started_it_and_a_crash_leaves_none_stuck(slow: Place, tell: Tell) -> None:
+    ui = open_ui(slow)
+    try:
+        run = ui.launch()
+        process = _run_process(ui, run)
+        os.kill(_parents()[process], signal.SIGKILL)
+        killed = time.monotonic()
+        wait_until(lambda: not is_alive(process))
+        as_orphan = time.monotonic() - killed
+        wait_until(lambda: ui.status(run) in ("FAILURE", "CANCELED"), 300)
+        as_stuck = time.monotonic() - killed
+        wait_until(lambda: ui.taken() == 0, 300)
+    finally:
+        ui.crash()
+    again = open_ui(slow)
+    try:
+        second = again.launch()
+        _run_process(again, second)
+        again.crash()
+        third = open_ui(slow)
+        started = time.monotonic()
+        try:
+            wait_until(lambda: third.stored(second) in ("FAILURE", "CANCELED"), 300)
+            after_crash = time.monotonic() - started
+            wait_until(lambda: third.taken() == 0, 300)
+        finally:
+            third.crash()
+    finally:
+        again.crash()
+    tell(seconds_as_orphan=round(as_orphan, 2), seconds_stuck=round(as_stuck, 1),
+         seconds_stuck_after_crash=round(after_crash, 1))  # fmt: skip
+    assert as_orphan < SECONDS_AS_ORPHAN
+    assert as_stuck < SECONDS_AS_STUCK
+    assert after_crash < SECONDS_AS_STUCK

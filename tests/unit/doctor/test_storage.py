@@ -1,0 +1,100 @@
+"""The data root, its disk, the dump and the snapshot."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from pipeline.doctor import storage
+from pipeline.doctor.findings import Finding, State
+from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
+from pipeline.stages import Workspace
+
+
+def workspace(folder: Path, **settings: object) -> Workspace:
+    return Workspace(load_settings(_env_file=None, data=folder / "data", **settings))
+
+
+def one(found: Iterable[Finding]) -> Finding:
+    (finding,) = found
+    return finding
+
+
+def test_the_mount_of_a_folder_is_the_deepest_above_it(tmp_path: Path) -> None:
+    table = tmp_path / "mounts"
+    table.write_text(f"/dev/a / ext4 rw 0 0\nserver:/x {tmp_path} nfs4 rw 0 0\n/dev/b {tmp_path}other xfs rw 0 0\n")
+    assert storage.mount_of(tmp_path / "below", table) == ("server:/x", "nfs4")
+    assert storage.mount_of(tmp_path, tmp_path / "none") == ("", "")
+
+
+def test_free_space_is_held_against_what_the_months_need(tmp_path: Path) -> None:
+    pages = tmp_path / "dump" / "no_problem" / "2403"
+    pages.mkdir(parents=True)
+    for number in range(1_200):
+        (pages / f"2403.{number:05}.html").touch()
+    place = workspace(tmp_path, dump_dir=tmp_path / "dump")
+    full, little, much = (one(storage.space(place, lambda path, free=free: free << 20)) for free in (1, 257, 1 << 20))
+    assert [each.state for each in (full, little, much)] == [State.PROBLEM, State.WARNING, State.OK]
+    assert all("1,200 pages" in each.seen for each in (little, much))
+
+
+def test_a_server_takes_the_index_off_the_disk(tmp_path: Path) -> None:
+    embedded, server = (
+        load_settings(_env_file=None, qdrant_url=url, embedder="bge-m3") for url in (None, "http://localhost:6333")
+    )
+    assert storage.bytes_per_page(server) < storage.bytes_per_page(embedded) / 2
+
+
+def test_a_data_root_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    from pipeline.doctor.findings import Check, examine
+
+    (tmp_path / "data").write_text("a file")
+    (found,) = examine([Check("data root", storage.data_root, "set another")], workspace(tmp_path))
+    assert (found.state, "CITELOOM_DATA" in found.seen, found.way_out) == (State.PROBLEM, True, "set another")
+
+
+def test_a_broken_zip_is_told_beside_what_is_whole(tmp_path: Path) -> None:
+    dump = Path(shutil.copytree(SAMPLE_DUMP, tmp_path / "dump"))
+    (dump / "torn.zip").write_bytes(b"PK\x03\x04 and no end")
+    broken, whole = storage.dump(workspace(tmp_path, dump_dir=dump))
+    assert (broken.state, "torn.zip" in broken.seen, whole.state) == (State.PROBLEM, True, State.OK)
+    assert "28 pages of 3 months (2024-03 to 2024-05)" in whole.seen
+
+
+def test_the_age_of_a_snapshot_is_that_of_its_last_lines(tmp_path: Path) -> None:
+    found = one(storage.snapshot(workspace(tmp_path)))
+    assert (found.state, "its last lines are of 2024-05-30" in found.seen) == (State.OK, True)
+
+
+def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(tmp_path: Path) -> None:
+    old = tmp_path / "old.jsonl"
+    old.write_text('{"id": "2403.1", "update_date": "2024-03-05"}\n')
+    found = one(storage.snapshot(workspace(tmp_path, metadata_snapshot=old)))
+    assert (found.state, "citeloom harvest" in found.way_out) == (State.WARNING, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("s.jsonl", b"<html>\n", "cannot be read"),
+        ("s.jsonl", b'["a list"]\n', "does not begin with a paper"),
+        ("s.jsonl.gz", b"no gzip", "cannot be read"),
+        ("s.jsonl.gz", gzip.compress(SAMPLE_SNAPSHOT.read_bytes()), f"the file is of {date.today().isoformat()[:4]}"),
+    ],
+)
+def test_what_a_snapshot_is_shows_in_its_first_line(tmp_path: Path, name: str, content: bytes, told: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    found = one(storage.snapshot(workspace(tmp_path, metadata_snapshot=tmp_path / name)))
+    assert told in found.seen
+
+
+def test_no_source_of_metadata_is_a_problem_and_the_api_alone_is_none(tmp_path: Path) -> None:
+    absent = one(storage.snapshot(workspace(tmp_path, metadata_snapshot=tmp_path / "absent")))
+    none = one(storage.snapshot(workspace(tmp_path, metadata_snapshot="", arxiv_api=False)))
+    api = one(storage.snapshot(workspace(tmp_path, metadata_snapshot="", arxiv_api=True)))
+    assert [each.state for each in (absent, none, api)] == [State.PROBLEM, State.PROBLEM, State.OK]

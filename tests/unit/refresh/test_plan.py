@@ -1,0 +1,29 @@
+"""Which stages a refresh may run without a language model, and what it may spend. Not here: running any."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.errors import SettingError
+from pipeline.refresh.plan import PREPARING, ceiling
+from pipeline.registry import LLM_STAGES, STAGES
+from pipeline.settings import load_settings
+
+
+def test_what_is_prepared_asks_no_model_and_reads_nothing_of_one() -> None:
+    prepared = {stage.name for stage in PREPARING}
+    assert {"index_receipts", "related_work_tasks", "questions"} <= prepared
+    assert prepared.isdisjoint(stage.name for stage in LLM_STAGES)
+    assert {table.name for stage in PREPARING for table in stage.upstream} <= prepared
+    assert {"scores", "report"} <= {stage.name for stage in STAGES} - prepared
+
+
+@pytest.mark.parametrize(("refresh", "run", "most"), [(0, 0, 0), (0, 500, 0), (70, 0, 70), (70, 500, 70), (70, 9, 9)])
+def test_a_refresh_may_spend_the_lesser_of_its_budget_and_the_runs(refresh: int, run: int, most: int) -> None:
+    assert ceiling(load_settings(refresh_llm_tokens=refresh, llm_budget_tokens=run)) == most
+
+
+@pytest.mark.parametrize("cron", ["monthly", "0 4 3 *", "0 4 3 * * *", "0 4 3 * ;"])
+def test_a_schedule_that_is_no_cron_is_refused_by_name(cron: str) -> None:
+    with pytest.raises(SettingError, match="CITELOOM_REFRESH_CRON"):
+        load_settings(refresh_cron=cron)

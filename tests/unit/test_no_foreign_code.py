@@ -1,0 +1,87 @@
+"""Nothing that is read may run: no pickle, no code of a model's, no unsafe YAML, no shell, in the product's sources.
+
+Not here: what is unpickled while stages run (`tests/assets/test_pickles.py`), and weights that hold code
+(`tests/unit/embedding/test_weights.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+SOURCES = [
+    file for folder in ("pipeline", "assets", "resources", "sensors") for file in (PROJECT / folder).rglob("*.py")
+]
+# Each loads what a file or a peer made by running it.
+LOADERS = {
+    "pickle", "_pickle", "cPickle", "shelve", "marshal", "dill", "cloudpickle", "joblib", "jsonpickle", "diskcache",
+    "runpy", "code",
+}  # fmt: skip
+# The pipe between a process and the workers that it starts, which nobody else has: no file, no socket with a name.
+OWN_PIPE = ("pipeline/worker_process.py", "imports pickle")
+SAFE_YAML = {"safe_load", "safe_dump", "compose", "SafeLoader", "YAMLError", "SequenceNode"}
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names))
+
+
+def faults(tree: ast.AST) -> Iterator[str]:
+    """What of a source would run what it reads."""
+    yield from (f"imports {name}" for name in imported(tree) if name in LOADERS)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            given = {each.arg or "": ast.unparse(each.value) for each in node.keywords}
+            yield from _of_call(ast.unparse(node.func), given)
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "yaml" and node.attr not in SAFE_YAML:
+            yield f"uses yaml.{node.attr}"
+
+
+def _of_call(name: str, given: dict[str, str]) -> Iterator[str]:
+    if name in {"eval", "exec", "compile", "__import__", "os.system", "os.popen"}:
+        yield f"calls {name}"
+    if name == "torch.load" and given.get("weights_only") != "True":
+        yield "calls torch.load without weights_only=True"
+    if given.get("shell", "False") != "False" and "subprocess" in name:
+        yield f"calls {name} with a shell"
+    yield from (
+        f"gives {each}" for each in ("trust_remote_code", "allow_pickle") if given.get(each, "False") != "False"
+    )
+
+
+def test_no_source_runs_what_it_reads() -> None:
+    found = {
+        (file.relative_to(PROJECT).as_posix(), fault)
+        for file in SOURCES
+        for fault in faults(ast.parse(file.read_text(encoding="utf-8")))
+    }
+    assert len(SOURCES) > 300
+    assert found == {OWN_PIPE}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "from pickle import loads",
+        "import torch\ntorch.load(file)",
+        "torch.load(file, weights_only=False)",
+        "np.load(file, allow_pickle=True)",
+        "AutoModel.from_pretrained(folder, trust_remote_code=True)",
+        "yaml.load(text)",
+        "yaml.unsafe_load(text)",
+        "yaml.load(text, Loader=yaml.FullLoader)",
+        "eval(text)",
+        "subprocess.run(command, shell=True)",
+    ],
+)
+def test_a_source_that_would_is_noticed(source: str) -> None:
+    assert list(faults(ast.parse(source)))

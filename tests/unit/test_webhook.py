@@ -1,0 +1,63 @@
+"""The message to a webhook, against a server on loopback. Not here: when one is sent."""
+
+from __future__ import annotations
+
+import json
+import socket
+
+import pytest
+from pydantic import SecretStr
+from pytest_httpserver import HTTPServer
+
+from pipeline import webhook
+from pipeline.errors import SettingError
+from pipeline.settings import load_settings
+
+SECRET = "T000-sEcReT"
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook, "_PAUSES", (0.0, 0.0))
+
+
+def test_a_message_is_posted_as_slack_takes_it(httpserver: HTTPServer) -> None:
+    httpserver.expect_oneshot_request(f"/{SECRET}", method="POST").respond_with_data("ok")
+    assert webhook.post(SecretStr(httpserver.url_for(f"/{SECRET}")), "papers of <b>2024-03</b> & more") == ""
+    request, _ = httpserver.log[0]
+    assert request.headers["Content-Type"] == "application/json"
+    assert json.loads(request.data) == {"text": "papers of &lt;b&gt;2024-03&lt;/b&gt; &amp; more"}
+
+
+def test_a_server_that_recovers_is_asked_again(httpserver: HTTPServer) -> None:
+    httpserver.expect_ordered_request("/").respond_with_data("", status=503)
+    httpserver.expect_ordered_request("/").respond_with_data("ok")
+    assert webhook.post(SecretStr(httpserver.url_for("/")), "x") == ""
+    assert len(httpserver.log) == 2
+
+
+def test_a_refusal_is_not_repeated_and_names_no_address(httpserver: HTTPServer) -> None:
+    httpserver.expect_request(f"/{SECRET}").respond_with_data("no_service", status=404)
+    reason = webhook.post(SecretStr(httpserver.url_for(f"/{SECRET}")), "x")
+    assert (reason, len(httpserver.log)) == ("it answers 404", 1)
+
+
+def test_nobody_there_is_told_without_the_address() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    reason = webhook.post(SecretStr(f"http://127.0.0.1:{port}/{SECRET}"), "x")
+    assert "does not answer" in reason
+    assert SECRET not in reason
+
+
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "hooks.slack.com/x"])
+def test_an_address_that_is_none_is_refused_without_showing_it(address: str) -> None:
+    with pytest.raises(SettingError) as refused:
+        load_settings(webhook_url=address)
+    assert "CITELOOM_WEBHOOK_URL" in str(refused.value)
+    assert address not in str(refused.value)
+
+
+def test_an_address_with_a_blank_in_it_is_told_of() -> None:
+    assert webhook.post(SecretStr(f"http://127.0.0.1/{SECRET} x"), "x") == "it is no address"
