@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Two workers: most of the time goes into waiting and into one thread's work. Torch gets one thread in each.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
+# A tier of its own: half an hour of faults.
+LONG := tests/faults tests/ui/test_backfill.py
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test test-fast test-faults lint ui bench install install-dev qdrant sample lock
@@ -15,14 +17,14 @@ ui: install
 	$(BIN)/citeloom ui
 
 test: install-dev qdrant
-	$(PYTEST) tests --ignore tests/faults
+	$(PYTEST) tests $(LONG:%=--ignore %)
 
-# 200 kills, failing writes, full disks, servers that vanish: what docs/reliability.md tells. Under half an hour.
+# 200 kills, failing writes, full disks, servers that vanish, a backfill from the page: what docs/reliability.md tells.
 test-faults: install-dev qdrant
-	$(PYTEST) tests/faults --timeout 3600
+	$(PYTEST) $(LONG) --timeout 3600
 
 test-fast: install-dev
-	$(PYTEST) tests --ignore tests/faults -m "not slow and not server and not ui"
+	$(PYTEST) tests $(LONG:%=--ignore %) -m "not slow and not server and not ui"
 
 lint: install-dev
 	$(BIN)/ruff check .

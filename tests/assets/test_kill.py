@@ -78,16 +78,6 @@ def test_three_kills_change_nothing(tmp_path: Path, calm: Place, settings: dict[
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_two_runs_at_once_make_what_one_makes(tmp_path: Path, calm: Place, settings: dict[str, object]) -> None:
-    shared = make_place(tmp_path / "shared", **settings)
-    pair = [start(shared, "demo") for _ in range(2)]
-    ends = [(run.communicate(timeout=300)[1], run.returncode) for run in pair]
-    assert [code for _, code in ends] == [0, 0], ends
-    assert digests(shared.root) == digests(calm.root)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_a_second_run_changes_no_byte(calm: Place) -> None:
     before = digests(calm.root)
     second = calm.citeloom("demo")
