@@ -75,7 +75,9 @@ class Place:
             finally:
                 release_services()
                 # A command hands settings to its runs by the environment, and in a process of its own that ends there.
-                for name in [name for name in os.environ if name.startswith("CITELOOM_") and name not in self.variables]:
+                for name in [
+                    name for name in os.environ if name.startswith("CITELOOM_") and name not in self.variables
+                ]:
                     del os.environ[name]
 
     def citeloom(self, *arguments: str) -> subprocess.CompletedProcess[str]:
