@@ -295,13 +295,13 @@ def test_the_page_of_an_asset_tells_what_it_is(page: Page) -> None:
     page.open("/assets/dump_members")
     page.says("Pages of the ar5iv zips", "A row is one HTML member of a zip")
     page.says(*(name for name, _, _ in TABLES["dump_members"].describe_columns()))
-    page.says("corpus", "refresh_corpus", "dump_folder")
+    page.says("corpus", "refresh_corpus", "2 sensors")
     page.keep("asset")
 
 
-def test_jobs_sensor_and_schedule_are_there(page: Page) -> None:
+def test_jobs_sensors_and_schedules_are_there(page: Page) -> None:
     page.open("/automation")
-    page.says("dump_folder", "refreshed_months", "find_changes")
+    page.says("dump_folder", "refreshed_months", "failed_runs", "stuck_runs", "hourly_check", "refresh\n")
     page.keep("automation")
     page.open("/locations/citeloom/jobs/refresh_corpus")
     page.says("Every stage of one month")

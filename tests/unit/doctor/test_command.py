@@ -40,12 +40,12 @@ def test_a_fresh_machine_has_no_problem_and_every_check_has_its_say(monkeypatch:
     assert [each["way_out"] for each in unknown] == ["did you mean CITELOOM_QDRANT_URL?"]
 
 
-def test_a_problem_ends_it_with_1_and_shows_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("CITELOOM_DUMP_DIR", str(tmp_path / "absent"))
+def test_a_problem_ends_it_with_1_and_shows_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CITELOOM_DUMP_DIR", "/absent")  # a longer path would be broken at the end of a line
     monkeypatch.setenv("COLUMNS", "200")
     done = CliRunner().invoke(app, ["doctor"])
     assert done.exit_code == 1
-    assert f"there is no folder {tmp_path / 'absent'}" in "".join(done.stdout.split("\n"))
+    assert "there is no folder /absent" in done.stdout
     assert "→ see CITELOOM_DUMP_DIR" in done.stdout
 
 

@@ -222,7 +222,7 @@ def test_a_question_is_put_into_words_when_it_has_its_turn(tmp_path: Path) -> No
     assert len(rows) == len(held) == 30
     # All of them at once would be 60, two for each, and those that are kept until all are judged 30 in the middle. Not
     # the most: now and then what another thread is about to let go of is counted too.
-    assert median(held) < 10
+    assert median(held) < 20
 
 
 def test_a_rerun_asks_nothing_and_writes_the_same(tmp_path: Path) -> None:
