@@ -47,21 +47,31 @@ def kind_of(error: BaseException) -> str:
     return _MEND if isinstance(error, PermanentFailure | SettingError) else _UNFORESEEN
 
 
+def failure_file(root: DataRoot, stage: str, month: str) -> Path:
+    """Where the failure of a stage's month is kept."""
+    return root.path / FOLDER / f"{stage}-{month}.json"
+
+
+def kept_failure(root: DataRoot, stage: str, month: str) -> Failure | None:
+    """The failure of a stage's month, or None."""
+    return _read(failure_file(root, stage, month), stage, month)
+
+
 def kept_failures(root: DataRoot) -> list[Failure]:
     """All failures that are kept, month by month."""
-    found = []
-    for file in (root.path / FOLDER).glob("*.json"):
-        named = _NAME.fullmatch(file.stem)
-        if named is not None:
-            found.append(_read(file, named["stage"], named["month"]))
-    return sorted(found, key=lambda failure: (failure.month, failure.stage))
+    files = (root.path / FOLDER).glob("*.json")
+    named = ((file, match) for file in files if (match := _NAME.fullmatch(file.stem)) is not None)
+    found = (_read(file, match["stage"], match["month"]) for file, match in named)
+    return sorted(filter(None, found), key=lambda failure: (failure.month, failure.stage))
 
 
-def _read(file: Path, stage: str, month: str) -> Failure:
+def _read(file: Path, stage: str, month: str) -> Failure | None:
     try:
         told = json.loads(file.read_bytes())
         return Failure(stage, month, str(told["message"]), str(told.get("kind", _UNFORESEEN)))
-    except (OSError, ValueError, KeyError, AttributeError):
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return Failure(stage, month, f"it failed, and {file}, which should say why, is damaged", _UNFORESEEN)
 
 

@@ -27,7 +27,7 @@ from pydantic import SecretStr
 from pipeline import __version__, progress, stopping, telemetry
 from pipeline.accounts import Timing, note_timing
 from pipeline.errors import CiteloomError, MissingInput, TransientFailure, exit_code_of, unforeseen
-from pipeline.failures import FOLDER, kind_of
+from pipeline.failures import failure_file, kept_failure, kind_of
 from pipeline.redaction import secrets_of, without_secrets
 from pipeline.settings import Settings
 from pipeline.tables import LEDGER, TABLES, DataRoot, MonthWriter, Provenance, Row, Table, read_provenance, write_whole
@@ -362,7 +362,7 @@ def record_failure(workspace: Workspace, stage: str, month: str, error: Exceptio
 
     An error that nobody foresaw is named as such, with the file that holds its traceback.
     """
-    file = _failure_file(workspace, stage, month)
+    file = failure_file(workspace.root, stage, month)
     message = str(error) if isinstance(error, CiteloomError) else unforeseen(error, file)
     trace = "".join(traceback.format_exception(error))
     told = {"stage": stage, "month": month, "message": message, "kind": kind_of(error), "traceback": trace}
@@ -372,19 +372,10 @@ def record_failure(workspace: Workspace, stage: str, month: str, error: Exceptio
 
 def read_failure(workspace: Workspace, stage: str, month: str) -> str | None:
     """The message of the last failure of a month, or None."""
-    file = _failure_file(workspace, stage, month)
-    try:
-        return str(json.loads(file.read_text())["message"])
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError):
-        return f"it failed, and {file}, which should say why, is damaged"
+    found = kept_failure(workspace.root, stage, month)
+    return None if found is None else found.message
 
 
 def forget_failure(workspace: Workspace, stage: str, month: str) -> None:
     """Drop what is known of a failure: the month is done now."""
-    _failure_file(workspace, stage, month).unlink(missing_ok=True)
-
-
-def _failure_file(workspace: Workspace, stage: str, month: str) -> Path:
-    return workspace.root.path / FOLDER / f"{stage}-{month}.json"
+    failure_file(workspace.root, stage, month).unlink(missing_ok=True)

@@ -6,14 +6,8 @@ Not here: how a system answers (tests/unit/answering). The corpus is a small one
 from __future__ import annotations
 
 import json
-import os
-import pty
-import select
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +20,7 @@ from pipeline.ask_commands import SystemOption
 from pipeline.cli import app
 from tests.assets.conftest import Place
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
+from tests.terminal import Terminal
 from tests.unit.answering.asking import form_of
 from tests.unit.answering.corpus import FERNS, QUILLNET, build_corpus
 
@@ -205,62 +200,11 @@ def test_the_options_name_every_system() -> None:
     assert all(name in option.help for name in SYSTEMS)
 
 
-class Terminal:
-    """`citeloom chat` on a terminal of its own; a context manager, which ends it."""
-
-    def __init__(self, place: Place) -> None:
-        ours, theirs = pty.openpty()
-        others = {name: value for name, value in os.environ.items() if not name.startswith("CITELOOM_")}
-        self._end, self.shown = ours, ""
-        self._process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("citeloom")), "chat"],
-            env={**others, "TERM": "xterm", **place.variables}, cwd=place.root,
-            stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-            preexec_fn=lambda: _take_terminal(theirs),
-        )  # fmt: skip
-        os.close(theirs)
-
-    def __enter__(self) -> Terminal:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
-        os.close(self._end)
-
-    def type(self, keys: str, until: str) -> None:
-        """Type something, once the prompt is there, and wait for what it brings."""
-        start = len(self.shown)
-        os.write(self._end, keys.encode())
-        self.wait(until, start)
-
-    def wait(self, until: str, start: int = 0) -> None:
-        """Wait until something is shown, from a place in what is."""
-        end = time.monotonic() + 60
-        while until not in self.shown[start:]:
-            assert time.monotonic() < end, self.shown
-            if select.select([self._end], [], [], 0.2)[0]:
-                self.shown += os.read(self._end, 65_536).decode(errors="replace")
-
-    def end(self, keys: str) -> int:
-        """Type the last keys; the exit code."""
-        os.write(self._end, keys.encode())
-        return self._process.wait(60)
-
-
-def _take_terminal(descriptor: int) -> None:
-    """Make a terminal that of this session, so that Ctrl-C on it reaches the process."""
-    import fcntl
-    import termios
-
-    fcntl.ioctl(descriptor, termios.TIOCSCTTY, 0)
-
-
 PROMPT_AFTER_AN_ANSWER = " s\r\n\r\n> "
 
 
 def test_a_conversation_on_a_terminal_outlives_an_interrupted_answer(small: Place) -> None:
-    with Terminal(small) as terminal:
+    with Terminal(["chat"], {"TERM": "xterm", **small.variables}, small.root) as terminal:
         terminal.wait("> ")
         terminal.type(f"{PLANTS}\n", until=PROMPT_AFTER_AN_ANSWER)
         terminal.type("What is slow?\n", until="reads and answers")

@@ -7,13 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import select
-import subprocess
-import sys
-import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +19,7 @@ from pipeline.answering.questions import read_questions
 from pipeline.cli import app
 from pipeline.settings import SAMPLE_QUESTIONS
 from tests.scripted_llm import ScriptedLlm
+from tests.terminal import Terminal
 from tests.unit.answering.drafts import corpus, draft, drafter
 
 
@@ -125,45 +120,6 @@ def test_the_shipped_set_is_checked_where_no_other_is_named(tmp_path: Path) -> N
     assert set(found["kinds"].values()) == {10}
 
 
-class Terminal:
-    """The command on a terminal of its own, and what it has shown."""
-
-    def __init__(self, arguments: list[str], environment: Mapping[str, str], folder: Path) -> None:
-        self._end, theirs = pty.openpty()
-        program = str(Path(sys.executable).with_name("citeloom"))
-        self._process = subprocess.Popen(
-            [program, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, start_new_session=True,
-            env={**os.environ, **environment},
-        )  # fmt: skip
-        os.close(theirs)
-        self.shown = ""
-
-    def __enter__(self) -> Terminal:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
-        os.close(self._end)
-
-    def type(self, keys: str, until: str) -> None:
-        """Type something and wait for what it brings."""
-        start = len(self.shown)
-        os.write(self._end, keys.encode())
-        self.wait(until, start)
-
-    def wait(self, until: str, start: int = 0) -> None:
-        """Wait until something is shown, from a place in what is."""
-        end = time.monotonic() + 60
-        while until not in self.shown[start:]:
-            assert time.monotonic() < end, self.shown
-            if select.select([self._end], [], [], 0.2)[0]:
-                self.shown += os.read(self._end, 65_536).decode(errors="replace")
-
-    def end(self) -> int:
-        return self._process.wait(60)
-
-
 def test_a_person_reviews_at_a_terminal_with_an_editor(root: Path, tmp_path: Path) -> None:
     editor = tmp_path / "editor"
     editor.write_text("#!/bin/sh\nsed -i 's/question: What of/question: What then of/' \"$1\"\n")
@@ -178,6 +134,6 @@ def test_a_person_reviews_at_a_terminal_with_an_editor(root: Path, tmp_path: Pat
         assert re.search(r"Q: What then of Fact \d+\?", terminal.shown)
         terminal.type("a\n", until=asks)
         terminal.type("\x04", until="1 accepted, 1 rejected, 4 still wait")
-        assert terminal.end() == 0
+        assert terminal.end("") == 0
     (made,) = read_questions(file)
     assert (made.question.startswith("What then of"), made.reviewed) == (True, True)

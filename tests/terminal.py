@@ -1,0 +1,66 @@
+"""The command on a terminal of its own, as a user has it. Not here: what is typed, and what should come of it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+
+class Terminal:
+    """`citeloom` with some arguments on a terminal, and what it has shown; a context manager, which ends it.
+
+    variables: what is set besides this process's environment, of which no setting of citeloom's is handed on.
+    """
+
+    def __init__(self, arguments: Sequence[str], variables: Mapping[str, str], folder: Path) -> None:
+        self._end, theirs = pty.openpty()
+        others = {name: value for name, value in os.environ.items() if not name.startswith("CITELOOM_")}
+        self._process = subprocess.Popen(
+            [str(Path(sys.executable).with_name("citeloom")), *arguments],
+            env={**others, **variables}, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs,
+            start_new_session=True, preexec_fn=lambda: _take_terminal(theirs),
+        )  # fmt: skip
+        os.close(theirs)
+        self.shown = ""
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._end)
+
+    def type(self, keys: str, until: str) -> None:
+        """Type something, once the prompt is there, and wait for what it brings."""
+        start = len(self.shown)
+        os.write(self._end, keys.encode())
+        self.wait(until, start)
+
+    def wait(self, until: str, start: int = 0) -> None:
+        """Wait until something is shown, from a place in what is."""
+        end = time.monotonic() + 60
+        while until not in self.shown[start:]:
+            assert time.monotonic() < end, self.shown
+            if select.select([self._end], [], [], 0.2)[0]:
+                self.shown += os.read(self._end, 65_536).decode(errors="replace")
+
+    def end(self, keys: str) -> int:
+        """Type the last keys, if there are any; the exit code."""
+        if keys:
+            os.write(self._end, keys.encode())
+        return self._process.wait(60)
+
+
+def _take_terminal(descriptor: int) -> None:
+    """Make a terminal that of this session, so that Ctrl-C on it reaches the process."""
+    import fcntl
+    import termios
+
+    fcntl.ioctl(descriptor, termios.TIOCSCTTY, 0)
