@@ -18,7 +18,7 @@ from pipeline.refresh.page import changes_folder
 from pipeline.refresh.stages import CHANGES
 from pipeline.registry import STAGES
 from pipeline.stages import Workspace
-from pipeline.tables import read_provenance
+from pipeline.storage.provenance import read_provenance
 
 _COLUMNS = ["arxiv_id", "change", "what", "version_before", "version", "passages_added", "passages_removed"]
 # Papers that the UI lists; the page and the table have more.

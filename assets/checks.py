@@ -14,7 +14,8 @@ from pipeline.index.upkeep import audit_of
 from pipeline.partitions import MONTHS
 from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS
 from pipeline.stages import Workspace
-from pipeline.tables import Table, read_provenance
+from pipeline.storage.provenance import read_provenance
+from pipeline.tables import Table
 
 Verdict = tuple[bool, Mapping[str, Any]]
 

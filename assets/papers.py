@@ -13,7 +13,7 @@ from assets.stage_asset import stage_asset
 from pipeline import tables
 from pipeline.corpus.stages import PAPERS
 from pipeline.stages import Workspace
-from pipeline.tables import Row
+from pipeline.storage.writing import Row
 
 _COLUMNS = ["chars_seen", "chars_kept", "losses", "grade", "grade_reasons"]
 

@@ -13,7 +13,7 @@ from pipeline import tables
 from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, told
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_SCORES
 from pipeline.stages import Workspace
-from pipeline.tables import read_provenance
+from pipeline.storage.provenance import read_provenance
 
 _DRAWN = ("R@10", "nDCG@10")
 

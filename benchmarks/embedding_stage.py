@@ -32,7 +32,8 @@ from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
 from pipeline.embedding.stages import EMBEDDINGS, build_embeddings
 from pipeline.settings import load_settings
 from pipeline.stages import Stage, Workspace, run_stage
-from pipeline.tables import MonthWriter, Provenance
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
 
 MONTH = "2024-03"
 DIMENSIONS, TERMS, WINDOW = 384, 120, 2048

@@ -37,7 +37,7 @@ from pipeline.llm.transport import Dialect, Reply
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.settings import Settings, load_settings
 from pipeline.stages import Stage, Workspace, run_stage
-from pipeline.tables import Row
+from pipeline.storage.writing import Row
 
 MONTH = "2024-05"
 STAGES = (KEY_ELEMENTS, SUMMARIES["chatcite"])

@@ -42,7 +42,7 @@ from pipeline.index.passage_index import DENSE, SPARSE, PassageIndex
 from pipeline.index.points import digests_of, points_of
 from pipeline.index.server_collections import ServerCollections
 from pipeline.index.server_requests import Storage, new_collection
-from pipeline.tables import DataRoot
+from pipeline.storage.data_root import DataRoot
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models

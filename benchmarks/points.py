@@ -34,7 +34,10 @@ from pipeline import tables
 from pipeline.embedding.embedder import Vectors
 from pipeline.index.layout import Layout, Quantization
 from pipeline.passages.pack import passage_id
-from pipeline.tables import DataRoot, MonthWriter, Provenance, Table
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
+from pipeline.tables import Table
 
 DIMENSIONS, TERMS, VOCABULARY = 1_024, 120, 250_002
 QUERY_TERMS = 16

@@ -29,7 +29,8 @@ from pipeline.corpus.bibliography import ItemParts, read_item
 from pipeline.metadata.catalogue import open_catalogue
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
-from pipeline.tables import MonthWriter, Provenance
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
 
 Figures = dict[str, object]
 TITLES, MONTHS, ASKED, BATCH = 500_000, 25, 20_000, 4_500

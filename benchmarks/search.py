@@ -38,7 +38,7 @@ from pipeline.index.layout import Quantization
 from pipeline.index.passage_index import OVERSAMPLING, PassageIndex, Request, Restriction
 from pipeline.index.points import points_of
 from pipeline.index.server_collections import ServerCollections, Storage
-from pipeline.tables import DataRoot
+from pipeline.storage.data_root import DataRoot
 
 ALIAS = "benchmark"
 MONTHS = [f"2023-{number:02d}" for number in range(1, 11)]

@@ -28,7 +28,9 @@ from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.passages.text import embedded_text, text_digest
 from pipeline.settings import PROJECT, load_settings
 from pipeline.stages import Workspace, run_stage
-from pipeline.tables import MonthWriter, Provenance, Row, Table
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter, Row
+from pipeline.tables import Table
 
 PASSAGES = PROJECT / "tests" / "labels" / "injections.jsonl"
 MONTH, PAPER, TITLE = "2024-03", "2403.80001", "Lanterns Compared"

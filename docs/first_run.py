@@ -17,7 +17,8 @@ from typing import Any
 from pipeline import tables
 from pipeline.errors import CiteloomError
 from pipeline.settings import load_settings
-from pipeline.tables import DataRoot, Table
+from pipeline.storage.data_root import DataRoot
+from pipeline.tables import Table
 
 _TITLE_LENGTH = 45
 _HEAD = (

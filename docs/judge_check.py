@@ -20,7 +20,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.evaluation.stages import G_SCORES
-from pipeline.evaluation.statistics import position_effect, preference, values_by_system, vote_disorder, votes_by_task
+from pipeline.evaluation.statistics import position_effect, values_by_system, vote_disorder, votes_by_task
 from pipeline.related_work.imported import import_rwsg
 from pipeline.related_work.summary import split_sentences
 from pipeline.settings import load_settings
@@ -85,7 +85,8 @@ def _section(row: Row, system: str, made: Mapping[str, str]) -> Row:
 
 def lines(rows: Sequence[Row]) -> Iterable[str]:
     """A table for each mode, and what the judge does with places."""
-    votes = preference(votes_by_task(rows))
+    cast = [vote for each in votes_by_task(rows).values() for vote in each]
+    votes = {system: cast.count(system) / len(cast) for system in cast}
     for mode in ("together", "alone"):
         yield f"\n| judged {mode} | {' | '.join(CRITERIA)} | mean | votes |\n|---|{'---|' * (len(CRITERIA) + 2)}"
         for system, told in MADE.items():

@@ -25,7 +25,9 @@ from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SC
 from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace, run_stage
-from pipeline.tables import MonthWriter, Provenance, Table, read_provenance
+from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.writing import MonthWriter
+from pipeline.tables import Table
 
 # Months that the first run does not have: the cited papers before most of its own, the citing ones after all of them.
 CITED, CITING = "2023-01", "2025-02"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.evaluation.citation_support.citations import Citation, citations_of, spread
+from pipeline.evaluation.citation_support.citations import Citation, citations_of
 from pipeline.evaluation.citation_support.judge import Judged, conversation, judge
 from pipeline.evaluation.citation_support.passages import among, paragraphs_of
 from pipeline.evaluation.judges import first_judge
@@ -26,6 +26,7 @@ from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.related_work.imported import import_rwsg
 from pipeline.related_work.summary import cited_numbers, split_sentences
+from pipeline.sampling import spread
 from pipeline.settings import Settings, load_settings
 from pipeline.stages import Workspace
 

@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.tables import DataRoot, write_whole
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.writing import write_whole
 
 # Somebody who runs a month by force each day need not read how long it took a year ago.
 _MOST = 20

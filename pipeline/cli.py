@@ -18,20 +18,20 @@ from typing import Annotated, Any, Literal, ParamSpec
 import typer
 
 from pipeline import __version__
-from pipeline.ask_commands import add_ask_commands
-from pipeline.backfill_commands import add_backfill_commands
-from pipeline.doctor_commands import add_doctor_command
+from pipeline.commands.ask import add_ask_commands
+from pipeline.commands.backfill import add_backfill_commands
+from pipeline.commands.doctor import add_doctor_command
+from pipeline.commands.export import add_export_command
+from pipeline.commands.fetch import add_fetch_command
+from pipeline.commands.grading import grading_app
+from pipeline.commands.quality import add_quality_command
+from pipeline.commands.questions import questions_app
+from pipeline.commands.refresh import add_refresh_command
+from pipeline.commands.study import study_app
+from pipeline.commands.wikipedia import add_wikipedia_command
 from pipeline.errors import CiteloomError, SettingError, exit_code_of, unforeseen
-from pipeline.export_commands import add_export_command
-from pipeline.fetch_commands import add_fetch_command
-from pipeline.grading_commands import grading_app
-from pipeline.quality_commands import add_quality_command
-from pipeline.question_commands import questions_app
-from pipeline.refresh_commands import add_refresh_command
 from pipeline.settings import PROJECT, SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
 from pipeline.stages import Workspace
-from pipeline.study_commands import study_app
-from pipeline.wikipedia_commands import add_wikipedia_command
 
 app = typer.Typer(
     help="Turns the ar5iv dump of arXiv into a searchable corpus of computer-science papers, and writes from it.",
@@ -54,7 +54,7 @@ def main() -> None:
         sys.exit(app(standalone_mode=False))
     except click.ClickException as error:
         if "--json" in sys.argv:
-            from pipeline.display import print_json
+            from pipeline.commands.display import print_json
 
             print_json({"error": "UsageError", "message": error.format_message()})
         error.show()
@@ -78,7 +78,7 @@ def command(name: str) -> Callable[[Callable[P, int | None]], Callable[P, None]]
 
 
 def _guarded(function: Callable[P, int | None], *arguments: P.args, **options: P.kwargs) -> int:
-    from pipeline.display import print_error, print_json
+    from pipeline.commands.display import print_error, print_json
 
     try:
         return function(*arguments, **options) or 0
@@ -154,7 +154,7 @@ def demo(
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False, as_json: AsJson = False
 ) -> int:
     """Run the sample corpus through every stage to the report, into the embedded index."""
-    from pipeline.preflight import mark_demo
+    from pipeline.running.preflight import mark_demo
 
     settings = load_settings(dump_dir=SAMPLE_DUMP, metadata_snapshot=SAMPLE_SNAPSHOT, qdrant_url=None)
     mark_demo(Workspace(settings))
@@ -166,11 +166,11 @@ def _run(
     parallel: int = 1,
 ) -> int:  # fmt: skip
     from pipeline import progress
-    from pipeline.display import RunProgress
-    from pipeline.parallel import run_months_at_once
-    from pipeline.preflight import check
+    from pipeline.commands.display import RunProgress
     from pipeline.registry import choose_stages
-    from pipeline.runs import known_months, run_months
+    from pipeline.running.parallel import run_months_at_once
+    from pipeline.running.preflight import check
+    from pipeline.running.runs import known_months, run_months
 
     workspace, stages = Workspace(settings), choose_stages(until, select)
     chosen = known_months(workspace, months)
@@ -197,7 +197,7 @@ def _share(settings: Settings) -> None:
 
 
 def _show_run(workspace: Workspace, report: Any, *, as_json: bool) -> None:
-    from pipeline.display import out, print_error, print_json, run_table
+    from pipeline.commands.display import out, print_error, print_json, run_table
 
     page = workspace.root.path / "reports" / "index.html"
     failures = [dict(zip(("stage", "month", "message"), failure, strict=True)) for failure in report.failures]
@@ -216,9 +216,9 @@ def _show_run(workspace: Workspace, report: Any, *, as_json: bool) -> None:
 @command("status")
 def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
     """Show months by stages: rows, age, what is out of date or failed, what was left out."""
-    from pipeline.display import out, print_error, print_json, status_tables
-    from pipeline.runs import months_of_status
-    from pipeline.runs import status as status_of
+    from pipeline.commands.display import out, print_error, print_json, status_tables
+    from pipeline.running.runs import months_of_status
+    from pipeline.running.runs import status as status_of
 
     workspace = Workspace(load_settings())
     chosen, trouble = months_of_status(workspace, months)
@@ -246,7 +246,7 @@ def harvest(
 ) -> int:
     """Ask arXiv over OAI-PMH for the metadata that changed since the last harvest."""
     from pipeline import progress
-    from pipeline.display import RunProgress, out, print_json
+    from pipeline.commands.display import RunProgress, out, print_json
     from pipeline.metadata.harvest import harvest as ask
 
     workspace = Workspace(load_settings())
@@ -299,7 +299,7 @@ def search(
     as_json: AsJson = False,
 ) -> int:
     """Find passages: dense and sparse vectors, fused; ranked again where asked."""
-    from pipeline.display import waiting
+    from pipeline.commands.display import waiting
     from pipeline.index.asked import Asked
 
     if as_json and as_markdown:
@@ -340,7 +340,7 @@ def _show_answers(
     queries: list[str] | None, answers: list[list[Any]], first: int, *, as_json: bool, as_markdown: bool
 ) -> None:
     """Each query's hits, under the query where there is a file of them; first: the number of the first hit."""
-    from pipeline.display import out, print_json, search_table
+    from pipeline.commands.display import out, print_json, search_table
     from pipeline.index import answers as told
 
     if as_json:
@@ -360,7 +360,7 @@ RepairOption = Annotated[bool, typer.Option("--repair", help="Load what is missi
 @command("audit")
 def audit(months: MonthsOption = "all", repair: RepairOption = False, as_json: AsJson = False) -> int:
     """Compare the tables with the index, point by point, and mend it where that is asked for."""
-    from pipeline.display import audit_lines, audit_table, out, print_json, print_note, waiting
+    from pipeline.commands.display import audit_lines, audit_table, out, print_json, print_note, waiting
     from pipeline.index.upkeep import audit_months
     from pipeline.index.upkeep import repair as mend
 
@@ -386,9 +386,9 @@ def reindex(
     as_json: AsJson = False,
 ) -> int:
     """Load all months into a collection of the settings' model and form, and let searches ask it once it is whole."""
-    from pipeline.display import print_json, print_note, reindex_lines
+    from pipeline.commands.display import print_json, print_note, reindex_lines
     from pipeline.index.reindex import reindex as change_over
-    from pipeline.preflight import check_data_root
+    from pipeline.running.preflight import check_data_root
 
     workspace = Workspace(load_settings())
     check_data_root(workspace)
@@ -405,10 +405,10 @@ def reindex(
 def _load_again(workspace: Workspace, months: Sequence[str]) -> list[tuple[str, str, str]]:
     """Run on months what makes their points; what failed."""
     from pipeline import progress
-    from pipeline.display import RunProgress
+    from pipeline.commands.display import RunProgress
     from pipeline.index.reindex import STAGES
     from pipeline.registry import choose_stages
-    from pipeline.runs import run_months
+    from pipeline.running.runs import run_months
 
     stages = choose_stages(select=STAGES)
     shown = RunProgress(steps=len(months) * len(stages))
@@ -423,7 +423,7 @@ def snapshot(
     as_json: AsJson = False,
 ) -> int:
     """Put the index of a Qdrant server into one file, or make it of such a file again."""
-    from pipeline.display import print_json, waiting
+    from pipeline.commands.display import print_json, waiting
     from pipeline.index.upkeep import restore_snapshot, take_snapshot
 
     if output is not None and restore is not None:
@@ -448,7 +448,7 @@ def verify_model(
     as_json: AsJson = False,
 ) -> int:
     """Compare BGE-M3's vectors with those that FlagEmbedding gives."""
-    from pipeline.display import out, print_json, verdict_table, waiting
+    from pipeline.commands.display import out, print_json, verdict_table, waiting
     from pipeline.embedding.verify import verify_model as compare
 
     settings = load_settings()
@@ -473,7 +473,7 @@ def relate(
     as_json: AsJson = False,
 ) -> int:
     """Write a related-work section for your own draft and references."""
-    from pipeline.display import print_json, print_note
+    from pipeline.commands.display import print_json, print_note
 
     if output is not None and output.exists() and not output.is_dir():
         raise SettingError(f"--output {output} is a file: name a folder")
@@ -492,7 +492,7 @@ def relate(
 
 
 def _relate_draft(target: Path | None, references: list[str], system: str) -> Any:
-    from pipeline.display import waiting
+    from pipeline.commands.display import waiting
     from pipeline.related_work.relate import relate as write
 
     if target is None or not references:
@@ -505,7 +505,7 @@ def _relate_draft(target: Path | None, references: list[str], system: str) -> An
 
 
 def _relate_task(task: Path, system: str) -> Any:
-    from pipeline.display import waiting
+    from pipeline.commands.display import waiting
     from pipeline.related_work.relate import relate_file
 
     with waiting(f"{system} reads the task's target and references, and writes"):
@@ -513,7 +513,7 @@ def _relate_task(task: Path, system: str) -> Any:
 
 
 def _write_related(related: Any, folder: Path) -> None:
-    from pipeline.tables import write_whole
+    from pipeline.storage.writing import write_whole
 
     for name, text in (("related_work.md", related.markdown), ("references.bib", related.bibtex)):
         write_whole(folder / name, f"{text}\n".encode())
@@ -530,7 +530,7 @@ def import_tasks(
     as_json: AsJson = False,
 ) -> int:
     """Make task files, as CITELOOM_TASKS_DIR and relate --task read them, of another data set's files."""
-    from pipeline.display import print_json, print_note
+    from pipeline.commands.display import print_json, print_note
     from pipeline.months import parse_month
     from pipeline.related_work.imported import import_rwsg
     from pipeline.related_work.task_files import write_task_file
@@ -558,10 +558,10 @@ def estimate(
     as_json: AsJson = False,
 ) -> int:
     """Say what the LLM stages would cost, before anything is spent: calls, tokens, money, time."""
-    from pipeline.display import estimate_table, out, print_json, print_note, waiting
+    from pipeline.commands.display import estimate_table, out, print_json, print_note, waiting
     from pipeline.estimate import estimate as rehearse
     from pipeline.estimate import keep
-    from pipeline.runs import months_of_status
+    from pipeline.running.runs import months_of_status
 
     workspace = Workspace(load_settings(**({} if systems is None else {"systems": systems})))
     with waiting("rehearsing the calls that the months would make; nothing is asked"):
@@ -581,10 +581,10 @@ def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on loopback.")] = 3000, as_json: AsJson = False
 ) -> int:
     """Open the Dagster UI on loopback, on the data of the settings."""
-    from pipeline.display import err, print_json
+    from pipeline.commands.display import err, print_json
     from pipeline.jobs import sweep
-    from pipeline.preflight import check_data_root
-    from pipeline.runs import dagster_home
+    from pipeline.running.preflight import check_data_root
+    from pipeline.running.runs import dagster_home
 
     workspace = Workspace(load_settings())
     check_data_root(workspace)

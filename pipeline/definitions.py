@@ -37,7 +37,7 @@ from assets import (
 )
 from pipeline.errors import SettingError
 from pipeline.jobs import RunResult, check_months, execute, find_changes, refresh_corpus
-from pipeline.run_process import in_one_process
+from pipeline.running.run_process import in_one_process
 from pipeline.settings import Settings, load_settings
 from pipeline.stages import Stage
 from resources.workspace import WorkspaceResource

@@ -8,7 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from pipeline.stages import Workspace
-from pipeline.tables import Table, read_provenance
+from pipeline.storage.provenance import read_provenance
+from pipeline.tables import Table
 
 
 def digest_of(workspace: Workspace, table: Table, months: Iterable[str]) -> str:

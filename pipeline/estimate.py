@@ -26,7 +26,8 @@ from pipeline.related_work.systems import chosen_systems
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.settings import Settings
 from pipeline.stages import Job, Stage, State, Workspace, state
-from pipeline.tables import Row, Table
+from pipeline.storage.writing import Row
+from pipeline.tables import Table
 
 _SYSTEM_OF = {table.name: system for system, table in (*tables.SUMMARIES.items(), *tables.ANSWERS.items())}
 

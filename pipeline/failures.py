@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
-from pipeline.tables import DataRoot, write_whole
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.writing import write_whole
 
 FOLDER = "failures"
 _NAME = re.compile(r"(?P<stage>.+)-(?P<month>\d{4}-\d\d)")

@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from pipeline import progress, stopping
 from pipeline.errors import TransientFailure
-from pipeline.run_process import UNFINISHED, dead_runs, end_dead_runs, in_one_process, own_run
+from pipeline.running.run_process import UNFINISHED, dead_runs, end_dead_runs, in_one_process, own_run
 
 # Checks that look at all months: in each of a backfill's runs they would take as long as a small month.
 _OF_ALL_MONTHS = dg.AssetSelection.checks_for_assets("months")

@@ -1,7 +1,7 @@
 """Whether the process of a run lives, told by a lock file that it holds, and how a process ends with its parent.
 
 The system lets go of a lock when its holder ends, however it ends, a crash of the host included; process numbers come
-again after one. Not here: what becomes of a run whose process is gone (`pipeline.run_process`).
+again after one. Not here: what becomes of a run whose process is gone (`pipeline.running.run_process`).
 """
 
 from __future__ import annotations

@@ -30,7 +30,10 @@ from pipeline.errors import CiteloomError, MissingInput, TransientFailure, exit_
 from pipeline.failures import failure_file, kept_failure, kind_of
 from pipeline.redaction import secrets_of, without_secrets
 from pipeline.settings import Settings
-from pipeline.tables import LEDGER, TABLES, DataRoot, MonthWriter, Provenance, Row, Table, read_provenance, write_whole
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.writing import MonthWriter, Row, write_whole
+from pipeline.tables import LEDGER, TABLES, Table
 
 T = TypeVar("T")
 

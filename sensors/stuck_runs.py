@@ -1,10 +1,10 @@
-"""The sensor that ends runs whose process is gone. Not here: how that is known (`pipeline.run_process`)."""
+"""The sensor that ends runs whose process is gone. Not here: how that is known (`pipeline.running.run_process`)."""
 
 from pathlib import Path
 
 import dagster as dg
 
-from pipeline.run_process import end_dead_runs
+from pipeline.running.run_process import end_dead_runs
 
 
 # On by itself: a run that is stuck holds its pools' slots, so that nothing else runs until it is ended.

@@ -12,7 +12,8 @@ from pipeline.answering.answered import Answered, Claim, Sentence
 from pipeline.answering.retrieving import Found
 from pipeline.llm.client import Spent
 from pipeline.stages import Job
-from pipeline.tables import DataRoot, Row
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.writing import Row
 
 
 def answer_row(

@@ -23,7 +23,8 @@ from pipeline.index.opening import live_index
 from pipeline.index.search import Hit, ask
 from pipeline.months import select_months
 from pipeline.stages import Workspace
-from pipeline.tables import DataRoot, Table
+from pipeline.storage.data_root import DataRoot
+from pipeline.tables import Table
 
 _PASSAGE_COLUMNS = ("passage_id", "arxiv_id", "ordinal", "anchor", "kind", "title", "section_path", "text")
 

@@ -19,7 +19,7 @@ from pipeline.answering.retrieving import Found
 from pipeline.identifiers import month_of
 from pipeline.sampling import spread
 from pipeline.stages import Workspace
-from pipeline.tables import DataRoot
+from pipeline.storage.data_root import DataRoot
 from pipeline.wikipedia.root import month_in
 
 PASSAGE_COLUMNS = (

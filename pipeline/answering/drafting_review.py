@@ -25,7 +25,7 @@ from pipeline.answering.retrieving import Found
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
 from pipeline.months import select_months
 from pipeline.stages import Workspace
-from pipeline.tables import write_whole
+from pipeline.storage.writing import write_whole
 
 _LOCK_SECONDS = 60
 

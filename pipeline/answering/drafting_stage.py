@@ -24,7 +24,7 @@ from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.settings import Settings
 from pipeline.stages import Job, Stage, Workspace
-from pipeline.tables import Row
+from pipeline.storage.writing import Row
 
 _NO_RELATED = ("no_related_paper", "it cites no paper of the corpus up to its month")
 _NO_PASSAGE = ("no_passage_of_kind", "no passage of it speaks of such things")

@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.answering.questions import Question, read_questions
 from pipeline.errors import SettingError
-from pipeline.tables import write_whole
+from pipeline.storage.writing import write_whole
 
 _YAML = (".yaml", ".yml")
 _LINE_CHARS = 110

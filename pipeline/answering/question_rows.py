@@ -19,7 +19,8 @@ from pipeline.digests import digest_of
 from pipeline.sampling import spread
 from pipeline.settings import Settings
 from pipeline.stages import Job, Workspace
-from pipeline.tables import DataRoot, Row
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.writing import Row
 from pipeline.wikipedia.root import held_snapshot, month_in
 
 _PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "text"]

@@ -33,7 +33,7 @@ from pipeline.llm.client import ClientWorkspace, LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.settings import Settings
 from pipeline.stages import Job, Stage, Workspace
-from pipeline.tables import Row
+from pipeline.storage.writing import Row
 
 _SETTING = "CITELOOM_ANSWER_SYSTEMS"
 _FOUND_COLUMNS = ["passage_id", "arxiv_id", "title", "section_path", "anchor", "kind", "text"]

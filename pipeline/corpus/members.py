@@ -8,8 +8,8 @@ from pipeline.corpus.dump.catalogue import Dump, read_dump
 from pipeline.corpus.dump.member import place_of
 from pipeline.errors import CiteloomError, MissingInput
 from pipeline.stages import Job, Stage, Workspace
+from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS as MEMBERS_TABLE
-from pipeline.tables import Row
 
 
 def _list_members(job: Job) -> Iterator[Row]:

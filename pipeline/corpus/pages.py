@@ -19,7 +19,8 @@ from pipeline.corpus.dump.reader import MemberReader
 from pipeline.corpus.error_policy import apply_policy
 from pipeline.corpus.paper import PageError, Paper
 from pipeline.corpus.quality import Quality, grade
-from pipeline.tables import PAPERS, Row
+from pipeline.storage.writing import Row
+from pipeline.tables import PAPERS
 from pipeline.worker_process import time_limit
 
 Parse = Callable[[bytes], Paper]

@@ -1,7 +1,7 @@
 """What a page says, as values: the result of either parser. Not here: how HTML is read, or what arXiv says of a paper.
 
-Field by field these are the columns of `papers` in `pipeline/tables.py`, but for the id, the subset and what metadata
-alone knows.
+Field by field these are the columns of `papers` in `pipeline/tables/corpus.py`, but for the id, the subset and what
+metadata alone knows.
 """
 
 from __future__ import annotations

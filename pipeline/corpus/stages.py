@@ -18,10 +18,10 @@ from pipeline.corpus.pages import Parse, Parsed, Reading, Wanted, parse_pages
 from pipeline.corpus.wanted import Extent, chunks, decide, wanted
 from pipeline.errors import MissingInput, SettingError
 from pipeline.stages import Job, Stage, Workspace
+from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.tables import DUMP_MEMBERS as MEMBERS_TABLE
 from pipeline.tables import METADATA as METADATA_TABLE
 from pipeline.tables import PAPERS as PAPERS_TABLE
-from pipeline.tables import Provenance, read_provenance
 from pipeline.workers import Lost, count_workers, map_chunks
 
 # 8 MB of pages parse in 0.1 to 0.2 s: the 1 ms of handing a chunk over is nothing, and what is under way stays small.

@@ -12,7 +12,8 @@ from pipeline.errors import PermanentFailure
 from pipeline.metadata.categories import verdict
 from pipeline.settings import Settings
 from pipeline.stages import Job
-from pipeline.tables import DUMP_MEMBERS, METADATA, Row, Table
+from pipeline.storage.writing import Row
+from pipeline.tables import DUMP_MEMBERS, METADATA, Table
 
 _DECIDING = ["arxiv_id", "categories", "primary_category", "status"]
 _TOLD = ["title", "abstract"]

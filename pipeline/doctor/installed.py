@@ -16,7 +16,7 @@ from packaging.version import Version
 
 from pipeline import jobs
 from pipeline.doctor.findings import Finding, not_asked, ok, problem, warning
-from pipeline.runs import dagster_home
+from pipeline.running.runs import dagster_home
 from pipeline.settings import PROJECT
 from pipeline.stages import Workspace
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from pipeline.corpus.dump.catalogue import Dump, read_dump
 from pipeline.doctor.findings import Finding, ok, problem, warning
 from pipeline.metadata.harvested import STORE, HarvestStore
-from pipeline.preflight import check_data_root
+from pipeline.running.preflight import check_data_root
 from pipeline.settings import Settings
 from pipeline.stages import Workspace
 from pipeline.tables import EMBEDDINGS

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from pipeline.errors import PermanentFailure
-from pipeline.tables import EMBEDDINGS, read_provenance
+from pipeline.storage.provenance import read_provenance
+from pipeline.tables import EMBEDDINGS
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,7 +15,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipeline.embedding.reuse import VECTORS
-from pipeline.tables import EMBEDDINGS, write_whole
+from pipeline.storage.writing import write_whole
+from pipeline.tables import EMBEDDINGS
 
 # With the window that the embedder has under way, what a kill costs is then about 2,000 texts. They are 3 MB of
 # BGE-M3's vectors: a quarter second of a fast GPU, and a day of 2,000,000 texts makes 2,000 files.

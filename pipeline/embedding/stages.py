@@ -21,7 +21,7 @@ from pipeline.embedding.shards import Shards
 from pipeline.passages.text import embedded_text
 from pipeline.settings import Settings
 from pipeline.stages import Job, Stage, Workspace
-from pipeline.tables import read_provenance
+from pipeline.storage.provenance import read_provenance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

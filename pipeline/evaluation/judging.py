@@ -32,7 +32,7 @@ from pipeline.llm.messages import LlmAnswerError, Spent, measured_together
 from pipeline.related_work.written import written_before
 from pipeline.settings import Settings
 from pipeline.stages import Job, Workspace
-from pipeline.tables import Row
+from pipeline.storage.writing import Row
 
 if TYPE_CHECKING:
     from pipeline.llm.client import LlmClient

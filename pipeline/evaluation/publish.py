@@ -42,7 +42,9 @@ from pipeline.evaluation.report.tasks import Tally, task_views
 from pipeline.evaluation.report.views import RunView
 from pipeline.settings import Settings
 from pipeline.stages import Job, Workspace
-from pipeline.tables import DataRoot, Provenance, Row, read_provenance, write_whole
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.writing import Row, write_whole
 
 FOLDER = "reports"
 RUN_PAGE = "run.html"

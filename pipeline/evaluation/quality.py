@@ -20,7 +20,9 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.stages import Workspace
-from pipeline.tables import Provenance, Table, read_provenance, write_whole
+from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.writing import write_whole
+from pipeline.tables import Table
 
 # Half a year to either side: arXiv's papers and LaTeXML's ways change over years, not months.
 NEIGHBOURS = 6

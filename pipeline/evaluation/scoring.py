@@ -14,7 +14,7 @@ from pipeline.evaluation.g_score import metrics, write_order
 from pipeline.evaluation.rouge import rouge
 from pipeline.related_work.written import written_before
 from pipeline.stages import Job
-from pipeline.tables import Row
+from pipeline.storage.writing import Row
 
 _TASK_COLUMNS = ["task_id", "references", "gold"]
 _JUDGEMENT_COLUMNS = ["task_id", "mode", "judge", "repeat", "order", "marks", "best"]

@@ -33,7 +33,7 @@ from pipeline.related_work.summary import Summary, cited_numbers
 from pipeline.related_work.systems import SYSTEMS
 from pipeline.settings import Settings
 from pipeline.stages import Job, Workspace
-from pipeline.tables import Row
+from pipeline.storage.writing import Row
 
 if TYPE_CHECKING:
     from pipeline.llm.client import LlmClient

@@ -25,7 +25,9 @@ from pipeline.export.shaping import Shape
 from pipeline.export.terms import terms
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import Workspace
-from pipeline.tables import LEDGER, METADATA, PAPERS, DataRoot, write_whole
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.writing import write_whole
+from pipeline.tables import LEDGER, METADATA, PAPERS
 from pipeline.wikipedia.root import held_snapshot
 
 Told = Callable[[str], None]

@@ -19,7 +19,8 @@ from pipeline.errors import TransientFailure
 from pipeline.export.folder import MANIFEST
 from pipeline.export.months import Month, batches, changed
 from pipeline.export.shaping import Shape
-from pipeline.tables import DataRoot, move_into_place, write_whole
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.writing import move_into_place, write_whole
 
 
 @dataclass(frozen=True, slots=True)

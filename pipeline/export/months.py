@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.months import is_month, select_months
-from pipeline.tables import LEDGER, TABLES, DataRoot, Provenance, Table, read_provenance
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.tables import LEDGER, TABLES, Table
 
 # What speaks of papers; the rest is of one's own runs. Vectors are asked for by name: without words there are none.
 DEFAULT_TABLES = ("metadata", "papers", "passages", "references", "ledger")

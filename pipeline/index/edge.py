@@ -40,7 +40,7 @@ from pipeline.index.passage_index import (
     none_of_ours,
     of_month,
 )
-from pipeline.tables import write_whole
+from pipeline.storage.writing import write_whole
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Vectors

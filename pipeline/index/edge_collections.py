@@ -17,7 +17,7 @@ from pipeline.errors import PermanentFailure, SettingError
 from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
 from pipeline.index.edge_folder import PATIENCE, cannot_be_used
 from pipeline.index.passage_index import none_of_ours
-from pipeline.tables import write_whole
+from pipeline.storage.writing import write_whole
 
 _LIVE_FILE = "live.json"
 

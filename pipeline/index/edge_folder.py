@@ -21,7 +21,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from pipeline.errors import CiteloomError, PermanentFailure, TransientFailure
-from pipeline.tables import move_into_place, write_whole
+from pipeline.storage.writing import move_into_place, write_whole
 
 # How long to wait for another process: a search or a small month is over by then, a long load is not.
 PATIENCE = 10.0

@@ -16,7 +16,7 @@ from pipeline import tables
 from pipeline.errors import PermanentFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.passage_index import month_number
-from pipeline.tables import DataRoot
+from pipeline.storage.data_root import DataRoot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.connection import result_of
 from pipeline.index.server_requests import mark_of
-from pipeline.tables import move_into_place
+from pipeline.storage.writing import move_into_place
 
 if TYPE_CHECKING:
     import httpx

@@ -16,12 +16,13 @@ from pipeline.index.load import NotLoaded, digest_of, load_month
 from pipeline.index.opening import close_indexes, collection_of, index_for, open_collections
 from pipeline.index.points import points_of
 from pipeline.stages import Job, Stage, Workspace
-from pipeline.tables import Provenance, read_provenance, write_whole
+from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.writing import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.tables import Row
+    from pipeline.storage.writing import Row
 
 
 def build_index_receipts(job: Job) -> Iterator[Row]:

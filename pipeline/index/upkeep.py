@@ -18,7 +18,8 @@ from pipeline.index.points import digests_of
 from pipeline.index.stages import INDEX_RECEIPTS, layout_of, receipt
 from pipeline.months import select_months
 from pipeline.stages import Workspace, exclusive, run_stage
-from pipeline.tables import MonthWriter, Provenance, Row, read_provenance
+from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.writing import MonthWriter, Row
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pipeline.errors import PermanentFailure
-from pipeline.tables import move_into_place
+from pipeline.storage.writing import move_into_place
 
 if TYPE_CHECKING:
     import numpy as np

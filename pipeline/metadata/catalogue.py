@@ -21,7 +21,7 @@ from pipeline import tables
 from pipeline.metadata.resolution import Catalogue
 from pipeline.metadata.segment import Segment
 from pipeline.stages import Workspace
-from pipeline.tables import read_provenance
+from pipeline.storage.provenance import read_provenance
 
 # Raised when a segment's file or its keys change: old files are then made again.
 VERSION = 2

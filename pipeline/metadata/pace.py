@@ -16,7 +16,7 @@ from filelock import FileLock
 
 from pipeline import progress
 from pipeline.errors import PermanentFailure
-from pipeline.tables import write_whole
+from pipeline.storage.writing import write_whole
 
 # "Make no more than one request every three seconds, and limit requests to a single connection at a time", for all
 # machines under one's control (https://info.arxiv.org/help/api/tou.html).

@@ -20,7 +20,7 @@ from xxhash import xxh3_128_digest
 
 from pipeline.errors import CiteloomError, PermanentFailure
 from pipeline.identifiers import folder_month, month_of, strip_version
-from pipeline.tables import move_into_place
+from pipeline.storage.writing import move_into_place
 
 # The id is the first key of every line that arXiv writes. Finding just it is nine times as fast as parsing the line.
 _LEADING_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]+)"')

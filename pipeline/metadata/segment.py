@@ -16,7 +16,7 @@ from xxhash import xxh3_128
 
 from pipeline.metadata.dois import split_dois
 from pipeline.metadata.titles import doi_key, surname, title_keys, title_words, window_key
-from pipeline.tables import move_into_place
+from pipeline.storage.writing import move_into_place
 
 _AUTHORS_CHECKED = 20
 _CHUNK_BYTES, _DIGEST_BYTES = 1 << 20, 16

@@ -25,7 +25,7 @@ from pipeline.identifiers import strip_version
 from pipeline.metadata.names import split_authors
 from pipeline.metadata.places import Damaged, Place, Places, Scan
 from pipeline.metadata.record import Record, categorised, fold, with_status
-from pipeline.tables import move_into_place
+from pipeline.storage.writing import move_into_place
 
 _TO_DO = (
     "set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot (JSON lines, plain or .gz), or to nothing to ask the API alone"

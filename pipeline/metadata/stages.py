@@ -15,7 +15,7 @@ from pipeline.metadata.pace import Pace, Patience
 from pipeline.metadata.record import Record, absent
 from pipeline.metadata.snapshot import Found, Snapshot
 from pipeline.stages import Job, Stage, Workspace
-from pipeline.tables import Row
+from pipeline.storage.writing import Row
 
 _NOTHING = Found({}, (), {})
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from pipeline.passages.pack import Passage, pack, with_ids
 from pipeline.passages.text import Form, embedded_text, text_digest
-from pipeline.tables import PAPERS, PASSAGES, DataRoot
+from pipeline.storage.data_root import DataRoot
+from pipeline.tables import PAPERS, PASSAGES
 
 PAPER_COLUMNS = ["arxiv_id", "title", "authors", "abstract", "categories", "year", "blocks"]
 # Of the paper, told of each of its passages.

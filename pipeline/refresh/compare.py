@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
-from pipeline.tables import Row
+from pipeline.storage.writing import Row
 
 # 96 bits of a SHA-256: two of 1,000,000 passages share them by chance once in 10^17 months.
 DIGEST_BYTES = 12

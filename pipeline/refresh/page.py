@@ -20,7 +20,9 @@ from pipeline.evaluation.report.pages import changes_page
 from pipeline.evaluation.report.views import ChangesView
 from pipeline.refresh.compare import Counts
 from pipeline.stages import Workspace
-from pipeline.tables import DataRoot, read_provenance, write_whole
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import read_provenance
+from pipeline.storage.writing import write_whole
 
 # Papers that a page lists; the table `changes` has all.
 MOST_PAPERS = 500

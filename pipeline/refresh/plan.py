@@ -17,7 +17,7 @@ from pipeline.pending import pending
 from pipeline.registry import LLM_STAGES, STAGES
 from pipeline.settings import Settings
 from pipeline.stages import Stage, State, Workspace, state
-from pipeline.tables import read_provenance
+from pipeline.storage.provenance import read_provenance
 
 
 def _prepared() -> tuple[Stage, ...]:

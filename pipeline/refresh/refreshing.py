@@ -1,5 +1,5 @@
 """A refresh from end to end, in this process: what `citeloom refresh` does. The schedule does the same by runs of
-Dagster (`sensors.refresh`). Not here: what is due (`plan`), and how a month runs (`pipeline.runs`).
+Dagster (`sensors.refresh`). Not here: what is due (`plan`), and how a month runs (`pipeline.running.runs`).
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pipeline.evaluation.publish import write_overall_index
 from pipeline.index import close_indexes
 from pipeline.llm.budget import is_budget_reached
 from pipeline.metadata.harvest import HarvestReport
-from pipeline.preflight import check, check_data_root
 from pipeline.refresh.compare import Counts
 from pipeline.refresh.page import changes_folder
 from pipeline.refresh.plan import PREPARING, downstream, due_months, find_changes, stale_of
 from pipeline.refresh.stages import CHANGES, is_stale, is_whole, take_baseline
 from pipeline.registry import LLM_STAGES, STAGES
-from pipeline.runs import RunReport, dagster_home, known_months, run_months, tell_of_broken_zips
+from pipeline.running.preflight import check, check_data_root
+from pipeline.running.runs import RunReport, dagster_home, known_months, run_months, tell_of_broken_zips
 from pipeline.stages import Stage, Workspace, forget_failure
-from pipeline.tables import read_provenance
+from pipeline.storage.provenance import read_provenance
 from pipeline.wikipedia.root import refuse_arxiv
 
 

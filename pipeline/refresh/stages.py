@@ -22,7 +22,8 @@ from pipeline.refresh.compare import DIGEST_BYTES, Counts, PaperState, compare
 from pipeline.refresh.page import has_page, write_month_page
 from pipeline.refresh.plan import out_of_date
 from pipeline.stages import Job, Stage, State, Workspace, forget_failure, run_stage, state
-from pipeline.tables import Provenance, Row, read_provenance
+from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.writing import Row
 
 # Two years of monthly refreshes.
 _MOST_HISTORY = 24

@@ -17,7 +17,7 @@ from typing import Any
 from pipeline import tables
 from pipeline.related_work.summary import cited_numbers
 from pipeline.stages import Workspace
-from pipeline.tables import read_provenance
+from pipeline.storage.provenance import read_provenance
 
 _FOLDER = Path(__file__).parent / "examples"
 # Months looked through: a section's style does not grow with how many there are to choose from.

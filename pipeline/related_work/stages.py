@@ -33,7 +33,8 @@ from pipeline.related_work.systems import SYSTEMS, System, chosen_systems
 from pipeline.related_work.tasks import papers_digests
 from pipeline.settings import Settings
 from pipeline.stages import Job, Stage, Workspace
-from pipeline.tables import Row, read_provenance
+from pipeline.storage.provenance import read_provenance
+from pipeline.storage.writing import Row
 
 
 @dataclass(frozen=True, slots=True)

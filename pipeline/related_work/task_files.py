@@ -121,7 +121,7 @@ def read_task_file(file: Path) -> TaskFile:
 
 def write_task_file(task: TaskFile, folder: Path) -> Path:
     """Write a task as `<id>.json` into a folder, whole or not at all; where it lies."""
-    from pipeline.tables import write_whole
+    from pipeline.storage.writing import write_whole
 
     file = folder / f"{task.id}.json"
     text = json.dumps(task.model_dump(mode="json"), ensure_ascii=False, indent=1)

@@ -22,7 +22,9 @@ from pipeline.related_work.content import paper_text
 from pipeline.related_work.prompting import Source
 from pipeline.related_work.task_files import file_digests, task_rows
 from pipeline.stages import Job, Stage, Workspace
-from pipeline.tables import Row, Table, read_provenance
+from pipeline.storage.provenance import read_provenance
+from pipeline.storage.writing import Row
+from pipeline.tables import Table
 
 _MARKER = re.compile(r"\[((?:@[^\[\];]+)(?:;\s*@[^\[\];]+)*)\]")
 _PAPER_COLUMNS = ["arxiv_id", "title", "abstract", "sections", "blocks"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.stages import Job
-from pipeline.tables import DataRoot
+from pipeline.storage.data_root import DataRoot
 
 
 def written(root: DataRoot, month: str, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:

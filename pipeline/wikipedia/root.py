@@ -10,17 +10,9 @@ from pipeline.errors import SettingError
 from pipeline.identifiers import month_of
 from pipeline.settings import Settings
 from pipeline.stages import Workspace
-from pipeline.tables import (
-    ANSWER_GRADES,
-    ANSWER_SCORES,
-    ANSWERS,
-    DUMP_MEMBERS,
-    METADATA,
-    PAPERS,
-    QUESTIONS,
-    DataRoot,
-    write_whole,
-)
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.writing import write_whole
+from pipeline.tables import ANSWER_GRADES, ANSWER_SCORES, ANSWERS, DUMP_MEMBERS, METADATA, PAPERS, QUESTIONS
 from pipeline.wikipedia.ids import is_page
 
 # Of the project's stages, those that run on a snapshot as they do on a month of arXiv's.

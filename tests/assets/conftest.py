@@ -20,7 +20,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from pipeline.evaluation.publish import RUN_PAGE
-from pipeline.runs import RunReport, run_months
+from pipeline.running.runs import RunReport, run_months
 from pipeline.services import release_services
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
 from pipeline.stages import Workspace

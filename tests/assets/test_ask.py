@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from pipeline.answering.answered import ABSTAINED
 from pipeline.answering.systems import SYSTEMS
-from pipeline.ask_commands import SystemOption
 from pipeline.cli import app
+from pipeline.commands.ask import SystemOption
 from tests.assets.conftest import Place
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
 from tests.terminal import Terminal

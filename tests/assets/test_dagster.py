@@ -21,8 +21,10 @@ from pipeline.definitions import build_defs, defs, run_in_process
 from pipeline.errors import PermanentFailure
 from pipeline.pending import pending
 from pipeline.registry import STAGES, choose_stages
-from pipeline.runs import dagster_home, run_months, status
+from pipeline.running.runs import dagster_home, run_months, status
 from pipeline.stages import State, record_failure, state
+from pipeline.storage.provenance import read_provenance
+from pipeline.storage.writing import MonthWriter
 from sensors.dump import dump_folder
 from tests.assets.conftest import MONTHS, Place
 
@@ -52,7 +54,7 @@ def test_a_materialization_tells_rows_seconds_bytes_and_what_was_left_out(
 ) -> None:
     for month in MONTHS:
         told = metadata_of(instance, name, month)
-        written = tables.read_provenance(place.root / name / f"{month}.parquet")
+        written = read_provenance(place.root / name / f"{month}.parquet")
         assert written is not None
         assert told["dagster/row_count"] == written.rows
         assert told["bytes"] == (place.root / name / f"{month}.parquet").stat().st_size
@@ -109,9 +111,9 @@ def test_a_failed_check_stops_what_is_below_it(own: Place) -> None:
     with own.entered():
         workspace = own.workspace()
         file = workspace.root.file(tables.EMBEDDINGS, "2024-03")
-        written, rows = tables.read_provenance(file), workspace.root.rows(tables.EMBEDDINGS, "2024-03")
+        written, rows = read_provenance(file), workspace.root.rows(tables.EMBEDDINGS, "2024-03")
         assert written is not None
-        with tables.MonthWriter(tables.EMBEDDINGS, file) as writer:
+        with MonthWriter(tables.EMBEDDINGS, file) as writer:
             for row in rows[1:]:
                 writer.add(row)
             writer.commit(written)

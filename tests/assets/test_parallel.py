@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.parallel import heaviest_first
 from pipeline.registry import choose_stages
+from pipeline.running.parallel import heaviest_first
 from tests.assets.conftest import MONTHS, Place, digests, make_place
 from tests.assets.processes import is_alive, start, wait_until
 from tests.monthly_dump import cut_short, write_monthly_dump

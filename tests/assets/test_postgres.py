@@ -16,7 +16,7 @@ from pipeline.errors import SettingError, TransientFailure
 from pipeline.jobs import sweep
 from pipeline.liveness import alive
 from pipeline.registry import stage_named
-from pipeline.runs import dagster_home
+from pipeline.running.runs import dagster_home
 from tests.assets.conftest import MONTHS, Place
 from tests.postgres import PASSWORD, postgres
 

@@ -18,7 +18,7 @@ from pipeline import tables
 from pipeline.definitions import defs
 from pipeline.refresh.plan import PREPARING
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, load_settings
-from pipeline.tables import read_provenance
+from pipeline.storage.provenance import read_provenance
 from resources.workspace import LLM_TOKENS_TAG, WorkspaceResource
 from sensors.dump import RETRY_SECONDS, months_to_retry
 from sensors.refresh import PART_TAG, refresh_schedule, refreshed_months

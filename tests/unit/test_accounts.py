@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.accounts import Expected, Timing, note_estimates, note_timing, read_estimates, read_timings
-from pipeline.tables import DataRoot
+from pipeline.storage.data_root import DataRoot
 
 
 def test_runs_with_the_same_inputs_stand_side_by_side(tmp_path: Path) -> None:

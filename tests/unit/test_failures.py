@@ -9,10 +9,11 @@ import pytest
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.failures import Failure, asked, forget_asked, kept_failures, note_asked
 from pipeline.registry import STAGES, choose_stages
-from pipeline.retrying import plan_of
+from pipeline.running.retrying import plan_of
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace, record_failure
-from pipeline.tables import MonthWriter, Provenance
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
 
 
 @pytest.fixture

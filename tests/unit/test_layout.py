@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -30,7 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "pipeline.errors", "pipeline.addresses", "pipeline.sampling", "pipeline.sheets", "pipeline.subjects",
         "pipeline.worker_process", "pipeline.liveness", "pipeline.choosing",
     ),
-    ("pipeline", "pipeline.tables"),
+    ("pipeline", "pipeline.tables", "pipeline.storage"),
     (
         "pipeline.settings", "pipeline.redaction", "pipeline.months", "pipeline.identifiers", "pipeline.progress",
         "pipeline.failures", "pipeline.stages", "pipeline.telemetry", "pipeline.workers", "pipeline.accounts",
@@ -47,25 +48,17 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ),
     ("resources",),
     ("assets",),
-    ("pipeline.run_process", "pipeline.launcher", "pipeline.jobs"),
+    ("pipeline.running.run_process", "pipeline.running.launcher", "pipeline.jobs"),
     ("sensors",),
     ("pipeline.definitions",),
-    (
-        "pipeline.instance_config", "pipeline.preflight", "pipeline.runs", "pipeline.month_process",
-        "pipeline.parallel", "pipeline.retrying", "pipeline.estimate", "pipeline.refresh.refreshing",
-        "pipeline.display", "pipeline.doctor",
-    ),
-    (
-        "pipeline.study_commands", "pipeline.ask_commands", "pipeline.question_commands",
-        "pipeline.refresh_commands", "pipeline.grading_commands", "pipeline.wikipedia_commands",
-        "pipeline.backfill_commands", "pipeline.quality_commands", "pipeline.export_commands",
-        "pipeline.fetch_commands", "pipeline.doctor_commands",
-    ),
+    ("pipeline.running", "pipeline.estimate", "pipeline.refresh.refreshing", "pipeline.doctor"),
+    ("pipeline.commands",),
     ("pipeline.cli",),
 )  # fmt: skip
 DOMAINS = LAYERS[3]
 MAY_IMPORT_DAGSTER = {
-    "pipeline.definitions", "pipeline.partitions", "pipeline.jobs", "pipeline.run_process", "pipeline.launcher",
+    "pipeline.definitions", "pipeline.partitions", "pipeline.jobs", "pipeline.running.run_process",
+    "pipeline.running.launcher",
 }  # fmt: skip
 HEAVY = {
     "torch", "FlagEmbedding", "transformers", "sentence_transformers", "qdrant_client", "qdrant_edge", "xllamacpp",
@@ -299,3 +292,8 @@ def test_a_stage_reads_only_stages_that_run_before_it() -> None:
     for stage in STAGES:
         assert {table.name for table in stage.upstream} <= before, stage.name
         before.add(stage.name)
+
+
+@pytest.mark.parametrize("script", sorted((PROJECT / "docs").glob("*.py")), ids=lambda script: script.name)
+def test_what_a_script_of_the_documents_imports_is_there(script: Path) -> None:
+    runpy.run_path(str(script), run_name="loaded")

@@ -16,7 +16,9 @@ from pipeline import progress
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.settings import Settings, load_settings
 from pipeline.stages import Build, Job, Outcome, Stage, State, Workspace, read_failure, run_stage, state
-from pipeline.tables import DUMP_MEMBERS, LEDGER, REPORT, Row, Table, read_provenance
+from pipeline.storage.provenance import read_provenance
+from pipeline.storage.writing import Row
+from pipeline.tables import DUMP_MEMBERS, LEDGER, REPORT, Table
 
 MONTH = "2024-03"
 

@@ -23,7 +23,8 @@ from pipeline.metadata.arxiv_api import ArxivApi
 from pipeline.metadata.pace import Pace, Patience
 from pipeline.settings import Settings, load_settings
 from pipeline.stages import Job, Stage, Workspace, run_stage
-from pipeline.tables import DUMP_MEMBERS, Row
+from pipeline.storage.writing import Row
+from pipeline.tables import DUMP_MEMBERS
 from tests.otlp_receiver import OtlpReceiver, facts
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.index.building import make_points
@@ -160,7 +161,7 @@ def test_a_collector_that_is_down_is_told_of_once(tmp_path: Path, caplog: pytest
 def test_without_the_setting_nothing_of_opentelemetry_is_imported(tmp_path: Path) -> None:
     code = """
         import sys
-        from pipeline.runs import run_months
+        from pipeline.running.runs import run_months
         from pipeline.settings import load_settings
         from pipeline.registry import choose_stages
         from pipeline.stages import Workspace, run_stage

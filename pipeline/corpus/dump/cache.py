@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from pipeline.corpus.dump.folder import FileState
 from pipeline.corpus.dump.listing import ROWS, Listing, Part
 from pipeline.errors import MissingInput
-from pipeline.tables import move_into_place
+from pipeline.storage.writing import move_into_place
 
 # Raised when a directory is read in another way, or names mean something else: older files are then made anew.
 _FORM = 1

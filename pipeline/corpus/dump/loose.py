@@ -19,7 +19,7 @@ from pipeline.corpus.dump.listing import Fault, Listing, ListingBuilder
 from pipeline.corpus.dump.member import LARGEST_PAGE, as_text
 from pipeline.corpus.dump.subsets import is_subset_folder, subset_of
 from pipeline.identifiers import MemberName, folder_month, read_member_name
-from pipeline.tables import write_whole
+from pipeline.storage.writing import write_whole
 
 Known = Mapping[str, tuple[int, str, int]]
 """Of each page by name: its size, its mark, its checksum."""

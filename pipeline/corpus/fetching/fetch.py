@@ -27,7 +27,7 @@ from pipeline.metadata.asking import Answer, Asker, Bounds, Refused, Service
 from pipeline.metadata.pace import GAP_SECONDS, Pace, Patience
 from pipeline.settings import Settings
 from pipeline.stages import Workspace
-from pipeline.tables import write_whole
+from pipeline.storage.writing import write_whole
 
 # Some papers have no HTML, but not twenty in a row of a month that arXiv converts: then the site is at fault, or asked
 # for what it never had, and each further request would be one too many.

@@ -40,7 +40,7 @@ from pipeline.llm.loop import run
 from pipeline.llm.messages import Usage, measured_together
 from pipeline.sampling import spread
 from pipeline.stages import Job, Workspace
-from pipeline.tables import Row
+from pipeline.storage.writing import Row
 from pipeline.wikipedia.root import month_in
 
 if TYPE_CHECKING:

@@ -22,7 +22,9 @@ from pipeline.evaluation.answers.sheets import Key, Shown, make_key, sheet
 from pipeline.evaluation.answers.texts import shown_in
 from pipeline.evaluation.human.study import check_name, shuffled
 from pipeline.months import select_months
-from pipeline.tables import ANSWER_GRADES, ANSWERING_SYSTEMS, DataRoot, write_whole
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.writing import write_whole
+from pipeline.tables import ANSWER_GRADES, ANSWERING_SYSTEMS
 
 CONTROLS = (OWN, HALF, OTHER)
 _TEMPLATES = Path(__file__).parent / "templates"

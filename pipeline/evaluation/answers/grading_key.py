@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.evaluation.answers.sheets import Key
 from pipeline.evaluation.human.study import NAME, keep_once
-from pipeline.tables import DataRoot
+from pipeline.storage.data_root import DataRoot
 
 FOLDER = "gradings"
 

@@ -21,7 +21,9 @@ from pipeline.evaluation.answers.texts import shown_in
 from pipeline.evaluation.human.storing import PATIENCE_SECONDS, exclusive, origin_of, rows_there, write_month
 from pipeline.sheets import read_content
 from pipeline.stages import Workspace
-from pipeline.tables import HUMAN_GRADES, DataRoot, Row
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.writing import Row
+from pipeline.tables import HUMAN_GRADES
 
 _ORDER = ("study", "grader", "label", "part", "number")
 Whose = tuple[str, str, str]

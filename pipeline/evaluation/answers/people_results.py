@@ -28,7 +28,9 @@ from pipeline.evaluation.answers.people import (
 from pipeline.evaluation.answers.results import Measured, measured
 from pipeline.evaluation.answers.texts import shown_in
 from pipeline.evaluation.human.agreement import Agreement
-from pipeline.tables import HUMAN_GRADES, DataRoot, Row
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.writing import Row
+from pipeline.tables import HUMAN_GRADES
 
 COMPARED = ("factual", "coverage")
 _COLUMNS = [name for name in HUMAN_GRADES.schema.names if name not in ("label", "number")]

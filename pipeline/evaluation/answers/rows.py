@@ -11,7 +11,7 @@ from pipeline.evaluation.answers.grades import ClaimGrade, GoldGrade, Grade
 from pipeline.evaluation.answers.shown import GoldShown
 from pipeline.evaluation.answers.splitting import Split
 from pipeline.llm.client import Spent
-from pipeline.tables import Row
+from pipeline.storage.writing import Row
 
 
 def grade_row(grade: Grade, evidence: Evidence) -> Row:

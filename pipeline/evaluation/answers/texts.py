@@ -12,7 +12,7 @@ from pipeline import tables
 from pipeline.answering.answer_rows import all_answers
 from pipeline.evaluation.answers.sheets import Shown
 from pipeline.index.links import abstract_url
-from pipeline.tables import DataRoot
+from pipeline.storage.data_root import DataRoot
 from pipeline.wikipedia.root import month_in
 
 

@@ -27,7 +27,7 @@ from pipeline.related_work.reading import in_corpus, reference_months
 from pipeline.related_work.written import written_before
 from pipeline.sampling import spread
 from pipeline.stages import Job, Workspace
-from pipeline.tables import Row
+from pipeline.storage.writing import Row
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder

@@ -17,7 +17,8 @@ from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.human.study import Study, StudyTask, labelled, shuffled
 from pipeline.months import select_months
 from pipeline.related_work.written import written
-from pipeline.tables import RELATED_WORK_SYSTEMS, DataRoot
+from pipeline.storage.data_root import DataRoot
+from pipeline.tables import RELATED_WORK_SYSTEMS
 
 # About 500 words: title, abstract and how the introduction begins. A rater of ten tasks reads no ten papers.
 TARGET_CHARS = 3_500

@@ -19,7 +19,9 @@ from pipeline.evaluation.human.storing import PATIENCE_SECONDS, exclusive, origi
 from pipeline.evaluation.human.study import Study, StudyTask, read_key, text_digest
 from pipeline.related_work.written import written
 from pipeline.stages import Workspace
-from pipeline.tables import HUMAN_RATINGS, DataRoot, Row
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.writing import Row
+from pipeline.tables import HUMAN_RATINGS
 
 _ORDER = ("study", "rater", "task_id", "label")
 

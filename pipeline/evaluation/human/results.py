@@ -17,7 +17,8 @@ from pipeline.evaluation.human.agreement import Agreement, alpha, kappa
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS
 
 if TYPE_CHECKING:
-    from pipeline.tables import DataRoot, Row
+    from pipeline.storage.data_root import DataRoot
+    from pipeline.storage.writing import Row
 
 MEAN = "mean"
 """In place of a criterion: the mean of the six, of raters who gave all six."""

@@ -24,7 +24,8 @@ from pipeline.evaluation.human.cells import csv_bytes
 from pipeline.evaluation.human.choosing import Choice, ShownTask
 from pipeline.evaluation.human.criteria import criteria
 from pipeline.index.links import abstract_url
-from pipeline.tables import CRITERIA, write_whole
+from pipeline.storage.writing import write_whole
+from pipeline.tables import CRITERIA
 
 _TEMPLATES = Path(__file__).parent / "templates"
 

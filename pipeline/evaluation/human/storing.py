@@ -15,7 +15,10 @@ from filelock import FileLock, Timeout
 from pipeline import __version__
 from pipeline.errors import TransientFailure
 from pipeline.stages import Workspace
-from pipeline.tables import DataRoot, MonthWriter, Provenance, Row, Table, read_provenance
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.writing import MonthWriter, Row
+from pipeline.tables import Table
 
 # An import takes well under a second; another one that holds the table for a minute has met trouble.
 PATIENCE_SECONDS = 60

@@ -17,7 +17,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.tables import RELATED_WORK_SYSTEMS, DataRoot, write_whole
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.writing import write_whole
+from pipeline.tables import RELATED_WORK_SYSTEMS
 
 FOLDER = "studies"
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")

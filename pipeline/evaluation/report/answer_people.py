@@ -15,7 +15,7 @@ from pipeline.evaluation.report.answers.found import name_of, order_of
 from pipeline.evaluation.report.filters import number_of, words
 from pipeline.evaluation.report.grid import Grid, Rows, Section, Value
 from pipeline.evaluation.statistics import Interval
-from pipeline.tables import DataRoot
+from pipeline.storage.data_root import DataRoot
 
 KEY, TITLE = "answer_people", "People's grades"
 _PARTS: Mapping[Part, str] = {"claim": "Claims of answers", "gold": "Gold claims"}

@@ -15,7 +15,9 @@ from pipeline import tables
 from pipeline.evaluation.report.figures import Bar
 from pipeline.evaluation.report.views import LeftOut, PaperLine, Step
 from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view
-from pipeline.tables import DataRoot, Table, read_provenance
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import read_provenance
+from pipeline.tables import Table
 
 # A month of the whole dump has 10,000 papers and more left out: a page of 1,000 lines is 0.5 MB and still scrolls.
 MOST_LINES = 1_000

@@ -14,7 +14,8 @@ from pipeline.evaluation.report.corpus import MOST_LINES, ledger_of
 from pipeline.evaluation.report.filters import words
 from pipeline.evaluation.report.grid import Grid, Rows, Value
 from pipeline.evaluation.report.views import FailedView, LeftOut
-from pipeline.tables import DataRoot, read_provenance
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import read_provenance
 
 LLM_STAGES = (
     tables.KEY_ELEMENTS.name,

@@ -21,7 +21,9 @@ from pipeline.evaluation.report.scores import Scores
 from pipeline.llm.messages import Prices
 from pipeline.related_work.written import written
 from pipeline.settings import Settings
-from pipeline.tables import DataRoot, Table, read_provenance
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import read_provenance
+from pipeline.tables import Table
 
 Row = dict[str, Any]
 Read = Mapping[str, pa.Table]

@@ -24,7 +24,7 @@ from pipeline.evaluation.report.found import Found
 from pipeline.evaluation.report.grid import Section
 from pipeline.evaluation.report.reliability import asked_section, human_section, stability_section
 from pipeline.evaluation.report.views import AnswersView, FailedView, MonthView, RelatedView
-from pipeline.tables import DataRoot
+from pipeline.storage.data_root import DataRoot
 
 
 def month_view(

@@ -14,7 +14,8 @@ from pipeline.evaluation.report.found import Found, PriceList, add_month, read_m
 from pipeline.evaluation.report.month import related_view
 from pipeline.evaluation.report.scores import Scores
 from pipeline.evaluation.report.views import IndexView, MonthLine
-from pipeline.tables import DataRoot, read_provenance
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import read_provenance
 
 
 def index_view(root: DataRoot, judges: Sequence[str], prices: PriceList, cutoff: str = "") -> IndexView:

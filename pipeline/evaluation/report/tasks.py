@@ -19,7 +19,8 @@ from pipeline.evaluation.report.grouped import Grouped
 from pipeline.evaluation.report.sentences import VERDICTS, laid_out, passage_view, sentence_views
 from pipeline.evaluation.report.trace import trace_view
 from pipeline.evaluation.report.views import ElementsView, LeftOut, PassageView, SystemView, TaskView
-from pipeline.tables import CRITERIA, DataRoot
+from pipeline.storage.data_root import DataRoot
+from pipeline.tables import CRITERIA
 
 Row = dict[str, Any]
 

@@ -17,7 +17,7 @@ from pipeline.evaluation.retrieval.corpus import earlier_digests, months_of, pas
 from pipeline.passages.sentences import sentences
 from pipeline.passages.text import count_words, without_markers
 from pipeline.stages import Job, Workspace
-from pipeline.tables import Row
+from pipeline.storage.writing import Row
 
 # Running text alone: the rows of a table and the lines of an algorithm are no sentences, and front matter cites nobody.
 KINDS = ("abstract", "paragraph", "list", "caption", "theorem")

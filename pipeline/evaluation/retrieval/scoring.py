@@ -19,7 +19,7 @@ from pipeline.index.rerank import Reranker, make_reranker
 from pipeline.passages.text import Form
 from pipeline.settings import Settings
 from pipeline.stages import Job, Workspace
-from pipeline.tables import Row
+from pipeline.storage.writing import Row
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,7 +20,7 @@ from pipeline import tables
 from pipeline.embedding.columns import SCHEMA, vector_columns
 from pipeline.evaluation.retrieval.pool import Choice, Pool, read_papers
 from pipeline.passages.text import Form, text_digest
-from pipeline.tables import move_into_place
+from pipeline.storage.writing import move_into_place
 
 if TYPE_CHECKING:
     import numpy as np

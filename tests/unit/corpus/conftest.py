@@ -11,7 +11,8 @@ import pytest
 
 from pipeline import tables
 from pipeline.stages import Workspace
-from pipeline.tables import MonthWriter, Provenance
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from pipeline.corpus.stages import PAPERS, PaperBuilder
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.settings import load_settings
 from pipeline.stages import State, Workspace, run_stage, state
-from pipeline.tables import MonthWriter, Provenance
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
 from tests.unit.corpus import harmful
 from tests.unit.corpus.building import overwrite_zip64_field, page, para, section, write_zip
 

@@ -20,7 +20,8 @@ from pipeline.corpus.stages import PAPERS
 from pipeline.passages.pack import pack
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace, run_stage
-from pipeline.tables import MonthWriter, Provenance
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
 from tests.unit.corpus.mutating import Mutated, mutated_pages, pages
 
 MONTH = "2024-03"

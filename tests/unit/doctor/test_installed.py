@@ -15,7 +15,7 @@ from pipeline.doctor import installed, models
 from pipeline.doctor.findings import Finding, State
 from pipeline.errors import SettingError
 from pipeline.jobs import sweep
-from pipeline.runs import dagster_home
+from pipeline.running.runs import dagster_home
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
 

@@ -15,7 +15,10 @@ from pipeline.llm.messages import Spent
 from pipeline.related_work.summary import cited_numbers, make_summary
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
-from pipeline.tables import CRITERIA, LEDGER, DataRoot, MonthWriter, Provenance, Table
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
+from pipeline.tables import CRITERIA, LEDGER, Table
 
 Text = Callable[[str], str]
 Row = dict[str, Any]

@@ -17,7 +17,7 @@ from pipeline.evaluation.answers.rows import grade_row
 from pipeline.evaluation.answers.shown import gold_shown_by_hop
 from pipeline.evaluation.answers.splitting import Split
 from pipeline.llm.client import Spent
-from pipeline.tables import DataRoot
+from pipeline.storage.data_root import DataRoot
 from tests.unit.evaluation.made_up import Row, Text, same, write_table
 
 SYSTEMS = ("arxivbot", "direct", "wikichat", "a chat site")

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
@@ -60,7 +61,7 @@ def judged(work: Workspace, **options: Any) -> tuple[list[dict[str, Any]], Outco
 
 
 def ledger(work: Workspace) -> list[tuple[str, str, str]]:
-    rows = tables.pq.read_table(work.root.ledger_file("g_scores", MONTH)).to_pylist()
+    rows = pq.read_table(work.root.ledger_file("g_scores", MONTH)).to_pylist()
     return [(row["subject"], row["reason"], row["detail"]) for row in rows]
 
 

@@ -11,7 +11,9 @@ from pipeline import tables
 from pipeline.evaluation.quality import MEASURES, findings, measured, range_of
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
-from pipeline.tables import MonthWriter, Provenance, Table
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
+from pipeline.tables import Table
 
 MONTHS = tuple(f"2023-{number:02}" for number in range(1, 13))
 ODD = "2023-07"

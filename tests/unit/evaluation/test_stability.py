@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
@@ -43,7 +44,7 @@ def rows_of(place: Workspace, **wanted: Any) -> list[dict[str, Any]]:
 
 
 def ledger(place: Workspace) -> list[tuple[str, str]]:
-    rows = tables.pq.read_table(place.root.ledger_file("stability", MONTH)).to_pylist()
+    rows = pq.read_table(place.root.ledger_file("stability", MONTH)).to_pylist()
     return [(row["subject"], row["reason"]) for row in rows]
 
 

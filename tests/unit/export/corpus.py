@@ -10,7 +10,10 @@ from typing import Any
 from pipeline import tables
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
-from pipeline.tables import DataRoot, MonthWriter, Provenance, Table
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
+from pipeline.tables import Table
 
 BY = "http://creativecommons.org/licenses/by/4.0/"
 ARXIV = "http://arxiv.org/licenses/nonexclusive-distrib/1.0/"

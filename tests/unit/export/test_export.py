@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from pipeline.export.folder import holding
 from pipeline.export.months import DEFAULT_TABLES
 from pipeline.export.rights import Texts
 from pipeline.stages import Workspace
+from pipeline.storage.provenance import read_provenance
+from pipeline.storage.writing import MonthWriter
+from pipeline.tables.table import ROWS_PER_GROUP
 from tests.small_disk import small_disk_in
 from tests.unit.export.corpus import BY, MONTHS, OPEN, PAPERS, WORD, fill, make_workspace, write
 
@@ -271,11 +275,11 @@ def test_a_full_disk_is_told_and_leaves_the_earlier_export(workspace: Workspace,
 
 def test_tables_of_different_makings_are_told_of(workspace: Workspace, folder: Path) -> None:
     file = workspace.root.file(tables.PASSAGES, "2024-03")
-    made = tables.read_provenance(file)
+    made = read_provenance(file)
     assert made is not None
-    with tables.MonthWriter(tables.PASSAGES, file) as writer:
+    with MonthWriter(tables.PASSAGES, file) as writer:
         writer.add({"passage_id": "p", "arxiv_id": "2403.00001"})
-        writer.commit(tables.replace(made, inputs={"papers": "rows of before", "passages": "a file of that name"}))
+        writer.commit(replace(made, inputs={"papers": "rows of before", "passages": "a file of that name"}))
     exported = run(workspace, folder)
     assert [note.split(":")[0] for note in exported.contents.notes] == [
         "passages of 2024-03 was made of other rows of papers than are there now"
@@ -318,7 +322,7 @@ def test_the_command_answers_in_json_and_refuses_with_its_exit_code(
 
 
 def test_row_groups_stay_those_of_the_table(workspace: Workspace, folder: Path) -> None:
-    many = [{"passage_id": str(number), "arxiv_id": "2403.00001"} for number in range(tables.ROWS_PER_GROUP + 1)]
+    many = [{"passage_id": str(number), "arxiv_id": "2403.00001"} for number in range(ROWS_PER_GROUP + 1)]
     write(workspace.root, tables.PASSAGES, "2024-03", many)
     run(workspace, folder)
     assert pq.read_metadata(folder / "passages" / "2024-03.parquet").num_row_groups == 2

@@ -24,7 +24,9 @@ from pipeline.index.passage_index import PassageIndex, Request, Restriction, mon
 from pipeline.passages.text import embedded_text, text_digest
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace, run_stage
-from pipeline.tables import MonthWriter, Provenance, Row, Table
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter, Row
+from pipeline.tables import Table
 
 MODEL = "a model"
 LAYOUT = Layout(MODEL, dimensions=8, sparse_idf=True, quantization="none")

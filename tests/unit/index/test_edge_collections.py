@@ -17,7 +17,7 @@ import pytest
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.index.edge import LAYOUT_FILE
 from pipeline.index.edge_collections import EdgeCollections
-from pipeline.tables import write_whole
+from pipeline.storage.writing import write_whole
 from tests.unit.index.building import LAYOUT, make_points
 
 OTHER = replace(LAYOUT, form="title")

@@ -19,7 +19,7 @@ from pipeline.index.server_collections import ServerCollections
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.index.upkeep import audit_months
 from pipeline.stages import State, run_stage, state
-from pipeline.tables import Provenance
+from pipeline.storage.provenance import Provenance
 from tests.unit.index.building import LAYOUT, embed, make_workspace, write_month
 
 if TYPE_CHECKING:

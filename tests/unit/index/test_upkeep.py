@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pipeline import tables
-from pipeline.display import audit_lines
+from pipeline.commands.display import audit_lines
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.batch import PointBatch
 from pipeline.index.opening import close_indexes, live_index

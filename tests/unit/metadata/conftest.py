@@ -12,7 +12,9 @@ import pytest
 from pipeline import tables
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
-from pipeline.tables import MonthWriter, Provenance, Row, Table
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter, Row
+from pipeline.tables import Table
 
 
 def write_month(workspace: Workspace, table: Table, month: str, rows: Iterable[Row]) -> None:

@@ -16,7 +16,8 @@ from pipeline.metadata.resolution import Catalogue
 from pipeline.metadata.segment import Segment
 from pipeline.metadata.titles import title_keys, window_key, window_keys
 from pipeline.stages import Workspace
-from pipeline.tables import MonthWriter, Provenance
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
 
 MONTHS = [f"20{22 + number // 12}-{number % 12 + 1:02}" for number in range(27)]
 

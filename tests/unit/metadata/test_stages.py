@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pytest_httpserver import HTTPServer
 
@@ -29,7 +30,7 @@ def written(workspace: Workspace, table: tables.Table = tables.METADATA, month: 
 
 def ledger(workspace: Workspace) -> list[tuple[str, str, str]]:
     file = workspace.root.ledger_file("metadata", MONTH)
-    rows = tables.pq.read_table(file).to_pylist()
+    rows = pq.read_table(file).to_pylist()
     return [(row["subject"], row["reason"], row["detail"]) for row in rows]
 
 

@@ -10,7 +10,8 @@ from pipeline import tables
 from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
 from pipeline.stages import Outcome, Workspace, run_stage
-from pipeline.tables import MonthWriter, Provenance
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
 
 MONTH = "2024-03"
 PAPERS_OF_MONTH = 2 * tables.PAPERS.rows_per_group + 7

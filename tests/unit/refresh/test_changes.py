@@ -15,7 +15,9 @@ from pipeline.evaluation.publish import write_overall_index
 from pipeline.refresh.stages import CHANGES, take_baseline
 from pipeline.settings import load_settings
 from pipeline.stages import State, Workspace, run_stage, state
-from pipeline.tables import MonthWriter, Provenance, Row, Table, read_provenance
+from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.writing import MonthWriter, Row
+from pipeline.tables import Table
 from tests.unit.evaluation.hostile import HOSTILE
 
 MONTH = "2024-03"

@@ -11,7 +11,8 @@ from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompting import Reference, Task
 from pipeline.settings import load_settings
 from pipeline.stages import Stage, Workspace, run_stage
-from pipeline.tables import Row, Table
+from pipeline.storage.writing import Row
+from pipeline.tables import Table
 from tests.scripted_llm import ScriptedLlm
 
 MONTH, EARLIER = "2405", "2403"

@@ -19,6 +19,7 @@ import pytest
 from pipeline import tables
 from pipeline.registry import LLM_STAGES
 from pipeline.stages import Workspace, run_stage
+from pipeline.storage.provenance import read_provenance
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import workspace, write_corpus, write_month
 
@@ -104,4 +105,4 @@ def test_twenty_kills_change_no_row_and_repeat_only_what_was_in_flight(tmp_path:
     for stage in (each for each in LLM_STAGES if not each.off(killed.settings)):
         file, kept = (place.root.file(stage.table, MONTH) for place in (killed, undisturbed))
         assert file.read_bytes() == kept.read_bytes(), stage.name
-        assert tables.read_provenance(file).rows > 0, stage.name  # type: ignore[union-attr]
+        assert read_provenance(file).rows > 0, stage.name  # type: ignore[union-attr]

@@ -23,7 +23,7 @@ from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index.opening import close_indexes
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.passages.stages import PASSAGES
-from pipeline.runs import status
+from pipeline.running.runs import status
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace, run_stage
 from pipeline.wikipedia.dump import open_dump

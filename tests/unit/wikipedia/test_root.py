@@ -9,9 +9,9 @@ import pytest
 
 from pipeline import tables
 from pipeline.errors import SettingError
-from pipeline.preflight import check
 from pipeline.registry import STAGES, choose_stages
-from pipeline.runs import known_months, months_of_status, status
+from pipeline.running.preflight import check
+from pipeline.running.runs import known_months, months_of_status, status
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
 from pipeline.wikipedia.root import claim, held_snapshot

@@ -13,7 +13,7 @@ from pipeline import tables
 from pipeline.errors import PermanentFailure
 from pipeline.settings import load_settings
 from pipeline.stages import Outcome, State, Workspace, run_stage, state
-from pipeline.tables import read_provenance
+from pipeline.storage.provenance import read_provenance
 from pipeline.wikipedia import dump as dumps
 from pipeline.wikipedia import sorting
 from pipeline.wikipedia.dump import open_dump

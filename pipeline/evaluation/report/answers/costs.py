@@ -13,7 +13,7 @@ from pipeline.evaluation.report.answers.found import AnswersFound, name_of
 from pipeline.evaluation.report.costs import estimate_grid, money_cell, price_notes
 from pipeline.evaluation.report.found import Cost, Money, longest_run
 from pipeline.evaluation.report.grid import Grid, Rows, Section, Value
-from pipeline.tables import DataRoot
+from pipeline.storage.data_root import DataRoot
 
 _TOTAL = "All"
 

@@ -24,7 +24,8 @@ from pipeline.evaluation.answers.rows import grade_of
 from pipeline.evaluation.report.corpus import rows_out
 from pipeline.evaluation.report.found import Accounts, Cost, PriceList, is_small_model, read_or_none
 from pipeline.evaluation.report.grid import Form, Value
-from pipeline.tables import DataRoot, read_provenance
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import read_provenance
 
 CONTROLS = (OWN, HALF, OTHER)
 STAGES = (*(table.name for table in tables.ANSWERS.values()), tables.ANSWER_GRADES.name)

@@ -24,7 +24,8 @@ from pipeline.evaluation.report.grid import NOTHING, Grid, Rows, Section, Value
 from pipeline.evaluation.report.grouped import Grouped
 from pipeline.evaluation.report.views import LeftOut
 from pipeline.index.links import passage_url
-from pipeline.tables import DataRoot, read_provenance
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import read_provenance
 
 _GOLD_WORDS = {"held": "held", "partly": "partly held", "not": "not held"}
 _PLACE_COLUMNS = ["passage_id", "arxiv_id", "anchor"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from pipeline import tables
 from pipeline.evaluation.answers.grades import Grade
 from pipeline.evaluation.answers.rows import grade_row
-from pipeline.tables import DataRoot
+from pipeline.storage.data_root import DataRoot
 from tests.unit.evaluation.answers.graded import PAPER, grade
 from tests.unit.evaluation.made_up import write_table
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.grading_commands import grading_app
+from pipeline.commands.grading import grading_app
 from tests.unit.evaluation.answers.people_month import MONTH, Verdict, always, fill, write_answers
 from tests.unit.evaluation.human.test_commands import guarded
 from tests.unit.evaluation.made_up import workspace

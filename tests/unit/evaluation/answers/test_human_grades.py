@@ -15,7 +15,8 @@ from pipeline.evaluation.answers.keeping import import_grades
 from pipeline.evaluation.answers.people_results import read_people
 from pipeline.evaluation.answers.rows import grade_of
 from pipeline.stages import Workspace
-from pipeline.tables import ANSWER_GRADES, HUMAN_GRADES, QUESTIONS, read_provenance
+from pipeline.storage.provenance import read_provenance
+from pipeline.tables import ANSWER_GRADES, HUMAN_GRADES, QUESTIONS
 from tests.unit.evaluation.answers.graded import grade
 from tests.unit.evaluation.answers.people_month import (
     MONTH,

@@ -12,16 +12,10 @@ from pipeline.evaluation.human.choosing import Choice, choose
 from pipeline.evaluation.human.study import keep_key
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
-from pipeline.tables import (
-    CRITERIA,
-    HUMAN_RATINGS,
-    RELATED_WORK_TASKS,
-    SUMMARIES,
-    DataRoot,
-    MonthWriter,
-    Provenance,
-    Table,
-)
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
+from pipeline.tables import CRITERIA, HUMAN_RATINGS, RELATED_WORK_TASKS, SUMMARIES, Table
 
 MONTH = "2024-03"
 SYSTEMS = ("chatcite", "few_shot", "zero_shot")

@@ -11,8 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from pipeline.commands.study import study_app
 from pipeline.errors import CiteloomError, exit_code_of
-from pipeline.study_commands import study_app
 from pipeline.tables import G_SCORES, RELATED_WORK_TASKS
 from tests.unit.evaluation.human.studied import MONTH, SYSTEMS, workspace, write_month, write_table
 from tests.unit.evaluation.human.test_results import judgement

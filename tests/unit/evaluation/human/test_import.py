@@ -19,7 +19,8 @@ from pipeline.evaluation.human.keeping import changed_since, import_ratings
 from pipeline.evaluation.human.returned import read_returned
 from pipeline.evaluation.human.sheets import rater_files
 from pipeline.stages import Workspace
-from pipeline.tables import CRITERIA, HUMAN_RATINGS, read_provenance
+from pipeline.storage.provenance import read_provenance
+from pipeline.tables import CRITERIA, HUMAN_RATINGS
 from tests.unit.evaluation.human.studied import (
     MONTH,
     SYSTEMS,

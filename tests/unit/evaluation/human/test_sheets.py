@@ -19,7 +19,8 @@ from pipeline.evaluation.human.criteria import criteria
 from pipeline.evaluation.human.sheets import COLUMNS, check_folder, rater_files, write_sheets
 from pipeline.evaluation.human.study import check_name, keep_key, key_file, labelled, read_key
 from pipeline.settings import Settings
-from pipeline.tables import CRITERIA, RELATED_WORK_SYSTEMS, DataRoot
+from pipeline.storage.data_root import DataRoot
+from pipeline.tables import CRITERIA, RELATED_WORK_SYSTEMS
 from tests.unit.evaluation.human.studied import MONTH, SYSTEMS, exported, workspace, write_month
 
 HOSTILE = (

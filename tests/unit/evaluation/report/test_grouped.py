@@ -9,7 +9,7 @@ import pytest
 from pipeline import tables
 from pipeline.errors import PermanentFailure
 from pipeline.evaluation.report.grouped import Grouped
-from pipeline.tables import DataRoot
+from pipeline.storage.data_root import DataRoot
 from tests.unit.evaluation.made_up import write_table
 
 MONTH = "2024-03"

@@ -59,7 +59,7 @@ def ask(
     """Answer a question from the corpus, each sentence with the passages that it rests on."""
     from pipeline.answering.asking import open_conversation
     from pipeline.answering.telling import as_json as document
-    from pipeline.display import print_json
+    from pipeline.commands.display import print_json
 
     talk = open_conversation(Workspace(load_settings()), system, months)
     reply = _ask(talk, question, system, show_work=show_work)
@@ -78,7 +78,7 @@ def chat(
 ) -> int:
     """Answer questions one after another, typed or piped; each may lean on those before it. Ctrl-D ends it."""
     from pipeline.answering.asking import open_conversation
-    from pipeline.display import print_note
+    from pipeline.commands.display import print_note
 
     talk = open_conversation(Workspace(load_settings()), system, months)
     chatting = _Chat(talk, system, show_work=show_work, as_json=as_json)
@@ -121,7 +121,7 @@ class _Chat:
 
     def _command(self, text: str) -> int:
         from pipeline.answering.telling import line_of
-        from pipeline.display import print_note
+        from pipeline.commands.display import print_note
 
         if text == "/reset":
             self._talk.reset()
@@ -146,7 +146,7 @@ class _Chat:
             typer.echo()
 
     def _print_failure(self, error: CiteloomError) -> None:
-        from pipeline.display import print_error
+        from pipeline.commands.display import print_error
 
         if self._as_json:
             _print_line({"error": type(error).__name__, "message": str(error)})
@@ -154,7 +154,7 @@ class _Chat:
 
 
 def _ask(talk: Conversation, question: str, system: str, *, show_work: bool) -> Reply:
-    from pipeline.display import waiting
+    from pipeline.commands.display import waiting
 
     with waiting(f"{system} reads and answers") as step:
         return talk.ask(question, _watch(step, show_work=show_work))
@@ -163,7 +163,7 @@ def _ask(talk: Conversation, question: str, system: str, *, show_work: bool) -> 
 def _watch(waiting: Callable[[str], None], *, show_work: bool) -> Watch:
     """Tells how far it is; with `show_work`, also each step on standard error, where it leaves the answer alone."""
     from pipeline.answering.telling import step_lines
-    from pipeline.display import print_note
+    from pipeline.commands.display import print_note
 
     def watch(step: Mapping[str, Any], passages: Mapping[str, Found]) -> None:
         waiting(step["stage"])
@@ -177,7 +177,7 @@ def _watch(waiting: Callable[[str], None], *, show_work: bool) -> Watch:
 def _print_answer(reply: Reply) -> None:
     """The answer and its sources on standard output, what there is to know beside it on standard error."""
     from pipeline.answering.telling import answer_lines, answer_notes, cost_line
-    from pipeline.display import print_note
+    from pipeline.commands.display import print_note
 
     for line in answer_lines(reply):
         typer.echo(line)

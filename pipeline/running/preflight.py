@@ -19,7 +19,7 @@ from pipeline.registry import JUDGING_STAGES, LLM_STAGES
 from pipeline.related_work.systems import chosen_systems
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import Stage, Workspace
-from pipeline.tables import write_whole
+from pipeline.storage.writing import write_whole
 from pipeline.wikipedia.root import refuse_arxiv
 
 # Lies in a data root that `citeloom demo` has filled; another dump may not be run into it, nor the demo into another.

@@ -10,7 +10,7 @@ from itertools import groupby
 from pipeline.errors import SettingError
 from pipeline.failures import Failure, asked, kept_failures
 from pipeline.registry import STAGES
-from pipeline.runs import RunReport, months_of_status, run_months
+from pipeline.running.runs import RunReport, months_of_status, run_months
 from pipeline.stages import Stage, Workspace
 from pipeline.wikipedia.root import held_snapshot
 

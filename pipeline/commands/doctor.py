@@ -47,7 +47,7 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
 ) -> int:
     """Look at settings, disk, servers, models and rate limits, and tell the way out of each problem."""
-    from pipeline.display import out, print_json
+    from pipeline.commands.display import out, print_json
 
     findings, code = _find(online=online)
     counts = Counter(each.state.value for each in findings)
@@ -61,7 +61,7 @@ def doctor(
 
 def _find(*, online: bool) -> tuple[list[Finding], int]:
     """What was found, and what the command ends with."""
-    from pipeline.display import waiting
+    from pipeline.commands.display import waiting
     from pipeline.doctor.checks import every_check
     from pipeline.doctor.findings import State, examine, masked
     from pipeline.doctor.given import as_findings, given_names, unknown_names

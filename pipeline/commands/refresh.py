@@ -1,6 +1,6 @@
 """The command `citeloom refresh`: what changed at arXiv and on disk, run and told. Not here: the work itself.
 
-`cli.py` joins it to the command by one line, as it does `wikipedia_commands`.
+`cli.py` joins it to the command by one line, as it does `wikipedia.py`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def refresh(
 ) -> int:
     """Ask arXiv what changed, run the months that changed and those alone, and tell what became of them."""
     from pipeline import progress
-    from pipeline.display import RunProgress, print_json
+    from pipeline.commands.display import RunProgress, print_json
     from pipeline.refresh.plan import PREPARING, ceiling
     from pipeline.refresh.refreshing import refresh as bring_up_to_date
 
@@ -96,7 +96,7 @@ def _as_json(report: RefreshReport) -> dict[str, Any]:
 
 
 def _show(report: RefreshReport) -> None:
-    from pipeline.display import out, print_error, print_note
+    from pipeline.commands.display import out, print_error, print_note
 
     if report.harvest is not None:
         out.print(str(report.harvest), soft_wrap=True)

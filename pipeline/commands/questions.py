@@ -84,7 +84,7 @@ def _into(into: Path | None, settings: Settings) -> Path:
 
 def _go_through(workspace: Workspace, file: Path, drafts: Sequence[Draft], told: str) -> int:
     from pipeline.answering.reviewing import HELP, Review
-    from pipeline.display import print_note
+    from pipeline.commands.display import print_note
 
     print_note(told)
     if not drafts:
@@ -144,7 +144,7 @@ def _decide(
 ) -> int:
     """Accept and reject drafts by their ids, nothing where one of the ids is of no draft."""
     from pipeline.answering.drafting_review import accept, read_drafts, reject, waiting
-    from pipeline.display import print_json, print_note
+    from pipeline.commands.display import print_json, print_note
 
     known = {draft.question.id: draft.question for draft in read_drafts(workspace, months)}
     _check_ids(accepted, rejected, known)
@@ -176,7 +176,7 @@ def _check_ids(accepted: Sequence[str], rejected: Sequence[str], known: object) 
 def _print_drafts(workspace: Workspace, file: Path, drafts: Sequence[Draft], in_set: int, rejected: int) -> None:
     from pipeline.answering.drafting_review import Shelf
     from pipeline.answering.reviewing import draft_json
-    from pipeline.display import print_json
+    from pipeline.commands.display import print_json
 
     shelf = Shelf(workspace)
     told = [draft_json(draft, shelf) for draft in drafts]
@@ -189,7 +189,7 @@ def check(
 ) -> int:
     """Read a question set, and say what it holds and what of it the corpus does not have."""
     from pipeline.answering.question_rows import set_file
-    from pipeline.display import print_json, print_note
+    from pipeline.commands.display import print_json, print_note
     from pipeline.evaluation.answers.set_check import check_set, lines, notes
 
     workspace = Workspace(load_settings())

@@ -13,10 +13,10 @@ from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, exit_code_of
 from pipeline.failures import forget_asked, note_asked
 from pipeline.index import close_indexes
-from pipeline.instance_config import write_instance_config
 from pipeline.months import select_months
 from pipeline.pending import check_of, pending
 from pipeline.registry import STAGES
+from pipeline.running.instance_config import write_instance_config
 from pipeline.stages import (
     Outcome,
     Stage,
@@ -27,7 +27,8 @@ from pipeline.stages import (
     read_failure,
     record_failure,
 )
-from pipeline.tables import DUMP_MEMBERS, PAPERS, read_provenance
+from pipeline.storage.provenance import read_provenance
+from pipeline.tables import DUMP_MEMBERS, PAPERS
 from pipeline.wikipedia.root import held_snapshot, is_own
 
 

@@ -32,9 +32,9 @@ def quality(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
 ) -> int:
     """Show what each month measures, and which months fall out of line with those around them."""
-    from pipeline.display import out, print_json, print_note, quality_table, waiting
+    from pipeline.commands.display import out, print_json, print_note, quality_table, waiting
     from pipeline.evaluation.quality import findings
-    from pipeline.runs import months_of_status
+    from pipeline.running.runs import months_of_status
 
     workspace = Workspace(load_settings())
     with waiting("measuring what was not measured before"):

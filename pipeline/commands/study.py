@@ -59,7 +59,7 @@ def export(
     as_json: AsJson = False,
 ) -> int:
     """Write blind rating sheets; which system is behind which letter stays in the data root."""
-    from pipeline.display import print_json, print_note
+    from pipeline.commands.display import print_json, print_note
     from pipeline.evaluation.human.choosing import choose
     from pipeline.evaluation.human.sheets import check_folder, write_sheets
     from pipeline.evaluation.human.study import check_name, keep_key
@@ -90,7 +90,7 @@ def import_(
     as_json: AsJson = False,
 ) -> int:
     """Take ratings in: all of the files, or nothing."""
-    from pipeline.display import print_json, print_note
+    from pipeline.commands.display import print_json, print_note
     from pipeline.evaluation.human.keeping import import_ratings
 
     done = import_ratings(Workspace(load_settings()), files, name=name, rater=rater)
@@ -114,7 +114,7 @@ def results(
     as_json: AsJson = False,
 ) -> int:
     """Say what raters gave and preferred, how far they agree, and whether the judge agrees with them."""
-    from pipeline.display import out, print_json
+    from pipeline.commands.display import out, print_json
     from pipeline.errors import MissingInput
     from pipeline.evaluation.human.results import read_results
     from pipeline.months import select_months

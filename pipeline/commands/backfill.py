@@ -16,8 +16,8 @@ from pipeline.settings import load_settings
 from pipeline.stages import Workspace
 
 if TYPE_CHECKING:
-    from pipeline.retrying import Plan
-    from pipeline.runs import RunReport
+    from pipeline.running.retrying import Plan
+    from pipeline.running.runs import RunReport
 
 P = ParamSpec("P")
 Guard = Callable[..., int]
@@ -42,8 +42,8 @@ def retry_failed(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
 ) -> int:
     """Run again what failed, as far as its run was to go, and say what a rerun cannot clear."""
-    from pipeline.display import failures_table, out, print_json, run_table
-    from pipeline.retrying import failures_of, plan_of
+    from pipeline.commands.display import failures_table, out, print_json, run_table
+    from pipeline.running.retrying import failures_of, plan_of
 
     workspace = Workspace(load_settings())
     failed = failures_of(workspace, months)
@@ -67,9 +67,9 @@ def retry_failed(
 
 def _retry(workspace: Workspace, plan: Plan) -> RunReport:
     from pipeline import progress
-    from pipeline.display import RunProgress
-    from pipeline.preflight import check
-    from pipeline.retrying import retry
+    from pipeline.commands.display import RunProgress
+    from pipeline.running.preflight import check
+    from pipeline.running.retrying import retry
 
     for _, stages in plan:
         check(workspace, stages)

@@ -41,10 +41,10 @@ def fetch_html(
 ) -> int:
     """Fetch pages of papers that the dump lacks from arXiv's own site, at its pace, into the dump's folder."""
     from pipeline import progress
+    from pipeline.commands.display import RunProgress, out, print_json
     from pipeline.corpus.fetching.fetch import fetch
     from pipeline.corpus.fetching.terms import TERMS
     from pipeline.corpus.fetching.wanted import choose
-    from pipeline.display import RunProgress, out, print_json
 
     settings = load_settings()
     if not (accept_terms or settings.fetch_html):

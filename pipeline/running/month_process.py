@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from pipeline import progress
 from pipeline.registry import stage_named
-from pipeline.runs import RunReport, run_month
+from pipeline.running.runs import RunReport, run_month
 from pipeline.services import release_services
 from pipeline.settings import load_settings
 from pipeline.stages import Outcome, Workspace, record_failure

@@ -1,7 +1,7 @@
 """Dagster's default launcher, with a look at the processes of runs: dagster.yaml names it, the daemon asks it.
 
 The sensor `stuck_runs` does the same, but needs the code server, which may be what died. Not here: how it is known that
-a process is gone (`pipeline.run_process`).
+a process is gone (`pipeline.running.run_process`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import dagster as dg
 from dagster._core.launcher.base import CheckRunHealthResult, WorkerStatus
 from dagster._core.launcher.default_run_launcher import DefaultRunLauncher
 
-from pipeline.run_process import end_dead_runs
+from pipeline.running.run_process import end_dead_runs
 
 
 class WatchedRunLauncher(DefaultRunLauncher):

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.commands.study import AsJson, Guard, MonthsOption, ended
 from pipeline.export.months import DEFAULT_TABLES
 from pipeline.export.rights import Texts
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
-from pipeline.study_commands import AsJson, Guard, MonthsOption, ended
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -40,7 +40,7 @@ def export(
     as_json: AsJson = False,
 ) -> int:
     """Write tables as a Hugging Face data set, and say what of it may leave the machine."""
-    from pipeline.display import out, print_json, print_note, waiting
+    from pipeline.commands.display import out, print_json, print_note, waiting
     from pipeline.export.export import Asked
     from pipeline.export.export import export as write
 

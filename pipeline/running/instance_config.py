@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pipeline.errors import SettingError
 from pipeline.settings import PROJECT, Settings
-from pipeline.tables import write_whole
+from pipeline.storage.writing import write_whole
 
 _VARIABLE = "CITELOOM_DAGSTER_PG_URL"
 _SCHEME = "postgresql://"

@@ -20,7 +20,7 @@ from pipeline.settings import load_settings
 from pipeline.stages import Stage, Workspace
 
 if TYPE_CHECKING:
-    from pipeline.runs import RunReport
+    from pipeline.running.runs import RunReport
     from pipeline.wikipedia.dump import Dump
 
 P = ParamSpec("P")
@@ -51,7 +51,7 @@ def import_wikipedia(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
 ) -> int:
     """Read a dump of Wikipedia into a data root of its own, for citeloom search and ask --system wikichat."""
-    from pipeline.display import out, print_error, print_json, run_table
+    from pipeline.commands.display import out, print_error, print_json, run_table
     from pipeline.wikipedia.dump import open_dump
 
     report = _import(Workspace(load_settings()), open_dump(files, month), until, force=force)
@@ -69,10 +69,10 @@ def import_wikipedia(
 def _import(workspace: Workspace, dump: Dump, until: str, *, force: bool) -> RunReport:
     """Run the dump's own stages, then the project's, on the snapshot's month; what came of it."""
     from pipeline import progress
-    from pipeline.display import RunProgress
-    from pipeline.preflight import check, check_data_root
+    from pipeline.commands.display import RunProgress
     from pipeline.registry import stage_named
-    from pipeline.runs import RunReport, run_months
+    from pipeline.running.preflight import check, check_data_root
+    from pipeline.running.runs import RunReport, run_months
     from pipeline.stages import run_stage
     from pipeline.wikipedia.root import claim
     from pipeline.wikipedia.stages import stages_of

@@ -24,9 +24,9 @@ from typing import Any
 
 from pipeline import progress, telemetry
 from pipeline.corpus.dump.catalogue import read_dump
-from pipeline.month_process import DONE
 from pipeline.registry import STAGES
-from pipeline.runs import RunReport, dagster_home, failure_of, keep_asked, run_month, tell_of_broken_zips
+from pipeline.running.month_process import DONE
+from pipeline.running.runs import RunReport, dagster_home, failure_of, keep_asked, run_month, tell_of_broken_zips
 from pipeline.settings import Settings
 from pipeline.stages import Outcome, Stage, Workspace
 from pipeline.stopping import DRAIN_SECONDS, KILL_SECONDS
@@ -36,7 +36,7 @@ from pipeline.workers import count_workers
 _OF_A_MONTH_ALONE = ("dump_members", "metadata", "papers", "passages", "embeddings")
 # A server's index takes several months at once; the embedded one belongs to one process.
 _ON_A_SERVER = (*_OF_A_MONTH_ALONE, "index_receipts")
-_START = "from pipeline.month_process import serve; serve()"
+_START = "from pipeline.running.month_process import serve; serve()"
 # A little longer than a stage takes to drain, after which its process ends by itself.
 _SECONDS_TO_END = DRAIN_SECONDS + KILL_SECONDS + 5
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.commands.study import AsJson, Guard, MonthsOption, ended
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
-from pipeline.study_commands import AsJson, Guard, MonthsOption, ended
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -44,7 +44,7 @@ def sheets(
     as_json: AsJson = False,
 ) -> int:
     """Write blind sheets of what a judge graded; which system is behind which letter stays in the data root."""
-    from pipeline.display import print_json, print_note
+    from pipeline.commands.display import print_json, print_note
     from pipeline.evaluation.answers.choosing import choose, write_sheets
     from pipeline.evaluation.answers.grading_key import keep_key
     from pipeline.evaluation.human.sheets import check_folder
@@ -75,7 +75,7 @@ def import_(
     as_json: AsJson = False,
 ) -> int:
     """Take verdicts in: all of the sheets, or nothing."""
-    from pipeline.display import print_json, print_note
+    from pipeline.commands.display import print_json, print_note
     from pipeline.evaluation.answers.keeping import import_grades
 
     done = import_grades(Workspace(load_settings()), files, name=name, grader=grader, key=key)
@@ -99,7 +99,7 @@ def results(
     as_json: AsJson = False,
 ) -> int:
     """Say how far graders agree, how often the judge is right, and what Table 1 is by people."""
-    from pipeline.display import out, print_json, print_note
+    from pipeline.commands.display import out, print_json, print_note
     from pipeline.errors import MissingInput
     from pipeline.evaluation.answers.people_results import read_people
     from pipeline.evaluation.answers.rows import grade_of

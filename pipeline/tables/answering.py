@@ -1,0 +1,183 @@
+"""Tables of arXivBot and its baselines: questions, answers, and their grades and scores.
+
+Not here: how any column is computed (`pipeline.answering`, `pipeline.evaluation`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from pipeline.tables.related_work import SHOWN_PASSAGE
+from pipeline.tables.table import COUNT, FLAG, TEXT, TEXTS, Table, column, schema
+
+GOLD_CLAIM = pa.struct([("claim", TEXT), ("arxiv_id", TEXT), ("evidence", TEXTS), ("passages", TEXTS)])
+FOUND_PASSAGE = pa.struct(
+    [
+        ("hop", pa.int32()),
+        ("passage_id", TEXT),
+        ("arxiv_id", TEXT),
+        ("title", TEXT),
+        ("section_path", TEXTS),
+        ("anchor", TEXT),
+        ("kind", TEXT),
+        ("text", TEXT),
+        ("month", TEXT),
+    ]
+)
+ANSWER_CLAIM = pa.struct(
+    [
+        ("number", pa.int32()),
+        ("text", TEXT),
+        ("passage_id", TEXT),
+        ("arxiv_id", TEXT),
+        ("anchor", TEXT),
+        ("hop", pa.int32()),
+        ("source", TEXT),
+    ]
+)
+ANSWER_SENTENCE = pa.struct([("text", TEXT), ("claims", pa.list_(pa.int32()))])
+GRADED_CLAIM = pa.struct(
+    [
+        ("claim", TEXT),
+        ("verdict", TEXT),
+        ("quote", TEXT),
+        ("quoted", TEXT),
+        ("passage_id", TEXT),
+        ("passages", pa.list_(SHOWN_PASSAGE)),
+        ("cut", FLAG),
+        ("failure", TEXT),
+    ]
+)
+GRADED_GOLD = pa.struct(
+    [
+        ("claim", TEXT),
+        ("verdict", TEXT),
+        ("quote", TEXT),
+        ("quoted", FLAG),
+        ("cut", FLAG),
+        ("failure", TEXT),
+        ("shown_in_hop", pa.int32()),
+        ("has_passage", FLAG),
+    ]
+)
+
+
+QUESTIONS = Table(
+    "questions",
+    "one question of a question set, with its gold claims",
+    schema(
+        ("question_id", TEXT, "id in the set"),
+        ("question", TEXT, "what is asked"),
+        ("kind", TEXT, "author, dataset, summary, limitation or comparison"),
+        ("papers", TEXTS, "arXiv ids of the papers that the answer needs"),
+        ("date", TEXT, "when the newest of them first appeared, YYYY-MM-DD or YYYY-MM"),
+        ("reviewed", FLAG, "whether a person has accepted the question and its claims"),
+        (
+            "claims",
+            pa.list_(GOLD_CLAIM),
+            "what a full answer holds: each fact, its paper, phrases that say so, and the passages that hold one",
+        ),
+    ),
+)
+QUESTION_DRAFTS = Table(
+    "question_drafts",
+    "one question that was proposed for a question set, with its gold claims",
+    pa.schema(
+        [
+            *QUESTIONS.schema,
+            column("model", TEXT, "model that proposed it; null where it was made of tables"),
+            column("calls", COUNT, "LLM calls that it took"),
+            column("prompt_tokens", COUNT, "tokens read"),
+            column("completion_tokens", COUNT, "tokens written"),
+        ]
+    ),
+)
+ANSWERING_SYSTEMS = ("arxivbot", "direct", "wikichat")
+IMPORTED = "imported"
+_ANSWER_COLUMNS = schema(
+    ("question_id", TEXT, "question"),
+    ("system", TEXT, "system that answered, as CITELOOM_ANSWER_SYSTEMS or the imported file names it"),
+    ("model", TEXT, "model that answered; null where the answer was made elsewhere"),
+    ("settings", TEXT, "settings of the system, JSON"),
+    ("text", TEXT, "the answer"),
+    ("sentences", pa.list_(ANSWER_SENTENCE), "its sentences with the numbers of the claims that they rest on"),
+    ("claims", pa.list_(ANSWER_CLAIM), "claims with the passage that each rests on and the hop that brought it"),
+    ("queries", TEXTS, "the query of each hop"),
+    ("shown", pa.list_(FOUND_PASSAGE), "passages that the model read, hop by hop"),
+    ("hops", pa.int32(), "searches made"),
+    ("abstained", FLAG, "whether it says that the corpus does not hold the answer"),
+    ("trace", TEXT, "every step in order, JSON"),
+    ("calls", COUNT, "LLM calls that it took"),
+    ("prompt_tokens", COUNT, "tokens read"),
+    ("completion_tokens", COUNT, "tokens written"),
+)
+ANSWERS: Mapping[str, Table] = {
+    system: Table(
+        f"answers_{system}",
+        f"the answer of {'a system elsewhere' if system == IMPORTED else system} to one question",
+        _ANSWER_COLUMNS,
+        rows_per_group=50,  # a trace with what was found and shown is some 50 KB
+    )
+    for system in (*ANSWERING_SYSTEMS, IMPORTED)
+}
+"""System → the table of its answers: one for each, so that each is made, kept and made again for itself."""
+
+ANSWER_GRADES = Table(
+    "answer_grades",
+    "one answer as one judge graded it",
+    schema(
+        ("question_id", TEXT, "question"),
+        ("system", TEXT, "system that answered, or a control whose grade is known beforehand"),
+        ("judge", TEXT, "judging model"),
+        ("kind", TEXT, "kind of the question"),
+        ("date", TEXT, "date of the question's newest paper"),
+        ("outcome", TEXT, "answered, abstained, claims_nothing or unreadable"),
+        ("claims", pa.list_(GRADED_CLAIM), "claims of the answer with verdict, quote and the passages shown"),
+        (
+            "gold",
+            pa.list_(GRADED_GOLD),
+            "gold claims: whether the answer holds them, and the hop that first showed one",
+        ),
+        ("hops_shown", pa.list_(pa.float64()), "share of gold claims shown after each hop; null where none searched"),
+        ("parts", COUNT, "parts in which the answer was split"),
+        ("parts_full", COUNT, "parts that named as many claims as may be"),
+        ("parts_cut", COUNT, "parts of which the end was not read"),
+        ("split_failures", TEXTS, "why parts could not be read"),
+        ("calls", COUNT, "LLM calls that grading took"),
+        ("prompt_tokens", COUNT, "tokens read"),
+        ("completion_tokens", COUNT, "tokens written"),
+    ),
+    rows_per_group=100,
+)
+ANSWER_SCORES = Table(
+    "answer_scores",
+    "one measure of one answer",
+    schema(
+        ("question_id", TEXT, "question"),
+        ("system", TEXT, "system that answered"),
+        ("judge", TEXT, "judging model"),
+        ("kind", TEXT, "kind of the question"),
+        ("date", TEXT, "date of the question's newest paper"),
+        ("metric", TEXT, "factual, coverage, gold_shown and their like; claims is a count"),
+        ("value", pa.float64(), "share from 0 to 1, or a count"),
+    ),
+)
+HUMAN_GRADES = Table(
+    "human_grades",
+    "one grader's verdict on one claim of an answer, or on one gold claim beside it",
+    schema(
+        ("study", TEXT, "name of the grading"),
+        ("grader", TEXT, "name of the grader"),
+        ("question_id", TEXT, "question"),
+        ("system", TEXT, "system that answered, which the grader was not told"),
+        ("label", TEXT, "what the grader saw in its place"),
+        ("part", TEXT, "claim: what the answer claims; gold: what a full answer holds"),
+        ("number", pa.int32(), "place among the claims, or gold claims, from 1"),
+        ("text", TEXT, "the claim that was graded"),
+        ("verdict", TEXT, "as in answer_grades; null where the grader only commented"),
+        ("comment", TEXT, "the grader's words"),
+        ("text_sha256", TEXT, "SHA-256 of the question and the answer as they were graded"),
+    ),
+)

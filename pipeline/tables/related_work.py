@@ -1,0 +1,196 @@
+"""Tables of ChatCite and its baselines: tasks, key elements, summaries, and their judgements and scores.
+
+Not here: how any column is computed (`pipeline.related_work`, `pipeline.evaluation`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from pipeline.tables.table import COUNT, FLAG, TEXT, TEXTS, Table, schema
+
+# source: full_text, abstract or item, as what there is of the work; text: that itself, null where it is in papers
+TASK_REFERENCE = pa.struct(
+    [
+        ("number", pa.int32()),
+        ("arxiv_id", TEXT),
+        ("key", TEXT),
+        ("title", TEXT),
+        ("year", pa.int32()),
+        ("source", TEXT),
+        ("text", TEXT),
+    ]
+)
+# passages: ids of those that the sentence rests on, where its system ties them; support: what its own judge found
+SUMMARY_SENTENCE = pa.struct(
+    [("text", TEXT), ("references", pa.list_(pa.int32())), ("passages", TEXTS), ("support", TEXT)]
+)
+
+CRITERIA = ("consistency", "coherence", "comparative", "integrity", "fluency", "citation_accuracy")
+"""What the G-Score and the human study mark from 1 to 5 (ChatCite, section 4)."""
+
+G_MARKS = pa.struct([("system", TEXT), *((criterion, pa.int32()) for criterion in CRITERIA)])
+# passage_id: that of `passages`, or null for a work outside the corpus; anchor: the passage's place in the page
+SHOWN_PASSAGE = pa.struct([("passage_id", TEXT), ("anchor", TEXT), ("text", TEXT)])
+
+RELATED_WORK_TASKS = Table(
+    "related_work_tasks",
+    "one target with its references and its gold section",
+    schema(
+        ("task_id", TEXT, "arXiv id of the target and anchor of the section taken out, or a file's own id"),
+        ("arxiv_id", TEXT, "target; null for a task from a file whose target is not on arXiv"),
+        ("title", TEXT, "title of the target"),
+        ("description", TEXT, "text of the target without its related work"),
+        ("section_title", TEXT, "title of the section taken out"),
+        ("references", pa.list_(TASK_REFERENCE), "cited works in order of first citation, with what there is of them"),
+        ("outside", COUNT, "cited items of the section that are no reference of the task"),
+        ("gold", TEXT, "the section taken out, citations as [Reference i]"),
+    ),
+    version=2,
+)
+KEY_ELEMENTS = Table(
+    "key_elements",
+    "seven answers for one paper of one task",
+    schema(
+        ("task_id", TEXT, "task"),
+        ("arxiv_id", TEXT, "paper whose elements these are; null where it is not on arXiv"),
+        ("number", pa.int32(), "0 for the target, i for Reference i"),
+        ("model", TEXT, "model that answered"),
+        ("research_questions", TEXT, "answer 1"),
+        ("methodology", TEXT, "answer 2"),
+        ("results", TEXT, "answer 3"),
+        ("conclusions", TEXT, "answer 4"),
+        ("contributions", TEXT, "answer 5"),
+        ("innovations", TEXT, "answer 6"),
+        ("limitations", TEXT, "answer 7"),
+        ("content_cut", FLAG, "whether the paper was cut to fit the model's context"),
+        ("calls", COUNT, "LLM calls that it took"),
+        ("prompt_tokens", COUNT, "tokens read"),
+        ("completion_tokens", COUNT, "tokens written"),
+    ),
+)
+RELATED_WORK_SYSTEMS = (
+    "chatcite", "chatcite_grounded", "chatcite_no_elements", "chatcite_no_incremental", "chatcite_no_reflection",
+    "few_shot", "litllm", "zero_shot",
+)  # fmt: skip
+_SUMMARY_COLUMNS = schema(
+    ("task_id", TEXT, "task"),
+    ("system", TEXT, "system that wrote, as CITELOOM_SYSTEMS names it"),
+    ("model", TEXT, "model that wrote"),
+    ("settings", TEXT, "settings of the system, JSON"),
+    ("text", TEXT, "the section, citations as [Reference i]"),
+    (
+        "sentences",
+        pa.list_(SUMMARY_SENTENCE),
+        "sentences with the references they cite and the passages they rest on",
+    ),
+    ("trace", TEXT, "drafts, votes and what was kept, round by round, JSON"),
+    ("calls", COUNT, "LLM calls that it took, key elements not counted"),
+    ("prompt_tokens", COUNT, "tokens read"),
+    ("completion_tokens", COUNT, "tokens written"),
+)
+SUMMARIES: Mapping[str, Table] = {
+    system: Table(
+        f"summaries_{system}",
+        f"the related work of {system} for one task",
+        _SUMMARY_COLUMNS,
+        version=2,
+        rows_per_group=50,  # a trace of every draft and vote can be 1 MB
+    )
+    for system in RELATED_WORK_SYSTEMS
+}
+"""System → the table of its sections: one for each, so that each is made, kept and made again for itself."""
+
+G_SCORES = Table(
+    "g_scores",
+    "one judgement of one task: a conversation with a judge",
+    schema(
+        ("task_id", TEXT, "task"),
+        ("mode", TEXT, "together: all systems in one conversation, as the paper has it; alone: one system by itself"),
+        ("judge", TEXT, "judging model"),
+        ("repeat", pa.int32(), "repeat, from 0, each with an order of its own"),
+        ("order", TEXTS, "systems in the order in which the judge saw them"),
+        ("marks", pa.list_(G_MARKS), "six marks from 1 to 5 for each system, in that order"),
+        ("best", TEXT, "system voted the best; null where one was judged alone"),
+        ("cut", TEXTS, "texts of which the judge read the beginning alone"),
+        ("calls", COUNT, "LLM calls that it took"),
+        ("prompt_tokens", COUNT, "tokens read"),
+        ("completion_tokens", COUNT, "tokens written"),
+    ),
+)
+CITATION_SUPPORT = Table(
+    "citation_support",
+    "one citation in one sentence of one section",
+    schema(
+        ("task_id", TEXT, "task"),
+        ("system", TEXT, "system that wrote the sentence"),
+        ("sentence", pa.int32(), "place of the sentence in the section, from 1"),
+        ("number", pa.int32(), "number in [Reference i]"),
+        ("arxiv_id", TEXT, "cited paper; null where it is not on arXiv"),
+        ("source", TEXT, "what there is of the cited work: full_text, abstract or item; null where out of range"),
+        ("verdict", TEXT, "supported, partly or not; null where nothing was judged"),
+        ("unjudged", TEXT, "why nothing was judged: out_of_range, no_text, unreadable_answer or over_the_limit"),
+        ("quote", TEXT, "words of the passage that the verdict rests on, as the judge gave them"),
+        ("quote_found", FLAG, "whether these words stand in a passage that the judge was shown"),
+        ("passages", pa.list_(SHOWN_PASSAGE), "passages that the judge was shown, best first"),
+        ("quoted", pa.int32(), "place among them, from 0, of the passage that holds the quote; null for none"),
+        ("judge", TEXT, "judging model"),
+        ("calls", COUNT, "LLM calls that it took"),
+        ("prompt_tokens", COUNT, "tokens read"),
+        ("completion_tokens", COUNT, "tokens written"),
+    ),
+)
+STABILITY = Table(
+    "stability",
+    "one repeat of one system on one task",
+    schema(
+        ("task_id", TEXT, "task"),
+        ("system", TEXT, "chatcite or chatcite_no_reflection"),
+        ("model", TEXT, "model that wrote"),
+        ("varied", TEXT, "samples: other samples, references in their order; order: references in another order"),
+        ("repeat", pa.int32(), "repeat, from 0"),
+        ("order", pa.list_(pa.int32()), "numbers of the references in the order in which they were taken"),
+        ("text", TEXT, "the section, citations as [Reference i]"),
+        ("rouge1", pa.float64(), "ROUGE-1 F1 against the gold section, in percent"),
+        ("rouge2", pa.float64(), "ROUGE-2 F1, in percent"),
+        ("rougeL", pa.float64(), "ROUGE-L F1, in percent"),
+        ("coverage", pa.float64(), "share of the task's references that the section cites"),
+        ("g_score", pa.float64(), "G-Score, judged alone, 1 to 5; null where it could not be judged"),
+        ("judge", TEXT, "judging model"),
+        ("calls", COUNT, "LLM calls that writing and judging took"),
+        ("prompt_tokens", COUNT, "tokens read"),
+        ("completion_tokens", COUNT, "tokens written"),
+    ),
+)
+SCORES = Table(
+    "scores",
+    "one metric of one system on one task",
+    schema(
+        ("task_id", TEXT, "task"),
+        ("system", TEXT, "system"),
+        ("metric", TEXT, "rouge1, rouge2, rougeL, g_consistency … g_score, g_vote, citation_precision …, words"),
+        ("value", pa.float64(), "ROUGE F1 in percent; G-Score criteria 1 to 5; vote 0 or 1; shares 0 to 1"),
+        ("judge", TEXT, "judging model; null where none judged"),
+        ("mode", TEXT, "together or alone, as the judge saw the systems; null where none judged"),
+        ("order", TEXT, "order in which the judge saw the systems; null where none judged"),
+        ("repeat", pa.int32(), "repeat of the judgement, from 0"),
+    ),
+    version=2,
+)
+HUMAN_RATINGS = Table(
+    "human_ratings",
+    "one rater's marks for one system on one task",
+    schema(
+        ("study", TEXT, "name of the study"),
+        ("rater", TEXT, "name that the rater gave"),
+        ("task_id", TEXT, "task"),
+        ("system", TEXT, "system, which the rater was not told"),
+        ("label", TEXT, "letter that the rater saw in its place"),
+        *((criterion, pa.int32(), "mark from 1 to 5; null where none was given") for criterion in CRITERIA),
+        ("preferred", FLAG, "whether the rater liked it best of the task; null where no choice was made"),
+        ("comment", TEXT, "the rater's words"),
+        ("text_sha256", TEXT, "SHA-256 of the section that was rated"),
+    ),
+)
