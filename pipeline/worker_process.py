@@ -34,7 +34,7 @@ def serve() -> None:
     """
     global _serving
     connection = Connection(int(sys.argv[1]))
-    end_with_parent(int(sys.argv[2]))
+    end_when_closed(int(sys.argv[2]))
     _limit_memory()
     _serving = True
     connection.send(True)
@@ -83,7 +83,7 @@ def _pickled_failure(error: Exception) -> bytes:
     return packed
 
 
-def end_with_parent(lifeline: int) -> None:
+def end_when_closed(lifeline: int) -> None:
     """Have the kernel end this process (SIGIO) once the parent's end of the lifeline is closed, however that came.
 
     Nothing is ever written into it. `PR_SET_PDEATHSIG` would do so too, but as soon as the parent's thread ends.

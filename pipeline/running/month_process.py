@@ -19,7 +19,7 @@ from pipeline.running.runs import RunReport, run_month
 from pipeline.services import release_services
 from pipeline.settings import load_settings
 from pipeline.stages import Outcome, Workspace, record_failure
-from pipeline.worker_process import end_with_parent
+from pipeline.worker_process import end_when_closed
 
 DONE = "done"
 
@@ -56,7 +56,7 @@ def serve() -> None:
     The one argument of this process is a file descriptor, the lifeline that the parent holds open. Settings come from
     the environment, as in any run.
     """
-    end_with_parent(int(sys.argv[1]))
+    end_when_closed(int(sys.argv[1]))
     # What libraries print is no event.
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as told:
         os.dup2(2, 1)

@@ -6,11 +6,8 @@ Not here: the stages that write related work (tests/unit/related_work/test_kills
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
-import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +16,7 @@ import pytest
 from pipeline.index import close_indexes
 from pipeline.llm.budget import BudgetReached
 from pipeline.stages import Workspace, run_stage
+from tests.llm_kills import asked, kill_and_finish
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH
 from tests.unit.answering.staging import ASKING, STAGES, contents, run_all, staged
@@ -47,17 +45,6 @@ def start(place: Workspace, llm: ScriptedLlm) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", RUN, json.dumps(given), str(begun)], cwd=PROJECT)
 
 
-def asked(llm: ScriptedLlm) -> Counter[str]:
-    """How often each request came."""
-    return Counter(json.dumps(body, sort_keys=True) for body in llm.requests)
-
-
-def wait_for(llm: ScriptedLlm, requests: int, run: subprocess.Popen[bytes]) -> None:
-    """Wait until so many requests came, each counted once."""
-    while run.poll() is None and (len(llm.requests) < requests or len(asked(llm)) < requests):
-        time.sleep(0.005)
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_kills_change_no_row_and_repeat_only_what_was_in_flight(corpus: Workspace, tmp_path: Path) -> None:
@@ -69,19 +56,7 @@ def test_kills_change_no_row_and_repeat_only_what_was_in_flight(corpus: Workspac
     assert set(needed.values()) == {1}
     with ScriptedLlm(latency=0.02) as llm:
         killed = staged(corpus, tmp_path / "killed", llm, **SETTINGS)
-        cut_short = 0
-        for moment in range(KILLS):
-            run = start(killed, llm)
-            wait_for(llm, max(len(asked(llm)) + 1, len(needed) * moment // KILLS), run)
-            cut_short += run.poll() is None
-            run.send_signal(signal.SIGKILL)
-            run.wait()
-        assert start(killed, llm).wait(300) == 0
-        again = asked(llm)
-    assert cut_short >= KILLS - 1  # on a busy machine the last run may be at its end before it is killed
-    assert again.keys() == needed.keys()
-    assert again.total() - len(again) <= KILLS * SETTINGS["llm_concurrency"]
-    assert llm.at_once <= SETTINGS["llm_concurrency"]
+        kill_and_finish(llm, lambda: start(killed, llm), needed, KILLS, SETTINGS["llm_concurrency"])
     assert contents(killed) == contents(undisturbed)
 
 

@@ -6,11 +6,8 @@ Not here: kills between and within the stages that ask none (tests/assets/test_k
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
-import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ from pipeline import tables
 from pipeline.registry import LLM_STAGES
 from pipeline.stages import Workspace, run_stage
 from pipeline.storage.provenance import read_provenance
+from tests.llm_kills import asked, kill_and_finish
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import workspace, write_corpus, write_month
 
@@ -59,24 +57,6 @@ def start(place: Workspace, llm: ScriptedLlm) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", RUN, json.dumps(given)], cwd=PROJECT)
 
 
-def asked(llm: ScriptedLlm) -> Counter[str]:
-    """How often each text was asked for: one sample of one request, a seed being its number."""
-    found: Counter[str] = Counter()
-    for body in llm.requests:
-        call = {name: value for name, value in body.items() if name not in ("n", "seed")}
-        found.update(json.dumps([call, body["seed"] + place], sort_keys=True) for place in range(body.get("n", 1)))
-    return found
-
-
-def wait_for(llm: ScriptedLlm, texts: int, run: subprocess.Popen[bytes]) -> None:
-    """Wait until so many texts were asked for, those that a kill made to be asked for again not counted.
-
-    By texts given first, as counting which they were takes a while.
-    """
-    while run.poll() is None and (llm.generations < texts or len(asked(llm)) < texts):
-        time.sleep(0.005)
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_twenty_kills_change_no_row_and_repeat_only_what_was_in_flight(tmp_path: Path) -> None:
@@ -89,19 +69,7 @@ def test_twenty_kills_change_no_row_and_repeat_only_what_was_in_flight(tmp_path:
     assert set(needed.values()) == {1}
     with ScriptedLlm(latency=0.02, signs_a_token=1) as llm:
         killed = prepared(llm, tmp_path / "killed")
-        cut_short = 0
-        for moment in range(KILLS):
-            run = start(killed, llm)
-            wait_for(llm, max(len(asked(llm)) + 1, len(needed) * moment // KILLS), run)
-            cut_short += run.poll() is None
-            run.send_signal(signal.SIGKILL)
-            run.wait()
-        assert start(killed, llm).wait(120) == 0
-        again = asked(llm)
-    assert cut_short >= KILLS - 2  # on a busy machine the last runs may be at their end before they are killed
-    assert again.keys() == needed.keys()
-    assert again.total() - len(again) <= KILLS * SETTINGS["llm_concurrency"]
-    assert llm.at_once <= SETTINGS["llm_concurrency"]
+        kill_and_finish(llm, lambda: start(killed, llm), needed, KILLS, SETTINGS["llm_concurrency"])
     for stage in (each for each in LLM_STAGES if not each.off(killed.settings)):
         file, kept = (place.root.file(stage.table, MONTH) for place in (killed, undisturbed))
         assert file.read_bytes() == kept.read_bytes(), stage.name
