@@ -14,7 +14,7 @@ from selenium.common.exceptions import WebDriverException
 
 from tests.monthly_dump import cut_short, write_monthly_dump
 from tests.scripted_llm import ScriptedLlm
-from tests.ui.test_ui import Page, Running, browse, llm, start, tool, wait_until
+from tests.ui.test_ui import MATERIALIZE_ALL, Page, Running, browse, llm, start, tool, wait_until
 
 __all__ = ["llm"]  # the fixture
 
@@ -87,7 +87,7 @@ def _choose(page: Page, words: str) -> None:
 def launch(page: Page) -> str:
     """Launch the backfill from the page of the asset group; its path."""
     page.open("/locations/citeloom/asset-groups/corpus/lineage")
-    page.click("//button[starts-with(normalize-space(.), 'Materialize all')]")
+    page.click_for(MATERIALIZE_ALL, PARTITIONS)
     page.click(PARTITIONS)
     page.find(PARTITIONS).send_keys(f"[{MONTHS[0]}...{MONTHS[-1]}]", "\ue004")
     page.says(f"{len(MONTHS)} partitions")

@@ -5,6 +5,7 @@ Not here: what Dagster records (`tests/assets`). Screenshots stay in pytest's te
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -39,6 +40,7 @@ pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(600)]
 
 T = TypeVar("T")
 MONTH = "2024-03"
+MATERIALIZE_ALL = "//button[starts-with(normalize-space(.), 'Materialize all')]"
 GROUPS = {
     "corpus": ["dump_members", "metadata", "papers", "passages", "references"],
     "search": ["embeddings", "index_receipts"],
@@ -163,6 +165,17 @@ class Page:
         except TimeoutError as error:
             self.keep("missed")
             raise AssertionError(f"{error}: {refusal}; the page says:\n{self.text}") from None
+
+    def click_for(self, xpath: str, dialog: str) -> None:
+        """Click what opens a dialog until the dialog is there: a page that is still being drawn forgets a click."""
+
+        def opened() -> bool:
+            self.click(xpath)
+            with contextlib.suppress(TimeoutError):
+                return bool(self.find(dialog, seconds=5))
+            return False
+
+        wait_until(opened, dialog)
 
     def says(self, *words: str, seconds: float = 60) -> None:
         """Wait until all of these are written on the page."""
@@ -310,7 +323,7 @@ def test_jobs_sensors_and_schedules_are_there(page: Page) -> None:
 
 def test_a_month_materialized_from_the_page_succeeds_and_tells_its_rows(page: Page, running: Running) -> None:
     page.open("/locations/citeloom/jobs/refresh_corpus")
-    page.click("//button[starts-with(normalize-space(.), 'Materialize all')]")
+    page.click_for(MATERIALIZE_ALL, "//input[contains(@placeholder, '1991-07')]")
     page.click("//input[contains(@placeholder, '1991-07')]")
     # The field takes what is typed once it is left, hence the tab.
     page.find("//input[contains(@placeholder, '1991-07')]").send_keys(MONTH, "\ue004")
