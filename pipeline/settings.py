@@ -156,6 +156,9 @@ class Settings(BaseSettings):
     llm_budget_money: float = Field(
         0.0, ge=0, description="Money that one run may cost, by the prices; 0 for no limit."
     )
+    llm_budget_name: str = Field(
+        "", description="Name of a budget that several runs share, such as 2026-11; empty for one of each run's own."
+    )
     llm_price_read: float = Field(0.0, ge=0, description="Price of a million tokens that the LLM reads; 0 for none.")
     llm_price_written: float = Field(
         0.0, ge=0, description="Price of a million tokens that the LLM writes; 0 for none."

@@ -13,6 +13,8 @@ from pipeline.stages import Workspace
 
 LLM_TOKENS_TAG = "citeloom/llm_tokens"
 """Tag of a run: the tokens that it may pay for at most, whatever else the settings allow."""
+LLM_BUDGET_TAG = "citeloom/llm_budget"
+"""Tag of a run: the name of the budget that it shares with other runs."""
 
 
 class WorkspaceResource(dg.ConfigurableResource[Workspace]):
@@ -22,8 +24,9 @@ class WorkspaceResource(dg.ConfigurableResource[Workspace]):
     """Leave the embedded model's server and the embedded index open after a run, for a process that runs many."""
 
     def create_resource(self, context: dg.InitResourceContext) -> Workspace:
-        tokens = context.run.tags.get(LLM_TOKENS_TAG) if context.run else None
-        return Workspace(load_settings(**({"llm_budget_tokens": int(tokens)} if tokens else {})))
+        tags = context.run.tags if context.run else {}
+        named = {"llm_budget_tokens": LLM_TOKENS_TAG, "llm_budget_name": LLM_BUDGET_TAG}
+        return Workspace(load_settings(**{setting: tags[tag] for setting, tag in named.items() if tag in tags}))
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
         if not self.keep_services:

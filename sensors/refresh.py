@@ -14,7 +14,7 @@ from pipeline.jobs import find_changes, refresh_corpus
 from pipeline.refresh.plan import PREPARING, ceiling, downstream
 from pipeline.refresh.stages import CHANGES
 from pipeline.stages import Stage, Workspace
-from resources.workspace import LLM_TOKENS_TAG
+from resources.workspace import LLM_BUDGET_TAG, LLM_TOKENS_TAG
 
 # Which part of a refresh a run is: `corpus`, or `downstream`.
 PART_TAG = "citeloom/refresh"
@@ -66,8 +66,10 @@ def _names(stages: tuple[Stage, ...]) -> list[str]:
 
 
 def _request(run: dg.DagsterRun, month: str, part: str, assets: list[str], tokens: int = 0) -> dg.RunRequest:
-    """A run of some assets of a month, asked for once for each run that it follows."""
-    tags = {PART_TAG: part, **({LLM_TOKENS_TAG: str(tokens)} if tokens else {})}
+    """A run of some assets of a month, asked for once for each run that it follows. All of a refresh share one budget,
+    named by the run that the schedule started."""
+    budget = run.tags.get(LLM_BUDGET_TAG, f"refresh {run.run_id}")
+    tags = {PART_TAG: part, LLM_BUDGET_TAG: budget, **({LLM_TOKENS_TAG: str(tokens)} if tokens else {})}
     return dg.RunRequest(
         run_key=f"{run.run_id}-{month}",
         job_name=refresh_corpus.name,

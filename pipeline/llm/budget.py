@@ -1,17 +1,22 @@
 """A ceiling on what one run may spend on language models: calls, tokens, money.
 
 A run is a process: `citeloom run` with all its months, or one run of Dagster. Nothing is kept between runs, as
-answers are: the next run begins with a whole budget and finds in the cache what this one paid for. Not here: asking,
-and what a call costs before it is made (`pipeline.estimate`).
+answers are: the next run begins with a whole budget and finds in the cache what this one paid for. A budget with a name
+is that of all runs that name it, and is kept on disk (`SharedAccount`). Not here: asking, and what a call costs before
+it is made (`pipeline.estimate`).
 """
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from pipeline.errors import CiteloomError, SettingError
+from pipeline.errors import CiteloomError, PermanentFailure, SettingError
 from pipeline.llm.messages import Prices, Spent
 from pipeline.settings import Settings
 
@@ -50,20 +55,89 @@ class _Bill:
         return _Bill(_less(self.spent, other.spent), self.money - other.money)
 
 
+class Account(Protocol):
+    """What is booked on a budget: what requests cost, and the most that those in flight may come to."""
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[Booked]:
+        """The account for as long as the block lasts, which nobody else changes meanwhile."""
+        ...
+
+
+@dataclass(slots=True)
+class Booked:
+    """The sum of an account, to be read and set."""
+
+    bill: _Bill
+
+
+class _OwnAccount:
+    """An account that ends with this process."""
+
+    def __init__(self) -> None:
+        self._booked = Booked(_bill(Spent(), Prices()))
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[Booked]:
+        yield self._booked
+
+
+class SharedAccount:
+    """An account in a file (SQLite), by its name: that of every run, in whatever process, that uses the name.
+
+    What a process set aside and did not settle stays booked: where it was killed, the requests may have been paid for.
+    """
+
+    def __init__(self, file: Path, name: str) -> None:
+        self._file, self._name = file, name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # Budget has a lock of its own, so that threads may share the connection.
+        self._sql = sqlite3.connect(file, timeout=60, isolation_level=None, check_same_thread=False)
+        try:
+            self._sql.execute(
+                "CREATE TABLE IF NOT EXISTS budgets (name TEXT PRIMARY KEY, calls INTEGER NOT NULL, "
+                "read INTEGER NOT NULL, written INTEGER NOT NULL, money REAL NOT NULL) WITHOUT ROWID"
+            )
+            self._sql.execute("INSERT OR IGNORE INTO budgets VALUES (?, 0, 0, 0, 0)", (name,))
+        except sqlite3.DatabaseError as error:
+            raise PermanentFailure(f"{file} cannot be used for shared budgets ({error}): move it away") from error
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[Booked]:
+        self._sql.execute("BEGIN IMMEDIATE")
+        try:
+            row = self._sql.execute(
+                "SELECT calls, read, written, money FROM budgets WHERE name = ?", (self._name,)
+            ).fetchone()
+            booked = Booked(_Bill(Spent(*row[:3]), row[3]))
+            yield booked
+            spent, money = booked.bill.spent, booked.bill.money
+            self._sql.execute(
+                "UPDATE budgets SET calls = ?, read = ?, written = ?, money = ? WHERE name = ?",
+                (spent.calls, spent.prompt_tokens, spent.completion_tokens, money, self._name),
+            )
+        except BaseException:
+            self._sql.execute("ROLLBACK")
+            raise
+        self._sql.execute("COMMIT")
+
+
 class Budget:
     """What a run may spend, has spent, and may still come to spend on requests in flight. Safe between threads.
 
     A run may ask several models, a judge beside a writer: each request is counted at its own model's prices.
+    name: of the budget that it shares with other runs; empty for its own.
     """
 
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self._paid = self._reserved = _bill(Spent(), Prices())
+    def __init__(self, limits: Limits, account: Account | None = None, name: str = "") -> None:
+        self.limits, self.name = limits, name
+        self._account = account or _OwnAccount()
+        self._reserved = _bill(Spent(), Prices())
         self._lock = threading.Lock()
 
     @property
     def spent(self) -> Spent:
-        return self._paid.spent
+        return self._paid().spent
 
     @property
     def counts_tokens(self) -> bool:
@@ -73,23 +147,30 @@ class Budget:
     def reserve(self, worst: Spent, prices: Prices) -> bool:
         """Set aside the most that a request can cost; False where that must wait for requests in flight to be settled.
 
-        Raises BudgetReached where the request could pass the ceiling even without those in flight.
+        Raises BudgetReached where the request could pass the ceiling even without those in flight. What other runs
+        have in flight counts as spent.
         """
         more = _bill(worst, prices)
-        with self._lock:
-            passed = self._passed(self._paid + more)
+        with self._lock, self._account.changing() as booked:
+            paid = booked.bill - self._reserved
+            passed = self._passed(paid + more)
             if passed is not None:
-                raise BudgetReached(self._told(passed, more))
-            if self._passed(self._paid + self._reserved + more) is not None:
+                raise BudgetReached(self._told(passed, paid, more))
+            if self._passed(booked.bill + more) is not None:
                 return False
+            booked.bill += more
             self._reserved += more
             return True
 
     def settle(self, worst: Spent, real: Spent, prices: Prices) -> None:
         """Replace what was set aside for a request by what it cost; nothing for one that brought no answer."""
-        with self._lock:
+        with self._lock, self._account.changing() as booked:
+            booked.bill += _bill(real, prices) - _bill(worst, prices)
             self._reserved -= _bill(worst, prices)
-            self._paid += _bill(real, prices)
+
+    def _paid(self) -> _Bill:
+        with self._lock, self._account.changing() as booked:
+            return booked.bill - self._reserved
 
     def _passed(self, bill: _Bill) -> str | None:
         """Which of the limits such a bill passes."""
@@ -101,21 +182,26 @@ class Budget:
         # A hair's breadth for the sums of floats.
         return "money" if limits.money and bill.money > limits.money * (1 + 1e-9) + 1e-12 else None
 
-    def _told(self, passed: str, worst: _Bill) -> str:
+    def _told(self, passed: str, paid: _Bill, worst: _Bill) -> str:
         limit: float = getattr(self.limits, passed)
-        spent, more = _in(passed, self._paid), _in(passed, worst)
+        spent, more = _in(passed, paid), _in(passed, worst)
         return (
             f"{_REACHED}: {spent:,} of {limit:,} {passed} are spent, and the next request "
-            f"may take {more:,} more ({self.describe()}); answers so far are kept. Raise "
-            f"CITELOOM_LLM_BUDGET_{passed.upper()}, or run the same command again with a new budget: it goes on from "
-            "here, and pays for no answer twice"
+            f"may take {more:,} more ({_described(paid)}); answers so far are kept. Raise "
+            f"CITELOOM_LLM_BUDGET_{passed.upper()}, or {self._anew()}: it goes on from here, and pays for no answer "
+            "twice"
         )
 
-    def describe(self) -> str:
-        """What was spent so far, in words."""
-        money = f", {self._paid.money:.4f} in money" if self._paid.money else ""
-        read, written = self.spent.prompt_tokens, self.spent.completion_tokens
-        return f"{self.spent.calls:,} calls, {read:,} tokens read and {written:,} written{money}"
+    def _anew(self) -> str:
+        if not self.name:
+            return "run the same command again with a new budget"
+        return f"run again under another CITELOOM_LLM_BUDGET_NAME (all runs that name {self.name!r} share this one)"
+
+
+def _described(paid: _Bill) -> str:
+    money = f", {paid.money:.4f} in money" if paid.money else ""
+    spent = paid.spent
+    return f"{spent.calls:,} calls, {spent.prompt_tokens:,} tokens read and {spent.completion_tokens:,} written{money}"
 
 
 def _bill(cost: Spent, prices: Prices) -> _Bill:
@@ -153,10 +239,16 @@ def check_budget(settings: Settings) -> None:
         )
 
 
-_budgets: dict[tuple[Path, Limits], Budget] = {}
+_budgets: dict[tuple[Path, str, Limits], Budget] = {}
 
 
-def run_budget(settings: Settings) -> Budget:
-    """The budget of this process's run: one for each data root and ceiling, shared by all its stages and models."""
-    key = settings.data_root, limits_of(settings)
-    return _budgets.setdefault(key, Budget(key[1]))
+def run_budget(settings: Settings, folder: Path) -> Budget:
+    """The budget of this process's run: one for each name and ceiling, shared by all its stages and models.
+
+    folder: where budgets with a name are kept. Raises PermanentFailure where they cannot be read.
+    """
+    key = folder, settings.llm_budget_name, limits_of(settings)
+    if key not in _budgets:
+        account = SharedAccount(folder / "budgets.sqlite", key[1]) if key[1] else None
+        _budgets[key] = Budget(key[2], account, key[1])
+    return _budgets[key]

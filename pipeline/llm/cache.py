@@ -81,7 +81,8 @@ class CallCache:
     """The calls of one data root. One object belongs to one thread; several processes may have the file open."""
 
     def __init__(self, file: Path) -> None:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        self.folder = file.parent
+        self.folder.mkdir(parents=True, exist_ok=True)
         self._host, self._pid = socket.gethostname(), os.getpid()
         try:
             self._sql = sqlite3.connect(file, timeout=60, isolation_level=None)

@@ -421,8 +421,9 @@ def _make_client(settings: Settings, cache: CallCache) -> LlmClient:
         return Transport(await asyncio.to_thread(_endpoint, settings))
 
     return LlmClient(
-        settings.llm_model, connect, cache, settings.llm_concurrency, run_budget(settings), prices_of(settings)
-    )
+        settings.llm_model, connect, cache, settings.llm_concurrency, run_budget(settings, cache.folder),
+        prices_of(settings),
+    )  # fmt: skip
 
 
 @contextlib.asynccontextmanager

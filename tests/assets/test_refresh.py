@@ -19,7 +19,7 @@ from pipeline.definitions import defs
 from pipeline.refresh.plan import PREPARING
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, load_settings
 from pipeline.storage.provenance import read_provenance
-from resources.workspace import LLM_TOKENS_TAG, WorkspaceResource
+from resources.workspace import LLM_BUDGET_TAG, LLM_TOKENS_TAG, WorkspaceResource
 from sensors.dump import RETRY_SECONDS, months_to_retry
 from sensors.refresh import PART_TAG, refresh_schedule, refreshed_months
 from tests.assets.conftest import Place, digests
@@ -181,6 +181,7 @@ def test_the_schedule_starts_a_run_that_finds_the_months_and_the_sensor_their_ru
     assert (request.partition_key, request.job_name) == (LAST, "refresh_corpus")
     assert [key.path[-1] for key in request.asset_selection] == [*ALL_PREPARED, "changes"]
     assert request.tags[PART_TAG] == "corpus"
+    assert request.tags[LLM_BUDGET_TAG] == f"refresh {done.run_id}"
     assert isinstance(skipped, dg.SkipReason)
     assert read_provenance(here.root / "changes" / f"{LAST}.parquet") is not None, "how the month stands is kept"
 
@@ -196,6 +197,9 @@ def follow(place: Place, instance: dg.DagsterInstance, run: dg.DagsterRun, job: 
     return refreshed_months(context)
 
 
+FOLLOWED = {PART_TAG: "corpus", LLM_BUDGET_TAG: "refresh r1", "dagster/partition": LAST}
+
+
 @pytest.mark.parametrize(("tokens", "asks"), [(0, False), (5000, True)])
 def test_below_the_index_a_scheduled_refresh_asks_a_model_within_its_budget_alone(
     own: Place, tokens: int, asks: bool
@@ -203,7 +207,7 @@ def test_below_the_index_a_scheduled_refresh_asks_a_model_within_its_budget_alon
     """A month whose questions and tasks are there, and whose answers were never made."""
     (own.root / "answers_direct" / f"{LAST}.parquet").unlink()
     there = own.with_settings(refresh_llm_tokens=tokens)
-    run = dg.DagsterRun("refresh_corpus", make_new_run_id(), tags={PART_TAG: "corpus", "dagster/partition": LAST})
+    run = dg.DagsterRun("refresh_corpus", make_new_run_id(), tags=FOLLOWED)
     with there.entered(), dg.DagsterInstance.ephemeral() as instance:
         instance.add_run(run)
         instance.report_dagster_event(
@@ -215,13 +219,19 @@ def test_below_the_index_a_scheduled_refresh_asks_a_model_within_its_budget_alon
         names = [key.path[-1] for key in request.asset_selection]
         assert (names[0], names[-1]) == ("answers_direct", "changes")
         assert request.tags[LLM_TOKENS_TAG] == str(tokens)
+        assert request.tags[LLM_BUDGET_TAG] == "refresh r1", "one budget for all runs of the refresh"
 
 
 def test_a_run_that_bears_a_budget_has_it_for_its_ceiling(own: Place) -> None:
     with own.entered():
-        for tags, expected in (({LLM_TOKENS_TAG: "77"}, 77), ({}, load_settings().llm_budget_tokens)):
+        own_settings = load_settings()
+        for tags, expected in (
+            ({LLM_TOKENS_TAG: "77", LLM_BUDGET_TAG: "refresh r1"}, (77, "refresh r1")),
+            ({}, (own_settings.llm_budget_tokens, "")),
+        ):
             context = cast("dg.InitResourceContext", SimpleNamespace(run=SimpleNamespace(tags=tags)))
-            assert WorkspaceResource().create_resource(context).settings.llm_budget_tokens == expected
+            settings = WorkspaceResource().create_resource(context).settings
+            assert (settings.llm_budget_tokens, settings.llm_budget_name) == expected
 
 
 def test_the_schedule_is_due_when_the_setting_says() -> None:

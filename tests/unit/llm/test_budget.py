@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import SettingError, TransientFailure
-from pipeline.llm.budget import Budget, BudgetReached, Limits, run_budget
+from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.llm.budget import Budget, BudgetReached, Limits, SharedAccount, run_budget
 from pipeline.llm.client import LlmClient, Message, check_llm, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import Prices, Spent
@@ -96,12 +98,12 @@ def test_tokens_and_money_have_ceilings_too(tmp_path: Path) -> None:
         place = workspace(llm, tmp_path / "tokens", llm_budget_tokens=200)
         with pytest.raises(BudgetReached, match="CITELOOM_LLM_BUDGET_TOKENS"):
             ask_many(place, 60)
-        assert run_budget(place.settings).spent.tokens <= 200
+        assert run_budget(place.settings, place.cache("llm")).spent.tokens <= 200
         priced = {"llm_price_read": 0.0, "llm_price_written": 10.0, "llm_budget_money": 0.001}
         place = workspace(llm, tmp_path / "money", **priced)
         with pytest.raises(BudgetReached, match="CITELOOM_LLM_BUDGET_MONEY"):
             ask_many(place, 60)
-        assert 0 < run_budget(place.settings).spent.completion_tokens * 10.0 / 1e6 <= 0.001
+        assert 0 < run_budget(place.settings, place.cache("llm")).spent.completion_tokens * 10.0 / 1e6 <= 0.001
 
 
 def test_a_ceiling_on_money_needs_a_price() -> None:
@@ -171,3 +173,50 @@ def test_what_is_spent_and_set_aside_never_passes_the_ceiling(limit: int, steps:
         except BudgetReached:
             assert budget.spent.calls + worst > limit
         assert budget.spent.calls + sum(each.calls for each in flying) <= limit
+
+
+def shared(folder: Path, calls: int, name: str = "november") -> Budget:
+    """A budget as one more run that names it would have it."""
+    return Budget(Limits(calls=calls), SharedAccount(folder / "budgets.sqlite", name), name)
+
+
+def test_runs_that_name_a_budget_share_its_ceiling(tmp_path: Path) -> None:
+    paid = []
+    with ScriptedLlm(latency=0.01) as llm:
+        # Each another ceiling, hence an object of its own, as a process has.
+        for name, calls in (("november", 7), ("november", 9), ("december", 5)):
+            before = llm.generations
+            with pytest.raises(BudgetReached) as raised:
+                ask_many(workspace(llm, tmp_path, llm_budget_calls=calls, llm_budget_name=name), 40)
+            paid.append(llm.generations - before)
+            assert f"all runs that name '{name}' share this one" in str(raised.value)
+    assert paid == [7, 2, 5]
+
+
+def test_what_a_killed_run_had_in_flight_stays_booked(tmp_path: Path) -> None:
+    assert shared(tmp_path, 7).reserve(Spent(3), Prices())  # and never settled
+    next_run = shared(tmp_path, 7)
+    assert next_run.reserve(Spent(4), Prices())
+    assert not next_run.reserve(Spent(1), Prices())  # its own four may yet cost less
+    next_run.settle(Spent(4), Spent(4), Prices())
+    with pytest.raises(BudgetReached, match="7 of 7 calls"):
+        next_run.reserve(Spent(1), Prices())
+
+
+def test_runs_at_once_never_pass_a_shared_ceiling(tmp_path: Path) -> None:
+    def spend() -> int:
+        budget, spent = shared(tmp_path, 50), 0
+        with contextlib.suppress(BudgetReached):
+            while budget.reserve(Spent(1), Prices()):
+                budget.settle(Spent(1), Spent(1), Prices())
+                spent += 1
+        return spent
+
+    with ThreadPoolExecutor(4) as runs:
+        assert sum(run.result() for run in [runs.submit(spend) for _ in range(4)]) == 50
+
+
+def test_a_damaged_file_of_budgets_is_named(tmp_path: Path) -> None:
+    (tmp_path / "budgets.sqlite").write_bytes(b"no database at all" * 100)
+    with pytest.raises(PermanentFailure, match=r"budgets\.sqlite cannot be used"):
+        shared(tmp_path, 7)
