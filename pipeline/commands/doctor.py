@@ -69,7 +69,7 @@ def _find(*, online: bool) -> tuple[list[Finding], int]:
     try:
         workspace = Workspace(load_settings())
     except SettingError as error:
-        secrets = [value for name, value in os.environ.items() if name.upper().endswith("_API_KEY")]
+        secrets = [value for name, value in os.environ.items() if value and name.upper().endswith("_API_KEY")]
         return [masked(each, secrets) for each in [*as_findings(error), *unknown_names(given_names(os.environ))]], 2
     with waiting("looking at settings, disk, servers and models"):
         findings = examine(every_check(online=online), workspace)

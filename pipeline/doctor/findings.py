@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from pydantic import SecretStr
-
 from pipeline.errors import CiteloomError
-from pipeline.settings import Settings
+from pipeline.redaction import SHOWN, redacted, secrets_of
 from pipeline.stages import Workspace
 
 
@@ -98,23 +96,14 @@ def _look(check: Check, workspace: Workspace) -> list[Finding]:
     return found
 
 
-def secrets_of(settings: Settings) -> list[str]:
-    """Every secret among the settings, and the password of one that is an address."""
-    values = [getattr(settings, name) for name in type(settings).model_fields]
-    secrets = [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
-    return secrets + [found[1] for found in map(re.compile(r"//[^/\s@]*?:([^/\s@]+)@").search, secrets) if found]
-
-
-def masked(finding: Finding, secrets: Iterable[str]) -> Finding:
+def masked(finding: Finding, secrets: Collection[str]) -> Finding:
     """The finding without secrets, and without names and passwords in addresses: servers repeat what they are sent."""
-    seen, way_out = finding.seen, finding.way_out
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        seen, way_out = seen.replace(secret, "…"), way_out.replace(secret, "…")
-    return replace(finding, seen=_without_user(seen), way_out=_without_user(way_out))
+    seen, way_out = (_without_user(redacted(text, secrets)) for text in (finding.seen, finding.way_out))
+    return replace(finding, seen=seen, way_out=way_out)
 
 
 def _without_user(text: str) -> str:
-    return re.sub(r"//[^/\s@]*@", "//…@", text)
+    return re.sub(r"//[^/\s@]*@", f"//{SHOWN}@", text)
 
 
 def _line(text: str) -> str:
