@@ -434,7 +434,9 @@ def test_a_server_that_hangs_is_asked_again(arxiv: FakeArxiv, settings: Settings
 
 def test_an_answer_that_breaks_off_is_asked_for_again(settings: Settings, arxiv: FakeArxiv, api: ArxivApi) -> None:
     arxiv.papers = {"2403.00001": entry("2403.00001")}
-    arxiv.script = [lambda ids: Response("x", headers={"Content-Length": "1000"})]
+    whole = feed([entry("2403.00001")]).get_data()
+    # From an iterator: of a text Werkzeug counts the length itself.
+    arxiv.script = [lambda ids: Response(iter([whole[:100]]), headers={"Content-Length": str(len(whole))})]
     assert api.find(["2403.00001"])["2403.00001"].status == "present"
     assert api.requests == 2
 
