@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Two workers: most of the time goes into waiting and into one thread's work. Torch gets one thread in each.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 # A tier of its own: half an hour of faults.
-LONG := tests/faults tests/assets/test_kill.py tests/ui/test_backfill.py
+LONG := tests/faults tests/assets/test_kill.py tests/ui/test_backfill.py tests/ui/test_scheduled_refresh.py
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test test-fast test-faults lint ui bench install install-dev qdrant sample lock

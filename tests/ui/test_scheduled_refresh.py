@@ -1,0 +1,98 @@
+"""The schedule `refresh` under a real daemon, from its tick to the last month's answers. Slow: a tier of its own.
+
+Not here: what each of its runs does (tests/assets/test_refresh.py), and arXiv's dialect (tests/unit/metadata).
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+
+from pipeline.storage.data_root import DataRoot
+from pipeline.tables import ANSWERS, CHANGES, INDEX_RECEIPTS, SUMMARIES
+from tests.monthly_dump import write_monthly_dump
+from tests.scripted_llm import ScriptedLlm
+from tests.ui.test_ui import Running, llm, start, wait_until
+from tests.unit.metadata.test_harvest import FakeOai
+
+__all__ = ["llm"]  # the fixture
+
+pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(1500)]
+
+MONTHS = ["2024-03", "2024-04", "2024-05"]
+SCHEDULE = {"repositoryName": "__repository__", "repositoryLocationName": "citeloom", "scheduleName": "refresh"}
+START = """mutation($schedule: ScheduleSelector!) { startSchedule(scheduleSelector: $schedule) {
+    __typename ... on ScheduleStateResult { scheduleState { id status } } ... on PythonError { message } } }"""
+STOP = """mutation($id: String!) { stopRunningSchedule(id: $id) {
+    __typename ... on ScheduleStateResult { scheduleState { status } } ... on PythonError { message } } }"""
+RUNS = "{ runsOrError(limit: 50) { ... on Runs { results { jobName status tags { key value } } } } }"
+ENDED = {"SUCCESS", "FAILURE", "CANCELED"}
+
+
+@pytest.fixture
+def oai(httpserver: HTTPServer) -> FakeOai:
+    """An arXiv that has nothing new to say."""
+    return FakeOai(httpserver)
+
+
+@pytest.fixture
+def running(tmp_path: Path, llm: ScriptedLlm, oai: FakeOai, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    """A `citeloom ui` on an empty data root, its schedule due every minute and with a budget."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "machine"))  # a pace of its own for asking arXiv
+    (tmp_path / "data").mkdir()
+    dump = write_monthly_dump(tmp_path / "dump")
+    server = start(
+        tmp_path / "data", llm, DUMP_DIR=dump, OAI_URL=oai.url, REFRESH_CRON="* * * * *",
+        REFRESH_LLM_TOKENS=50_000_000, ANSWER_SYSTEMS="direct", SYSTEMS="zero_shot",
+    )  # fmt: skip
+    yield server
+    server.stop()
+
+
+def ask(running: Running, query: str, **variables: object) -> Any:
+    """What the UI's GraphQL answers."""
+    body = json.dumps({"query": query, "variables": variables}).encode()
+    request = urllib.request.Request(f"{running.url}/graphql", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        told = json.loads(answer.read())
+    assert "errors" not in told, told
+    return told["data"]
+
+
+def runs(running: Running) -> list[tuple[str, str, dict[str, str]]]:
+    """Every run: its part of the refresh (the job, where it bears none), how it stands, its tags."""
+    found = []
+    for run in ask(running, RUNS)["runsOrError"]["results"]:
+        tags = {tag["key"]: tag["value"] for tag in run["tags"]}
+        found.append((tags.get("citeloom/refresh", run["jobName"]), run["status"], tags))
+    return found
+
+
+def test_a_tick_refreshes_every_month_that_is_due_down_to_its_answers(running: Running, oai: FakeOai) -> None:
+    state = ask(running, START, schedule=SCHEDULE)["startSchedule"]["scheduleState"]
+    assert state["status"] == "RUNNING"
+    # Not before it works: at the end of its tick the daemon writes how the schedule stood at the tick's beginning.
+    at_work = {"STARTED", *ENDED}
+    wait_until(lambda: any(status in at_work for _, status, _ in runs(running)), "the schedule's first run", 180)
+    assert ask(running, STOP, id=state["id"])["stopRunningSchedule"]["scheduleState"]["status"] == "STOPPED"
+
+    def ended() -> list[tuple[str, str, dict[str, str]]] | None:
+        there = runs(running)
+        below = {tags["dagster/partition"] for part, _, tags in there if part == "downstream"}
+        return there if below == set(MONTHS) and all(status in ENDED for _, status, _ in there) else None
+
+    there = wait_until(ended, "the last run of the refresh", seconds=1200)
+    assert {status for _, status, _ in there} == {"SUCCESS"}
+    for part in ("corpus", "downstream"):
+        assert sorted(tags["dagster/partition"] for each, _, tags in there if each == part) == MONTHS
+    assert len({tags["citeloom/llm_budget"] for part, _, tags in there if part == "downstream"}) == 1
+    root = DataRoot(running.root)
+    for table in (INDEX_RECEIPTS, SUMMARIES["zero_shot"], ANSWERS["direct"], CHANGES):
+        assert root.months(table) == MONTHS, table.name
+    assert oai.asked, "the harvest asked"
