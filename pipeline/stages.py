@@ -237,20 +237,16 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
     A second run of the same month waits for the first and then finds it done. A failure is recorded for
     `citeloom status` and raised; what was there before stays.
     """
-    with telemetry.stage(workspace.settings, stage.name, month) as told, exclusive(stage, workspace, month):
+    with (
+        telemetry.stage(workspace.settings, stage.name, month) as told,
+        _failure_told(stage, workspace, month),
+        exclusive(stage, workspace, month),
+    ):
         started = time.perf_counter()
         progress.started(stage.name, month)
         job = Job(workspace, month, stage, force)
-        try:
-            written = None if force else _if_done(stage, workspace, month)
-            provenance = written or _compute(job)
-        except Exception as error:
-            clean = without_secrets(error, secrets_of(workspace.settings))
-            message = record_failure(workspace, stage.name, month, clean)
-            progress.failed(stage.name, month, message, exit_code_of(clean))
-            if clean is error:
-                raise
-            raise clean from clean.__cause__
+        written = None if force else _if_done(stage, workspace, month)
+        provenance = written or _compute(job)
         forget_failure(workspace, stage.name, month)
         seconds = time.perf_counter() - started
         outcome = outcome_of(workspace, provenance, kept=written is not None, seconds=seconds, measured=job.measured)
@@ -259,6 +255,20 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
         told.made(outcome)
         progress.finished(outcome)
         return outcome
+
+
+@contextmanager
+def _failure_told(stage: Stage, workspace: Workspace, month: str) -> Iterator[None]:
+    """Keep and tell what ends the block, the lock's own failures included, and raise it without its secrets."""
+    try:
+        yield
+    except Exception as error:
+        clean = without_secrets(error, secrets_of(workspace.settings))
+        message = record_failure(workspace, stage.name, month, clean)
+        progress.failed(stage.name, month, message, exit_code_of(clean))
+        if clean is error:
+            raise
+        raise clean from clean.__cause__
 
 
 def _if_done(stage: Stage, workspace: Workspace, month: str) -> Provenance | None:

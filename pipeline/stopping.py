@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
 
 from pipeline import progress
 from pipeline.errors import PermanentFailure
@@ -25,6 +26,7 @@ from pipeline.errors import PermanentFailure
 DRAIN_SECONDS = 15.0
 KILL_SECONDS = 12.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_NOTHING = 0
 
 Fence = Callable[[], str]
 
@@ -65,51 +67,85 @@ def draining(then: Callable[[], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
-    asked, ended = threading.Event(), threading.Event()
-    threading.Thread(target=_watch, args=(asked, ended), name="citeloom-drain", daemon=True).start()
-    for number in _SIGNALS:
-        signal.signal(number, _handler(asked))
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)  # as `set_wakeup_fd` asks
+    watch = _Watch(reading)
+    threading.Thread(target=watch.run, name="citeloom-drain", daemon=True).start()
+    others = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    before = {number: signal.signal(number, _handle) for number in _SIGNALS}
     try:
         yield
     finally:
-        ended.set()
+        watch.ended.set()
         for number, handler in before.items():
             signal.signal(number, handler)
+        signal.set_wakeup_fd(others)
+        os.close(writing)
         if _State.requested:
             signal.setitimer(signal.ITIMER_REAL, KILL_SECONDS)
-        asked.set()  # now that no signal does: an event is not to be set within its own setting
     if _State.requested:
         then()
 
 
-def _handler(asked: threading.Event) -> Callable[[int, FrameType | None], Any]:
-    """Does as little as can be: the block may have been stopped anywhere, with any lock in hand."""
+def _handle(number: int, frame: FrameType | None) -> None:
+    """Does as little as can be: the block may have been stopped anywhere, with any lock in hand.
 
-    def handle(number: int, frame: FrameType | None) -> None:
-        if _State.overdue:
-            raise Interrupted
-        if _State.requested:
-            os._exit(128 + number)
+    The rest is for `_Watch`: the kernel may give a signal to a thread that is not the main one, which then runs no
+    handler until it wakes for a reason of its own, such as a model's answer.
+    """
+    if _State.overdue:
+        raise Interrupted
+    _State.requested = True
+    # The kernel's own end of it, which asks no interpreter that may be deep in a library's loop.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+class _Watch:
+    """What a thread of its own does about signals, whose numbers come over a pipe as soon as there is one."""
+
+    def __init__(self, reading: int) -> None:
+        self._reading = reading
+        self._requested = _State.requested
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        """Have the block end, and interrupt it where it does not; until the pipe is closed."""
+        with os.fdopen(self._reading, "rb", buffering=0):
+            again = self._next()
+            if again is not None and not self._requested:
+                self._ask()
+                again = self._next(DRAIN_SECONDS)
+                if again == _NOTHING:
+                    self._interrupt()
+                    self._next()  # the interruption itself
+                    again = self._next()
+            if again is not None:
+                os._exit(128 + again)
+
+    def _ask(self) -> None:
         _State.requested = True
-        # The kernel's own end of it, which asks no interpreter that may be deep in a library's loop.
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, DRAIN_SECONDS + KILL_SECONDS)
-        asked.set()
+        progress.noted(
+            f"asked to end: what is under way may take {DRAIN_SECONDS:.0f} s; a second signal ends it at once"
+        )
 
-    return handle
-
-
-def _watch(asked: threading.Event, ended: threading.Event) -> None:
-    """Once the block is asked to end, tell so; interrupt it where it does not."""
-    asked.wait()
-    if ended.is_set():
-        return
-    progress.noted(f"asked to end: what is under way may take {DRAIN_SECONDS:.0f} s; a second signal ends it at once")
-    if not ended.wait(DRAIN_SECONDS):
+    def _interrupt(self) -> None:
+        """By a signal of the system, which ends a wait for a socket; `_thread.interrupt_main` does not."""
         _State.overdue = True
-        # A signal of the system, which ends a wait for a socket; `_thread.interrupt_main` does not.
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    def _next(self, seconds: float | None = None) -> int | None:
+        """The next signal that asks to end; _NOTHING where none comes in time, None once the block has ended."""
+        latest = None if seconds is None else time.monotonic() + seconds
+        while True:
+            left = None if latest is None else max(0.0, latest - time.monotonic())
+            if not select.select([self._reading], [], [], left)[0]:
+                return _NOTHING
+            number = os.read(self._reading, 1)
+            if not number or self.ended.is_set():
+                return None
+            if number[0] in _SIGNALS:
+                return number[0]
 
 
 @contextlib.contextmanager

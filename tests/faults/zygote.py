@@ -7,7 +7,6 @@ Not here: which faults there are in a test, and what is expected of them.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import itertools
 import json
@@ -197,10 +196,15 @@ def _run_bare(workspace: Any, months: list[str], stages: list[Any]) -> Any:
     from pipeline.stages import run_stage
 
     report = RunReport()
-    with progress.listening(report), contextlib.suppress(Exception):  # the report was told
+    with progress.listening(report):
         for month in months:
             for stage in stages:
-                run_stage(stage, workspace, month)
+                try:
+                    run_stage(stage, workspace, month)
+                except Exception:
+                    if not report.failures:
+                        raise  # a failure that nobody was told of
+                    return report
     return report
 
 
