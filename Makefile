@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Two workers: most of the time goes into waiting and into one thread's work. Torch gets one thread in each.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 # A tier of its own: half an hour of faults.
-LONG := tests/faults tests/assets/test_kill.py tests/ui/test_backfill.py tests/ui/test_scheduled_refresh.py
+LONG := tests/faults tests/assets/test_kill.py tests/assets/test_troubles.py tests/ui/test_backfill.py tests/ui/test_scheduled_refresh.py
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test test-fast test-faults lint ui bench install install-dev qdrant sample lock
@@ -21,6 +21,7 @@ test: install-dev qdrant
 
 # 200 kills, failing writes, full disks, servers that vanish, a backfill from the page: what docs/reliability.md tells.
 test-faults: install-dev qdrant
+	$(PIP) --editable '.[ray]'
 	$(PYTEST) $(LONG) --timeout 3600
 
 test-fast: install-dev
@@ -32,8 +33,8 @@ lint: install-dev
 	$(BIN)/mypy
 
 bench: install qdrant
-	$(PIP) --editable '.[bench]'
-	for name in parse dump metadata references corpus embedding_stage embed embed_steps load search generate answer; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	$(PIP) --editable '.[bench,postgres,ray]'
+	for name in parse dump metadata references corpus embedding_stage embed embed_steps load search generate answer cluster; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 # Versions and hashes of the deployment image, renewed after a change of dependencies; needs uv.
 lock:

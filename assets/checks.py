@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from assets.stage_asset import retry_of_lost_steps
 from pipeline import tables
 from pipeline.errors import TransientFailure
 from pipeline.index import close_indexes
@@ -48,6 +49,7 @@ def _check(
                 description=verdict.__doc__,
                 blocking=blocking,
                 partitions_def=MONTHS,
+                retry_policy=retry_of_lost_steps(),
             )(check)
 
     return wrap

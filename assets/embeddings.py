@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from assets.stage_asset import stage_asset
+from pipeline import placement
 from pipeline.embedding.stages import EMBEDDINGS
 
 embeddings = stage_asset(
@@ -11,5 +12,6 @@ embeddings = stage_asset(
     description="Dense and sparse vectors of every passage. Vectors of a text that did not change are reused, and a "
     "month whose run was interrupted is taken up where it ended.",
     kinds=("parquet", "torch"),
-    pool="gpu",
+    pool=placement.device_pool(placement.defined()),
+    tags=placement.device_tags(placement.defined()),
 )

@@ -9,6 +9,7 @@ from typing import Any
 import dagster as dg
 
 from assets.shown import markdown_table
+from assets.stage_asset import retry_of_lost_steps
 from pipeline.evaluation.quality import Finding, findings
 from pipeline.partitions import MONTHS
 from pipeline.stages import Workspace
@@ -34,6 +35,7 @@ def _check(table: Table) -> dg.AssetChecksDefinition:
             name=f"{table.name}_are_as_in_other_months",
             description="The month's measures lie within fixed bounds, and near those of the months around it.",
             partitions_def=MONTHS,
+            retry_policy=retry_of_lost_steps(),
         )(check)
 
 

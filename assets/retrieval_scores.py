@@ -9,7 +9,7 @@ import dagster as dg
 
 from assets.shown import intervals, markdown_table
 from assets.stage_asset import stage_asset
-from pipeline import tables
+from pipeline import placement, tables
 from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, told
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_SCORES
 from pipeline.stages import Workspace
@@ -55,6 +55,6 @@ retrieval_scores = stage_asset(
     group="evaluation",
     description="How well each way to search finds the papers that sentences cite: dense, sparse, fused, reranked, and "
     "BM25, over three forms of text, with intervals.",
-    pool="gpu",
+    pool=placement.device_pool(placement.defined()),
     extras=scores_shown,
 )

@@ -5,11 +5,11 @@ Not here: any asset; each has a module of its own.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import dagster as dg
 import pyarrow as pa
-import pyarrow.parquet as pq
 from dagster._core.errors import DagsterExecutionInterruptedError
 from dagster._utils import interrupts
 
@@ -18,7 +18,9 @@ from pipeline import progress, stopping
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.index import close_indexes
 from pipeline.partitions import MONTHS
+from pipeline.placement import LOST_STEPS, defined, is_cluster
 from pipeline.stages import Outcome, Stage, Workspace, run_stage
+from pipeline.storage.reading import open_parquet
 from pipeline.tables import Table
 
 Extras = Callable[[Workspace, str], Mapping[str, Any]]
@@ -50,11 +52,12 @@ def stage_asset(
     pool: str | None = None,
     after: Iterable[str] = (),
     extras: Extras = _no_extras,
+    tags: Mapping[str, str] = MappingProxyType({}),
 ) -> dg.AssetsDefinition:
     """The asset of a stage. `extras` adds metadata of a finished month, such as a picture.
 
     pool: limits how many runs work on it at once. after: assets that go before it in a run, though it reads no table
-    of theirs.
+    of theirs. tags: of its step, which a cluster reads.
     """
 
     @dg.asset(
@@ -67,20 +70,30 @@ def stage_asset(
         metadata={"dagster/column_schema": column_schema(stage.table)},
         code_version=f"{stage.table.version}.{stage.version}",
         pool=pool,
+        op_tags=dict(tags),
+        retry_policy=retry_of_lost_steps(),
     )
     def _asset(
         context: dg.AssetExecutionContext, config: StageConfig, workspace: dg.ResourceParam[Workspace]
     ) -> dg.MaterializeResult[None]:
         outcomes = [_run(context, stage, workspace, month, config) for month in context.partition_keys]
         last = outcomes[-1]
-        shown = {
-            **_preview(stage, workspace, last.month),
-            **_ledger(stage, workspace, last.month),
-            **extras(workspace, last.month),
-        }
+        try:
+            shown = {
+                **_preview(stage, workspace, last.month),
+                **_ledger(stage, workspace, last.month),
+                **extras(workspace, last.month),
+            }
+        except CiteloomError as error:  # the store of the data root may be gone by now
+            raise dg.Failure(description=str(error), allow_retries=False) from error
         return dg.MaterializeResult(metadata={**_account(outcomes), **shown})
 
     return _asset
+
+
+def retry_of_lost_steps() -> dg.RetryPolicy | None:
+    """On a cluster, a step whose node is lost is begun again on another."""
+    return dg.RetryPolicy(max_retries=LOST_STEPS) if is_cluster(defined()) else None
 
 
 def column_schema(table: Table) -> dg.TableSchema:
@@ -94,7 +107,8 @@ def _run(
     context: dg.AssetExecutionContext, stage: Stage, workspace: Workspace, month: str, config: StageConfig
 ) -> Outcome:
     try:
-        with progress.listening(_LogProgress(context.log)), stopping.draining(_end_after_this_step):
+        listener = _LogProgress(context.log)
+        with progress.listening(listener), stopping.fenced(_fence(context)), stopping.draining(_end_after_this_step):
             outcome = run_stage(stage, workspace, month, force=config.force)
     except stopping.Interrupted as error:
         raise DagsterExecutionInterruptedError from error
@@ -105,11 +119,27 @@ def _run(
         raise dg.RetryRequested(config.retries, SECONDS_BETWEEN_RETRIES) from error
     except CiteloomError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
+    except Exception as error:  # that nobody foresaw: it is no lost node, for which alone a cluster's step is retried
+        raise dg.Failure(description=f"{type(error).__name__}: {error}", allow_retries=False) from error
     finally:
         close_indexes()  # asking whether the month is up to date has opened Edge, which other processes may want
     verb = "kept, up to date" if outcome.kept else f"made in {outcome.seconds:.1f} s"
     context.log.info(f"{stage.name} {month}: {outcome.rows} rows, {verb}")
     return outcome
+
+
+def _fence(context: dg.AssetExecutionContext) -> stopping.Fence:
+    """Tells whether the step's run still goes on: others may have ended it, as where its process is gone and the step
+    works on another machine."""
+
+    def lost() -> str:
+        run = context.instance.get_run_by_id(context.run_id)
+        if run is None or run.is_finished:
+            how = run.status.value.lower() if run else "it was deleted"
+            return f"run {context.run_id} was ended from outside ({how})"
+        return ""
+
+    return lost
 
 
 def _end_after_this_step() -> None:
@@ -168,7 +198,7 @@ def _ledger(stage: Stage, workspace: Workspace, month: str) -> dict[str, Any]:
     """Why things were left out of the month, how often, and one of each; nothing where nothing was left out."""
     counts: Counter[str] = Counter()
     examples: dict[str, list[str]] = {}
-    with pq.ParquetFile(workspace.root.ledger_file(stage.name, month)) as ledger:
+    with open_parquet(workspace.root.ledger_file(stage.name, month)) as ledger:
         for batch in ledger.iter_batches(columns=["reason", "subject", "detail"]):
             reasons = batch["reason"].to_pylist()
             counts.update(reasons)

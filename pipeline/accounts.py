@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from pipeline.storage.data_root import DataRoot
+from pipeline.storage.store import Place
 from pipeline.storage.writing import write_whole
 
 # Somebody who runs a month by force each day need not read how long it took a year ago.
@@ -71,13 +71,13 @@ def read_estimates(root: DataRoot, month: str) -> dict[str, Expected]:
         return {}
 
 
-def _timings_file(root: DataRoot, stage: str, month: str) -> Path:
+def _timings_file(root: DataRoot, stage: str, month: str) -> Place:
     return root.path / "timings" / stage / f"{month}.json"
 
 
-def _estimates_file(root: DataRoot, month: str) -> Path:
+def _estimates_file(root: DataRoot, month: str) -> Place:
     return root.path / "estimates" / f"{month}.json"
 
 
-def _write(file: Path, value: object) -> None:
+def _write(file: Place, value: object) -> None:
     write_whole(file, json.dumps(value, default=str).encode())

@@ -191,9 +191,10 @@ def _share(settings: Settings) -> None:
     os.environ["CITELOOM_DUMP_DIR"] = str(settings.dump_dir)
     os.environ["CITELOOM_METADATA_SNAPSHOT"] = str(settings.metadata_snapshot or "")
     os.environ["CITELOOM_DATA"] = str(settings.data_root)
+    os.environ["CITELOOM_LOCAL"] = str(settings.local_root)
     os.environ["CITELOOM_QDRANT_URL"] = settings.qdrant_url or ""
     # Matplotlib wants a folder that it may write; a home may be none.
-    os.environ.setdefault("MPLCONFIGDIR", str(settings.data_root / "cache" / "matplotlib"))
+    os.environ.setdefault("MPLCONFIGDIR", str(settings.local_root / "cache" / "matplotlib"))
 
 
 def _show_run(workspace: Workspace, report: Any, *, as_json: bool) -> None:
@@ -434,7 +435,7 @@ def snapshot(
             made = restore_snapshot(workspace, restore)
     else:
         with waiting("taking a snapshot"):
-            made = str(take_snapshot(workspace, output or workspace.root.path / "snapshots"))
+            made = str(take_snapshot(workspace, output or workspace.local / "snapshots"))
     if as_json:
         print_json({"restored" if restore else "snapshot": made})
     else:

@@ -37,7 +37,8 @@ from assets import (
 )
 from pipeline.errors import SettingError
 from pipeline.jobs import RunResult, check_months, execute, find_changes, refresh_corpus
-from pipeline.running.run_process import in_one_process
+from pipeline.placement import defined
+from pipeline.running.executors import chosen_executor
 from pipeline.settings import Settings, load_settings
 from pipeline.stages import Stage
 from resources.workspace import WorkspaceResource
@@ -63,7 +64,7 @@ def build_defs(**overrides: object) -> dg.Definitions:
         schedules=[refresh_schedule(_refresh_cron()), hourly_check],
         sensors=[dump_folder, refreshed_months, stuck_runs, failed_runs],
         resources={"workspace": WorkspaceResource(), **overrides},
-        executor=in_one_process,
+        executor=chosen_executor(defined()),
     )
 
 

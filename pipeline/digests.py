@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
 
 from pipeline.stages import Workspace
 from pipeline.storage.provenance import read_provenance
+from pipeline.storage.store import Place, identity_of
 from pipeline.tables import Table
 
 
@@ -19,15 +19,15 @@ def digest_of(workspace: Workspace, table: Table, months: Iterable[str]) -> str:
 
 def _rows(workspace: Workspace, table: Table, month: str) -> str:
     file = workspace.root.file(table, month)
-    if not file.exists():
+    try:
+        return f"{month} {_rows_sha256(file, *identity_of(file))}"
+    except FileNotFoundError:
         return f"{month} absent"
-    stat = file.stat()
-    return f"{month} {_rows_sha256(file, stat.st_mtime_ns, stat.st_ino, stat.st_size)}"
 
 
 # Each of 400 months asks for all before it: that would be 160,000 files to open whenever a state is asked for.
 @lru_cache(maxsize=1 << 12)
-def _rows_sha256(file: Path, *identity: int) -> str:
+def _rows_sha256(file: Place, *identity: object) -> str:
     """Digest of the rows of a file. identity: what differs after it was written anew."""
     written = read_provenance(file)
     return written.rows_sha256 if written else "absent"

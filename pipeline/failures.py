@@ -9,10 +9,10 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.storage.data_root import DataRoot
+from pipeline.storage.store import Place
 from pipeline.storage.writing import write_whole
 
 FOLDER = "failures"
@@ -48,7 +48,7 @@ def kind_of(error: BaseException) -> str:
     return _MEND if isinstance(error, PermanentFailure | SettingError) else _UNFORESEEN
 
 
-def failure_file(root: DataRoot, stage: str, month: str) -> Path:
+def failure_file(root: DataRoot, stage: str, month: str) -> Place:
     """Where the failure of a stage's month is kept."""
     return root.path / FOLDER / f"{stage}-{month}.json"
 
@@ -66,7 +66,7 @@ def kept_failures(root: DataRoot) -> list[Failure]:
     return sorted(filter(None, found), key=lambda failure: (failure.month, failure.stage))
 
 
-def _read(file: Path, stage: str, month: str) -> Failure | None:
+def _read(file: Place, stage: str, month: str) -> Failure | None:
     try:
         told = json.loads(file.read_bytes())
         return Failure(stage, month, str(told["message"]), str(told.get("kind", _UNFORESEEN)))
@@ -94,5 +94,5 @@ def asked(root: DataRoot, month: str) -> Sequence[str]:
         return []
 
 
-def _asked_file(root: DataRoot, month: str) -> Path:
+def _asked_file(root: DataRoot, month: str) -> Place:
     return root.path / FOLDER / "asked" / f"{month}.json"

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import dagster as dg
+from dagster._core.definitions.reconstruct import ReconstructableRepository
+from dagster._core.execution.api import execute_run_iterator
 from dagster._core.instance.ref import InstanceRef
+from dagster._core.storage.tags import PARTITION_NAME_TAG
 from dagster._core.utils import make_new_run_id
 from filelock import FileLock
 
 from pipeline import progress, stopping
 from pipeline.errors import TransientFailure
-from pipeline.running.run_process import UNFINISHED, dead_runs, end_dead_runs, in_one_process, own_run
+from pipeline.liveness import alive
+from pipeline.placement import POOLS, defined
+from pipeline.running.executors import chosen_executor
+from pipeline.running.run_process import UNFINISHED, dead_runs, end_dead_runs, in_one_process
 
 # Checks that look at all months: in each of a backfill's runs they would take as long as a small month.
 _OF_ALL_MONTHS = dg.AssetSelection.checks_for_assets("months")
@@ -32,7 +38,7 @@ refresh_corpus = dg.define_asset_job(
     "refresh_corpus",
     selection=dg.AssetSelection.all() - _OF_ALL_MONTHS - _ARXIV,
     description="Every stage of one month, from the zips to the report; what is up to date is kept.",
-    executor_def=in_one_process,
+    executor_def=chosen_executor(defined()),
 )
 
 # What the schedule starts. A run, since a tick that lasts longer than a minute is ended; `sensors.refresh` goes on.
@@ -42,6 +48,9 @@ find_changes = dg.define_asset_job(
     description="Ask arXiv what changed, and find the months to refresh; their runs follow.",
     executor_def=in_one_process,
 )
+
+_DEFINITIONS = "pipeline.definitions"
+"""The module that a node loads the code location from; its name alone, as it imports this one."""
 
 _NO_CAPTURE: Any = {
     "compute_logs": {
@@ -63,29 +72,94 @@ class RunResult:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class StepNews:
+    """What came in of an asset's step elsewhere. reason: why the step was lost; empty where the stage itself failed."""
+
+    asset: str
+    what: Literal["begun", "again", "made", "failed"]
+    kept: bool = False
+    seconds: float = 0.0
+    reason: str = ""
+
+
 def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path, *, force: bool) -> RunResult:
     """Run some assets of a job on a month in this process, recorded in the instance at `home`.
 
     Runs whose process was killed are ended first: they would show as running for ever, and hold their pools' slots.
     """
     run_id = make_new_run_id()
-    with _open_instance(home) as instance, own_run(instance, home, run_id):
+    with _open_instance(home) as instance, alive(home, run_id):
         end_dead_runs(instance, home)
         _tell_who_is_waited_for(instance)
         result = job.execute_in_process(
-            run_config={
-                "ops": {name: {"config": {"force": force, "retries": 0}} for name in assets},
-                "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
-            },
+            run_config=_run_config(assets, force=force),
             instance=instance,
             partition_key=month,
             raise_on_error=False,
             asset_selection=[dg.AssetKey(name) for name in assets],
             run_id=run_id,
         )
-    if stopping.requested() or any(_is_interruption(event) for event in result.all_events):
+    return _result_of(result.all_events, month)
+
+
+def execute_on_cluster(
+    assets: Sequence[str], month: str, home: Path, *, force: bool, told: Callable[[StepNews], None]
+) -> RunResult:
+    """Run some assets of `refresh_corpus` on a month by the executor of the job, which starts each step elsewhere.
+
+    `told` is given what comes in of each asset's step. Dead runs are ended first, as by `execute`.
+    """
+    chosen = {dg.AssetKey(name) for name in assets}
+    job = ReconstructableRepository.for_module(_DEFINITIONS, "defs").get_reconstructable_job(refresh_corpus.name)
+    part = job.get_subset(asset_selection=chosen)
+    with _open_instance(home) as instance:
+        end_dead_runs(instance, home)
+        run = instance.create_run_for_job(
+            part.get_definition(),
+            run_config=_run_config(assets, force=force),
+            tags={PARTITION_NAME_TAG: month},
+            asset_selection=chosen,
+            job_code_origin=job.get_python_origin(),
+        )
+        events = []
+        for event in execute_run_iterator(part, run, instance):
+            events.append(event)
+            if event.step_key in assets and (news := _news(event)) is not None:
+                told(news)
+    return _result_of(events, month)
+
+
+def _news(event: dg.DagsterEvent) -> StepNews | None:
+    """What an event says of a step; None where it is nothing that is told."""
+    name, kind = str(event.step_key), dg.DagsterEventType
+    if event.event_type in (kind.STEP_START, kind.STEP_RESTARTED):
+        return StepNews(name, "begun")
+    if event.event_type is kind.STEP_UP_FOR_RETRY:
+        return StepNews(name, "again", reason=str(event.step_retry_data.error.message))
+    if event.is_step_failure:
+        # What a stage failed of, it has kept itself; of a step that was lost, only Dagster knows.
+        lost = event.step_failure_data.user_failure_data is None
+        return StepNews(name, "failed", reason=str(_error_of(event).message) if lost else "")
+    if event.event_type is kind.ASSET_MATERIALIZATION:
+        facts = event.step_materialization_data.materialization.metadata
+        return StepNews(name, "made", kept=bool(facts["kept"].value), seconds=float(str(facts["seconds"].value)))
+    return None
+
+
+def _run_config(assets: Iterable[str], *, force: bool) -> dict[str, Any]:
+    return {
+        "ops": {name: {"config": {"force": force, "retries": 0}} for name in assets},
+        "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+    }
+
+
+def _result_of(events: Sequence[dg.DagsterEvent], month: str) -> RunResult:
+    """What came of a run that told these events. Raises KeyboardInterrupt where it was interrupted."""
+    if stopping.requested() or any(_is_interruption(event) for event in events):
         raise KeyboardInterrupt  # Dagster takes a signal for the end of one run; whoever sent it meant the command
-    return RunResult(result.success, _tell_checks(result, month), _reason(result))
+    succeeded = any(event.is_job_success for event in events)
+    return RunResult(succeeded, _tell_checks(events, month), _reason(events))
 
 
 def sweep(home: Path) -> list[str]:
@@ -127,10 +201,11 @@ def _is_outdated(store: Any) -> bool:
     return found is not None and found[0] != found[1]
 
 
-def _tell_checks(result: dg.ExecuteInProcessResult, month: str) -> dict[str, str]:
+def _tell_checks(events: Iterable[dg.DagsterEvent], month: str) -> dict[str, str]:
     """Tell which checks did not hold; what is said of the blocking ones, by asset."""
     blocked = {}
-    for check in result.get_asset_check_evaluations():
+    evaluated = (event for event in events if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+    for check in (event.asset_check_evaluation_data for event in evaluated):
         if not check.passed:
             asset = check.asset_key.path[-1]
             facts = ", ".join(f"{name} {fact.value}" for name, fact in check.metadata.items())
@@ -155,13 +230,21 @@ def _open_instance(home: Path) -> dg.DagsterInstance:
         try:
             instance = dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_NO_CAPTURE))
             instance.get_runs(limit=1)
-            instance.event_log_storage.get_concurrency_keys()
+            _make_pools(instance)
         except Exception as error:
             if not type(error).__module__.startswith("dagster_postgres"):  # the package may not be installed
                 raise
             reason = " ".join(str(error.__cause__).split("\n(Background")[0].split())
             raise TransientFailure(f"CITELOOM_DAGSTER_PG_URL: Postgres does not let us in: {reason}") from error
         return instance
+
+
+def _make_pools(instance: dg.DagsterInstance) -> None:
+    """Give each pool its limit, one process at a time: Dagster (1.13.27) does so when a step first asks for the pool,
+    and on Postgres the second of two steps that ask at once fails with its run."""
+    events = instance.event_log_storage
+    for pool in sorted(set(POOLS) - events.get_concurrency_keys()):
+        events.initialize_concurrency_limit_to_default(pool)
 
 
 def _is_interruption(event: dg.DagsterEvent) -> bool:
@@ -175,9 +258,9 @@ def _error_of(event: dg.DagsterEvent) -> Any:
     return event.step_failure_data.error if event.is_step_failure else None
 
 
-def _reason(result: dg.ExecuteInProcessResult) -> str:
+def _reason(events: Iterable[dg.DagsterEvent]) -> str:
     """The first line of the last error of a run; empty where there was none."""
-    errors = [_error_of(event) for event in result.all_events]
+    errors = [_error_of(event) for event in events]
     lines = [error.message.strip().splitlines()[0] for error in errors if error is not None and error.message.strip()]
     return lines[-1] if lines else ""
 

@@ -21,8 +21,9 @@ from pipeline.settings import Settings
 
 # Read by libraries that we hand nothing: the model hub's, those of object stores, PostgreSQL's.
 OTHER_SECRETS = (
-    "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY",
-    "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN", "PGPASSWORD",
+    "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "FSSPEC_S3_SECRET",
+    "FSSPEC_S3_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN",
+    "PGPASSWORD",
 )  # fmt: skip
 # A shorter one is a word that stands in messages for other reasons; who sets such a key has none to lose.
 SHORTEST = 8

@@ -5,6 +5,7 @@ Not here: what a setting does. A stage names the settings that matter to it, and
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from datetime import date
@@ -12,12 +13,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
+from platformdirs import user_state_path
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from upath import UPath
 
 from pipeline.errors import SettingError
 from pipeline.identifiers import normalise
+from pipeline.storage.store import Place, StorePath
 from pipeline.subjects import spelt
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -49,6 +52,8 @@ EMBEDDED_LLM = {
 
 # user:password@ before the host of an address.
 _WITH_PASSWORD = re.compile(r"\s*[A-Za-z][\w+.-]*://[^/?#\s]*@")
+# The same, or what follows a question mark, in which some services take keys.
+_MAY_TELL = re.compile(rf"{_WITH_PASSWORD.pattern}|[^?]*://[^?]*\?")
 # Which numbers a field may hold, Dagster says.
 _CRON = re.compile(r"@(?:hourly|daily|weekly|monthly|yearly)|[\w*/,#-]+(?: +[\w*/,#-]+){4}")
 
@@ -69,8 +74,13 @@ class Settings(BaseSettings):
     metadata_snapshot: Path | None = Field(
         SAMPLE_SNAPSHOT, description="arXiv metadata snapshot, JSON lines, plain or .gz; empty for none."
     )
-    data: Path | None = Field(
-        None, description="Data root: every table, the embedded index, reports and Dagster's own state."
+    data: Path | UPath | None = Field(
+        None, description="Data root: every table, reports; a folder, or an object store's address (s3://…)."
+    )
+    local: Path | None = Field(
+        None,
+        description="Folder on this machine for the embedded index, caches, locks, Dagster's state; empty: the data "
+        "root, where that is a folder.",
     )
     categories: CommaSeparated = Field(
         ("cs",), description="Archives (cs) or categories (cs.CL) whose papers are kept, with commas between."
@@ -266,6 +276,20 @@ class Settings(BaseSettings):
         None, description="Postgres for Dagster's runs (postgresql://user:password@host/database); empty for SQLite."
     )
 
+    executor: Literal["in_process", "ray", "k8s"] = Field(
+        "in_process",
+        description="Where steps work: in_process in the run's own process, ray as jobs of a Ray cluster, k8s as pods.",
+    )
+    ray_address: str = Field(
+        "http://127.0.0.1:8265", description="Job server of the Ray cluster (the head's dashboard port)."
+    )
+    step_cpus: float = Field(
+        1.0,
+        gt=0,
+        description="Processors of a node that one step takes on a cluster; papers and passages use them all.",
+    )
+    embedding_gpus: float = Field(0.0, ge=0, description="GPUs of a node that the step embeddings takes on a cluster.")
+
     refresh_cron: str = Field(
         "0 4 3 * *", description="When the schedule refreshes the corpus, as cron writes it, in UTC."
     )
@@ -288,7 +312,18 @@ class Settings(BaseSettings):
     def _suit_the_embedded_model(cls, given: Mapping[str, object]) -> Mapping[str, object]:
         return given if given.get("llm_url") else {**EMBEDDED_LLM, **given}
 
-    @field_validator("dump_dir", mode="before")
+    @field_validator("data")
+    @classmethod
+    def _place_to_keep(cls, value: Path | UPath | None) -> Path | UPath | None:
+        if value is None or isinstance(value, Path):
+            return value
+        if value.protocol == "memory":
+            raise ValueError("would be gone with the process")
+        if not value.path.strip("/") or re.search(r"::|[?#]", str(value)):
+            raise ValueError("must be an address such as s3://bucket/corpus, and no more than that")
+        return value
+
+    @field_validator("dump_dir", "data", mode="before")
     @classmethod
     def _path_or_address(cls, value: object) -> object:
         if not isinstance(value, str):
@@ -362,6 +397,7 @@ class Settings(BaseSettings):
     @field_validator(
         "metadata_snapshot",
         "data",
+        "local",
         "qdrant_url",
         "qdrant_api_key",
         "qdrant_grpc_port",
@@ -388,7 +424,7 @@ class Settings(BaseSettings):
     @classmethod
     def _no_password_in_an_address(cls, value: object, info: ValidationInfo) -> object:
         """An address goes into messages, tables and Dagster's stores; what is secret has a setting of its own."""
-        if isinstance(value, str) and _WITH_PASSWORD.match(value) and not _is_secret(info.field_name or ""):
+        if isinstance(value, str) and _WITH_PASSWORD.match(value) and not is_secret(info.field_name or ""):
             raise ValueError("holds a name or password, which messages would show: leave it out of the address")
         return value
 
@@ -398,11 +434,26 @@ class Settings(BaseSettings):
         return self.questions or (SAMPLE_QUESTIONS if self.dump_dir == SAMPLE_DUMP else None)
 
     @cached_property
-    def data_root(self) -> Path:
+    def data_root(self) -> Place:
         """Absolute data root. The sample corpus and a real dump never share one by default."""
-        if self.data is not None:
-            return self.data.resolve()
-        return (Path("data") / ("demo" if self.dump_dir == SAMPLE_DUMP else "corpus")).resolve()
+        return self._data_folder or StorePath(str(self.data).rstrip("/"), self.local_root)
+
+    @cached_property
+    def local_root(self) -> Path:
+        """Absolute folder on this machine's disk for what need not be seen from others: locks, what can be made again,
+        the embedded index, Dagster's state. Its default is the data root, where that is a folder, and else one that is
+        this user's and the address's own."""
+        if self.local is not None:
+            return self.local.resolve()
+        name = hashlib.sha256(str(self.data).rstrip("/").encode()).hexdigest()[:16]
+        return self._data_folder or user_state_path("citeloom") / name
+
+    @property
+    def _data_folder(self) -> Path | None:
+        """The data root, where it is a folder on a disk."""
+        if self.data is None:
+            return (Path("data") / ("demo" if self.dump_dir == SAMPLE_DUMP else "corpus")).resolve()
+        return self.data.resolve() if isinstance(self.data, Path) else None
 
 
 def load_settings(**overrides: object) -> Settings:
@@ -419,7 +470,7 @@ def load_settings(**overrides: object) -> Settings:
         raise SettingError("\n".join(lines)) from None
 
 
-def _is_secret(field: str) -> bool:
+def is_secret(field: str) -> bool:
     """Whether a setting is read as a secret, which no message shows."""
     known = Settings.model_fields.get(field)
     return known is not None and SecretStr in (known.annotation, *get_args(known.annotation))
@@ -427,6 +478,6 @@ def _is_secret(field: str) -> bool:
 
 def _explain(location: tuple[int | str, ...], message: str, value: object) -> str:
     field = str(location[0]) if location else "*"
-    hidden = _is_secret(field) or (isinstance(value, str) and _WITH_PASSWORD.match(value))
+    hidden = is_secret(field) or _MAY_TELL.match(str(value))
     shown = "" if hidden else f" (it is {str(value)!r})"
     return f"CITELOOM_{field.upper()}: {message.removeprefix('Value error, ')}{shown}"

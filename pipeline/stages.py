@@ -13,7 +13,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -56,9 +56,14 @@ class Workspace:
     def root(self) -> DataRoot:
         return DataRoot(self.settings.data_root)
 
+    @property
+    def local(self) -> Path:
+        """The folder on this machine's disk for what need not be seen from others; the data root, where that is one."""
+        return self.settings.local_root
+
     def cache(self, name: str) -> Path:
-        """A folder for what can be made again, below the data root."""
-        folder = self.root.path / "cache" / name
+        """A folder on this machine's disk for what can be made again, and for locks."""
+        folder = self.local / "cache" / name
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
@@ -379,7 +384,9 @@ def record_failure(workspace: Workspace, stage: str, month: str, error: Exceptio
     message = str(error) if isinstance(error, CiteloomError) else unforeseen(error, file)
     trace = "".join(traceback.format_exception(error))
     told = {"stage": stage, "month": month, "message": message, "kind": kind_of(error), "traceback": trace}
-    write_whole(file, json.dumps(told).encode())
+    # The disk or the store may be what failed: the message is told all the same, and not kept.
+    with suppress(CiteloomError, OSError):
+        write_whole(file, json.dumps(told).encode())
     return message
 
 

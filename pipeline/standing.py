@@ -16,6 +16,7 @@ from pipeline.index import close_indexes
 from pipeline.pending import pending
 from pipeline.registry import STAGES
 from pipeline.stages import Stage, Workspace
+from pipeline.storage.store import looking_once
 from pipeline.tables import DUMP_MEMBERS, PAPERS, Table
 from pipeline.wikipedia.root import held_snapshot, is_own
 
@@ -65,7 +66,8 @@ def overview(workspace: Workspace) -> Overview:
         in_dump, trouble = set(), []
     failures = kept_failures(workspace.root)
     months = sorted(begun | {failure.month for failure in failures})
-    found = [_standing(workspace, stages, month, failures) for month in months]
+    with looking_once():
+        found = [_standing(workspace, stages, month, failures) for month in months]
     wrong = tuple(each for each in found if each.failed or each.stale)
     return Overview(len(in_dump.union(months)), len(in_dump.difference(months)), wrong, tuple(trouble))
 

@@ -24,6 +24,7 @@ from pipeline.index.search import Hit, ask
 from pipeline.months import select_months
 from pipeline.stages import Workspace
 from pipeline.storage.data_root import DataRoot
+from pipeline.storage.reading import read_table
 from pipeline.tables import Table
 
 _PASSAGE_COLUMNS = ("passage_id", "arxiv_id", "ordinal", "anchor", "kind", "title", "section_path", "text")
@@ -172,7 +173,6 @@ def rows_of_papers(
     equal: what columns must hold besides. Raises PermanentFailure where the month cannot be read.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     file = root.file(table, month)
     if not papers or not file.exists():
@@ -180,7 +180,7 @@ def rows_of_papers(
     root.read(table, month, columns=[])
     wanted = [("arxiv_id", "in", sorted(papers)), *((name, "==", value) for name, value in equal.items())]
     try:
-        return list(pq.read_table(file, columns=list(columns), filters=wanted).to_pylist())
+        return list(read_table(file, columns=list(columns), filters=wanted).to_pylist())
     except (OSError, ValueError, pa.ArrowException) as error:
         raise PermanentFailure(
             f"{file} cannot be read ({' '.join(str(error).split())}): make it again by "

@@ -25,6 +25,7 @@ from pipeline.answering.retrieving import Found
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
 from pipeline.months import select_months
 from pipeline.stages import Workspace
+from pipeline.storage.store import Place
 from pipeline.storage.writing import write_whole
 
 _LOCK_SECONDS = 60
@@ -144,14 +145,15 @@ def read_rejected(workspace: Workspace) -> Mapping[str, str]:
         ) from None
 
 
-def _rejected_file(workspace: Workspace) -> Path:
+def _rejected_file(workspace: Workspace) -> Place:
     return workspace.root.path / "question_reviews" / "rejected.json"
 
 
 @contextmanager
-def _held(workspace: Workspace, file: Path) -> Iterator[None]:
+def _held(workspace: Workspace, file: Place) -> Iterator[None]:
     """Hold a file against another review of the same data root, so that neither's questions are lost."""
-    name = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:16]
+    place = file.resolve() if isinstance(file, Path) else file
+    name = hashlib.sha256(str(place).encode()).hexdigest()[:16]
     lock = FileLock(workspace.cache("locks") / f"review-{name}.lock", timeout=_LOCK_SECONDS)
     try:
         with lock:

@@ -85,7 +85,7 @@ def _some(words: list[str]) -> str:
 
 def dagster(workspace: Workspace) -> Iterator[Finding]:
     """Dagster's home: its schema, runs whose process is gone, and pools that are held."""
-    home = workspace.root.path / "dagster"
+    home = workspace.local / "dagster"
     if not (home / "dagster.yaml").is_file() and workspace.settings.dagster_pg_url is None:
         yield ok("dagster", f"{home} is not there yet: the first run makes it")
         return

@@ -17,6 +17,7 @@ from pipeline.metadata.harvested import STORE, HarvestStore
 from pipeline.running.preflight import check_data_root
 from pipeline.settings import Settings
 from pipeline.stages import Workspace
+from pipeline.storage.store import StorePath
 from pipeline.tables import EMBEDDINGS
 
 # File systems on which locks and SQLite have failed people: theirs is another machine's disk.
@@ -37,9 +38,13 @@ _DIMENSIONS = {"minilm": 384, "bge-m3": 1024}
 def data_root(workspace: Workspace) -> Iterator[Finding]:
     """Whether the data root can be written, and on what it lies."""
     check_data_root(workspace)
-    root = workspace.root.path
-    device, kind = mount_of(root)
-    seen = f"{root} can be written; {kind or 'a file system'} on {device or 'a disk that nothing is told of'}"
+    root, local = workspace.root.path, workspace.local
+    if isinstance(root, StorePath):
+        yield ok(
+            "data root", f"{root} can be written; a rule of the bucket ends unfinished uploads (docs/object-store.md)"
+        )
+    device, kind = mount_of(local)
+    seen = f"{local} can be written; {kind or 'a file system'} on {device or 'a disk that nothing is told of'}"
     if kind in _OF_A_NETWORK:
         yield warning("data root", seen, "locks and SQLite are not safe there: name a folder on this machine's disk")
     elif kind in _OF_MEMORY:
@@ -66,11 +71,13 @@ def mount_of(folder: Path, table: Path = Path("/proc/self/mounts")) -> tuple[str
 def space(
     workspace: Workspace, free_of: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free
 ) -> Iterator[Finding]:
-    """Free space on the data root's disk against what the months that are not embedded yet may need, from above."""
-    root, settings = workspace.root.path, workspace.settings
-    free = free_of(root)
+    """Free space on the data root's disk against what the months that are not embedded yet may need, from above.
+
+    Where the data root is on a store, on the disk of what goes with it; the figure then counts tables that go up."""
+    local, settings = workspace.local, workspace.settings
+    free = free_of(local)
     if free < _LEAST_FREE:
-        yield problem("disk space", f"{_size(free)} free on the disk of {root}", "make room on it before any run")
+        yield problem("disk space", f"{_size(free)} free on the disk of {local}", "make room on it before any run")
         return
     dump = read_dump(settings)
     done = set(workspace.root.months(EMBEDDINGS))
@@ -112,7 +119,7 @@ def _describe(found: Dump) -> str:
 def snapshot(workspace: Workspace) -> Iterator[Finding]:
     """Whether there is a source of metadata, how old the snapshot is, and how far the harvest came."""
     settings = workspace.settings
-    harvested = HarvestStore(workspace.root.path / "cache" / STORE).state()
+    harvested = HarvestStore(workspace.local / "cache" / STORE).state()
     file = settings.metadata_snapshot
     if file is None:
         yield _without_snapshot(settings, harvested=bool(harvested))

@@ -46,7 +46,7 @@ def index(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _edge(workspace: Workspace) -> Iterator[Finding]:
-    folder = workspace.root.path / "qdrant-edge" / workspace.settings.qdrant_collection
+    folder = workspace.local / "qdrant-edge" / workspace.settings.qdrant_collection
     collections = open_collections(workspace)
     live = collections.live()
     holder = None if live is None else holder_of(folder / live)

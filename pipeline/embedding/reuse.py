@@ -9,13 +9,14 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from pipeline.errors import PermanentFailure
 from pipeline.storage.provenance import read_provenance
+from pipeline.storage.reading import open_parquet
+from pipeline.storage.store import Place
 from pipeline.tables import EMBEDDINGS
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Group(Protocol):
 class RowGroup:
     """One row group of a month of embeddings. Reading it raises PermanentFailure where the file is damaged."""
 
-    file: Path
+    file: Place
     number: int
 
     def digests(self) -> pa.ChunkedArray:
@@ -53,10 +54,8 @@ class RowGroup:
         return self._read(list(VECTORS)).select(VECTORS)
 
     def _read(self, columns: list[str]) -> pa.Table:
-        import pyarrow.parquet as pq
-
         try:
-            with pq.ParquetFile(self.file) as parquet:
+            with open_parquet(self.file) as parquet:
                 return parquet.read_row_group(self.number, columns=columns)
         except (OSError, pa.ArrowInvalid) as error:
             reason = " ".join(str(error).split())
@@ -66,19 +65,19 @@ class RowGroup:
             ) from error
 
 
-def groups_of_month(file: Path, model: str, vectors: str, stage_version: int) -> Iterator[RowGroup]:
+def groups_of_month(file: Place, model: str, vectors: str, stage_version: int) -> Iterator[RowGroup]:
     """The row groups of a month of embeddings; none where it is absent or its vectors are not those of today.
 
     model: the embedder's name. vectors: which kinds there are, as the file's inputs state them. Raises
     PermanentFailure where the file is no table of citeloom.
     """
-    import pyarrow.parquet as pq
-
     written = read_provenance(file)
     if written is None or (written.schema_version, written.stage_version) != (EMBEDDINGS.version, stage_version):
         return
     if (written.notes.get("model"), written.inputs.get("vectors")) == (model, vectors):
-        yield from (RowGroup(file, number) for number in range(pq.read_metadata(file).num_row_groups))
+        with open_parquet(file) as parquet:
+            count = parquet.metadata.num_row_groups
+        yield from (RowGroup(file, number) for number in range(count))
 
 
 class KnownVectors:

@@ -87,7 +87,7 @@ def export(workspace: Workspace, asked: Asked, told: Told = lambda step: None) -
         return _to_hub(workspace, asked, told)
     folder = Path(asked.to).expanduser().resolve()
     with holding(folder, workspace.cache("locks")):
-        check_folder(folder, workspace.root.path)
+        check_folder(folder, workspace.root.path, workspace.local)
         return _to_folder(workspace, asked, folder, None, told)
 
 

@@ -15,15 +15,19 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.storage.store import Place
 
 CARD = "README.md"
 MANIFEST = "citeloom-export.json"
 """Lists the data files of an export; what a folder or a repository has besides is not ours to replace."""
 
 
-def check_folder(folder: Path, data_root: Path) -> None:
-    """Raise SettingError where an export may not be put: a file, a folder of other things, or the data root."""
-    if folder == data_root or data_root in folder.parents:
+def check_folder(folder: Path, *own: Place) -> None:
+    """Raise SettingError where an export may not be put: a file, a folder of other things, or what is citeloom's own.
+
+    own: the data root, and the folder of what goes with it.
+    """
+    if any(folder == place or place in folder.parents for place in own):
         raise SettingError(f"--to {folder} lies in the data root, where tables are: name a folder elsewhere")
     if folder.exists() and not folder.is_dir():
         raise SettingError(f"--to {folder} is a file: name a folder")

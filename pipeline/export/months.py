@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.months import is_month, select_months
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.reading import open_parquet
+from pipeline.storage.store import Place
 from pipeline.tables import LEDGER, TABLES, Table
 
 # What speaks of papers; the rest is of one's own runs. Vectors are asked for by name: without words there are none.
@@ -81,7 +81,7 @@ def batches(root: DataRoot, month: Month, columns: list[str]) -> Iterator[pa.Rec
         return
     for file in _ledger_files(root, month.month):
         try:
-            with pq.ParquetFile(file, pre_buffer=False) as parquet:  # as DataRoot.batches does
+            with open_parquet(file, pre_buffer=False) as parquet:  # as DataRoot.batches does
                 yield from parquet.iter_batches(batch_size=LEDGER.rows_per_group, columns=columns)
         except (OSError, pa.ArrowInvalid) as error:
             raise PermanentFailure(
@@ -134,6 +134,6 @@ def _made(root: DataRoot, table: Table, month: str) -> tuple[Provenance, ...]:
     return tuple(provenance for file in files if (provenance := read_provenance(file)) is not None)
 
 
-def _ledger_files(root: DataRoot, month: str) -> list[Path]:
+def _ledger_files(root: DataRoot, month: str) -> list[Place]:
     """The ledgers of a month, in the order of the data."""
     return [file for stage in TABLES if (file := root.ledger_file(stage, month)).exists()]

@@ -31,7 +31,7 @@ def open_collections(workspace: Workspace) -> Collections:
     name = settings.qdrant_collection
     if not name or name.startswith(".") or any(sign in name for sign in "/\\:"):
         raise SettingError(f"CITELOOM_QDRANT_COLLECTION: {name!r} cannot name a collection: use letters, digits, - _")
-    place = settings.qdrant_url or str(workspace.root.path)
+    place = settings.qdrant_url or str(workspace.local)
     storage = (settings.qdrant_on_disk, settings.qdrant_shards, settings.qdrant_replicas)
     server = (hash(settings.qdrant_api_key), settings.qdrant_grpc_port, settings.qdrant_private_network)
     key = (os.getpid(), place, name, server, storage)
@@ -45,7 +45,7 @@ def _make(workspace: Workspace) -> Collections:
     if settings.qdrant_url is None:
         from pipeline.index.edge_collections import EdgeCollections
 
-        folder = workspace.root.path / "qdrant-edge" / settings.qdrant_collection
+        folder = workspace.local / "qdrant-edge" / settings.qdrant_collection
         return EdgeCollections(folder, settings.qdrant_collection, on_disk=settings.qdrant_on_disk)
     from pipeline.index.server_collections import ServerCollections, Storage
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline import tables
@@ -17,6 +16,7 @@ from pipeline.errors import PermanentFailure
 if TYPE_CHECKING:
     from pipeline.index.passage_index import Found
     from pipeline.stages import Workspace
+    from pipeline.storage.store import Place
 
 _log = logging.getLogger(__name__)
 
@@ -48,14 +48,15 @@ def _warn_of(lost: Sequence[Found]) -> None:
         )
 
 
-def _texts_of(file: Path, month: str, points: Sequence[Found]) -> dict[str, str]:
+def _texts_of(file: Place, month: str, points: Sequence[Found]) -> dict[str, str]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
+
+    from pipeline.storage.reading import read_table
 
     papers = sorted({point.payload["arxiv_id"] for point in points})
     wanted = [("arxiv_id", "in", papers), ("passage_id", "in", [point.passage_id for point in points])]
     try:
-        rows = pq.read_table(file, columns=["passage_id", "text"], filters=wanted).to_pylist()
+        rows = read_table(file, columns=["passage_id", "text"], filters=wanted).to_pylist()
     except (OSError, ValueError, pa.ArrowException) as error:
         raise PermanentFailure(
             f"{file} cannot be read ({' '.join(str(error).split())}): make it again by "

@@ -20,8 +20,7 @@ from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import write_whole
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from pipeline.storage.store import Place
     from pipeline.storage.writing import Row
 
 
@@ -114,7 +113,7 @@ def _listed(job: Job, ids: Sequence[str]) -> str:
     return f"All {len(ids)} are listed in {file}"
 
 
-def _list_file(job: Job) -> Path:
+def _list_file(job: Job) -> Place:
     return job.workspace.root.path / "failures" / f"{job.stage.name}-{job.month}-points.txt"
 
 

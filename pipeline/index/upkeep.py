@@ -173,7 +173,7 @@ def _on_server(workspace: Workspace) -> ServerCollections:
 
     collections = open_collections(workspace)
     if not isinstance(collections, ServerCollections):
-        folder = workspace.root.path / "qdrant-edge" / workspace.settings.qdrant_collection
+        folder = workspace.local / "qdrant-edge" / workspace.settings.qdrant_collection
         raise SettingError(
             f"snapshots are of a Qdrant server, and CITELOOM_QDRANT_URL is not set: copy the folder {folder} while "
             f"nothing uses it, which is all there is to the embedded index"

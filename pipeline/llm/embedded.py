@@ -107,7 +107,7 @@ def packaged_model() -> Path:
 
 
 def _start(settings: Settings) -> _Server:
-    folder = settings.data_root / "cache" / "llm"
+    folder = settings.local_root / "cache" / "llm"
     model = with_fast_kernels(packaged_model(), folder)
     log = folder / "server.log"
     process = _spawn(_command(model, settings), log)

@@ -6,7 +6,6 @@ Their bytes depend on the tables alone. Not here: HTML (`pipeline.evaluation.rep
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
@@ -22,6 +21,7 @@ from pipeline.refresh.compare import Counts
 from pipeline.stages import Workspace
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
+from pipeline.storage.store import Place
 from pipeline.storage.writing import write_whole
 
 # Papers that a page lists; the table `changes` has all.
@@ -33,7 +33,7 @@ _PASSAGES = ("passages_added", "passages_removed", "passages_kept")
 Notes = Mapping[str, Any]
 
 
-def changes_folder(root: DataRoot) -> Path:
+def changes_folder(root: DataRoot) -> Place:
     """Where the pages lie."""
     return root.path / FOLDER / "changes"
 

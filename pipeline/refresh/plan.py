@@ -18,6 +18,7 @@ from pipeline.registry import LLM_STAGES, STAGES
 from pipeline.settings import Settings
 from pipeline.stages import Stage, State, Workspace, state
 from pipeline.storage.provenance import read_provenance
+from pipeline.storage.store import looking_once
 
 
 def _prepared() -> tuple[Stage, ...]:
@@ -77,7 +78,8 @@ def due_months(workspace: Workspace, months: Sequence[str]) -> list[str]:
 
     Asking opens the embedded index, which belongs to one process at a time: the caller closes it.
     """
-    return [month for month in months if pending(PREPARING, workspace, month)]
+    with looking_once():
+        return [month for month in months if pending(PREPARING, workspace, month)]
 
 
 def downstream(workspace: Workspace, month: str, *, redo: bool) -> Downstream:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pipeline import progress
@@ -24,6 +23,7 @@ from pipeline.running.preflight import check, check_data_root
 from pipeline.running.runs import RunReport, dagster_home, known_months, run_months, tell_of_broken_zips
 from pipeline.stages import Stage, Workspace, forget_failure
 from pipeline.storage.provenance import read_provenance
+from pipeline.storage.store import Place
 from pipeline.wikipedia.root import refuse_arxiv
 
 
@@ -53,7 +53,7 @@ class RefreshReport:
     not_made: dict[str, list[str]] = field(default_factory=dict)
     over_budget: list[tuple[str, str]] = field(default_factory=list)
     failures: list[tuple[str, str, str]] = field(default_factory=list)
-    page: Path | None = None
+    page: Place | None = None
     exit_code: int = 0
 
 

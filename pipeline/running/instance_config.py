@@ -32,12 +32,18 @@ def write_instance_config(settings: Settings, home: Path) -> None:
     """
     content = (PROJECT / "dagster.yaml").read_bytes()
     if settings.dagster_pg_url is not None:
-        # Dagster reads it from the environment; it may have come from .env.
-        os.environ[_VARIABLE] = _checked(settings.dagster_pg_url.get_secret_value())
+        share_postgres(settings)
         content += _POSTGRES.encode()
     file = home / "dagster.yaml"
     if not file.exists() or file.read_bytes() != content:
         write_whole(file, content)
+
+
+def share_postgres(settings: Settings) -> None:
+    """Put the address of Postgres, where one is set, where Dagster reads it: into the environment; it may have come
+    from .env. Raises SettingError as `write_instance_config` does."""
+    if settings.dagster_pg_url is not None:
+        os.environ[_VARIABLE] = _checked(settings.dagster_pg_url.get_secret_value())
 
 
 def _checked(url: str) -> str:

@@ -17,9 +17,11 @@ from pipeline.index.reindex import check_layout
 from pipeline.llm.client import check_llm
 from pipeline.registry import JUDGING_STAGES, LLM_STAGES
 from pipeline.related_work.systems import chosen_systems
+from pipeline.running.cluster import check_cluster
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import Stage, Workspace
 from pipeline.storage.writing import write_whole
+from pipeline.tables import DUMP_MEMBERS
 from pipeline.wikipedia.root import refuse_arxiv
 
 # Lies in a data root that `citeloom demo` has filled; another dump may not be run into it, nor the demo into another.
@@ -31,6 +33,7 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
     settings, names = workspace.settings, {stage.name for stage in stages}
     check_data_root(workspace)
     telemetry.check(settings)
+    check_cluster(settings, names)
     if "metadata" in names and settings.metadata_snapshot and not settings.metadata_snapshot.is_file():
         raise SettingError(f"CITELOOM_METADATA_SNAPSHOT: {settings.metadata_snapshot} is not a file")
     if names & {"dump_members", "metadata", "papers"}:
@@ -62,11 +65,11 @@ def _check_index(workspace: Workspace) -> None:
 def check_data_root(workspace: Workspace) -> None:
     """Raise SettingError where the data root cannot be written, or is the demo's and the dump is not."""
     root = workspace.root.path
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        write_whole(root / ".writable", b"")
-    except OSError as error:
-        raise SettingError(f"CITELOOM_DATA: {root} cannot be written ({error}); name a folder that can") from error
+    for place, setting in {workspace.local: "CITELOOM_LOCAL", root: "CITELOOM_DATA"}.items():
+        try:
+            write_whole(place / ".writable", b"")
+        except OSError as error:
+            raise SettingError(f"{setting}: {place} cannot be written ({error}); name a folder that can") from error
     if (root / _DEMO_MARK).exists() and workspace.settings.dump_dir.resolve() != SAMPLE_DUMP:
         raise SettingError(
             f"CITELOOM_DATA: {root} holds the demo, and CITELOOM_DUMP_DIR is {workspace.settings.dump_dir}: "
@@ -79,7 +82,7 @@ def mark_demo(workspace: Workspace) -> None:
     check_data_root(workspace)
     root = workspace.root.path
     if not (root / _DEMO_MARK).exists():
-        if (root / "dump_members").exists() and any((root / "dump_members").iterdir()):
+        if workspace.root.months(DUMP_MEMBERS):
             raise SettingError(
                 f"CITELOOM_DATA: {root} holds a corpus already, which the demo's papers would mix with: "
                 "unset it for the demo, or name another folder"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,10 @@ from dagster._core.execution.retries import RetryMode
 from dagster._core.execution.step_dependency_config import StepDependencyConfig
 from dagster._core.executor.in_process import InProcessExecutor
 
-from pipeline import liveness, stopping
+from pipeline import liveness, progress
+from pipeline.errors import CiteloomError
+from pipeline.running.ray_jobs import stop_jobs
+from pipeline.settings import load_settings
 
 UNFINISHED = (
     dg.DagsterRunStatus.NOT_STARTED,
@@ -41,30 +44,21 @@ _SECONDS_BETWEEN_LOOKS = 0.5
 _held_to_the_end = ExitStack()
 
 
-@contextmanager
-def own_run(instance: dg.DagsterInstance, home: Path, run_id: str) -> Iterator[None]:
-    """Say that this process works on a run; what it does for it counts only while nobody else has ended the run."""
-
-    def lost() -> str:
-        run = instance.get_run_by_id(run_id)
-        if run is None or run.is_finished:
-            return f"run {run_id} was ended from outside ({run.status.value.lower() if run else 'it was deleted'})"
-        return ""
-
-    with liveness.alive(home, run_id), stopping.fenced(lost):
-        yield
+def own_from_now_on(plan_context: Any) -> None:
+    """For an executor: this process works on the run of the plan, until it ends, and it ends with the code server."""
+    parent = multiprocessing.parent_process()
+    if parent is not None and parent.pid is not None:
+        liveness.end_with_parent(parent.pid)
+    instance = plan_context.instance
+    if instance.root_directory is not None and instance.is_persistent:
+        _held_to_the_end.enter_context(liveness.alive(Path(instance.root_directory), plan_context.run_id))
 
 
 class _OwnedExecutor(InProcessExecutor):
     """Dagster's in-process executor, whose process owns the run it works on and ends with the code server."""
 
     def execute(self, plan_context: Any, execution_plan: Any) -> Iterator[dg.DagsterEvent]:
-        parent = multiprocessing.parent_process()
-        if parent is not None and parent.pid is not None:
-            liveness.end_with_parent(parent.pid)
-        instance = plan_context.instance
-        if instance.root_directory is not None and instance.is_persistent:
-            _held_to_the_end.enter_context(own_run(instance, Path(instance.root_directory), plan_context.run_id))
+        own_from_now_on(plan_context)
         yield from super().execute(plan_context, execution_plan)
 
 
@@ -124,7 +118,18 @@ def _end(instance: dg.DagsterInstance, run_id: str) -> list[str]:
     else:
         instance.report_run_failed(run, "the process that ran it is gone; what it had finished stays")
     instance.event_log_storage.free_concurrency_slots_for_run(run_id)
+    _stop_steps(run_id)
     return [run_id]
+
+
+def _stop_steps(run_id: str) -> None:
+    """Stop the run's steps on a cluster. One that goes on all the same puts nothing in place: its run has ended."""
+    try:
+        settings = load_settings()
+        if settings.executor == "ray":
+            stop_jobs(settings, run_id)
+    except CiteloomError as error:
+        progress.noted(f"the steps of run {run_id} on the cluster could not be stopped: {error}")
 
 
 def _wait_for_pool(execution: ActiveExecution) -> None:

@@ -15,8 +15,10 @@ from pipeline.failures import forget_asked, note_asked
 from pipeline.index import close_indexes
 from pipeline.months import select_months
 from pipeline.pending import check_of, pending
+from pipeline.placement import is_cluster
 from pipeline.registry import STAGES
 from pipeline.running.instance_config import write_instance_config
+from pipeline.running.on_cluster import run_on_cluster
 from pipeline.stages import (
     Outcome,
     Stage,
@@ -28,6 +30,7 @@ from pipeline.stages import (
     record_failure,
 )
 from pipeline.storage.provenance import read_provenance
+from pipeline.storage.store import looking_once
 from pipeline.tables import DUMP_MEMBERS, PAPERS
 from pipeline.wikipedia.root import held_snapshot, is_own
 
@@ -93,15 +96,19 @@ def run_month(workspace: Workspace, stages: Sequence[Stage], month: str, report:
 def _run_pending(workspace: Workspace, stages: Sequence[Stage], month: str, report: RunReport, *, force: bool) -> None:
     from pipeline.definitions import run_in_process
 
-    due = pending(stages, workspace, month, force=force)
-    close_indexes()  # asking how the month stands has opened it; it belongs to one process at a time
-    for stage in stages:
-        if stage not in due:
-            _tell_kept(workspace, stage, month)
+    with looking_once():
+        due = pending(stages, workspace, month, force=force)
+        close_indexes()  # asking how the month stands has opened it; it belongs to one process at a time
+        for stage in stages:
+            if stage not in due:
+                _tell_kept(workspace, stage, month)
     if not due:
         return
     before = len(report.failures)
-    result = run_in_process(due, month, dagster_home(workspace), force=force)
+    if is_cluster(workspace.settings):
+        result = run_on_cluster(due, workspace, month, dagster_home(workspace), force=force)
+    else:
+        result = run_in_process(due, month, dagster_home(workspace), force=force)
     _remember_checks(workspace, due, month, result.blocked)
     if not result.succeeded and len(report.failures) == before:
         reason = result.reason or "its page in citeloom ui shows why"
@@ -116,11 +123,12 @@ def failure_of(workspace: Workspace, stage: Stage, month: str) -> str | None:
 
 def _remember_checks(workspace: Workspace, ran: Sequence[Stage], month: str, blocked: Mapping[str, str]) -> None:
     """Keep which stages are done and did not pass a blocking check: the next run must not go on below them."""
-    for stage in ran:
-        if stage.name in blocked:
-            record_failure(workspace, check_of(stage), month, PermanentFailure(blocked[stage.name]))
-        else:
-            forget_failure(workspace, check_of(stage), month)
+    with looking_once():
+        for stage in ran:
+            if stage.name in blocked:
+                record_failure(workspace, check_of(stage), month, PermanentFailure(blocked[stage.name]))
+            else:
+                forget_failure(workspace, check_of(stage), month)
 
 
 def _tell_kept(workspace: Workspace, stage: Stage, month: str) -> None:
@@ -135,7 +143,7 @@ def dagster_home(workspace: Workspace) -> Path:
 
     Raises SettingError as `write_instance_config` does.
     """
-    home = workspace.root.path / "dagster"
+    home = workspace.local / "dagster"
     home.mkdir(parents=True, exist_ok=True)
     write_instance_config(workspace.settings, home)
     os.environ["DAGSTER_HOME"] = str(home)
@@ -144,7 +152,8 @@ def dagster_home(workspace: Workspace) -> Path:
 
 def status(workspace: Workspace, months: Sequence[str]) -> list[dict[str, Any]]:
     """How every stage of every month stands: state, rows, when it was written, ledger counts, failure."""
-    return [row for month in months for row in _month_status(workspace, month)]
+    with looking_once():
+        return [row for month in months for row in _month_status(workspace, month)]
 
 
 def _month_status(workspace: Workspace, month: str) -> list[dict[str, Any]]:

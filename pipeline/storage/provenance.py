@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipeline.errors import PermanentFailure
+from pipeline.storage.reading import read_note
+from pipeline.storage.store import Place
 
 METADATA_KEY = b"citeloom"
 
@@ -34,12 +34,11 @@ class Provenance:
     notes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_provenance(file: Path) -> Provenance | None:
+def read_provenance(file: Place) -> Provenance | None:
     """What made a file; None where it does not exist. Raises PermanentFailure where it is no table of citeloom."""
-    if not file.exists():
-        return None
     try:
-        return Provenance(**json.loads((pq.read_metadata(file).metadata or {})[METADATA_KEY]))
+        note = read_note(file, METADATA_KEY)
+        return None if note is None else Provenance(**json.loads(note))
     except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
         raise PermanentFailure(
             f"{file} is not a table that citeloom wrote ({error}): move it away and run again"

@@ -1,7 +1,7 @@
 """Writing one month of one table, and small files, whole or not at all.
 
-A month is written as zstd Parquet under a temporary name beside its own and moved into place. Not here: reading
-(`data_root.py`).
+A month is written as zstd Parquet under a temporary name beside its own and moved into place; where it lies on an
+object store, on this machine's disk, and goes up in one upload. Not here: reading (`data_root.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.storage.provenance import METADATA_KEY, Provenance
+from pipeline.storage.store import Place
 from pipeline.tables import Table
 
 Row = Mapping[str, Any]
@@ -32,18 +33,15 @@ class MonthWriter:
     removes what was begun. Holds less than a row group and one batch.
     """
 
-    def __init__(self, table: Table, file: Path) -> None:
+    def __init__(self, table: Table, file: Place) -> None:
         self._table, self._file = table, file
-        self._staged = file.with_name(f".{file.name}.{os.getpid()}.tmp")
         self._rows: list[Row] = []
         self._held = table.schema.empty_table()
         self._digest = hashlib.sha256()
         self.added = 0
 
     def __enter__(self) -> MonthWriter:
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        for orphan in self._file.parent.glob(f".{self._file.name}.*.tmp"):
-            orphan.unlink(missing_ok=True)  # of a run that was killed; the caller holds the month, so nobody writes it
+        self._staged = _staged(self._file)
         # A dictionary of floats finds no two alike: with one, vectors took three times as long to read.
         named = [path for column in self._table.schema for path, texts in _leaves(column.name, column.type) if texts]
         self._parquet = pq.ParquetWriter(self._staged, self._table.schema, compression="zstd", use_dictionary=named)
@@ -81,7 +79,10 @@ class MonthWriter:
         complete = replace(provenance, rows=self.added, rows_sha256=self._digest.hexdigest())
         self._parquet.add_key_value_metadata({METADATA_KEY: json.dumps(asdict(complete), sort_keys=True).encode()})
         self._parquet.close()
-        move_into_place(self._staged, self._file)
+        if isinstance(self._file, Path):
+            move_into_place(self._staged, self._file)
+        else:
+            self._file.upload(self._staged)
         return complete
 
     def _take_rows(self) -> None:
@@ -123,8 +124,22 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, bool]]:
         yield path, not pa.types.is_floating(kind)
 
 
-def write_whole(file: Path, content: bytes) -> None:
+def _staged(file: Place) -> Path:
+    """Where a month is written before it has its name. What killed runs left is removed: the caller holds the month, so
+    nobody writes it."""
+    if not isinstance(file, Path):
+        return file.staged()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for orphan in file.parent.glob(f".{file.name}.*.tmp"):
+        orphan.unlink(missing_ok=True)
+    return file.with_name(f".{file.name}.{os.getpid()}.tmp")
+
+
+def write_whole(file: Place, content: bytes) -> None:
     """Write a small file, whole or not at all."""
+    if not isinstance(file, Path):
+        file.write_bytes(content)
+        return
     file.parent.mkdir(parents=True, exist_ok=True)
     staged = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     staged.write_bytes(content)

@@ -176,9 +176,9 @@ def _run_months(order: dict[str, Any], told: Any) -> int:
             told.write(json.dumps({"kept" if outcome.kept else "made": f"{outcome.stage}/{outcome.month}"}) + "\n")
 
     workspace = Workspace(load_settings())
-    os.chdir(workspace.root.path)
+    os.chdir(workspace.local)
     library = ctypes.CDLL(None)
-    library.faulty_arm(str(workspace.root.path).encode(), ctypes.c_long(order["at"] or -1), order["error"])
+    library.faulty_arm(str(workspace.local).encode(), ctypes.c_long(order["at"] or -1), order["error"])
     if order["clock"]:
         threading.Thread(target=_move_clock, args=(library, order["clock"]), daemon=True).start()
     stages = [stage_named(name) for name in order["stages"]] if order["stages"] else STAGES

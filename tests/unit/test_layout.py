@@ -43,12 +43,15 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "pipeline.export",
     ),
     (
-        "pipeline.registry", "pipeline.services", "pipeline.partitions", "pipeline.pending", "pipeline.refresh",
-        "pipeline.standing", "pipeline.webhook",
+        "pipeline.placement", "pipeline.registry", "pipeline.services", "pipeline.partitions", "pipeline.pending",
+        "pipeline.refresh", "pipeline.standing", "pipeline.webhook",
     ),
     ("resources",),
     ("assets",),
-    ("pipeline.running.run_process", "pipeline.running.launcher", "pipeline.jobs"),
+    (
+        "pipeline.running.cluster", "pipeline.running.ray_jobs", "pipeline.running.run_process",
+        "pipeline.running.ray_executor", "pipeline.running.executors", "pipeline.running.launcher", "pipeline.jobs",
+    ),
     ("sensors",),
     ("pipeline.definitions",),
     ("pipeline.running", "pipeline.estimate", "pipeline.refresh.refreshing", "pipeline.doctor"),
@@ -58,7 +61,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 DOMAINS = LAYERS[3]
 MAY_IMPORT_DAGSTER = {
     "pipeline.definitions", "pipeline.partitions", "pipeline.jobs", "pipeline.running.run_process",
-    "pipeline.running.launcher",
+    "pipeline.running.launcher", "pipeline.running.ray_executor", "pipeline.running.executors",
+    "pipeline.running.step_on_node",
 }  # fmt: skip
 HEAVY = {
     "torch", "FlagEmbedding", "transformers", "sentence_transformers", "qdrant_client", "qdrant_edge", "xllamacpp",

@@ -161,7 +161,7 @@ def read_dump(settings: Settings, *, may_be_empty: bool = False) -> Dump:
     Raises SettingError where there is no such folder, it cannot be listed, or neither a zip nor a loose page is in it
     (unless it `may_be_empty`); MissingInput where all there is are zips that cannot be used.
     """
-    folder, cache = _folder_at(settings.dump_dir), ListingCache(settings.data_root / "cache" / "zips")
+    folder, cache = _folder_at(settings.dump_dir), ListingCache(settings.local_root / "cache" / "zips")
     with _listing_errors(folder):
         top = [(name, is_folder) for name, is_folder in folder.names() if not name.startswith(".")]
         loose = find_loose_folders(folder, top)

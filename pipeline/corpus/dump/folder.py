@@ -18,11 +18,10 @@ from upath import UPath
 
 from pipeline.corpus.dump.ranges import Range, ReadAhead
 from pipeline.errors import SettingError
+from pipeline.storage.store import mark_of
 
 # A month's state is asked for 400 times in one `citeloom status`; a listing costs an object store some 50 ms.
 _LISTING_SECONDS = 10.0
-# Under which names stores tell what stands for a file's content, else when it was written (S3, GCS, Azure, fsspec).
-_MARKS = ("ETag", "etag", "md5Hash", "content_md5", "mtime", "LastModified", "last_modified", "created")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +151,7 @@ class RemoteFolder:
         info = self._list(below).get(last)
         if info is None:
             raise FileNotFoundError(None, "it is not there")
-        mark = next((str(info[key]) for key in _MARKS if info.get(key)), "")
-        return FileState(int(info["size"]), mark)
+        return FileState(int(info["size"]), mark_of(info))
 
     def _list(self, below: str) -> dict[str, Any]:
         known = self._listings.get(below)

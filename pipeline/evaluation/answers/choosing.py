@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.answers.controls import HALF, OTHER, OWN
+from pipeline.evaluation.answers.form import MEANINGS, form
 from pipeline.evaluation.answers.grades import Grade
 from pipeline.evaluation.answers.people import SILENT
 from pipeline.evaluation.answers.rows import grade_of
@@ -132,10 +133,12 @@ def _wanted(systems: Sequence[str] | None, found: Mapping[str, Mapping[str, Grad
 
 
 def write_sheets(choice: Choice, folder: Path, graders: int) -> list[Path]:
-    """Write what graders get into a folder, each file whole or not at all; where they lie. A sheet for each grader."""
+    """Write what graders get into a folder, each file whole or not at all; where they lie. A sheet and a form for each
+    grader."""
     content = {"README.txt": instructions(choice, graders)}
     for number in range(1, graders + 1):
-        content[f"sheet-{number}.csv"] = sheet(choice.key, choice.shown, f"grader-{number}")
+        whose = (choice.key, choice.shown, f"grader-{number}")
+        content |= {f"form-{number}.html": form(*whose), f"sheet-{number}.csv": sheet(*whose)}
     for name, data in content.items():
         write_whole(folder / name, data)
     return [folder / name for name in content]
@@ -149,6 +152,6 @@ def instructions(choice: Choice, graders: int) -> bytes:
     )  # fmt: skip
     told = environment.get_template("README.txt.j2").render(
         name=choice.key.study, graders=graders, lines=choice.lines, answers=len(choice.key.labels),
-        questions=choice.questions,
+        questions=choice.questions, meanings=MEANINGS,
     )  # fmt: skip
     return f"{told}\n".encode()

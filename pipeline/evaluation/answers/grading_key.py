@@ -3,19 +3,18 @@ sent to graders folder and all. Not here: what a key holds (`sheets`)."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pydantic import ValidationError
 
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.evaluation.answers.sheets import Key
 from pipeline.evaluation.human.study import NAME, keep_once
 from pipeline.storage.data_root import DataRoot
+from pipeline.storage.store import Place
 
 FOLDER = "gradings"
 
 
-def keep_key(root: DataRoot, key: Key) -> Path:
+def keep_key(root: DataRoot, key: Key) -> Place:
     """Write a key; where it lies.
 
     Raises SettingError where there is a grading of this name with another key: sheets that were given out would then be
@@ -38,7 +37,7 @@ def read_key(root: DataRoot, name: str) -> Key:
     return read_key_file(file)
 
 
-def read_key_file(file: Path) -> Key:
+def read_key_file(file: Place) -> Key:
     """The key in a file. Raises SettingError where it cannot be read, PermanentFailure where it is damaged."""
     try:
         return Key.model_validate_json(file.read_bytes())

@@ -126,10 +126,10 @@ def sheet(key: Key, shown: Mapping[str, Shown], grader: str = "") -> bytes:
     shown: question id → its words and those of its answers. grader: a name to fill in; whoever has one gets the
     questions in an order of their own, since who grades the last ones is tired, and all would be tired of the same.
     """
-    return csv_bytes([COLUMNS, *(line for label in _order(key, grader) for line in _lines(key, label, shown, grader))])
+    return csv_bytes([COLUMNS, *(line for label in order(key, grader) for line in _lines(key, label, shown, grader))])
 
 
-def _order(key: Key, grader: str) -> list[str]:
+def order(key: Key, grader: str) -> list[str]:
     """The labels as a grader gets them: the answers to one question side by side."""
     of_question: dict[str, list[str]] = defaultdict(list)
     for label, answer in key.labels.items():

@@ -1,33 +1,23 @@
 """What raters get: a CSV sheet, an HTML form and instructions. Not here: who is behind a letter; nothing here knows.
 
-Texts come from papers and models. Jinja2 escapes them in the form, whose policy allows its own style and script by
-their hashes and nothing else, not even a request (https://www.w3.org/TR/CSP3/); what depends on the study reaches the
-script as attributes, so that the script is the same bytes in every form. The form never shows a name of a task: names
-from files may tell more than raters should know, and a spreadsheet program would read 2405.10000 as a number.
+Texts come from papers and models, and are escaped (`forms`). The form never shows a name of a task: names from files
+may tell more than raters should know, and a spreadsheet program would read 2405.10000 as a number.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from pipeline.errors import SettingError
 from pipeline.evaluation.cited import paragraphs, printable
 from pipeline.evaluation.human.cells import csv_bytes
 from pipeline.evaluation.human.choosing import Choice, ShownTask
 from pipeline.evaluation.human.criteria import criteria
-from pipeline.index.links import abstract_url
+from pipeline.evaluation.human.forms import content_digest, render
 from pipeline.storage.writing import write_whole
 from pipeline.tables import CRITERIA
-
-_TEMPLATES = Path(__file__).parent / "templates"
 
 COLUMNS = ("study", "rater", "task", "label", *CRITERIA, "preferred", "comment", "title")
 """Columns of the sheet; `title` is for the rater's eyes."""
@@ -75,14 +65,9 @@ def _line(name: str, task: ShownTask, letter: str) -> list[str]:
 def form(name: str, tasks: Sequence[ShownTask], *, with_gold: bool) -> bytes:
     """The form: one HTML file that works from disk, keeps what is entered in the browser and gives it as a file."""
     return _render(
-        "form.html.j2", name=name, content=_content_digest(tasks), with_gold=with_gold, tasks=[*map(_view, tasks)],
+        "form.html.j2", name=name, content=content_digest(tasks), with_gold=with_gold, tasks=[*map(_view, tasks)],
         criteria=criteria(with_gold=with_gold),
     )  # fmt: skip
-
-
-def _content_digest(tasks: Sequence[ShownTask]) -> str:
-    """What tells two studies of one name apart in a rater's browser; of what the rater sees, and so no clue."""
-    return hashlib.sha256(repr(tasks).encode()).hexdigest()[:16]
 
 
 def _view(task: ShownTask) -> Mapping[str, object]:
@@ -102,29 +87,4 @@ def _heading_or_text(part: str) -> tuple[bool, str]:
 
 
 def _render(template: str, **values: object) -> bytes:
-    return _environment().get_template(template).render(**values).encode()
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, finalize=_finalize,
-    )  # fmt: skip
-    style, script = ((_TEMPLATES / file).read_text(encoding="utf-8") for file in ("form.css", "form.js"))
-    environment.globals.update(
-        style=Markup(style),  # noqa: S704 - our own file, between style tags, named in the policy by its hash
-        script=Markup(script),  # noqa: S704 - our own file, between script tags, named in the policy by its hash
-        policy=f"default-src 'none'; style-src {_source(style)}; script-src {_source(script)}; "
-        "base-uri 'none'; form-action 'none'",
-    )
-    environment.filters["abstract_url"] = abstract_url
-    return environment
-
-
-def _finalize(value: object) -> object:
-    return printable(value) if type(value) is str else value
-
-
-def _source(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return render(template, "ratings.js", **values)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from filelock import FileLock, Timeout
 
@@ -17,6 +16,7 @@ from pipeline.errors import TransientFailure
 from pipeline.stages import Workspace
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.store import Place
 from pipeline.storage.writing import MonthWriter, Row
 from pipeline.tables import Table
 
@@ -51,7 +51,7 @@ def rows_there(root: DataRoot, table: Table, month: str) -> list[Row]:
 
 def write_month(
     root: DataRoot, table: Table, month: str, rows: Iterable[Row], order: Sequence[str], origins: Mapping[str, str]
-) -> Path:
+) -> Place:
     """Write a month's rows, sorted by the columns of `order`; the same rows and files give the same bytes."""
     file = root.file(table, month)
     old = read_provenance(file)

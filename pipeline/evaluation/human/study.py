@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Literal
 
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.storage.data_root import DataRoot
+from pipeline.storage.store import Place
 from pipeline.storage.writing import write_whole
 from pipeline.tables import RELATED_WORK_SYSTEMS
 
@@ -106,12 +106,12 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def key_file(root: DataRoot, name: str) -> Path:
+def key_file(root: DataRoot, name: str) -> Place:
     """Where the key of a study lies."""
     return root.path / FOLDER / name / "key.json"
 
 
-def keep_key(root: DataRoot, study: Study) -> Path:
+def keep_key(root: DataRoot, study: Study) -> Place:
     """Write the key of a study; where it lies.
 
     Raises SettingError where there is a study of this name with another key: sheets that were given out would then be
@@ -121,7 +121,7 @@ def keep_key(root: DataRoot, study: Study) -> Path:
     return keep_once(key_file(root, study.study), study.file_bytes(), told)
 
 
-def keep_once(file: Path, content: bytes, taken: str) -> Path:
+def keep_once(file: Place, content: bytes, taken: str) -> Place:
     """Write a key, or find it there. Raises SettingError where another one lies there; taken: what that means."""
     if file.exists() and file.read_bytes() != content:
         raise SettingError(f"{taken} ({file}): give this one another --name")

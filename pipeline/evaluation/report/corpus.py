@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pipeline import tables
 from pipeline.evaluation.report.figures import Bar
@@ -17,6 +16,7 @@ from pipeline.evaluation.report.views import LeftOut, PaperLine, Step
 from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
+from pipeline.storage.reading import read_table
 from pipeline.tables import Table
 
 # A month of the whole dump has 10,000 papers and more left out: a page of 1,000 lines is 0.5 MB and still scrolls.
@@ -46,7 +46,7 @@ def ledger_of(root: DataRoot, month: str, stages: Sequence[str]) -> list[LeftOut
     for stage in stages:
         file = root.ledger_file(stage, month)
         if read_provenance(file) is not None:
-            rows = pq.read_table(file, columns=["subject", "reason", "detail"]).to_pylist()
+            rows = read_table(file, columns=["subject", "reason", "detail"]).to_pylist()
             found.extend(sorted((_left_out(stage, row) for row in rows), key=_ledger_order))
     return found
 

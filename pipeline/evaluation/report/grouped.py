@@ -11,10 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
+from pipeline.storage.reading import open_parquet
 from pipeline.tables import Table
 
 Row = dict[str, Any]
@@ -53,7 +53,7 @@ def _rows(root: DataRoot, month: str, table: Table, columns: Sequence[str] | Non
         yield from root.read(table, month, list(columns) if columns else None).take(pc.sort_indices(ids)).to_pylist()
         return
     try:
-        with pq.ParquetFile(root.file(table, month)) as parquet:
+        with open_parquet(root.file(table, month)) as parquet:
             for batch in parquet.iter_batches(_ROWS_AT_ONCE, columns=list(columns) if columns else None):
                 yield from batch.to_pylist(maps_as_pydicts="strict")
     except (OSError, pa.ArrowInvalid):

@@ -13,6 +13,7 @@ from pipeline import tables
 from pipeline.errors import PermanentFailure
 from pipeline.evaluation.retrieval.corpus import months_until, passages_by_paper
 from pipeline.passages.text import Form, embedded_text
+from pipeline.storage.reading import read_table
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
@@ -121,14 +122,12 @@ def read_papers(workspace: Workspace, table: Table, choice: Choice, columns: lis
     Papers lie together, so row groups without a chosen one are not read. Raises PermanentFailure where a file cannot
     be read.
     """
-    import pyarrow.parquet as pq
-
     for month in sorted(set(choice.months.values()) & set(workspace.root.months(table))):
         workspace.root.read(table, month, columns=[])
         papers = sorted(paper for paper, its in choice.months.items() if its == month)
         file = workspace.root.file(table, month)
         try:
-            yield pq.read_table(file, columns=columns, filters=[("arxiv_id", "in", papers)])
+            yield read_table(file, columns=columns, filters=[("arxiv_id", "in", papers)])
         except (OSError, ValueError) as error:
             raise PermanentFailure(
                 f"{file} is damaged ({' '.join(str(error).split())}): "

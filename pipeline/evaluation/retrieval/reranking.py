@@ -13,6 +13,7 @@ from pipeline import tables
 from pipeline.evaluation.retrieval.pool import Choice, Pool
 from pipeline.evaluation.retrieval.rankings import RERANKED, Hybrid, Score
 from pipeline.passages.text import text_digest
+from pipeline.storage.reading import open_parquet
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,8 +86,6 @@ def _colbert_vectors(
 
 def _embeddings(workspace: Workspace, choice: Choice) -> Iterator[pa.RecordBatch]:
     """The chosen papers' row groups of embeddings, a few rows at a time."""
-    import pyarrow.parquet as pq
-
     columns = ["passage_id", "model", "text_sha256", "colbert"]
     root = workspace.root
     for month in sorted(set(choice.months.values()) & set(root.months(tables.EMBEDDINGS))):
@@ -96,5 +95,5 @@ def _embeddings(workspace: Workspace, choice: Choice) -> Iterator[pa.RecordBatch
             if choice.months.keys() & set(root.group(tables.EMBEDDINGS, month, group, ["arxiv_id"])[0].to_pylist())
         ]
         if groups:
-            with pq.ParquetFile(root.file(tables.EMBEDDINGS, month)) as file:
+            with open_parquet(root.file(tables.EMBEDDINGS, month)) as file:
                 yield from file.iter_batches(batch_size=_AT_ONCE, row_groups=groups, columns=columns)

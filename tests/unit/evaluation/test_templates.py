@@ -2,7 +2,8 @@
 
 The views of a report are made once, with a mark in all that papers, models, judges and settings say; each payload is
 put in the mark's place and the pages are made of that. Not here: the views themselves (`test_report`,
-`report/test_answers`), the form of a study (`human/test_sheets`), and what a browser makes of the pages (tests/ui).
+`report/test_answers`), the forms (`human/test_sheets`, `answers/test_form`), and what a browser makes of the pages
+(tests/ui).
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from pipeline.evaluation.cited import printable
-from pipeline.evaluation.human import sheets
 from pipeline.evaluation.report import pages
 from pipeline.evaluation.report.grid import Grid
 from pipeline.evaluation.report.views import ChangesView
@@ -32,6 +32,8 @@ from tests.unit.evaluation.test_report import assert_inert, folded
 PROJECT = Path(__file__).resolve().parents[3]
 TEMPLATES = sorted(PROJECT.glob("pipeline/**/*.html.j2"))
 MONTH, MARK = "2024-03", "Zmarkz"
+# Each is tried by a test of its own, with what the two share.
+FORMS = {"form.html.j2", "grades.html.j2", "base_form.html.j2"}
 # Extended or imported by the others.
 PARTS = {"base.html.j2", "parts.html.j2", "answer_parts.html.j2"}
 
@@ -86,9 +88,7 @@ def test_every_template_is_among_those_that_are_tried(views: Mapping[str, list[A
     """A new one fails here until a view of it is made above."""
     of_report = {file.name for file in TEMPLATES if file.parent == pages.TEMPLATES}
     assert of_report - PARTS == views.keys()
-    assert {file for file in TEMPLATES if file.parent != pages.TEMPLATES} == {
-        Path(sheets.__file__).parent / "templates" / "form.html.j2"
-    }
+    assert {file.name for file in TEMPLATES if file.parent != pages.TEMPLATES} == FORMS
     silent = [template for template, seen in views.items() if MARK not in str(seen)]
     assert silent == [], "these were given nothing foreign to show"
 

@@ -1,16 +1,17 @@
-(() => {
-  "use strict";
+"use strict";
+// What every form does: it keeps what is entered under the name of who enters it, counts it, and gives it as a file.
+// kind: under which it is kept; files: how a file's name begins; who: the column of the name; columns: of the CSV, and
+// rows: its rows by column; progress: what is done, in words; json: the same as an object, where a form gives that too.
+function openForm({ kind, files, who, columns, rows, progress, json }) {
   const form = document.querySelector("form");
   const { study, content } = form.dataset;
-  const criteria = form.dataset.criteria.split(" ");
   const rater = document.getElementById("rater");
-  const columns = ["study", "rater", "task", "label", ...criteria, "preferred", "comment"];
   // Whose entries the page shows; the name in the field may be half typed.
   let shown = "";
 
   const nameNow = () => rater.value.trim().replace(/\s+/g, " ");
-  const key = (name) => ["citeloom-study", study, content, name.toLowerCase()].join("/");
-  const last = ["citeloom-study-rater", study, content].join("/");
+  const key = (name) => [kind, study, content, name.toLowerCase()].join("/");
+  const last = [`${kind}-rater`, study, content].join("/");
   const say = (text) => { document.getElementById("status").textContent = text; };
 
   function store(name, text) {
@@ -48,12 +49,9 @@
 
   function count() {
     const names = new Set(fields().filter((field) => field.type === "radio").map((field) => field.name));
-    const choices = [...names].filter((name) => name.endsWith("-preferred"));
     const values = filled();
-    const done = (some) => some.filter((name) => name in values).length;
-    const marks = [...names].filter((name) => !name.endsWith("-preferred"));
-    document.getElementById("progress").textContent =
-      `${done(marks)} of ${marks.length} marks, ${done(choices)} of ${choices.length} choices`;
+    const done = (some) => `${some.filter((name) => name in values).length} of ${some.length}`;
+    document.getElementById("progress").textContent = progress([...names], done);
   }
 
   function keep() {
@@ -82,33 +80,19 @@
     try { localStorage.setItem(last, shown); } catch { /* told by store */ }
   }
 
-  function ratings() {
-    return [...document.querySelectorAll("article[data-task]")].map(({ dataset: { task, label } }) => {
-      const value = (name) => form.elements[`${task}-${name}`].value;
-      const best = value("preferred");
-      const marks = criteria.map((name) => [name, Number(value(`${label}-${name}`)) || null]);
-      return {
-        task, label, ...Object.fromEntries(marks), preferred: best === "" ? null : best === label,
-        comment: value(`${label}-comment`),
-      };
-    });
-  }
-
   // As pipeline/evaluation/human/cells.py guards cells: a spreadsheet program would compute what begins so.
   const guarded = (text) => (/^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text);
   const cell = (text) => (/[",;\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
   function asCsv(name) {
     const line = (row) => columns.map((column) => {
-      const value = { study, rater: name, ...row }[column];
-      if (column === "preferred") return value ? "x" : "";
+      const value = { study, [who]: name, ...row }[column];
       return cell(guarded(value === null ? "" : String(value)));
     }).join(",");
-    return `\ufeff${[columns.join(","), ...ratings().map(line)].join("\r\n")}\r\n`;
+    return `\ufeff${[columns.join(","), ...rows(form).map(line)].join("\r\n")}\r\n`;
   }
 
-  const asJson = (name) =>
-    `${JSON.stringify({ format: "citeloom-ratings-1", study, rater: name, ratings: ratings() }, null, 1)}\n`;
+  const asJson = (name) => `${JSON.stringify(json(form, name), null, 1)}\n`;
 
   function download(ending, type, made) {
     changeRater();
@@ -119,7 +103,7 @@
     }
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([made(shown)], { type }));
-    link.download = `ratings-${study}-${shown.normalize("NFKD").replace(/[^A-Za-z0-9]+/g, "-")}.${ending}`;
+    link.download = `${files}-${study}-${shown.normalize("NFKD").replace(/[^A-Za-z0-9]+/g, "-")}.${ending}`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
     say(`${link.download} is downloaded: send that file back.`);
@@ -129,10 +113,10 @@
   form.addEventListener("input", (event) => { if (event.target !== rater) keep(); });
   rater.addEventListener("change", changeRater);
   document.getElementById("csv").addEventListener("click", () => download("csv", "text/csv;charset=utf-8", asCsv));
-  document.getElementById("json").addEventListener("click", () => download("json", "application/json", asJson));
+  document.getElementById("json")?.addEventListener("click", () => download("json", "application/json", asJson));
 
   try { shown = localStorage.getItem(last) ?? ""; } catch { store("", null); }
   rater.value = shown;
   show(stored(shown) ?? {});
   count();
-})();
+}

@@ -50,7 +50,7 @@ def test_sheets_go_out_come_back_and_are_told(citeloom: Callable[..., Any]) -> N
 
 def test_every_command_gives_one_json_document(citeloom: Callable[..., Any], tmp_path: Path) -> None:
     out = json.loads(citeloom("sheets", "--to", "out", "--name", "pilot", "--questions", 1, "--json").stdout)
-    assert (out["grading"], out["questions"], len(out["files"])) == ("pilot", 1, 4)
+    assert (out["grading"], out["questions"], len(out["files"])) == ("pilot", 1, 7)
     assert Path(out["key"]) == tmp_path / "data" / "gradings" / "pilot" / "key.json"
     file = fill(tmp_path / "out" / "sheet-1.csv", always("correct", "held"))
     back = json.loads(citeloom("import", file, "--json").stdout)

@@ -80,7 +80,7 @@ def test_no_file_that_graders_get_names_a_system_a_verdict_of_the_judge_or_the_k
 ) -> None:
     sheets(work, tmp_path / "out")
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
-        "README.txt", "sheet-1.csv", "sheet-2.csv", "sheet-3.csv",
+        "README.txt", *(f"form-{n}.html" for n in (1, 2, 3)), *(f"sheet-{n}.csv" for n in (1, 2, 3)),
     ]  # fmt: skip
     for file in (tmp_path / "out").glob("*"):
         text = file.read_text(encoding="utf-8-sig")

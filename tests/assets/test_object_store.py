@@ -1,0 +1,125 @@
+"""Commands on a data root on an object store: the same tables as on a disk, nothing written twice, no secret on either.
+
+Up to the index, since what a request costs is the same further down; all stages are in tests/faults. Not here: single
+reads and writes (tests/unit/storage).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipeline.storage.provenance import read_provenance
+from pipeline.tables import TABLES
+from tests.assets.conftest import Finished, Place
+from tests.object_store import BUCKET, ObjectStore
+from tests.sentinels import Search
+
+pytestmark = pytest.mark.slow
+
+MONTHS = ("2024-03", "2024-04")
+STAGES = ("dump_members", "metadata", "papers", "passages", "embeddings", "index_receipts")
+RUN = ("run", "--months", f"{MONTHS[0]}..{MONTHS[1]}", "--until", STAGES[-1], "--json")
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[ObjectStore]:
+    """The store, for all tests here."""
+    with ObjectStore() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def there(store: ObjectStore, finished: Finished, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A data root on the store, on which the months have been run."""
+    folder = tmp_path_factory.mktemp("local")
+    place = replace(finished.place, root=folder).with_settings(data=f"s3://{BUCKET}/root", local=folder)
+    place = replace(place, variables={**place.variables, **store.variables})
+    done = place.invoke(*RUN)
+    assert done.exit_code == 0, done.output
+    return place
+
+
+def test_the_tables_are_those_of_a_run_on_a_disk(there: Place, finished: Finished) -> None:
+    with there.entered():
+        found = {(name, month): _rows_sha256(there, name, month) for name in STAGES for month in MONTHS}
+    assert found == {(name, month): _rows_sha256(finished.place, name, month) for name, month in found}
+    assert not [file for file in there.root.rglob("*.parquet") if "cache" not in file.parts]
+
+
+def _rows_sha256(place: Place, table: str, month: str) -> str:
+    written = read_provenance(place.workspace().root.file(TABLES[table], month))
+    assert written is not None
+    return written.rows_sha256
+
+
+def test_a_second_run_writes_nothing_and_asks_little(there: Place, store: ObjectStore) -> None:
+    before = {name: each.written for name, each in store.objects().items()}
+    store.counted()
+    done = there.invoke(*RUN)
+    asked = store.counted()
+    assert done.exit_code == 0, done.output
+    assert all(outcome["kept"] for outcome in json.loads(done.stdout)["outcomes"])
+    assert {name: each.written for name, each in store.objects().items() if not name.endswith(".writable")} == {
+        name: written for name, written in before.items() if not name.endswith(".writable")
+    }
+    assert asked["PUT"] == 1  # whether the data root can be written
+    assert asked.total() < 60 * len(MONTHS), asked
+
+
+def test_status_asks_for_each_folder_once(there: Place, store: ObjectStore) -> None:
+    shown = there.invoke("status", "--months", MONTHS[0], "--json")
+    assert {row["state"] for row in json.loads(shown.stdout) if row["stage"] in STAGES} == {"done"}
+    store.counted()
+    of_one = there.invoke("status", "--months", MONTHS[0], "--json"), store.counted().total()
+    of_two = there.invoke("status", "--months", f"{MONTHS[0]}..{MONTHS[1]}", "--json"), store.counted().total()
+    assert len(json.loads(of_two[0].stdout)) == 2 * len(json.loads(of_one[0].stdout))
+    assert of_two[1] - of_one[1] <= 25, (of_one[1], of_two[1])  # of each month more
+    assert of_one[1] <= 120
+
+
+def test_other_commands_work_there(there: Place, tmp_path: Path) -> None:
+    exported = there.invoke("export", "--to", str(tmp_path / "export"), "--tables", "passages,ledger", "--json")
+    assert exported.exit_code == 0, exported.output
+    assert {file["rows"] > 0 for file in json.loads(exported.stdout)["files"]} == {True}
+    told = there.invoke("doctor", "--json")
+    assert f"s3://{BUCKET}/root can be written" in told.stdout
+    assert there.invoke("retry-failed", "--json").exit_code == 0
+
+
+def test_no_secret_is_on_the_store_or_on_the_disk(there: Place, store: ObjectStore, tmp_path: Path) -> None:
+    for name, each in store.objects().items():
+        file = tmp_path / "objects" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(each.content)
+    search = Search(["AWS_SECRET_ACCESS_KEY"])
+    assert search.in_folder(there.root) == []
+    assert search.in_folder(tmp_path / "objects") == []
+    assert search.looked_at > 100
+
+
+def test_a_store_that_vanishes_ends_the_run_with_its_name_and_loses_nothing(there: Place, store: ObjectStore) -> None:
+    before = store.objects()
+    quick = replace(there, variables={**there.variables, "AWS_MAX_ATTEMPTS": "1"})
+
+    def vanish(method: str, path: str, query: str) -> None:
+        if method == "PUT" and "/passages/" in path:
+            raise ConnectionError("the server is gone")
+
+    store.forget()  # so that this process tries once, as AWS_MAX_ATTEMPTS says
+    store.before = vanish
+    done = quick.invoke("run", "--months", MONTHS[0], "--select", "passages", "--force", "--json")
+    store.before = lambda method, path, query: None
+    store.forget()
+    assert done.exit_code == 1
+    told = done.output
+    assert f"CITELOOM_DATA: s3://{BUCKET}/root/" in told
+    assert {name: store.objects()[name].mark for name in before if "/passages/" in name} == {
+        name: each.mark for name, each in before.items() if "/passages/" in name
+    }
+    after = there.invoke(*RUN)
+    assert after.exit_code == 0, after.output

@@ -1,0 +1,232 @@
+"""The README as somebody reads it who keeps a corpus going: every command of its chapters on that, in their order.
+
+What is to be typed is read from the README, so a command that is added there is run here; those of the table of
+troubles in `test_troubles.py`, which belongs to `make test-faults`. Not here: what the commands do in detail; those of
+other pages are parsed (`tests/unit/test_documents.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import socket
+import urllib.request
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from pytest_httpserver import HTTPServer
+
+from pipeline import tables
+from pipeline.errors import CiteloomError
+from pipeline.index.opening import open_collections
+from pipeline.settings import SAMPLE_QUESTIONS, SAMPLE_SNAPSHOT
+from tests.assets.conftest import Place
+from tests.assets.processes import start, wait_until
+from tests.assets.test_index_commands import lose_points
+from tests.assets.test_refresh import page_of, put_page
+from tests.documents import README, Line, chapter, fenced, inline, table_rows
+from tests.server.conftest import KEY, Server, qdrant, qdrant_binary, server_folder, sweep  # noqa: F401 - fixtures
+from tests.unit.corpus.test_fetching import FakeSite
+from tests.unit.corpus.test_fetching import text as html
+from tests.unit.metadata.test_harvest import FakeOai, raw, record
+
+MONTH, FETCHED = "2024-05", "2024-06"
+CORPUS, OPERATIONS = chapter(README, "Your own corpus"), chapter(README, "Operations")
+LOST_SERVER = "Qdrant's data is gone"
+
+
+def _commands(text: str, place: str) -> list[Line]:
+    return [line for line in inline(text, place) if line.text.startswith("citeloom ")]
+
+
+BLOCKS = [*fenced(CORPUS, "Your own corpus"), *fenced(OPERATIONS, "Operations")]
+TROUBLES = {row[0]: _commands(row[1], row[0]) for row in table_rows(OPERATIONS, "what you see")}
+
+
+def _port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Session:
+    """A shell, as it were: the place that it is in, by what was exported."""
+
+    place: Place
+    stands_for: Mapping[str, str]
+    """What of a line of the README is something else here, and what."""
+
+    def type(self, line: Line) -> None:
+        """Do what a line says; every command must end well."""
+        text = line.text
+        for there, here in self.stands_for.items():
+            text = text.replace(there, here)
+        program, *arguments = shlex.split(text)
+        if program == "export":
+            exported = dict(each.split("=", 1) for each in arguments)
+            self.place = replace(self.place, variables={**self.place.variables, **exported})
+        elif (program, *arguments[:1]) == ("citeloom", "ui"):
+            _open_and_end(self.place)
+        else:
+            assert program == "citeloom", line.place
+            done = self.place.invoke(*arguments)
+            assert done.exit_code == 0, f"{line.place}\n{done.output}"
+
+
+def _open_and_end(place: Place) -> None:
+    """`citeloom ui`, until its page answers; then Ctrl-C, which ends all that it started."""
+    port = _port()
+    process = start(place, "ui", "--port", str(port))
+    try:
+        wait_until(lambda: _answers(port) or process.poll() is not None, 240)
+        assert process.poll() is None, process.communicate()
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=120)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert not _answers(port)
+
+
+def _answers(port: int) -> bool:
+    with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/server_info", timeout=30) as answer:
+        return bool(answer.status == 200)
+    return False
+
+
+@pytest.fixture
+def session(own: Place, dump: Path, httpserver: HTTPServer, tmp_path: Path) -> Session:
+    """In a copy of the finished data root, with an arXiv of its own that has one paper of a new month."""
+    oai, site = FakeOai(httpserver), FakeSite(httpserver)
+    oai.list = [[record("2406.90001", metadata=raw("2406.90001"))]]
+    site.script["2406.90001"] = [html(page_of("2405.90002"))]
+    httpserver.expect_request("/api/query").respond_with_data("<feed/>")
+    place = own.with_settings(
+        dump_dir=dump, questions=SAMPLE_QUESTIONS, oai_url=oai.url, html_url=site.url,
+        arxiv_api_url=httpserver.url_for("/api/query"), arxiv_user_agent="a test (a@b.org)",
+    )  # fmt: skip
+    place = replace(place, variables={**place.variables, "XDG_CACHE_HOME": str(tmp_path / "machine")})
+    return Session(place, {
+        "/data/ar5iv": str(dump), "/data/arxiv-metadata-oai-snapshot.json": str(SAMPLE_SNAPSHOT),
+        "/data/citeloom": str(own.root), "/data/export": str(tmp_path / "export"), "2026-10": FETCHED,
+    })  # fmt: skip
+
+
+def _failures(session: Session) -> list[Path]:
+    return list((session.place.root / "failures").glob("*.json"))
+
+
+def _fail(session: Session) -> None:
+    """A stage fails by what it reads, and that is mended."""
+    file = session.place.root / "papers" / f"{MONTH}.parquet"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-100])
+    assert session.place.invoke("run", "--months", MONTH, "--select", "passages", "--force").exit_code == 1
+    file.write_bytes(whole)
+
+
+def _change_a_page(session: Session) -> None:
+    page = page_of("2405.90001").replace(b"</p>", b" And a sentence that is new.</p>", 1)
+    put_page(Path(session.place.variables["CITELOOM_DUMP_DIR"]), "2405.90001", page)
+
+
+def _is_done(session: Session) -> bool:
+    told = json.loads(session.place.invoke("status", "--months", MONTH, "--json").stdout)
+    return {row["state"] for row in told} == {"done"}
+
+
+def _damage(session: Session) -> None:
+    file = session.place.root / "passages" / f"{MONTH}.parquet"
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+def _can_be_read(session: Session) -> bool:
+    try:
+        return bool(session.place.workspace().root.rows(tables.PASSAGES, MONTH))
+    except CiteloomError:
+        return False
+
+
+def _is_whole(session: Session) -> bool:
+    return session.place.invoke("audit").exit_code == 0
+
+
+def _set_another_form(session: Session) -> None:
+    session.place = session.place.with_settings(qdrant_quantization="binary")
+
+
+def _runs(session: Session) -> bool:
+    return session.place.invoke("run", "--months", MONTH, "--until", "index_receipts").exit_code == 0
+
+
+# How each trouble of the table comes about, and whether it is mended. Rows that name no command of their own have none.
+MENDED: Mapping[str, tuple[Callable[[Session], object], Callable[[Session], bool]]] = {
+    "a month is red, the webhook was told, a check of `months` fails": (_fail, lambda session: not _failures(session)),
+    "a month is yellow": (_change_a_page, _is_done),
+    "a table is damaged, or of another version": (_damage, _can_be_read),
+    "the audit finds points missing, stale, foreign": (
+        lambda session: lose_points(session.place, MONTH, 3), _is_whole,
+    ),
+    "a run refuses, since the model, its form or the quantization is another": (_set_another_form, _runs),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)  # the shared data root takes minutes on a machine that others load
+def test_every_command_of_the_chapter_s_blocks_ends_well(session: Session, tmp_path: Path) -> None:
+    for line in BLOCKS:
+        session.type(line)
+    assert (session.place.root / "index_receipts" / f"{FETCHED}.parquet").is_file(), "the page that was fetched"
+    assert (tmp_path / "export" / "README.md").is_file()
+
+
+def test_no_command_of_the_chapter_goes_untyped() -> None:
+    """What a row of troubles names is tried in its row; what a sentence names has stood in a block or a row."""
+    rows = [*MENDED, LOST_SERVER]
+    typed = [line.text for line in (*BLOCKS, *(line for trouble in rows for line in TROUBLES[trouble]))]
+    named = [line.text for line in _commands(OPERATIONS, "Operations")]
+    assert [text for text in named if not any(each == text or each.startswith(f"{text} ") for each in typed)] == []
+
+
+@pytest.mark.server
+def test_an_index_whose_server_lost_it_comes_back(own: Place, qdrant: Server) -> None:  # noqa: F811 - the fixture
+    place = own.with_settings(
+        qdrant_url=qdrant.url, qdrant_grpc_port=qdrant.grpc_port, qdrant_api_key=KEY, qdrant_collection="operations"
+    )
+    session = Session(place, {})
+    load, take, restore = TROUBLES[LOST_SERVER]
+    session.type(load)
+    session.type(take)
+    (file,) = (own.root / "snapshots").iterdir()
+    session.stands_for = {"FILE": str(file)}
+    for line in (restore, load):
+        _lose(place)
+        assert place.invoke("audit").exit_code == 1
+        session.type(line)
+        assert place.invoke("audit").exit_code == 0, line.place
+
+
+def _lose(place: Place) -> None:
+    """Delete the collections of the place's alias on its server."""
+    with place.entered():
+        sweep(open_collections(place.workspace()))  # type: ignore[arg-type]
+
+
+def test_what_runs_by_itself_is_what_the_chapter_says() -> None:
+    from pipeline.definitions import defs
+
+    repository = defs.get_repository_def()
+    there: list[tuple[dg.SensorDefinition | dg.ScheduleDefinition, str]]
+    there = [(each, "sensor") for each in repository.sensor_defs]
+    there += [(each, "schedule") for each in repository.schedule_defs]
+    told = {(row[0], row[1]) for row in table_rows(OPERATIONS, "by itself")}
+    assert told == {
+        (f"{kind} `{each.name}`", "on" if each.default_status.value == "RUNNING" else "off") for each, kind in there
+    }

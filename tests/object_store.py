@@ -1,0 +1,104 @@
+"""An S3-compatible store on loopback, moto's, that writes down what it is asked and can be made to end.
+
+Not here: what is expected of anybody who asks it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from tests.sentinels import sentinel
+
+BUCKET = "corpus"
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """What lies under a name: its content, the content's mark, and when it was put there."""
+
+    content: bytes
+    mark: str
+    written: Any
+
+
+class ObjectStore:
+    """A context manager. `variables`: the environment of those who are to ask it. `asked`: (method, path) so far.
+
+    before: is called with method, path and query of every request before it is answered.
+    """
+
+    def __init__(self, before: Callable[[str, str, str], None] = lambda method, path, query: None) -> None:
+        self.before = before
+        self.asked: list[tuple[str, str]] = []
+
+    def __enter__(self) -> ObjectStore:
+        from moto.backends import get_backend
+        from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+        from werkzeug.serving import WSGIRequestHandler, make_server
+
+        class Quiet(WSGIRequestHandler):
+            def log_request(self, *_: object) -> None:
+                """Say nothing of it."""
+
+        self._app = DomainDispatcherApplication(create_backend_app)
+        self._backend = get_backend("s3")["123456789012"]["aws"]
+        self._backend.reset()
+        self._backend.create_bucket(BUCKET, "us-east-1")
+        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=Quiet)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.forget()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.vanish()
+        self.forget()
+
+    def vanish(self) -> None:
+        """Answer no more; what it holds stays."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def forget(self) -> None:
+        """Have this process read the environment again: fsspec keeps a store's client as long as the process lives."""
+        from s3fs import S3FileSystem
+
+        S3FileSystem.clear_instance_cache()
+
+    def _answer(self, environ: dict[str, Any], start: Any) -> Any:
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        self.asked.append((method, path))
+        self.before(method, path, environ["QUERY_STRING"])
+        return self._app(environ, start)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        return {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._server.server_port}",
+            "AWS_ACCESS_KEY_ID": "a-key-id",
+            "AWS_SECRET_ACCESS_KEY": sentinel("AWS_SECRET_ACCESS_KEY"),
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }
+
+    def objects(self, below: str = "") -> dict[str, Object]:
+        """Everything that can be read, by name; of a name that begins with `below`, what follows it."""
+        return {
+            name.removeprefix(below): Object(key.value, key.etag, key.last_modified)
+            for name, key in self._backend.buckets[BUCKET].keys.items()
+            if name.startswith(below)
+        }
+
+    def unfinished(self) -> int:
+        """Uploads in parts that were begun and neither completed nor given up."""
+        return len(self._backend.buckets[BUCKET].multiparts)
+
+    def counted(self) -> Counter[str]:
+        """Requests by method, since it was last asked."""
+        asked, self.asked = self.asked, []
+        return Counter(method for method, _ in asked)

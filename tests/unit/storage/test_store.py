@@ -1,0 +1,281 @@
+"""A data root on an object store, asked as S3 is: what it reads, writes, asks for and says. Not here: whole runs
+(tests/assets), and kills (tests/faults)."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from pipeline.accounts import Timing, note_timing, read_timings
+from pipeline.digests import digest_of
+from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
+from pipeline.failures import kept_failures
+from pipeline.running.preflight import check_data_root
+from pipeline.settings import Settings, load_settings
+from pipeline.stages import Workspace, forget_failure, record_failure
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.store import StorePath, looking_once
+from pipeline.storage.writing import MonthWriter, write_whole
+from pipeline.tables import LEDGER
+from pipeline.tables.table import ROWS_PER_GROUP
+from tests.object_store import BUCKET, ObjectStore
+
+MONTH = "2024-03"
+PROVENANCE = Provenance("ledger", MONTH, LEDGER.version, 1, "0", "f", {"a": 1}, {"zip": "abc"})
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
+    """A store of one's own, which this process asks."""
+    with ObjectStore() as found:
+        for name, value in found.variables.items():
+            monkeypatch.setenv(name, value)
+        yield found
+
+
+@pytest.fixture
+def root(store: ObjectStore, tmp_path: Path) -> DataRoot:
+    """A data root on it, with nothing in it."""
+    return DataRoot(StorePath(f"s3://{BUCKET}/root", tmp_path))
+
+
+@pytest.fixture
+def workspace(store: ObjectStore, tmp_path: Path) -> Workspace:
+    """A workspace on the same data root."""
+    return Workspace(load_settings(data=f"s3://{BUCKET}/root", local=tmp_path, _env_file=None))
+
+
+def write(root: DataRoot, count: int, provenance: Provenance = PROVENANCE, month: str = MONTH) -> Provenance:
+    with MonthWriter(LEDGER, root.file(LEDGER, month)) as writer:
+        for number in range(count):
+            writer.add({"subject": str(number), "stage": "papers", "reason": "withdrawn", "detail": ""})
+        return writer.commit(provenance)
+
+
+def test_a_month_on_a_store_is_the_one_that_a_disk_would_have(
+    root: DataRoot, store: ObjectStore, tmp_path: Path
+) -> None:
+    disk = DataRoot(tmp_path / "disk")
+    count = ROWS_PER_GROUP + 1
+    assert write(root, count) == write(disk, count)
+    assert store.objects()[f"root/ledger/{MONTH}.parquet"].content == disk.file(LEDGER, MONTH).read_bytes()
+    there = pickle.loads(pickle.dumps(root))  # as a worker is given it
+    assert read_provenance(there.file(LEDGER, MONTH)) == read_provenance(disk.file(LEDGER, MONTH))
+    assert there.months(LEDGER) == disk.months(LEDGER) == [MONTH]
+    assert there.rows(LEDGER, MONTH) == disk.rows(LEDGER, MONTH)
+    assert there.read(LEDGER, MONTH, ["subject"]).equals(disk.read(LEDGER, MONTH, ["subject"]))
+    assert list(there.iterate(LEDGER, MONTH)) == list(disk.iterate(LEDGER, MONTH))
+    assert there.count_groups(LEDGER, MONTH) == 2
+    assert there.group(LEDGER, MONTH, 1).to_pylist() == disk.group(LEDGER, MONTH, 1).to_pylist()
+    assert not list((tmp_path / "staging").iterdir())
+
+
+def test_what_is_not_there_is_absent_and_no_error_of_the_store(root: DataRoot) -> None:
+    assert read_provenance(root.file(LEDGER, MONTH)) is None
+    assert root.months(LEDGER) == []
+    with pytest.raises(
+        MissingInput, match=r"ledger of 2024-03 is not there \(s3://corpus/root/ledger/2024-03.parquet\)"
+    ):
+        root.read(LEDGER, MONTH)
+    assert not (root.path / "holds-wikipedia").exists()
+    with pytest.raises(FileNotFoundError):
+        (root.path / "holds-wikipedia").read_text()
+
+
+def test_a_damaged_object_is_named_and_said_to_be_damaged(root: DataRoot) -> None:
+    write(root, 10)
+    file = root.file(LEDGER, MONTH)
+    whole = file.read_bytes()
+    write_whole(file, whole[:4] + bytes(60) + whole[64:])
+    with pytest.raises(PermanentFailure, match=r"s3://corpus/root/ledger/2024-03.parquet is damaged"):
+        root.read(LEDGER, MONTH)
+    write_whole(file, whole[:-1])
+    with pytest.raises(PermanentFailure, match="is not a table that citeloom wrote"):
+        read_provenance(file)
+
+
+def test_a_footer_longer_than_the_end_that_is_fetched_is_read_whole(root: DataRoot) -> None:
+    notes = {"words": random.Random(1).randbytes(100_000).hex()}
+    long = Provenance("ledger", MONTH, LEDGER.version, 1, "0", "f", {}, {}, notes=notes)
+    assert read_provenance(root.file(LEDGER, MONTH)) is None
+    write(root, 3, long)
+    written = read_provenance(root.file(LEDGER, MONTH))
+    assert written is not None
+    assert written.notes == notes
+    assert len(root.rows(LEDGER, MONTH)) == 3
+
+
+def test_a_large_file_is_seen_only_when_its_last_part_is_there(
+    root: DataRoot, store: ObjectStore, tmp_path: Path
+) -> None:
+    content = random.Random(1).randbytes(17 << 20)
+    (tmp_path / "large").write_bytes(content)
+    seen_early = []
+
+    def look(method: str, path: str, query: str) -> None:
+        seen_early.extend(name for name in store.objects() if name.endswith("large"))
+
+    store.before = look
+    assert isinstance(root.path, StorePath)
+    (root.path / "large").upload(tmp_path / "large")
+    assert store.counted() == {"POST": 2, "PUT": 3}  # begun, three parts of 8 MB, completed
+    assert seen_early == []
+    assert store.objects()["root/large"].content == content
+    assert store.unfinished() == 0
+
+
+def test_small_things_are_one_request_each(root: DataRoot, store: ObjectStore) -> None:
+    file = root.path / "timings" / "papers" / f"{MONTH}.json"
+    write_whole(file, b"[]")
+    assert store.counted() == {"PUT": 1}
+    assert file.read_bytes() == b"[]"
+    assert store.counted() == {"GET": 1}
+    write(root, 10)
+    assert store.counted() == {"PUT": 1}
+    assert read_provenance(root.file(LEDGER, MONTH)) is not None
+    assert store.counted() == {"GET": 1}
+    file.unlink(missing_ok=True)
+    assert store.counted() == {"DELETE": 1}
+
+
+def test_looking_once_lists_a_folder_once_and_asks_for_nothing_that_is_not_there(
+    root: DataRoot, store: ObjectStore
+) -> None:
+    months = [f"{year}-{month:02}" for year in (2023, 2024) for month in range(1, 13)]
+    for month in months[::2]:
+        write(root, 1, month=month)
+    store.counted()
+    for seen in (0, 12):  # the second time, footers of the same marks are known
+        with looking_once():
+            found = [read_provenance(root.file(LEDGER, month)) is not None for month in months]
+            assert root.months(LEDGER) == months[::2]
+            assert not root.file(LEDGER, "2025-01").exists()
+        assert found == [month in months[::2] for month in months]
+        assert store.counted() == {"GET": 1 + 12 - seen}
+    with looking_once():
+        assert not root.file(LEDGER, months[1]).exists()
+        write(root, 2, month=months[1])
+        written = read_provenance(root.file(LEDGER, months[1]))
+        assert written is not None  # what it writes itself, it sees
+        assert written.rows == 2
+
+
+def test_a_month_that_is_written_anew_has_another_digest(workspace: Workspace) -> None:
+    absent = digest_of(workspace, LEDGER, [MONTH])
+    write(workspace.root, 1)
+    one = digest_of(workspace, LEDGER, [MONTH])
+    write(workspace.root, 2)
+    assert len({absent, one, digest_of(workspace, LEDGER, [MONTH])}) == 3
+
+
+def test_failures_and_timings_are_kept_on_the_store(workspace: Workspace, store: ObjectStore) -> None:
+    record_failure(workspace, "papers", MONTH, PermanentFailure("a zip is broken"))
+    note_timing(workspace.root, "papers", MONTH, Timing("f", 1.5, {}))
+    assert [failure.message for failure in kept_failures(workspace.root)] == ["a zip is broken"]
+    assert [each.seconds for each in read_timings(workspace.root, "papers", MONTH)] == [1.5]
+    forget_failure(workspace, "papers", MONTH)
+    assert list(store.objects("root/")) == [f"timings/papers/{MONTH}.json"]
+
+
+def test_a_store_that_does_not_answer_is_named_and_the_first_error_is_the_one_told(
+    workspace: Workspace, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")  # else botocore tries for some seconds
+    write(workspace.root, 1)
+    store.vanish()
+    named = r"CITELOOM_DATA: s3://corpus/root/\S+ cannot be reached \(EndpointConnectionError: .*\): run again once"
+    for ask in (
+        lambda: workspace.root.rows(LEDGER, MONTH),
+        lambda: workspace.root.months(LEDGER),
+        lambda: write(workspace.root, 2),
+        lambda: check_data_root(workspace),
+    ):
+        with pytest.raises(TransientFailure, match=named):
+            ask()
+    assert record_failure(workspace, "papers", MONTH, PermanentFailure("a zip is broken")) == "a zip is broken"
+    assert list(store.objects("root/")) == [f"ledger/{MONTH}.parquet"]
+
+
+def test_what_a_store_refuses_says_what_to_do(
+    store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = Workspace(load_settings(data="s3://no-such-bucket/root", local=tmp_path, _env_file=None))
+    with pytest.raises(SettingError, match=r"s3://no-such-bucket/root/.writable cannot be written .*make the bucket"):
+        check_data_root(elsewhere)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    store.forget()
+    with pytest.raises(SettingError, match="Unable to locate credentials: give credentials as the store's own library"):
+        write_whole(StorePath(f"s3://{BUCKET}/root/x", tmp_path), b"x")
+    with pytest.raises(SettingError, match="CITELOOM_DATA: nowhere://x/y cannot be reached"):
+        StorePath("nowhere://x/y", tmp_path).exists()
+
+
+class Plain(MemoryFileSystem):
+    """A file system whose uploads can be seen while they go on."""
+
+    protocol = "plain"
+    store: ClassVar[dict[str, Any]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+    put_as: ClassVar[list[str]] = []
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return "/" + path.removeprefix("plain://").strip("/")
+
+    def put_file(self, lpath: str, rpath: str, **options: Any) -> None:
+        self.put_as.append(rpath)
+        super().put_file(lpath, rpath, **options)
+
+
+def test_where_an_upload_can_be_seen_half_done_it_has_another_name_until_it_is_whole(tmp_path: Path) -> None:
+    fsspec.register_implementation("plain", Plain, clobber=True)
+    root = DataRoot(StorePath("plain://host/root", tmp_path))
+    orphan = root.file(LEDGER, MONTH).parent / f".{MONTH}.parquet.999.tmp"
+    Plain().pipe_file(str(orphan), b"of a run that was killed")
+    write(root, 3)
+    assert len(root.rows(LEDGER, MONTH)) == 3
+    assert all(name.rpartition("/")[2].startswith(f".{MONTH}.parquet.") for name in Plain.put_as)
+    assert Plain.put_as
+    assert list(Plain.store) == [f"/host/root/ledger/{MONTH}.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("s3://name:password@bucket/root", "holds a name or password"),
+        ("s3://bucket/root?key=password", "must be an address such as s3://bucket/corpus"),
+        ("simplecache::s3://bucket/root", "must be an address such as s3://bucket/corpus"),
+        ("s3://", "must be an address such as s3://bucket/corpus"),
+        ("memory://root", "would be gone with the process"),
+    ],
+)
+def test_an_address_that_cannot_do_is_refused_and_no_key_in_it_is_shown(address: str, told: str) -> None:
+    with pytest.raises(SettingError, match=told) as refused:
+        load_settings(data=address, _env_file=None)
+    assert "password" not in str(refused.value).replace("name or password", "")
+
+
+def test_what_needs_a_disk_lies_on_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def settings(**given: object) -> Settings:
+        return load_settings(_env_file=None, **given)
+
+    assert settings(data=tmp_path).local_root == tmp_path
+    assert settings(data=f"file://{tmp_path}").data_root == tmp_path
+    assert settings(data=tmp_path, local=tmp_path / "own").local_root == tmp_path / "own"
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    places = [settings(data=f"s3://bucket/{name}").local_root for name in ("one", "one/", "two")]
+    assert places[0] == places[1] != places[2]
+    assert {place.parent for place in places} == {tmp_path / "state" / "citeloom"}
+    assert str(settings(data="s3://bucket/one/").data_root) == "s3://bucket/one"

@@ -1,0 +1,130 @@
+"""What README and docs/ tell a reader to type can be typed: commands, options, settings, scripts, targets, links.
+
+Not here: what the commands do (`tests/assets/test_operations_chapter.py` runs those of the README), and each setting's
+row in its table (`test_layout.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+
+import click
+import pytest
+import typer
+
+from pipeline.settings import Settings
+from tests.documents import PAGES, PROJECT, README, fenced, inline, table_rows
+
+# Read by tests and scripts alone.
+NOT_SETTINGS = ("CITELOOM_TEST_", "CITELOOM_FAULTS_", "CITELOOM_REQUIRE_TOOLS")
+# A line that calls the command, settings before it or not.
+CALL = re.compile(r"(?:[A-Z_]+=\S* )*citeloom (?=[a-z])")
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+@cache
+def _citeloom() -> click.Group:
+    from pipeline.cli import app
+
+    found = typer.main.get_command(app)
+    assert isinstance(found, click.Group)
+    return found
+
+
+def _command(words: list[str]) -> tuple[click.Command, list[str]]:
+    """The command that words name, of however many words its name is, and its arguments."""
+    command: click.Command = _citeloom()
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        assert words[0] in command.commands, f"there is no command {words[0]}"
+        command, words = command.commands[words[0]], words[1:]
+    return command, words
+
+
+def _options(command: click.Command) -> set[str]:
+    """All that a command, or one below it, takes."""
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    parameters = [parameter for each in (command, *below) for parameter in each.params]
+    return {"--help"}.union(*((*each.opts, *each.secondary_opts) for each in parameters))
+
+
+@pages
+def test_a_command_that_a_page_tells_to_type_can_be_typed(page: Path) -> None:
+    wrong = []
+    for line in fenced(page.read_text(), page.name):
+        if CALL.match(line.text):
+            try:
+                command, arguments = _command(shlex.split(CALL.sub("", line.text)))
+                command.make_context(command.name, arguments)
+            except (AssertionError, click.ClickException) as error:
+                wrong.append(f"{line.place}: {error}")
+    assert wrong == []
+
+
+@pages
+def test_a_command_that_a_page_names_is_there_with_its_options(page: Path) -> None:
+    wrong = []
+    for line in inline(page.read_text(), page.name):
+        if CALL.match(line.text):
+            words = CALL.sub("", line.text).split()
+            try:
+                gone = {word for word in words if word.startswith("--")} - _options(_command(words)[0])
+            except AssertionError as error:
+                wrong.append(f"{line.place}: {error}")
+            else:
+                wrong += [f"{line.place}: no option {option}" for option in gone]
+    assert wrong == []
+
+
+def test_the_table_of_commands_has_each_command_and_no_option_that_is_not_there() -> None:
+    rows = table_rows(README.read_text(), "command")
+    named = [next(inline(row[0])).text.split()[1] for row in rows]
+    assert sorted(named) == sorted(_citeloom().commands)
+    for name, (_, sentence) in zip(named, rows, strict=True):
+        spoken = {span.text.split()[0] for span in inline(sentence) if span.text.startswith("--")}
+        assert spoken <= _options(_citeloom().commands[name]), f"the row of {name}"
+
+
+@pages
+def test_a_setting_that_a_page_names_is_there(page: Path) -> None:
+    known = {f"CITELOOM_{name.upper()}" for name in Settings.model_fields}
+    wrong = []
+    for name, more in re.findall(r"\b(CITELOOM_[A-Z_]*[A-Z])(_…)?", page.read_text()):
+        there = any(each.startswith(f"{name}_") for each in known) if more else name in known
+        if not there and not name.startswith(NOT_SETTINGS):
+            wrong.append(name + more)
+    assert wrong == []
+
+
+@pages
+def test_a_script_a_module_or_a_target_that_a_page_names_is_there(page: Path) -> None:
+    text = page.read_text()
+    modules = re.findall(r"python -m ((?:benchmarks|docs|tests)[\w.]*)", text)
+    scripts = re.findall(r"\bpython (docs/\w+\.py)|`(docs/\w+\.py)`", text)
+    made = re.findall(r"^\.PHONY: (.*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)[0].split()
+    typed = [line.text.split() for line in (*fenced(text), *inline(text)) if line.text.startswith("make ")]
+    targets = {word for words in typed for word in words[1:] if "=" not in word}
+    gone = [name for name in modules if not PROJECT.joinpath(*name.split(".")).with_suffix(".py").is_file()]
+    gone += [name for pair in scripts for name in pair if name and not (PROJECT / name).is_file()]
+    assert gone == []
+    assert targets <= set(made)
+
+
+@pages
+def test_a_link_of_a_page_leads_to_a_file_and_to_a_heading_of_it(page: Path) -> None:
+    gone = []
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text()):
+        name, _, anchor = target.partition("#")
+        file = page.parent / name if name else page
+        if not file.exists() or (anchor and anchor not in _anchors(file)):
+            gone.append(target)
+    assert gone == []
+
+
+@cache
+def _anchors(page: Path) -> set[str]:
+    """The names under which a page's headings are reached, as GitHub and its kind make them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -1,0 +1,43 @@
+"""A program that writes months of a table into a data root, each large enough to go up to a store in parts.
+
+`python -m tests.uploads ADDRESS LOCAL VERSION`: every month is written with the rows of that version. Not here: who
+kills it, and what is expected to be left (tests/faults/test_object_store.py).
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+import sys
+from pathlib import Path
+
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.store import StorePath
+from pipeline.storage.writing import MonthWriter, write_whole
+from pipeline.tables import LEDGER
+
+MONTHS = ("2024-03", "2024-04")
+# Of texts that zstd makes no smaller than three quarters: 19 MB in the end, which is three parts.
+ROWS, CHARACTERS = 1_100, 24_000
+
+
+def provenance(month: str, version: str) -> Provenance:
+    """What a month of a version says of itself, rows not yet counted."""
+    return Provenance(LEDGER.name, month, LEDGER.version, 1, "0", version, {}, {})
+
+
+def write_months(root: DataRoot, version: str) -> None:
+    """Write all months, and after each a small file."""
+    for month in MONTHS:
+        chance = random.Random(f"{month} {version}")
+        with MonthWriter(LEDGER, root.file(LEDGER, month)) as writer:
+            for number in range(ROWS):
+                text = base64.b64encode(chance.randbytes(CHARACTERS * 3 // 4)).decode()
+                writer.add({"subject": str(number), "stage": "papers", "reason": version, "detail": text})
+            writer.commit(provenance(month, version))
+        write_whole(root.path / "timings" / f"{month}.json", f'["{version}"]'.encode())
+
+
+if __name__ == "__main__":
+    write_months(DataRoot(StorePath(sys.argv[1], Path(sys.argv[2]))), sys.argv[3])
