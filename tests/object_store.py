@@ -26,14 +26,19 @@ class Object:
     written: Any
 
 
+def _nothing(method: str, path: str, query: str) -> None:
+    """Let every request be answered."""
+
+
 class ObjectStore:
     """A context manager. `variables`: the environment of those who are to ask it. `asked`: (method, path) so far.
 
-    before: is called with method, path and query of every request before it is answered.
+    before: is called with method, path and query of every request; where it says True, the request is refused, as by a
+    store that is out of order.
     """
 
-    def __init__(self, before: Callable[[str, str, str], None] = lambda method, path, query: None) -> None:
-        self.before = before
+    def __init__(self) -> None:
+        self.before: Callable[[str, str, str], bool | None] = _nothing
         self.asked: list[tuple[str, str]] = []
 
     def __enter__(self) -> ObjectStore:
@@ -74,7 +79,10 @@ class ObjectStore:
     def _answer(self, environ: dict[str, Any], start: Any) -> Any:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         self.asked.append((method, path))
-        self.before(method, path, environ["QUERY_STRING"])
+        if self.before(method, path, environ["QUERY_STRING"]):
+            environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))  # else it passes for the next request
+            start("503 Service Unavailable", [("Content-Length", "0")])
+            return []
         return self._app(environ, start)
 
     @property
