@@ -5,7 +5,12 @@ BIN := $(VENV)/bin
 # Two workers: most of the time goes into waiting and into one thread's work. Torch gets one thread in each.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 # A tier of its own: half an hour of faults.
-LONG := tests/faults tests/assets/test_kill.py tests/assets/test_troubles.py tests/ui/test_backfill.py tests/ui/test_scheduled_refresh.py
+LONG := tests/faults tests/assets/test_kill.py tests/assets/test_object_store.py tests/assets/test_troubles.py \
+  tests/ui/test_backfill.py tests/ui/test_scheduled_refresh.py
+LONG_TESTS := \
+  tests/unit/answering/test_answer_kills.py::test_kills_change_no_row_and_repeat_only_what_was_in_flight \
+  tests/unit/related_work/test_kills.py::test_twenty_kills_change_no_row_and_repeat_only_what_was_in_flight
+SHORT := $(LONG:%=--ignore %) $(LONG_TESTS:%=--deselect %)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test test-fast test-faults lint ui bench install install-dev qdrant sample lock
@@ -17,15 +22,15 @@ ui: install
 	$(BIN)/citeloom ui
 
 test: install-dev qdrant
-	$(PYTEST) tests $(LONG:%=--ignore %)
+	$(PYTEST) tests $(SHORT)
 
 # 200 kills, failing writes, full disks, servers that vanish, a backfill from the page: what docs/reliability.md tells.
 test-faults: install-dev qdrant
 	$(PIP) --editable '.[ray]'
-	$(PYTEST) $(LONG) --timeout 3600
+	$(PYTEST) $(LONG) $(LONG_TESTS) --timeout 3600
 
 test-fast: install-dev
-	$(PYTEST) tests $(LONG:%=--ignore %) -m "not slow and not server and not ui"
+	$(PYTEST) tests $(SHORT) -m "not slow and not server and not ui"
 
 lint: install-dev
 	$(BIN)/ruff check .
