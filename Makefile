@@ -5,9 +5,11 @@ BIN := $(VENV)/bin
 # Two workers: most of the time goes into waiting and into one thread's work. Torch gets one thread in each.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 # A tier of its own: half an hour of faults.
-LONG := tests/faults tests/assets/test_kill.py tests/assets/test_object_store.py tests/assets/test_troubles.py \
-  tests/ui/test_backfill.py tests/ui/test_scheduled_refresh.py
+LONG := tests/faults tests/server/test_faults.py tests/assets/test_kill.py tests/assets/test_object_store.py \
+  tests/assets/test_troubles.py tests/ui/test_backfill.py tests/ui/test_scheduled_refresh.py
 LONG_TESTS := \
+  tests/assets/test_parallel.py::test_a_process_that_is_killed_fails_its_month_alone \
+  tests/assets/test_parallel.py::test_ctrl_c_and_sigterm_end_every_process \
   tests/unit/answering/test_answer_kills.py::test_kills_change_no_row_and_repeat_only_what_was_in_flight \
   tests/unit/related_work/test_kills.py::test_twenty_kills_change_no_row_and_repeat_only_what_was_in_flight
 SHORT := $(LONG:%=--ignore %) $(LONG_TESTS:%=--deselect %)
