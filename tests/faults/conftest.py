@@ -23,17 +23,20 @@ FOLDER = Path(__file__).parent
 # No draft or answer twice where once will do: what is tried is the writing, not the models.
 SMALL = {"outside_references": "drop", "max_questions": 1, "judge_repeats": 1, "workers": 1}
 
+_APART = ("test_kills", "test_cluster", "test_object_store")
+
 Tell = Callable[..., None]
 
 
 # First, since pytest-xdist reads the groups in the same hook.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of this folder, and nothing else, is of the tier; the 200 kills take about as long as everything else."""
+    """All of this folder, and nothing else, is of the tier. The 200 kills take about as long as most of the rest, the
+    cluster eight minutes: groups of their own, for whichever worker is free."""
     for item in items:
         if FOLDER in item.path.parents:
             item.add_marker(pytest.mark.faults)
-            item.add_marker(pytest.mark.xdist_group("kills" if item.path.stem == "test_kills" else "faults"))
+            item.add_marker(pytest.mark.xdist_group(item.path.stem if item.path.stem in _APART else "faults"))
 
 
 @pytest.fixture(scope="session")
