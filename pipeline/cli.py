@@ -24,6 +24,7 @@ from pipeline.commands.doctor import add_doctor_command
 from pipeline.commands.export import add_export_command
 from pipeline.commands.fetch import add_fetch_command
 from pipeline.commands.grading import grading_app
+from pipeline.commands.joining import AsJson, MonthsOption
 from pipeline.commands.quality import add_quality_command
 from pipeline.commands.questions import questions_app
 from pipeline.commands.refresh import add_refresh_command
@@ -42,8 +43,6 @@ app = typer.Typer(
 )
 
 P = ParamSpec("P")
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
-MonthsOption = Annotated[str, typer.Option(help="A month (2024-03), a range (2024-03..2024-05), or all.")]
 
 
 def main() -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import wraps
 from itertools import takewhile
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pipeline.commands.joining import AsJsonNotText, Guard, ended
 from pipeline.errors import CiteloomError, exit_code_of
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pipeline.answering.asking import Conversation, Reply, Watch
     from pipeline.answering.retrieving import Found
 
-P = ParamSpec("P")
-Guard = Callable[..., int]
 
 SystemOption = Annotated[str, typer.Option(help="Which system answers: arxivbot, wikichat, or direct, without papers.")]
 MonthsOption = Annotated[
@@ -38,15 +36,7 @@ _PROMPT = "> "
 def add_ask_commands(app: typer.Typer, guarded: Guard) -> None:
     """Join the commands to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
     for name, function in (("ask", ask), ("chat", chat)):
-        app.command(name)(_ended(function, guarded))
-
-
-def _ended(function: Callable[P, int], guarded: Guard) -> Callable[P, None]:
-    @wraps(function)
-    def run(*arguments: P.args, **options: P.kwargs) -> None:
-        raise typer.Exit(guarded(function, *arguments, **options))
-
-    return run
+        app.command(name)(ended(function, guarded))
 
 
 def ask(
@@ -54,7 +44,7 @@ def ask(
     system: SystemOption = "arxivbot",
     months: MonthsOption = "all",
     show_work: ShowWork = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
+    as_json: AsJsonNotText = False,
 ) -> int:
     """Answer a question from the corpus, each sentence with the passages that it rests on."""
     from pipeline.answering.asking import open_conversation

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
-from functools import wraps
-from typing import TYPE_CHECKING, Annotated, ParamSpec
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.commands.joining import AsJson, Guard, MonthsOption, ended
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
 
@@ -19,27 +18,16 @@ if TYPE_CHECKING:
     from pipeline.running.retrying import Plan
     from pipeline.running.runs import RunReport
 
-P = ParamSpec("P")
-Guard = Callable[..., int]
-
 
 def add_backfill_commands(app: typer.Typer, guarded: Guard) -> None:
     """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
-
-    def ended(function: Callable[P, int]) -> Callable[P, None]:
-        @wraps(function)
-        def run(*arguments: P.args, **options: P.kwargs) -> None:
-            raise typer.Exit(guarded(function, *arguments, **options))
-
-        return run
-
-    app.command("retry-failed")(ended(retry_failed))
+    app.command("retry-failed")(ended(retry_failed, guarded))
 
 
 def retry_failed(
-    months: Annotated[str, typer.Option(help="A month (2024-03), a range (2024-03..2024-05), or all.")] = "all",
+    months: MonthsOption = "all",
     list_only: Annotated[bool, typer.Option("--list", help="Only list what failed, and run nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Run again what failed, as far as its run was to go, and say what a rerun cannot clear."""
     from pipeline.commands.display import failures_table, out, print_json, run_table

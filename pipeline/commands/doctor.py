@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from functools import wraps
-from typing import TYPE_CHECKING, Annotated, ParamSpec
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.commands.joining import AsJson, Guard, ended
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
@@ -24,27 +24,17 @@ if TYPE_CHECKING:
 
     from pipeline.doctor.findings import Finding
 
-P = ParamSpec("P")
-Guard = Callable[..., int]
 _STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red", "not asked": "dim"}
 
 
 def add_doctor_command(app: typer.Typer, guarded: Guard) -> None:
     """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
-    app.command("doctor")(_ended(doctor, guarded))
-
-
-def _ended(function: Callable[P, int], guarded: Guard) -> Callable[P, None]:
-    @wraps(function)
-    def run(*arguments: P.args, **options: P.kwargs) -> None:
-        raise typer.Exit(guarded(function, *arguments, **options))
-
-    return run
+    app.command("doctor")(ended(doctor, guarded))
 
 
 def doctor(
     online: Annotated[bool, typer.Option("--online", help="Ask arXiv too, its API and OAI-PMH.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Look at settings, disk, servers, models and rate limits, and tell the way out of each problem."""
     from pipeline.commands.display import out, print_json

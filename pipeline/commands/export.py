@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.commands.study import AsJson, Guard, MonthsOption, ended
+from pipeline.commands.joining import AsJson, Guard, MonthsOption, ended
 from pipeline.export.months import DEFAULT_TABLES
 from pipeline.export.rights import Texts
 from pipeline.settings import load_settings

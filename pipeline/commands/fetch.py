@@ -6,27 +6,20 @@ nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
-from functools import wraps
 from typing import Annotated
 
 import typer
 
+from pipeline.commands.joining import AsJsonNotText, Guard, ended
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
 
-Guard = Callable[..., int]
-
 
 def add_fetch_command(app: typer.Typer, guarded: Guard) -> None:
     """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
-
-    @app.command("fetch-html")
-    @wraps(fetch_html)
-    def run(*arguments: object, **options: object) -> None:
-        raise typer.Exit(guarded(fetch_html, *arguments, **options))
+    app.command("fetch-html")(ended(fetch_html, guarded))
 
 
 def fetch_html(
@@ -37,7 +30,7 @@ def fetch_html(
     accept_terms: Annotated[
         bool, typer.Option("--accept-terms", help="Accept arXiv's terms, which the command tells without this.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
+    as_json: AsJsonNotText = False,
 ) -> int:
     """Fetch pages of papers that the dump lacks from arXiv's own site, at its pace, into the dump's folder."""
     from pipeline import progress

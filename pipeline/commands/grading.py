@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.commands.study import AsJson, Guard, MonthsOption, ended
+from pipeline.commands.joining import AsJson, Guard, MonthsOption, ended
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
 

@@ -6,30 +6,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Annotated
-
 import typer
 
+from pipeline.commands.joining import AsJson, Guard, MonthsOption, ended
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
-
-Guard = Callable[..., int]
 
 
 def add_quality_command(app: typer.Typer, guarded: Guard) -> None:
     """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
-
-    @app.command("quality")
-    @wraps(quality)
-    def run(**options: object) -> None:
-        raise typer.Exit(guarded(quality, **options))
+    app.command("quality")(ended(quality, guarded))
 
 
 def quality(
-    months: Annotated[str, typer.Option(help="A month (2024-03), a range (2024-03..2024-05), or all.")] = "all",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
+    months: MonthsOption = "all",
+    as_json: AsJson = False,
 ) -> int:
     """Show what each month measures, and which months fall out of line with those around them."""
     from pipeline.commands.display import out, print_json, print_note, quality_table, waiting

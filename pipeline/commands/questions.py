@@ -7,13 +7,13 @@ nothing of it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ParamSpec
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.commands.joining import AsJsonNotText, Guard, MonthsOption, ended
 from pipeline.errors import SettingError
 from pipeline.settings import Settings, load_settings
 from pipeline.stages import Workspace
@@ -22,11 +22,7 @@ if TYPE_CHECKING:
     from pipeline.answering.drafting_review import Draft
     from pipeline.answering.reviewing import Desk, Reviewed
 
-P = ParamSpec("P")
-Guard = Callable[..., int]
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-MonthsOption = Annotated[str, typer.Option(help="A month (2024-03), a range (2024-03..2024-05), or all.")]
 IntoOption = Annotated[
     Path | None, typer.Option(help="Question set that accepted drafts are added to; else CITELOOM_QUESTIONS.")
 ]
@@ -38,16 +34,8 @@ def questions_app(guarded: Guard) -> typer.Typer:
     """The commands. guarded: calls a command's function, shows what went wrong, and gives the exit code."""
     app = typer.Typer(help="Review drafted questions, and check question sets.", no_args_is_help=True)
     for name, function in (("review", review), ("check", check)):
-        app.command(name)(_ended(function, guarded))
+        app.command(name)(ended(function, guarded))
     return app
-
-
-def _ended(function: Callable[P, int], guarded: Guard) -> Callable[P, None]:
-    @wraps(function)
-    def run(*arguments: P.args, **options: P.kwargs) -> None:
-        raise typer.Exit(guarded(function, *arguments, **options))
-
-    return run
 
 
 def review(
@@ -57,7 +45,7 @@ def review(
     accept: AcceptOption = None,
     reject: RejectOption = None,
     accept_all: Annotated[bool, typer.Option("--accept-all", help="Accept every draft that waits, unasked.")] = False,
-    as_json: AsJson = False,
+    as_json: AsJsonNotText = False,
 ) -> int:
     """Go through drafted questions: accept them into a question set, edit or reject them."""
     from pipeline.answering.drafting_review import waiting
@@ -185,7 +173,7 @@ def _print_drafts(workspace: Workspace, file: Path, drafts: Sequence[Draft], in_
 
 def check(
     file: Annotated[Path | None, typer.Argument(help="Question set; else the one of the settings.")] = None,
-    as_json: AsJson = False,
+    as_json: AsJsonNotText = False,
 ) -> int:
     """Read a question set, and say what it holds and what of it the corpus does not have."""
     from pipeline.answering.question_rows import set_file

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pipeline.commands.joining import AsJson, Guard, MonthsOption, ended
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
 
@@ -21,26 +21,15 @@ if TYPE_CHECKING:
 
     from pipeline.refresh.refreshing import MonthRefreshed, RefreshReport
 
-P = ParamSpec("P")
-Guard = Callable[..., int]
-
 
 def add_refresh_command(app: typer.Typer, guarded: Guard) -> None:
     """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
 
-    app.command("refresh")(_ended(refresh, guarded))
-
-
-def _ended(function: Callable[P, int], guarded: Guard) -> Callable[P, None]:
-    @wraps(function)
-    def run(*arguments: P.args, **options: P.kwargs) -> None:
-        raise typer.Exit(guarded(function, *arguments, **options))
-
-    return run
+    app.command("refresh")(ended(refresh, guarded))
 
 
 def refresh(
-    months: Annotated[str, typer.Option(help="A month (2024-03), a range (2024-03..2024-05), or all.")] = "all",
+    months: MonthsOption = "all",
     harvest: Annotated[
         bool | None, typer.Option("--harvest/--no-harvest", help="Ask arXiv what changed; else as the setting says.")
     ] = None,
@@ -50,7 +39,7 @@ def refresh(
     llm_tokens: Annotated[
         int | None, typer.Option(min=1, help="The same, for at most so many tokens; else as the setting says.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Ask arXiv what changed, run the months that changed and those alone, and tell what became of them."""
     from pipeline import progress

@@ -6,14 +6,13 @@ nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ParamSpec
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.commands.joining import AsJson, Guard, MonthsOption, ended
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
 
@@ -22,13 +21,6 @@ if TYPE_CHECKING:
 
     from pipeline.evaluation.human.results import JudgeAgreement, Mean, Results
 
-P = ParamSpec("P")
-Command = Callable[P, int | None]
-Guard = Callable[..., int]
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
-MonthsOption = Annotated[str, typer.Option(help="A month (2024-03), a range (2024-03..2024-05), or all.")]
-
 
 def study_app(guarded: Guard) -> typer.Typer:
     """The commands. guarded: calls a command's function, shows what went wrong, and gives the exit code."""
@@ -36,16 +28,6 @@ def study_app(guarded: Guard) -> typer.Typer:
     for name, function in (("export", export), ("import", import_), ("results", results)):
         app.command(name)(ended(function, guarded))
     return app
-
-
-def ended(function: Callable[P, int | None], guarded: Guard) -> Callable[P, None]:
-    """A command of a function: it ends with the exit code that `guarded` gives."""
-
-    @wraps(function)
-    def run(*arguments: P.args, **options: P.kwargs) -> None:
-        raise typer.Exit(guarded(function, *arguments, **options))
-
-    return run
 
 
 def export(

@@ -6,15 +6,14 @@ nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, ParamSpec, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
+from pipeline.commands.joining import AsJson, Guard, ended
 from pipeline.errors import CiteloomError
 from pipeline.settings import load_settings
 from pipeline.stages import Stage, Workspace
@@ -23,22 +22,12 @@ if TYPE_CHECKING:
     from pipeline.running.runs import RunReport
     from pipeline.wikipedia.dump import Dump
 
-P = ParamSpec("P")
-Guard = Callable[..., int]
 Until = Literal["metadata", "papers", "passages", "embeddings", "index_receipts"]
 
 
 def add_wikipedia_command(app: typer.Typer, guarded: Guard) -> None:
     """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
-    app.command("import-wikipedia")(_ended(import_wikipedia, guarded))
-
-
-def _ended(function: Callable[P, int], guarded: Guard) -> Callable[P, None]:
-    @wraps(function)
-    def run(*arguments: P.args, **options: P.kwargs) -> None:
-        raise typer.Exit(guarded(function, *arguments, **options))
-
-    return run
+    app.command("import-wikipedia")(ended(import_wikipedia, guarded))
 
 
 def import_wikipedia(
@@ -48,7 +37,7 @@ def import_wikipedia(
     ] = None,
     until: Annotated[Until, typer.Option(help="Run every stage up to this one, and stop there.")] = "index_receipts",
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Read a dump of Wikipedia into a data root of its own, for citeloom search and ask --system wikichat."""
     from pipeline.commands.display import out, print_error, print_json, run_table

@@ -16,7 +16,7 @@ from pipeline.doctor.findings import Finding, State, ok, problem, warning
 from pipeline.index import close_indexes
 from pipeline.index.connection import Connection
 from pipeline.index.edge_folder import holder_of
-from pipeline.index.opening import is_layout_of_settings, open_collections
+from pipeline.index.opening import edge_folder, is_layout_of_settings, open_collections
 from pipeline.stages import Workspace
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def index(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _edge(workspace: Workspace) -> Iterator[Finding]:
-    folder = workspace.local / "qdrant-edge" / workspace.settings.qdrant_collection
+    folder = edge_folder(workspace)
     collections = open_collections(workspace)
     live = collections.live()
     holder = None if live is None else holder_of(folder / live)

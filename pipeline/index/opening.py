@@ -14,6 +14,8 @@ from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.layout import Layout
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.index.passage_index import Collections, PassageIndex
     from pipeline.stages import Workspace
 
@@ -40,13 +42,17 @@ def open_collections(workspace: Workspace) -> Collections:
     return _OPEN[key]
 
 
+def edge_folder(workspace: Workspace) -> Path:
+    """Where the embedded index lies, each collection in a folder of its own."""
+    return workspace.local / "qdrant-edge" / workspace.settings.qdrant_collection
+
+
 def _make(workspace: Workspace) -> Collections:
     settings = workspace.settings
     if settings.qdrant_url is None:
         from pipeline.index.edge_collections import EdgeCollections
 
-        folder = workspace.local / "qdrant-edge" / settings.qdrant_collection
-        return EdgeCollections(folder, settings.qdrant_collection, on_disk=settings.qdrant_on_disk)
+        return EdgeCollections(edge_folder(workspace), settings.qdrant_collection, on_disk=settings.qdrant_on_disk)
     from pipeline.index.server_collections import ServerCollections, Storage
 
     return ServerCollections(

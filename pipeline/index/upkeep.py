@@ -13,7 +13,7 @@ from pipeline import tables
 from pipeline.errors import CiteloomError, MissingInput, SettingError
 from pipeline.index.audit import KINDS, MonthAudit, audit_month
 from pipeline.index.load import digest_of
-from pipeline.index.opening import close_indexes, collection_of, open_collections
+from pipeline.index.opening import close_indexes, collection_of, edge_folder, open_collections
 from pipeline.index.points import digests_of
 from pipeline.index.stages import INDEX_RECEIPTS, layout_of, receipt
 from pipeline.months import select_months
@@ -173,7 +173,7 @@ def _on_server(workspace: Workspace) -> ServerCollections:
 
     collections = open_collections(workspace)
     if not isinstance(collections, ServerCollections):
-        folder = workspace.local / "qdrant-edge" / workspace.settings.qdrant_collection
+        folder = edge_folder(workspace)
         raise SettingError(
             f"snapshots are of a Qdrant server, and CITELOOM_QDRANT_URL is not set: copy the folder {folder} while "
             f"nothing uses it, which is all there is to the embedded index"
