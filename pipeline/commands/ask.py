@@ -1,8 +1,4 @@
-"""The commands `citeloom ask` and `citeloom chat`: questions to the corpus, one or a conversation. Not here: the work.
-
-`cli.py` joins them to the command by one line and hands over what ends a command that fails, so that this module needs
-nothing of it.
-"""
+"""The commands `citeloom ask` and `chat`: questions to the corpus, one or a conversation. Not here: the work."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.commands.joining import AsJsonNotText, Guard, ended
+from pipeline.commands.options import AsJsonNotText
 from pipeline.errors import CiteloomError, exit_code_of
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
@@ -31,12 +27,6 @@ ShowWork = Annotated[bool, typer.Option("--show-work", help="Tell each step as i
 
 _HELP = "/reset forgets what was said, /work tells the steps or stops it, /quit or Ctrl-D ends"
 _PROMPT = "> "
-
-
-def add_ask_commands(app: typer.Typer, guarded: Guard) -> None:
-    """Join the commands to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
-    for name, function in (("ask", ask), ("chat", chat)):
-        app.command(name)(ended(function, guarded))
 
 
 def ask(

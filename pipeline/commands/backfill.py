@@ -1,7 +1,4 @@
-"""The command `citeloom retry-failed`: what failed, listed and run again. Not here: the work itself (`retrying.py`).
-
-`cli.py` joins it to the command by one line and hands over what ends a command that fails.
-"""
+"""The command `citeloom retry-failed`: what failed, listed and run again. Not here: the work itself (`retrying.py`)."""
 
 from __future__ import annotations
 
@@ -10,18 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.commands.joining import AsJson, Guard, MonthsOption, ended
+from pipeline.commands.options import AsJson, MonthsOption
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
 
 if TYPE_CHECKING:
     from pipeline.running.retrying import Plan
     from pipeline.running.runs import RunReport
-
-
-def add_backfill_commands(app: typer.Typer, guarded: Guard) -> None:
-    """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
-    app.command("retry-failed")(ended(retry_failed, guarded))
 
 
 def retry_failed(

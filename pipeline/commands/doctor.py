@@ -1,8 +1,4 @@
-"""The command `citeloom doctor`: what was looked at, how it stands, and the way out. Not here: the looking.
-
-`cli.py` joins it to the command by one line and hands over what ends a command that fails, so that this module needs
-nothing of it.
-"""
+"""The command `citeloom doctor`: what was looked at, how it stands, and the way out. Not here: the looking."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.commands.joining import AsJson, Guard, ended
+from pipeline.commands.options import AsJson
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
@@ -25,11 +21,6 @@ if TYPE_CHECKING:
     from pipeline.doctor.findings import Finding
 
 _STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red", "not asked": "dim"}
-
-
-def add_doctor_command(app: typer.Typer, guarded: Guard) -> None:
-    """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
-    app.command("doctor")(ended(doctor, guarded))
 
 
 def doctor(

@@ -1,8 +1,4 @@
-"""The command `citeloom export`: tables as a data set for other people's tools. Not here: the work itself.
-
-`cli.py` joins it to the command by one line and hands over what ends a command that fails, so that this module needs
-nothing of it.
-"""
+"""The command `citeloom export`: tables as a data set for other people's tools. Not here: the work itself."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.commands.joining import AsJson, Guard, MonthsOption, ended
+from pipeline.commands.options import AsJson, MonthsOption
 from pipeline.export.months import DEFAULT_TABLES
 from pipeline.export.rights import Texts
 from pipeline.settings import load_settings
@@ -21,11 +17,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pipeline.export.export import Exported
-
-
-def add_export_command(app: typer.Typer, guarded: Guard) -> None:
-    """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
-    app.command("export")(ended(export, guarded))
 
 
 def export(

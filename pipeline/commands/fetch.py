@@ -1,8 +1,4 @@
-"""The command `citeloom fetch-html`: pages of new months from arXiv's site. Not here: the work itself.
-
-`cli.py` joins it to the command by one line and hands over what ends a command that fails, so that this module needs
-nothing of it.
-"""
+"""The command `citeloom fetch-html`: pages of new months from arXiv's site. Not here: the work itself."""
 
 from __future__ import annotations
 
@@ -11,15 +7,10 @@ from typing import Annotated
 
 import typer
 
-from pipeline.commands.joining import AsJsonNotText, Guard, ended
+from pipeline.commands.options import AsJsonNotText
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
-
-
-def add_fetch_command(app: typer.Typer, guarded: Guard) -> None:
-    """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
-    app.command("fetch-html")(ended(fetch_html, guarded))
 
 
 def fetch_html(

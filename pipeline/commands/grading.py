@@ -1,8 +1,6 @@
 """The commands `citeloom grading`: sheets for graders of answers out, their verdicts in, what they say. Never the work
 itself.
 
-`cli.py` joins them to the command by one line and hands over what ends a command that fails, so that this module needs
-nothing of it.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.commands.joining import AsJson, Guard, MonthsOption, ended
+from pipeline.commands.options import AsJson, MonthsOption
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
 
@@ -23,14 +21,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pipeline.evaluation.report.grid import Grid
-
-
-def grading_app(guarded: Guard) -> typer.Typer:
-    """The commands. guarded: calls a command's function, shows what went wrong, and gives the exit code."""
-    app = typer.Typer(help="Have people grade answers to questions, blind.", no_args_is_help=True)
-    for name, function in (("sheets", sheets), ("import", import_), ("results", results)):
-        app.command(name)(ended(function, guarded))
-    return app
 
 
 def sheets(

@@ -1,21 +1,13 @@
 """The command `citeloom quality`: each month's measures against those of its neighbours. Not here: the measures
 (`pipeline.evaluation.quality`).
 
-`cli.py` joins it to the command by one line and hands over what ends a command that fails.
 """
 
 from __future__ import annotations
 
-import typer
-
-from pipeline.commands.joining import AsJson, Guard, MonthsOption, ended
+from pipeline.commands.options import AsJson, MonthsOption
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
-
-
-def add_quality_command(app: typer.Typer, guarded: Guard) -> None:
-    """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
-    app.command("quality")(ended(quality, guarded))
 
 
 def quality(

@@ -1,8 +1,4 @@
-"""The commands `citeloom questions`: drafts for a person to accept, and what a question set holds. Not here: the work.
-
-`cli.py` joins them to the command by one line and hands over what ends a command that fails, so that this module needs
-nothing of it.
-"""
+"""The commands `citeloom questions`: drafts for a person to accept, question sets checked. Not here: the work."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.commands.joining import AsJsonNotText, Guard, MonthsOption, ended
+from pipeline.commands.options import AsJsonNotText, MonthsOption
 from pipeline.errors import SettingError
 from pipeline.settings import Settings, load_settings
 from pipeline.stages import Workspace
@@ -28,14 +24,6 @@ IntoOption = Annotated[
 ]
 AcceptOption = Annotated[list[str] | None, typer.Option(help="Accept the draft of this id, unasked; once for each.")]
 RejectOption = Annotated[list[str] | None, typer.Option(help="Reject the draft of this id, unasked; once for each.")]
-
-
-def questions_app(guarded: Guard) -> typer.Typer:
-    """The commands. guarded: calls a command's function, shows what went wrong, and gives the exit code."""
-    app = typer.Typer(help="Review drafted questions, and check question sets.", no_args_is_help=True)
-    for name, function in (("review", review), ("check", check)):
-        app.command(name)(ended(function, guarded))
-    return app
 
 
 def review(

@@ -1,7 +1,4 @@
-"""The command `citeloom refresh`: what changed at arXiv and on disk, run and told. Not here: the work itself.
-
-`cli.py` joins it to the command by one line, as it does `wikipedia.py`.
-"""
+"""The command `citeloom refresh`: what changed at arXiv and on disk, run and told. Not here: the work itself."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.commands.joining import AsJson, Guard, MonthsOption, ended
+from pipeline.commands.options import AsJson, MonthsOption
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
 
@@ -20,12 +17,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pipeline.refresh.refreshing import MonthRefreshed, RefreshReport
-
-
-def add_refresh_command(app: typer.Typer, guarded: Guard) -> None:
-    """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
-
-    app.command("refresh")(ended(refresh, guarded))
 
 
 def refresh(

@@ -1,8 +1,4 @@
-"""The commands `citeloom study`: sheets for raters out, their ratings in, what they say. Not here: the work itself.
-
-`cli.py` joins them to the command by one line and hands over what ends a command that fails, so that this module needs
-nothing of it.
-"""
+"""The commands `citeloom study`: sheets for raters out, their ratings in, what they say. Not here: the work itself."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.commands.joining import AsJson, Guard, MonthsOption, ended
+from pipeline.commands.options import AsJson, MonthsOption
 from pipeline.settings import load_settings
 from pipeline.stages import Workspace
 
@@ -20,14 +16,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pipeline.evaluation.human.results import JudgeAgreement, Mean, Results
-
-
-def study_app(guarded: Guard) -> typer.Typer:
-    """The commands. guarded: calls a command's function, shows what went wrong, and gives the exit code."""
-    app = typer.Typer(help="Have people rate what systems wrote, blind.", no_args_is_help=True)
-    for name, function in (("export", export), ("import", import_), ("results", results)):
-        app.command(name)(ended(function, guarded))
-    return app
 
 
 def export(

@@ -1,8 +1,4 @@
-"""The command `citeloom import-wikipedia`: a snapshot into a data root of its own. Not here: the work itself.
-
-`cli.py` joins it to the command by one line and hands over what ends a command that fails, so that this module needs
-nothing of it.
-"""
+"""The command `citeloom import-wikipedia`: a snapshot into a data root of its own. Not here: the work itself."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
-from pipeline.commands.joining import AsJson, Guard, ended
+from pipeline.commands.options import AsJson
 from pipeline.errors import CiteloomError
 from pipeline.settings import load_settings
 from pipeline.stages import Stage, Workspace
@@ -23,11 +19,6 @@ if TYPE_CHECKING:
     from pipeline.wikipedia.dump import Dump
 
 Until = Literal["metadata", "papers", "passages", "embeddings", "index_receipts"]
-
-
-def add_wikipedia_command(app: typer.Typer, guarded: Guard) -> None:
-    """Join the command to an app. guarded: calls a command's function, shows what went wrong, gives the exit code."""
-    app.command("import-wikipedia")(ended(import_wikipedia, guarded))
 
 
 def import_wikipedia(

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.commands.grading import grading_app
+from pipeline.cli import app
 from tests.unit.evaluation.answers.people_month import MONTH, Verdict, always, fill, write_answers
-from tests.unit.evaluation.human.test_commands import guarded
 from tests.unit.evaluation.made_up import workspace
 
 
@@ -22,8 +21,7 @@ def citeloom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., A
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CITELOOM_DATA", str(tmp_path / "data"))
     write_answers(workspace(tmp_path / "data").root)
-    app = grading_app(guarded)
-    return lambda *arguments: CliRunner().invoke(app, [str(each) for each in arguments])
+    return lambda *arguments: CliRunner().invoke(app, ["grading", *(str(each) for each in arguments)])
 
 
 def returned(citeloom: Callable[..., Any], *verdicts: Verdict) -> list[Path]:

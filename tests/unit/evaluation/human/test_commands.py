@@ -8,23 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from pipeline.commands.study import study_app
-from pipeline.errors import CiteloomError, exit_code_of
+from pipeline.cli import app
 from pipeline.tables import G_SCORES, RELATED_WORK_TASKS
 from tests.unit.evaluation.human.studied import MONTH, SYSTEMS, workspace, write_month, write_table
 from tests.unit.evaluation.human.test_results import judgement
-
-
-def guarded(function: Callable[..., int | None], *arguments: Any, **options: Any) -> int:
-    """As the command's own: a message for the user, and the exit code."""
-    try:
-        return function(*arguments, **options) or 0
-    except CiteloomError as error:
-        typer.echo(f"error: {error}", err=True)
-        return exit_code_of(error)
 
 
 @pytest.fixture
@@ -33,8 +22,7 @@ def citeloom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., A
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CITELOOM_DATA", str(tmp_path / "data"))
     write_month(workspace(tmp_path / "data").root)
-    app = study_app(guarded)
-    return lambda *arguments: CliRunner().invoke(app, [str(each) for each in arguments])
+    return lambda *arguments: CliRunner().invoke(app, ["study", *(str(each) for each in arguments)])
 
 
 def export(citeloom: Callable[..., Any], *options: object) -> Any:

@@ -1,0 +1,34 @@
+"""The command `citeloom harvest`: metadata that changed at arXiv. Not here: the harvest itself."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from pipeline.commands.options import AsJson
+from pipeline.settings import load_settings
+from pipeline.stages import Workspace
+
+
+def harvest(
+    first: Annotated[
+        str | None, typer.Option("--from", help="First day (2026-11-01); else where the last harvest ended.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Ask arXiv over OAI-PMH for the metadata that changed since the last harvest."""
+    from pipeline import progress
+    from pipeline.commands.display import RunProgress, out, print_json
+    from pipeline.metadata.harvest import harvest as ask
+
+    workspace = Workspace(load_settings())
+    shown = RunProgress(steps=1)
+    with shown, progress.listening(shown):
+        report = ask(workspace.settings, workspace, since=first)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        out.print(str(report), soft_wrap=True)
+    return 0
