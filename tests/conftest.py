@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,10 @@ SHARED_DATA = PROJECT.parent / "shared" / "data"
 settings.register_profile("steady", derandomize=True, database=None, deadline=None)
 settings.register_profile("search", derandomize=False, print_blob=True, deadline=None)
 settings.load_profile("steady")
+
+# A shell starts what it puts in the background deaf to Ctrl-C, and every process below inherits that; tests send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
