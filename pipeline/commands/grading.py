@@ -100,9 +100,11 @@ def results(
     root = Workspace(load_settings()).root
     there = root.months(HUMAN_GRADES)
     chosen = select_months(months, there) if there else []
-    judged = [month for month in chosen if root.file(ANSWER_GRADES, month).exists()]
-    grades = (grade_of(row) for month in judged for row in root.iterate(ANSWER_GRADES, month))
-    found = read_people(root, chosen, grades, name)
+    judged = {month: root.file(ANSWER_GRADES, month).exists() for month in chosen}
+    grades = {
+        month: map(grade_of, root.iterate(ANSWER_GRADES, month) if graded else ()) for month, graded in judged.items()
+    }
+    found = read_people(root, grades, name)
     if not found.graders and not found.outdated:
         wanted = "" if name is None else f" of grading {name}"
         raise MissingInput(f"there are no people's grades{wanted} in {root.path}: run citeloom grading import FILE")

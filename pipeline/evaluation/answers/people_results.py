@@ -74,25 +74,54 @@ class PeopleResults:
         return told
 
 
-def read_people(
-    root: DataRoot, months: Sequence[str], grades: Iterable[Grade], study: str | None = None
-) -> PeopleResults:
-    """The results of some months' rows, of one grading or of all. grades: those of the judges in these months.
+@dataclass(frozen=True, slots=True)
+class GradedByPeople:
+    """A month's rows of people on what is still there, and the grades of its judges. outdated: rows on what is not."""
+
+    rows: Sequence[Row]
+    grades: Sequence[Grade]
+    outdated: int = 0
+
+    def of(self, month: str) -> GradedByPeople:
+        """The same with the month before each question's id."""
+        return replace(
+            self,
+            rows=[{**row, "question_id": f"{month} {row['question_id']}"} for row in self.rows],
+            grades=[replace(grade, question_id=f"{month} {grade.question_id}") for grade in self.grades],
+        )
+
+
+def read_people(root: DataRoot, grades: Mapping[str, Iterable[Grade]], study: str | None = None) -> PeopleResults:
+    """The results of some months' rows, of one grading or of all. grades: month → those of its judges.
 
     Raises as `DataRoot.iterate` does.
     """
-    mine = list(grades)
-    there = {unit for grade in mine for unit in _units(grade)}
-    rows: list[tuple[Row, bool]] = []
-    for month in months:
-        if root.file(HUMAN_GRADES, month).exists():
-            digests = _digests(root, month)
-            for row in root.iterate(HUMAN_GRADES, month, _COLUMNS):
-                if study in (None, row["study"]):
-                    current = digests.get((row["question_id"], row["system"])) == row["text_sha256"]
-                    rows.append((row, current and _unit(row) in there))
-    kept = [row for row, current in rows if current]
-    return people_results(kept, mine, outdated=len(rows) - len(kept))
+    return pooled({month: read_month(root, month, list(mine), study) for month, mine in grades.items()})
+
+
+def pooled(months: Mapping[str, GradedByPeople]) -> PeopleResults:
+    """The results of some months. Of several, ids of questions get the month before them: sets that were changed
+    between may have the same."""
+    read = [each.of(month) if len(months) > 1 else each for month, each in months.items()]
+    return people_results(
+        [row for each in read for row in each.rows],
+        [grade for each in read for grade in each.grades],
+        sum(each.outdated for each in read),
+    )
+
+
+def read_month(root: DataRoot, month: str, grades: Sequence[Grade], study: str | None = None) -> GradedByPeople:
+    """What people gave in a month, in one grading or in all. Raises as `DataRoot.iterate` does."""
+    if not root.file(HUMAN_GRADES, month).exists():
+        return GradedByPeople((), grades)
+    there, digests = {unit for grade in grades for unit in _units(grade)}, _digests(root, month)
+    rows = [row for row in root.iterate(HUMAN_GRADES, month, _COLUMNS) if study in (None, row["study"])]
+    current: list[Row] = [
+        row
+        for row in rows
+        if digests.get((row["question_id"], row["system"])) == row["text_sha256"] and _unit(row) in there
+    ]
+    return GradedByPeople(current, grades, len(rows) - len(current))
 
 
 def people_results(rows: Sequence[Row], grades: Sequence[Grade], outdated: int = 0) -> PeopleResults:

@@ -9,7 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pipeline.evaluation.answers.grades import Grade
 from pipeline.evaluation.answers.people import VERDICTS, Accuracy, Part
-from pipeline.evaluation.answers.people_results import COMPARED, Beside, PeopleResults, read_people
+from pipeline.evaluation.answers.people_results import (
+    COMPARED,
+    Beside,
+    GradedByPeople,
+    PeopleResults,
+    pooled,
+    read_people,
+)
 from pipeline.evaluation.answers.results import Measured
 from pipeline.evaluation.report.answers.found import name_of, order_of
 from pipeline.evaluation.report.filters import number_of, words
@@ -27,7 +34,13 @@ _FEW = 20
 def people_section(root: DataRoot, month: str, grades: Sequence[Grade]) -> Section | None:
     """People's grades of a month beside those of its judges; how to have them where there are none; None where no
     answer was graded at all. Raises as `DataRoot.iterate` does."""
-    return section_of(read_people(root, [month], grades)) if grades else None
+    return section_of(read_people(root, {month: grades})) if grades else None
+
+
+def pooled_people(months: Mapping[str, GradedByPeople]) -> Section | None:
+    """The same of several months; None where nobody graded in any."""
+    found = pooled(months)
+    return section_of(found) if found.graders or found.outdated else None
 
 
 def section_of(people: PeopleResults) -> Section:

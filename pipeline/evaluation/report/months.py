@@ -7,7 +7,10 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.errors import CiteloomError
-from pipeline.evaluation.report.answers.found import AnswersFound, add_answers, read_answers
+from pipeline.evaluation.answers.people_results import GradedByPeople
+from pipeline.evaluation.answers.people_results import read_month as people_of
+from pipeline.evaluation.report.answer_people import pooled_people
+from pipeline.evaluation.report.answers.found import CONTROLS, AnswersFound, add_answers, read_answers
 from pipeline.evaluation.report.answers.view import pooled_view
 from pipeline.evaluation.report.corpus import rows_out
 from pipeline.evaluation.report.found import Found, PriceList, add_month, read_month
@@ -24,27 +27,32 @@ def index_view(root: DataRoot, judges: Sequence[str], prices: PriceList, cutoff:
     which questions are old or recent."""
     found = Found(Scores(judges), prices=prices)
     answers = AnswersFound(prices=prices, wanted=judges, cutoff=cutoff)
-    months = [_month_line(root, month, found, answers) for month in root.months(tables.DUMP_MEMBERS)]
+    people: dict[str, GradedByPeople] = {}
+    months = [_month_line(root, month, found, answers, people) for month in root.months(tables.DUMP_MEMBERS)]
     return IndexView(
         months=months,
         papers=sum(line.papers for line in months),
         passages=sum(line.passages for line in months),
         tasks=sum(line.tasks for line in months),
         related=related_view(found),
-        answers=pooled_view(answers),
+        answers=pooled_view(answers, pooled_people(people)),
         changes=bool(root.months(tables.CHANGES)),
     )
 
 
-def _month_line(root: DataRoot, month: str, found: Found, answers: AnswersFound) -> MonthLine:
-    """A month's line; what it holds of related work and answers is added to what was found of the others."""
+def _month_line(
+    root: DataRoot, month: str, found: Found, answers: AnswersFound, people: dict[str, GradedByPeople]
+) -> MonthLine:
+    """A month's line; what it holds of related work, answers and grades is added to what was found of the others."""
     try:
         counts = _month_counts(root, month)
         if read_provenance(root.file(tables.SCORES, month)) is None:
             return MonthLine(month, linked=False, remark="not finished", **counts)
         related, answered = read_month(root, month, deep=False), read_answers(root, month)
+        graded = people_of(root, month, [each for each in answered.grades if each.system not in CONTROLS])
         add_month(found, root, month, related)
         add_answers(answers, root, month, answered, apart=True)
+        people[month] = graded
     except CiteloomError:
         return MonthLine(month, linked=False, remark="has tables that cannot be read: see citeloom status")
     return MonthLine(month, linked=True, **counts)

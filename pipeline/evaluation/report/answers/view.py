@@ -28,9 +28,9 @@ def answers_view(found: AnswersFound, people: Section | None = None) -> AnswersV
     return _view(found, sections)
 
 
-def pooled_view(found: AnswersFound) -> AnswersView:
+def pooled_view(found: AnswersFound, people: Section | None = None) -> AnswersView:
     """The answers of all months, their questions pooled: what needs no page of a question."""
-    return _view(found, [table_section(found), kinds_section(found), retrieval_section(found, linked=False)])
+    return _view(found, [table_section(found), kinds_section(found), retrieval_section(found, linked=False), people])
 
 
 def _view(found: AnswersFound, sections: list[Section | None]) -> AnswersView:

@@ -50,7 +50,7 @@ def resplit(asked: Asked) -> str | None:
 
 
 def found(place: Workspace) -> PeopleResults:
-    return read_people(place.root, [MARCH], map(grade_of, place.root.rows(tables.ANSWER_GRADES, MARCH)))
+    return read_people(place.root, {MARCH: map(grade_of, place.root.rows(tables.ANSWER_GRADES, MARCH))})
 
 
 def test_a_strict_grader_beside_a_lenient_judge_until_answers_are_split_anew(corpus: Workspace, tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_a_comment_alone_is_kept_without_a_verdict(work: Workspace, tmp_path: Pa
     done = import_grades(work, [fill(files[0], lambda row: "", comment="=cannot tell")])
     assert [(row["verdict"], row["comment"]) for row in kept(work)] == [(None, "=cannot tell")]
     assert any("no verdict on 7 of 7 lines" in note for note in done.notes)
-    assert read_people(work.root, [MONTH], month_grades()).verdicts == 0
+    assert read_people(work.root, {MONTH: month_grades()}).verdicts == 0
 
 
 def test_what_cannot_be_taken_is_named_and_changes_nothing(work: Workspace, tmp_path: Path) -> None:
@@ -222,19 +222,19 @@ def test_answers_that_were_written_anew_or_split_anew_are_told_and_left_out(work
     _, files = sheets(work, tmp_path / "out")
     filled = [fill(file, always("correct", "held")) for file in files[:2]]
     import_grades(work, filled)
-    found = read_people(work.root, [MONTH], map(grade_of, work.root.rows(ANSWER_GRADES, MONTH)))
+    found = read_people(work.root, {MONTH: map(grade_of, work.root.rows(ANSWER_GRADES, MONTH))})
     assert (found.outdated, found.answers, found.verdicts) == (0, 3, 2 * LINES)
     write_answers(work.root, words=" Mended.")
     done = import_grades(work, filled)
     assert any(
         "grading pilot: answers that were written anew since its sheets were made: 1 (Q" in note for note in done.notes
     )
-    found = read_people(work.root, [MONTH], map(grade_of, work.root.rows(ANSWER_GRADES, MONTH)))
+    found = read_people(work.root, {MONTH: map(grade_of, work.root.rows(ANSWER_GRADES, MONTH))})
     assert (found.outdated, found.answers) == (2 * 2, 2)
     regraded = [grade(["correct"], ["held"], system="arxivbot"), *month_grades()[1:]]
-    assert read_people(work.root, [MONTH], regraded).outdated == 2 * 2 + 2
+    assert read_people(work.root, {MONTH: regraded}).outdated == 2 * 2 + 2
     work.root.file(QUESTIONS, MONTH).unlink()
-    assert read_people(work.root, [MONTH], regraded).answers == 0
+    assert read_people(work.root, {MONTH: regraded}).answers == 0
 
 
 @pytest.mark.parametrize(

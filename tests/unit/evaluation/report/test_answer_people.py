@@ -11,7 +11,8 @@ import pytest
 from pipeline.evaluation.answers.choosing import choose, write_sheets
 from pipeline.evaluation.answers.grading_key import keep_key
 from pipeline.evaluation.answers.keeping import import_grades
-from pipeline.evaluation.report.answer_people import people_section
+from pipeline.evaluation.answers.people_results import GradedByPeople, read_month
+from pipeline.evaluation.report.answer_people import people_section, pooled_people
 from pipeline.evaluation.report.grid import Grid, Section
 from pipeline.evaluation.stages import REPORT
 from pipeline.stages import State, Workspace, run_stage, state
@@ -28,12 +29,17 @@ def work(tmp_path: Path) -> Workspace:
     return work
 
 
-def section(work: Workspace, folder: Path, *verdicts: Verdict, judges: tuple[str, ...] = ("judge",)) -> Section:
-    """The section after sheets with these verdicts came back."""
-    choice = choose(work.root, "pilot", "all", None, questions=50, seed=7)
+def graded(work: Workspace, folder: Path, *verdicts: Verdict, name: str = "pilot", months: str = "all") -> None:
+    """Sheets go out, and come back with these verdicts."""
+    choice = choose(work.root, name, months, None, questions=50, seed=7)
     keep_key(work.root, choice.key)
     files = [each for each in write_sheets(choice, folder, len(verdicts)) if each.suffix == ".csv"]
     import_grades(work, [fill(file, verdict) for file, verdict in zip(files, verdicts, strict=True)])
+
+
+def section(work: Workspace, folder: Path, *verdicts: Verdict, judges: tuple[str, ...] = ("judge",)) -> Section:
+    """The section after sheets with these verdicts came back."""
+    graded(work, folder, *verdicts)
     found = people_section(work.root, MONTH, [each for judge in judges for each in month_grades(judge)])
     assert found is not None
     return found
@@ -113,6 +119,20 @@ def test_one_grader_agrees_with_nobody_and_two_judges_stand_apart(work: Workspac
     assert [row["System"] for row in rows(found, "people_table_1")] == ["the model alone", "arXivBot"] * 4
 
 
+def test_months_are_pooled_and_questions_of_one_id_in_two_of_them_stay_two(work: Workspace, tmp_path: Path) -> None:
+    """All of March is correct, and nothing of April."""
+    months = (MONTH, "2024-04")
+    write_answers(work.root, months[1])
+    graded(work, tmp_path / "march", always("correct", "held"), name="march", months=months[0])
+    graded(work, tmp_path / "april", always("wrong", "not"), name="april", months=months[1])
+    found = pooled_people({month: read_month(work.root, month, month_grades()) for month in months})
+    assert found is not None
+    assert "4 questions" in found.paragraphs[0]
+    told = {(row["Share"], row["System"]): row for row in rows(found, "people_table_1")}
+    assert (told["Factual", "arXivBot"]["People"]["value"], told["Factual", "arXivBot"]["Questions"]) == (0.5, 4)
+    assert pooled_people({MONTH: GradedByPeople((), month_grades())}) is None
+
+
 def test_verdicts_on_what_is_no_longer_there_are_counted(work: Workspace, tmp_path: Path) -> None:
     section(work, tmp_path / "out", always("correct", "held"))
     write_answers(work.root, words=" Mended.")
@@ -128,11 +148,9 @@ def test_the_report_is_made_anew_once_people_graded_and_shows_their_tables(tmp_p
     run_stage(REPORT, place, MONTH)
     page = place.root.path / "reports" / MONTH / "answers.html"
     assert "citeloom grading sheets" in page.read_text()
-    choice = choose(place.root, "pilot", "all", None, questions=50, seed=7)
-    keep_key(place.root, choice.key)
-    sheets = [each for each in write_sheets(choice, tmp_path / "out", 2) if each.suffix == ".csv"]
-    verdicts = (always("correct", "held"), lambda row: "partly")
-    import_grades(place, [fill(sheet, verdict) for sheet, verdict in zip(sheets, verdicts, strict=True)])
+    overall = place.root.path / "reports" / "index.html"
+    assert "People's grades" not in overall.read_text()
+    graded(place, tmp_path / "out", always("correct", "held"), lambda row: "partly")
     assert state(REPORT, place, MONTH) is State.STALE
     run_stage(REPORT, place, MONTH)
     told = json.loads((page.parent / "report.json").read_text())["tables"]
@@ -141,4 +159,5 @@ def test_the_report_is_made_anew_once_people_graded_and_shows_their_tables(tmp_p
         "the model alone", "a chat site", "WikiChat", "arXivBot",
     ]  # fmt: skip
     assert "Table 1 by people" in page.read_text()
+    assert "Table 1 by people" in overall.read_text()
     assert state(REPORT, place, MONTH) is State.DONE
