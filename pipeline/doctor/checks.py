@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.doctor import arxiv, collector, given, installed, models, storage, vectors
+from pipeline.doctor import arxiv, cluster, collector, given, installed, models, storage, vectors
 from pipeline.doctor.findings import Check
 
 
@@ -29,6 +29,8 @@ def every_check(*, online: bool) -> list[Check]:
         # Imports of torch and transformers, on a slow disk.
         Check("embedder", models.embedding_model, "see CITELOOM_EMBEDDER and CITELOOM_EMBEDDER_PATH", seconds=60.0),
         Check("gpu", models.gpu, "see CITELOOM_EMBEDDER_DEVICE, and the GPU's driver", seconds=60.0),
+        # Ray takes a second to import, and its server some to list the nodes.
+        Check("cluster", cluster.steps, "see CITELOOM_RAY_ADDRESS, and ray status on the head", seconds=60.0),
         Check("telemetry", collector.reach, "see CITELOOM_OTEL_ENDPOINT"),
         Check("dagster", installed.dagster, "end what holds its stores, and see the disk", seconds=30.0),
     ]

@@ -23,12 +23,13 @@ def check_cluster(settings: Settings, stages: Collection[str]) -> None:
 
     stages: names of those that are to run. Without effect where steps work in the run's own process.
     """
-    wrong = list(_unfit(settings, stages)) if is_cluster(settings) else []
+    wrong = list(unfit(settings, stages)) if is_cluster(settings) else []
     if wrong:
         raise SettingError("\n".join(f"CITELOOM_EXECUTOR={settings.executor} {each}" for each in wrong))
 
 
-def _unfit(settings: Settings, stages: Collection[str]) -> Iterator[str]:
+def unfit(settings: Settings, stages: Collection[str]) -> Iterator[str]:
+    """What of the settings does not go with a cluster, a line each. stages: names of those that are to run."""
     if settings.executor == "k8s":
         yield "is for runs that Dagster starts as pods: materialize on its page, or give this command another executor"
         return

@@ -10,6 +10,7 @@ import importlib.util
 import shlex
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _RUN_LABEL = "dagster/run-id"
 _STEP = "pipeline.running.step_on_node"
+_MOST_NODES = 10_000
 
 
 def step_client(settings: Settings) -> JobSubmissionClient:
@@ -29,12 +31,34 @@ def step_client(settings: Settings) -> JobSubmissionClient:
 
     Raises SettingError where Ray's package is not installed, TransientFailure where no job server answers.
     """
+    _check_installed()
     client: JobSubmissionClient = _connected(settings.ray_address, _step_client_class(), settings)
     return client
 
 
+@dataclass(frozen=True, slots=True)
+class RayNode:
+    """A node that is there, and what steps may take of it in all."""
+
+    cpus: float
+    gpus: float
+
+
+def nodes_of(settings: Settings) -> list[RayNode]:
+    """The nodes of the cluster that are alive. Raises as `step_client` does."""
+    _check_installed()
+    from ray.job_submission import JobSubmissionClient
+    from ray.util.state import list_nodes
+
+    _connected(settings.ray_address, JobSubmissionClient)
+    found = list_nodes(address=settings.ray_address, filters=[("state", "=", "ALIVE")], limit=_MOST_NODES)
+    had = [node.resources_total or {} for node in found]
+    return [RayNode(float(each.get("CPU", 0)), float(each.get("GPU", 0))) for each in had]
+
+
 def stop_jobs(settings: Settings, run_id: str) -> list[str]:
     """Stop the jobs of a run that still go on; their ids. Raises as `step_client` does."""
+    _check_installed()
     from ray.job_submission import JobStatus, JobSubmissionClient
 
     client = _connected(settings.ray_address, JobSubmissionClient)
@@ -48,10 +72,13 @@ def stop_jobs(settings: Settings, run_id: str) -> list[str]:
     return going
 
 
-def _connected(address: str, kind: Any, *arguments: Any) -> Any:
-    """A client of the job server at an address, which answers."""
+def _check_installed() -> None:
     if importlib.util.find_spec("ray") is None or importlib.util.find_spec("dagster_ray") is None:
         raise SettingError("CITELOOM_EXECUTOR=ray needs Ray: pip install 'citeloom[ray]', here and on every node")
+
+
+def _connected(address: str, kind: Any, *arguments: Any) -> Any:
+    """A client of the job server at an address, which answers."""
     from ray.exceptions import AuthenticationError
 
     try:

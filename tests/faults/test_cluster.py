@@ -6,6 +6,7 @@ before a run begins (tests/unit/test_cluster_settings.py), and machines with a n
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -124,6 +125,12 @@ def test_two_nodes_give_the_same_tables_and_keep_no_secret(ray: Cluster, place: 
     assert found == {"points_wrong": 0, "audit_code": 0}
     assert (leaks, passwords) == ([], [])
     assert PASSWORD not in "".join(_told_by_jobs(ray))
+
+
+def test_the_doctor_sees_the_cluster(ray: Cluster, place: Place) -> None:
+    told = json.loads(place.citeloom("doctor", "--json").stdout)["findings"]
+    seen = [(each["state"], each["seen"]) for each in told if each["name"] == "cluster"]
+    assert seen == [("ok", f"{ray.address}: nodes 2, processors 2, GPUs 0")]
 
 
 def _told_by_jobs(ray: Cluster) -> list[str]:
