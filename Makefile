@@ -10,6 +10,8 @@ LONG := tests/faults tests/server/test_faults.py tests/assets/test_kill.py tests
 LONG_TESTS := \
   tests/assets/test_parallel.py::test_a_process_that_is_killed_fails_its_month_alone \
   tests/assets/test_parallel.py::test_ctrl_c_and_sigterm_end_every_process \
+  tests/assets/test_run_process.py::test_a_run_that_waits_for_a_pool_takes_no_core_and_ends_when_asked \
+  tests/assets/test_run_process.py::test_a_run_goes_on_whose_pool_is_held_by_one_that_is_killed_while_it_waits \
   tests/unit/answering/test_answer_kills.py::test_kills_change_no_row_and_repeat_only_what_was_in_flight \
   tests/unit/related_work/test_kills.py::test_twenty_kills_change_no_row_and_repeat_only_what_was_in_flight
 SHORT := $(LONG:%=--ignore %) $(LONG_TESTS:%=--deselect %)
@@ -27,9 +29,10 @@ test: install-dev qdrant
 	$(PYTEST) tests $(SHORT)
 
 # 200 kills, failing writes, full disks, servers that vanish, a backfill from the page: what docs/reliability.md tells.
+# Groups in the order given, since the long ones stand first; pytest-xdist would begin with those of most tests.
 test-faults: install-dev qdrant
 	$(PIP) --editable '.[ray]'
-	$(PYTEST) $(LONG) $(LONG_TESTS) --timeout 3600
+	$(PYTEST) $(LONG) $(LONG_TESTS) --timeout 3600 --no-loadscope-reorder
 
 test-fast: install-dev
 	$(PYTEST) tests $(SHORT) -m "not slow and not server and not ui"

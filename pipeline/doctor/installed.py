@@ -98,7 +98,7 @@ def dagster(workspace: Workspace) -> Iterator[Finding]:
         yield warning("dagster", seen, "the next citeloom run or ui ends them, and lets go of what they hold")
     held = ", ".join(f"{pool} by {', '.join(runs)}" for pool, runs in state.pools.items())
     if held and not state.going:
-        way_out = "the next citeloom run lets go of a dead run's; else free the pool on its page in citeloom ui"
+        way_out = "the next citeloom run or ui lets go of them"
         yield warning("dagster", f"pools are held, and no run goes on: {held}", way_out)
     if not (state.outdated or state.dead):
         pools = f"; pools held: {held}" if held else ""

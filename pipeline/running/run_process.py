@@ -38,6 +38,7 @@ UNFINISHED = (
 # A run is STARTED some milliseconds before its process has its lock file; a busy disk makes that seconds.
 SECONDS_TO_SHOW = 45
 _SECONDS_BETWEEN_LOOKS = 0.5
+_SECONDS_BETWEEN_SWEEPS = 10.0
 
 # Locks of runs that end with this process: let go of earlier, a run would look for a moment as if its process were
 # gone.
@@ -85,7 +86,18 @@ def end_dead_runs(instance: dg.DagsterInstance, home: Path) -> list[str]:
         with liveness.examined(home, run_id) as sign:
             if _is_dead(instance, unfinished.get(run_id), sign):
                 ended += _end(instance, run_id)
+    _free_what_ended_runs_hold(instance, home)
     return ended
+
+
+def _free_what_ended_runs_hold(instance: dg.DagsterInstance, home: Path) -> None:
+    """Free slots of pools whose run has ended without letting go of them: it was ended on its page, say, and its
+    process killed. Nobody looks at such a run again, and every later one would wait for it without end."""
+    events = instance.event_log_storage
+    for run_id in events.get_concurrency_run_ids():
+        run = instance.get_run_by_id(run_id)
+        if (run is None or run.is_finished) and liveness.sign(home, run_id) is not liveness.Sign.LIVES:
+            events.free_concurrency_slots_for_run(run_id)
 
 
 def dead_runs(instance: dg.DagsterInstance, home: Path) -> list[str]:
@@ -113,12 +125,13 @@ def _end(instance: dg.DagsterInstance, run_id: str) -> list[str]:
     run = instance.get_run_by_id(run_id)
     if run is None or run.is_finished:
         return []
+    # Slots before the run: whoever ends it may be killed between the two, and only unfinished runs are looked at again.
+    _stop_steps(run_id)
+    instance.event_log_storage.free_concurrency_slots_for_run(run_id)
     if run.status is dg.DagsterRunStatus.CANCELING:
         instance.report_run_canceled(run, "the process that was to end it is gone; what it had finished stays")
     else:
         instance.report_run_failed(run, "the process that ran it is gone; what it had finished stays")
-    instance.event_log_storage.free_concurrency_slots_for_run(run_id)
-    _stop_steps(run_id)
     return [run_id]
 
 
@@ -132,8 +145,25 @@ def _stop_steps(run_id: str) -> None:
         progress.noted(f"the steps of run {run_id} on the cluster could not be stopped: {error}")
 
 
+class _Sweeping:
+    """Ends dead runs from time to time while this process waits for a pool: the one that holds it may die meanwhile,
+    and without a daemon nobody else would look."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def now_and_then(self, instance: dg.DagsterInstance) -> None:
+        if time.monotonic() < self._next or instance.root_directory is None:
+            return
+        self._next = time.monotonic() + _SECONDS_BETWEEN_SWEEPS
+        end_dead_runs(instance, Path(instance.root_directory))
+
+
+_sweeping = _Sweeping()
+
+
 def _wait_for_pool(execution: ActiveExecution) -> None:
-    """Wait until a step may run, or the process is asked to end.
+    """Wait until a step may run, or the process is asked to end. What a dead run holds of a pool is freed meanwhile.
 
     In place of Dagster's own (1.13.27), which waits for the least of zero and the time to the next look at the pools,
     so not at all: a run that waited for a pool took a whole core, and saw no signal, as it looks for none.
@@ -142,6 +172,7 @@ def _wait_for_pool(execution: ActiveExecution) -> None:
         raise DagsterExecutionInterruptedError
     waits = execution._instance_concurrency_context
     if waits is not None and waits.has_pending_claims():
+        _sweeping.now_and_then(waits._instance)
         time.sleep(_SECONDS_BETWEEN_LOOKS)
     else:
         time.sleep(min(max(execution.sleep_interval(), 0), _SECONDS_BETWEEN_LOOKS))  # type: ignore[no-untyped-call]

@@ -80,6 +80,34 @@ def test_a_run_whose_process_is_gone_is_ended_and_its_slots_are_free(instance: d
     assert end_dead_runs(instance, home) == []
 
 
+def test_whoever_ends_a_dead_run_and_is_killed_meanwhile_leaves_no_slot_held(
+    instance: dg.DagsterInstance, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun(instance)
+    (home / "running").mkdir()
+    (home / "running" / f"{run.run_id}.lock").touch()
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(instance, "report_run_failed", killed)
+        with pytest.raises(KeyboardInterrupt):
+            end_dead_runs(instance, home)
+    assert held(instance) == 0
+    assert end_dead_runs(instance, home) == [run.run_id]
+
+
+def test_a_run_that_has_ended_holds_no_slot_once_its_process_is_gone(instance: dg.DagsterInstance, home: Path) -> None:
+    run = begun(instance)
+    with alive(home, run.run_id):
+        instance.report_run_failed(run)
+        end_dead_runs(instance, home)
+        assert held(instance) == 1
+    assert end_dead_runs(instance, home) == []
+    assert held(instance) == 0
+
+
 def test_a_run_whose_process_lives_is_left_alone(instance: dg.DagsterInstance, home: Path) -> None:
     run = begun(instance)
     with alive(home, run.run_id):
@@ -143,6 +171,22 @@ def test_a_run_that_was_ended_by_others_puts_nothing_in_place(
     assert not workspace.root.file(DUMP_MEMBERS, MONTHS[0]).exists()
     assert "was ended from outside (canceled)" in str(read_failure(workspace, "dump_members", MONTHS[0]))
     assert run_in_process([stage_named("dump_members")], MONTHS[0], home).succeeded
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_whose_pool_is_held_by_one_that_is_killed_while_it_waits(own: Place) -> None:
+    with own.entered():
+        home = dagster_home(own.workspace())
+        with dg.DagsterInstance.from_config(str(home)) as instance:
+            holder = begun(instance)
+            with alive(home, holder.run_id):
+                waiting = start(own, "run", "--months", MONTHS[0], "--select", "index_receipts", "--force")
+                assert waiting.stderr is not None
+                assert POOL in next(line for line in waiting.stderr if "will wait for" in line)
+            (home / "running" / f"{holder.run_id}.lock").touch()
+            said = waiting.communicate(timeout=120)[1]
+            assert waiting.returncode == 0, said
+            assert status_of(instance, holder) is dg.DagsterRunStatus.FAILURE
 
 
 @pytest.mark.slow
