@@ -271,5 +271,5 @@ def _tell_who_is_waited_for(instance: dg.DagsterInstance) -> None:
         if holders:
             progress.noted(
                 f"the pool {pool} is held by run {', '.join(sorted(holders))}, which this one will wait for; "
-                "if nothing runs there any more, terminate it on its page in citeloom ui"
+                "it is ended if its process dies; one of a machine that is gone, terminate on its page in citeloom ui"
             )
