@@ -5,9 +5,11 @@ Not here: claims of a table's rows (`facts`), and what is made of claims.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import dropwhile
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, create_model
@@ -29,6 +31,10 @@ from pipeline.llm.structured import AtMost
 CLAIM_CHARS = 240
 # Claims of earlier hops, the newest first, take no more than this part of the context: the rest is for passages.
 _KNOWN_SHARE = 8
+_FAULTS = ("unknown", "irrelevant", "repeated", "headings", "over")
+# A sign belongs to its number.
+_WORD = re.compile(r"[-−]?\w+")
+_LEADING = frozenset(("the", "paper", "study", "article"))
 _FRAME_TOKENS, _PER_CLAIM = 40, 24 + int(CLAIM_CHARS / CHARS_PER_TOKEN)
 
 
@@ -47,6 +53,8 @@ class Claimed:
     """Whether it called no passage relevant and made claims all the same: then nothing is filtered out."""
     repeated: int = 0
     """Claims that are empty, or known already."""
+    headings: int = 0
+    """Claims that are the heading of their passage, or a part of it, and nothing that it says."""
     over: int = 0
     """Claims beyond those that were asked for."""
     cut: bool = False
@@ -54,7 +62,7 @@ class Claimed:
     failure: str | None = None
 
     def trace(self) -> dict[str, Any]:
-        dropped = {name: getattr(self, name) for name in ("unknown", "irrelevant", "repeated", "over")}
+        dropped = {name: getattr(self, name) for name in _FAULTS}
         told = {"relevant": list(self.relevant), "unfiltered": self.unfiltered, "dropped": dropped}
         return told | {"cut": self.cut, "failure": self.failure}
 
@@ -88,14 +96,14 @@ def _read(given: Any, found: Sequence[Found], most: int, known: Sequence[str], c
     """What may stand of an answer: claims of passages that were shown and called relevant, each once."""
     places = range(1, len(found) + 1)
     relevant = tuple(sorted({number for number in given.relevant if number in places}))
-    dropped: dict[str, Any] = dict.fromkeys(("unknown", "irrelevant", "repeated", "over"), 0)
+    dropped: dict[str, Any] = dict.fromkeys(_FAULTS, 0)
     seen = set(map(_key, known))
     kept: list[tuple[str, Found]] = []
     for each in given.claims:
         text = " ".join(each.claim.split())
         # SmolLM2 leaves the list empty and makes three claims: a filter that says nothing is taken for none.
-        fault = _fault(each.passage, _key(text), places, relevant or places, seen)
-        fault = fault or ("over" if len(kept) == most else None)
+        fault = _fault(each.passage, places, relevant or places)
+        fault = fault or _empty(_key(text), found[each.passage - 1], seen) or ("over" if len(kept) == most else None)
         if fault is not None:
             dropped[fault] += 1
             continue
@@ -104,17 +112,25 @@ def _read(given: Any, found: Sequence[Found], most: int, known: Sequence[str], c
     return Claimed(tuple(kept), relevant, unfiltered=not relevant and bool(kept), cut=cut, spent=cost, **dropped)
 
 
-def _fault(passage: int, key: str, places: range, relevant: Sequence[int], seen: set[str]) -> str | None:
+def _fault(passage: int, places: range, relevant: Sequence[int]) -> str | None:
     if passage not in places:
         return "unknown"
-    if passage not in relevant:
-        return "irrelevant"
-    return "repeated" if not key or key in seen else None
+    return None if passage in relevant else "irrelevant"
+
+
+def _empty(key: str, passage: Found, seen: set[str]) -> str | None:
+    """What keeps a claim from saying anything new. A known one, said again, would be held up by another passage: of a
+    model of 1.5 billion weights these were copies under a passage that says nothing of the kind."""
+    if not key or key in seen:
+        return "repeated"
+    in_heading, in_text = (f" {key} " in f" {_key(text)} " for text in (passage.heading(), passage.content()))
+    return "headings" if in_heading and not in_text else None
 
 
 def _key(text: str) -> str:
-    """What two claims share that say the same in the same words."""
-    return " ".join(text.casefold().split()).rstrip(". ")
+    """What two claims share that say the same in the same words, whatever stands between them or leads up to it."""
+    words = _WORD.findall(text.casefold())
+    return " ".join(dropwhile(_LEADING.__contains__, words))
 
 
 @cache

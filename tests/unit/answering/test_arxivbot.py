@@ -135,7 +135,36 @@ def test_claims_of_passages_that_were_not_shown_or_were_filtered_out_are_dropped
     assert [(claim.text, claim.passage_id) for claim in answered.claims] == [("Kept.", "p20")]
     (step,) = steps(answered, "claims")
     assert step["relevant"] == [1, 3]
-    assert step["dropped"] == {"unknown": 2, "irrelevant": 1, "repeated": 2, "over": 0}
+    assert step["dropped"] == {"unknown": 2, "irrelevant": 1, "repeated": 2, "headings": 0, "over": 0}
+
+
+def test_claims_that_say_again_what_is_known_or_are_a_heading_alone_are_dropped_and_counted(tmp_path: Path) -> None:
+    told = [
+        {"passage": 1, "claim": "The paper 'On Ferns' gains -3 points."},
+        {"passage": 2, "claim": '"On Ferns" gains -3 points'},
+        {"passage": 2, "claim": "On Ferns gains 3 points."},
+        {"passage": 1, "claim": "Title 20 > Method"},
+        {"passage": 2, "claim": "Title 20 > Method"},
+    ]
+    rule = answering("Claims", {"relevant": [1, 2], "claims": told})
+    answered, _ = answer(tmp_path, "arxivbot", rule, faithful)
+    kept = [(claim.text, claim.passage_id) for claim in answered.claims]
+    assert kept == [
+        ("The paper 'On Ferns' gains -3 points.", "p20"),
+        ("On Ferns gains 3 points.", "p19"),
+        ("Title 20 > Method", "p19"),
+    ]
+    (step,) = steps(answered, "claims")
+    assert step["dropped"] == {"unknown": 0, "irrelevant": 0, "repeated": 1, "headings": 1, "over": 0}
+
+
+def test_a_title_that_a_passage_holds_may_be_claimed_of_it(tmp_path: Path) -> None:
+    """As of front matter, whose first line is the title: somebody may have asked for it."""
+    front = passage(1, "On Ferns\nBy C. Frond", title="On Ferns", section_path=())
+    body = passage(2, "They are green.", title="On Ferns", section_path=())
+    told = {"relevant": [1, 2], "claims": [{"passage": place, "claim": "On Ferns"} for place in (2, 1)]}
+    answered, _ = answer(tmp_path, "arxivbot", answering("Claims", told), faithful, shelf=Shelf(front, body))
+    assert [claim.passage_id for claim in answered.claims] == ["p1"]
 
 
 def test_claims_beside_a_list_of_no_relevant_passage_stand_and_that_is_told(tmp_path: Path) -> None:
