@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 from typing import Annotated
@@ -39,6 +40,9 @@ def ui(
     os.dup2(2, 1)  # what Dagster logs is no part of the command's answer
     # Dagster recommends another of its commands at every start.
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
+    # What a shell starts in the background is deaf to Ctrl-C, and Dagster would be to SIGTERM as well.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     program = [sys.executable, "-m", "dagster", "dev", "-w", str(PROJECT / "workspace.yaml")]
     os.execv(sys.executable, [*program, "-h", "127.0.0.1", "-p", str(port)])  # noqa: S606
 
