@@ -123,8 +123,11 @@ def _empty(key: str, passage: Found, seen: set[str]) -> str | None:
     model of 1.5 billion weights these were copies under a passage that says nothing of the kind."""
     if not key or key in seen:
         return "repeated"
-    in_heading, in_text = (f" {key} " in f" {_key(text)} " for text in (passage.heading(), passage.content()))
-    return "headings" if in_heading and not in_text else None
+    return "headings" if _says(passage.heading(), key) and not _says(passage.content(), key) else None
+
+
+def _says(text: str, key: str) -> bool:
+    return f" {key} " in f" {_key(text)} "
 
 
 def _key(text: str) -> str:

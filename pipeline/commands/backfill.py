@@ -46,13 +46,11 @@ def retry_failed(
 
 
 def _retry(workspace: Workspace, plan: Plan) -> RunReport:
-    from pipeline import progress
-    from pipeline.commands.display import RunProgress
+    from pipeline.commands.display import showing
     from pipeline.running.preflight import check
     from pipeline.running.retrying import retry
 
     for _, stages in plan:
         check(workspace, stages)
-    shown = RunProgress(steps=sum(len(months) * len(stages) for months, stages in plan))
-    with shown, progress.listening(shown):
+    with showing(steps=sum(len(months) * len(stages) for months, stages in plan)):
         return retry(workspace, plan)

@@ -23,7 +23,7 @@ from pipeline.failures import Failure
 from pipeline.index.audit import KINDS
 from pipeline.months import describe_months
 from pipeline.passages.text import without_markers
-from pipeline.progress import Listener, StageClock, duration
+from pipeline.progress import Listener, StageClock, duration, listening
 from pipeline.registry import STAGES
 from pipeline.stages import Outcome
 
@@ -57,6 +57,14 @@ def waiting(message: str) -> Iterator[Callable[[str], None]]:
     else:
         print_note(message)
         yield lambda step: None
+
+
+@contextmanager
+def showing(steps: int) -> Iterator[None]:
+    """Show what the stages within are at. steps: months of stages that there are in all."""
+    shown = RunProgress(steps)
+    with shown, listening(shown):
+        yield
 
 
 class RunProgress(Listener):

@@ -24,8 +24,7 @@ def fetch_html(
     as_json: AsJsonNotText = False,
 ) -> int:
     """Fetch pages of papers that the dump lacks from arXiv's own site, at its pace, into the dump's folder."""
-    from pipeline import progress
-    from pipeline.commands.display import RunProgress, out, print_json
+    from pipeline.commands.display import out, print_json, showing
     from pipeline.corpus.fetching.fetch import fetch
     from pipeline.corpus.fetching.terms import TERMS
     from pipeline.corpus.fetching.wanted import choose
@@ -35,8 +34,7 @@ def fetch_html(
         raise SettingError(TERMS)
     workspace = Workspace(settings)
     named = [name.strip() for name in ids.split(",") if name.strip()]
-    shown = RunProgress(steps=1)
-    with shown, progress.listening(shown):
+    with showing(steps=1):
         report = fetch(workspace, choose(workspace, month, named), limit=limit, again=again)
     if as_json:
         print_json(asdict(report))

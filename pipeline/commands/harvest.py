@@ -19,13 +19,11 @@ def harvest(
     as_json: AsJson = False,
 ) -> int:
     """Ask arXiv over OAI-PMH for the metadata that changed since the last harvest."""
-    from pipeline import progress
-    from pipeline.commands.display import RunProgress, out, print_json
+    from pipeline.commands.display import out, print_json, showing
     from pipeline.metadata.harvest import harvest as ask
 
     workspace = Workspace(load_settings())
-    shown = RunProgress(steps=1)
-    with shown, progress.listening(shown):
+    with showing(steps=1):
         report = ask(workspace.settings, workspace, since=first)
     if as_json:
         print_json(asdict(report))

@@ -63,15 +63,13 @@ def reindex(
 
 def _load_again(workspace: Workspace, months: Sequence[str]) -> list[tuple[str, str, str]]:
     """Run on months what makes their points; what failed."""
-    from pipeline import progress
-    from pipeline.commands.display import RunProgress
+    from pipeline.commands.display import showing
     from pipeline.index.reindex import STAGES
     from pipeline.registry import choose_stages
     from pipeline.running.runs import run_months
 
     stages = choose_stages(select=STAGES)
-    shown = RunProgress(steps=len(months) * len(stages))
-    with shown, progress.listening(shown):
+    with showing(steps=len(months) * len(stages)):
         return run_months(workspace, months, stages).failures
 
 

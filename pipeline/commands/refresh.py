@@ -33,8 +33,7 @@ def refresh(
     as_json: AsJson = False,
 ) -> int:
     """Ask arXiv what changed, run the months that changed and those alone, and tell what became of them."""
-    from pipeline import progress
-    from pipeline.commands.display import RunProgress, print_json
+    from pipeline.commands.display import print_json, showing
     from pipeline.refresh.plan import PREPARING, ceiling
     from pipeline.refresh.refreshing import refresh as bring_up_to_date
 
@@ -43,8 +42,7 @@ def refresh(
     if tokens:  # the runs read it there
         os.environ["CITELOOM_LLM_BUDGET_TOKENS"] = str(tokens)
     workspace = Workspace(settings)
-    shown = RunProgress(steps=len(PREPARING))
-    with shown, progress.listening(shown):
+    with showing(steps=len(PREPARING)):
         report = bring_up_to_date(
             workspace,
             months,

@@ -49,8 +49,7 @@ def _run(
     settings: Settings, months: str, until: str | None, select: list[str], *, force: bool, as_json: bool,
     parallel: int = 1,
 ) -> int:  # fmt: skip
-    from pipeline import progress
-    from pipeline.commands.display import RunProgress
+    from pipeline.commands.display import showing
     from pipeline.registry import choose_stages
     from pipeline.running.parallel import run_months_at_once
     from pipeline.running.preflight import check
@@ -60,8 +59,7 @@ def _run(
     chosen = known_months(workspace, months)
     check(workspace, stages)
     share(settings)
-    shown = RunProgress(steps=len(chosen) * len(stages))
-    with shown, progress.listening(shown):
+    with showing(steps=len(chosen) * len(stages)):
         if parallel > 1 and len(chosen) > 1:
             report = run_months_at_once(workspace, chosen, stages, parallel, force=force)
         else:

@@ -49,7 +49,7 @@ def import_wikipedia(
 def _import(workspace: Workspace, dump: Dump, until: str, *, force: bool) -> RunReport:
     """Run the dump's own stages, then the project's, on the snapshot's month; what came of it."""
     from pipeline import progress
-    from pipeline.commands.display import RunProgress
+    from pipeline.commands.display import showing
     from pipeline.registry import stage_named
     from pipeline.running.preflight import check, check_data_root
     from pipeline.running.runs import RunReport, run_months
@@ -64,8 +64,8 @@ def _import(workspace: Workspace, dump: Dump, until: str, *, force: bool) -> Run
     check_data_root(workspace)
     claim(workspace, dump.month)
     check(workspace, others)
-    report, shown = RunReport(), RunProgress(steps=len(chosen))
-    with shown, progress.listening(shown):
+    report = RunReport()
+    with showing(steps=len(chosen)):
         with progress.listening(report), suppress(CiteloomError):  # the report has been told of it
             for stage in own:
                 run_stage(stage, workspace, dump.month, force=force)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pipeline.doctor.findings import Finding, not_asked, ok, problem, warning
-from pipeline.registry import LLM_STAGES
-from pipeline.running.cluster import unfit
+from pipeline.running.cluster import LLM_STAGE_NAMES, unfit
 from pipeline.running.ray_jobs import RayNode, nodes_of
 from pipeline.settings import Settings
 from pipeline.stages import Workspace
@@ -27,7 +26,7 @@ def steps(workspace: Workspace) -> Iterator[Finding]:
         yield not_asked(NAME, "CITELOOM_EXECUTOR is k8s: Dagster starts the pods, and nothing is asked from here")
         return
     wrong = list(unfit(settings, ()))
-    for each in unfit(settings, {stage.name for stage in LLM_STAGES}):
+    for each in unfit(settings, LLM_STAGE_NAMES):
         told = f"CITELOOM_EXECUTOR=ray {each}"
         if each in wrong:
             yield problem(NAME, told, "correct the settings")

@@ -14,7 +14,7 @@ from pipeline.placement import is_cluster
 from pipeline.registry import LLM_STAGES
 from pipeline.settings import Settings, is_secret
 
-_LLM_STAGES = frozenset(stage.name for stage in LLM_STAGES)
+LLM_STAGE_NAMES = frozenset(stage.name for stage in LLM_STAGES)
 _BUDGETS = ("llm_budget_calls", "llm_budget_tokens", "llm_budget_money")
 
 
@@ -37,7 +37,7 @@ def unfit(settings: Settings, stages: Collection[str]) -> Iterator[str]:
         yield "needs CITELOOM_QDRANT_URL: the embedded index belongs to one process of one machine"
     if settings.dagster_pg_url is None:
         yield "needs CITELOOM_DAGSTER_PG_URL: nodes tell of their steps there, and SQLite is for one machine"
-    if _LLM_STAGES.isdisjoint(stages):
+    if LLM_STAGE_NAMES.isdisjoint(stages):
         return
     if settings.llm_url is None:
         yield "needs CITELOOM_LLM_URL: the embedded model belongs to one process of one machine"

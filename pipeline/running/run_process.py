@@ -74,7 +74,7 @@ def in_one_process(context: dg.InitExecutorContext) -> dg.Executor:
 
 
 def end_dead_runs(instance: dg.DagsterInstance, home: Path) -> list[str]:
-    """End the unfinished runs whose process is gone, and free their pools' slots; their ids.
+    """End the unfinished runs whose process is gone, and free the pools' slots of all that have ended; their ids.
 
     A run without a lock file is another machine's, where the instance is shared (Postgres); on SQLite, which one
     machine has for itself, its process ended before it could take one.
@@ -125,7 +125,7 @@ def _end(instance: dg.DagsterInstance, run_id: str) -> list[str]:
     run = instance.get_run_by_id(run_id)
     if run is None or run.is_finished:
         return []
-    # Slots before the run: whoever ends it may be killed between the two, and only unfinished runs are looked at again.
+    # Slots before the run: whoever ends it may be killed between the two.
     _stop_steps(run_id)
     instance.event_log_storage.free_concurrency_slots_for_run(run_id)
     if run.status is dg.DagsterRunStatus.CANCELING:

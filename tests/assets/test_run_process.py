@@ -6,6 +6,7 @@ Not here: runs that the Dagster daemon starts, and kills in numbers (`tests/faul
 from __future__ import annotations
 
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,6 +68,14 @@ def status_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dg.DagsterRun
 def held(instance: dg.DagsterInstance) -> int:
     """Slots of the pool that are taken."""
     return instance.event_log_storage.get_concurrency_info(POOL).active_slot_count
+
+
+def waits_for_the_pool(place: Place) -> subprocess.Popen[str]:
+    """A run of the command that wants the pool, which another one holds, and has said so."""
+    waiting = start(place, "run", "--months", MONTHS[0], "--select", "index_receipts", "--force")
+    assert waiting.stderr is not None
+    assert POOL in next(line for line in waiting.stderr if "will wait for" in line)
+    return waiting
 
 
 def test_a_run_whose_process_is_gone_is_ended_and_its_slots_are_free(instance: dg.DagsterInstance, home: Path) -> None:
@@ -180,9 +189,7 @@ def test_a_run_goes_on_whose_pool_is_held_by_one_that_is_killed_while_it_waits(o
         with dg.DagsterInstance.from_config(str(home)) as instance:
             holder = begun(instance)
             with alive(home, holder.run_id):
-                waiting = start(own, "run", "--months", MONTHS[0], "--select", "index_receipts", "--force")
-                assert waiting.stderr is not None
-                assert POOL in next(line for line in waiting.stderr if "will wait for" in line)
+                waiting = waits_for_the_pool(own)
             (home / "running" / f"{holder.run_id}.lock").touch()
             said = waiting.communicate(timeout=120)[1]
             assert waiting.returncode == 0, said
@@ -196,10 +203,7 @@ def test_a_run_that_waits_for_a_pool_takes_no_core_and_ends_when_asked(own: Plac
         with dg.DagsterInstance.from_config(str(home)) as instance:
             holder = begun(instance)
             with alive(home, holder.run_id):
-                waiting = start(own, "run", "--months", MONTHS[0], "--select", "index_receipts", "--force")
-                assert waiting.stderr is not None
-                line = next(line for line in waiting.stderr if "will wait for" in line)
-                assert POOL in line
+                waiting = waits_for_the_pool(own)
                 wait_until(lambda: instance.event_log_storage.get_concurrency_info(POOL).pending_step_count == 1)
                 before = processor_seconds(waiting.pid)
                 time.sleep(3)
