@@ -19,11 +19,15 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+import tenacity
+
 from pipeline.errors import PermanentFailure
 from pipeline.llm.messages import Spent
 
 # A claim of another machine's process cannot be checked by its id; after an hour its owner is taken for dead.
 CLAIM_SECONDS = 3600.0
+# How long a process waits for the others that have the file open.
+LOCK_SECONDS = 60.0
 # Clocks: when a process began is told by the kernel's, when it claimed by the wall's, which is set now and then.
 _CLOCK_SLACK = 10.0
 
@@ -85,15 +89,14 @@ class CallCache:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._host, self._pid = socket.gethostname(), os.getpid()
         try:
-            self._sql = sqlite3.connect(file, timeout=60, isolation_level=None)
-            self._sql.execute("PRAGMA journal_mode=WAL")
+            self._sql = sqlite3.connect(file, timeout=LOCK_SECONDS, isolation_level=None)
+            _write_ahead(self._sql)
             # A process that is killed loses nothing with NORMAL; only a power cut may lose the last answers.
             self._sql.execute("PRAGMA synchronous=NORMAL")
             self._sql.executescript(_TABLES)
         except sqlite3.DatabaseError as error:
-            raise PermanentFailure(
-                f"{file} cannot be used as the cache of LLM calls ({error}): move it away and run again"
-            ) from error
+            way_out = "run again when it is free" if _is_locked(error) else "move it away and run again"
+            raise PermanentFailure(f"{file} cannot be used as the cache of LLM calls ({error}): {way_out}") from error
 
     def close(self) -> None:
         self._sql.close()
@@ -169,6 +172,26 @@ class CallCache:
             return False
         began = _began(pid) if host == self._host else None
         return time.time() - since <= CLAIM_SECONDS if began is None else began <= since + _CLOCK_SLACK
+
+
+def _write_ahead(sql: sqlite3.Connection) -> None:
+    """Switch a file to a write-ahead log, where readers and a writer do not wait for each other.
+
+    SQLite does not wait for a lock here, whatever the connection's timeout: of processes that opened a new file at
+    the same moment, one in twenty was refused.
+    """
+    trying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception(_is_locked),
+        wait=tenacity.wait_random(0.001, 0.02),
+        stop=tenacity.stop_after_delay(LOCK_SECONDS),
+        reraise=True,
+    )
+    trying(sql.execute, "PRAGMA journal_mode=WAL")
+
+
+def _is_locked(error: BaseException) -> bool:
+    # The low byte is the error's kind (https://www.sqlite.org/rescode.html).
+    return isinstance(error, sqlite3.DatabaseError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def _exists(pid: int) -> bool:

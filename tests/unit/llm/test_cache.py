@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sqlite3
@@ -121,3 +122,36 @@ def test_a_file_that_is_no_cache_is_named(tmp_path: Path) -> None:
     file.write_bytes(b"not a database, and long enough to be read as one" * 100)
     with pytest.raises(PermanentFailure, match=r"calls\.sqlite cannot be used .* move it away"):
         CallCache(file)
+
+
+OPEN_AT_ONCE = """
+import multiprocessing, sys
+from pathlib import Path
+from pipeline.llm.cache import CallCache
+
+def open_each(folder, barrier):
+    for number in range(40):
+        barrier.wait()
+        CallCache(Path(folder) / str(number) / "calls.sqlite").close()
+
+fork = multiprocessing.get_context("fork")
+barrier = fork.Barrier(4, timeout=30)
+processes = [fork.Process(target=open_each, args=(sys.argv[1], barrier)) for _ in range(4)]
+for process in processes:
+    process.start()
+for process in processes:
+    process.join()
+sys.exit(sum(process.exitcode != 0 for process in processes))
+"""
+
+
+def test_processes_that_make_the_file_at_the_same_moment_wait_for_each_other(tmp_path: Path) -> None:
+    assert subprocess.run([sys.executable, "-c", OPEN_AT_ONCE, str(tmp_path)], timeout=60).returncode == 0
+
+
+def test_a_file_that_stays_locked_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.llm.cache.LOCK_SECONDS", 0.1)
+    with contextlib.closing(sqlite3.connect(tmp_path / "calls.sqlite", isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(PermanentFailure, match=r"locked.*run again when it is free"):
+            CallCache(tmp_path / "calls.sqlite")
