@@ -17,11 +17,10 @@ from pipeline.metadata.harvested import STORE, HarvestStore
 from pipeline.running.preflight import check_data_root
 from pipeline.settings import Settings
 from pipeline.stages import Workspace
+from pipeline.storage.mounts import LOCKING, NETWORK, mount_of
 from pipeline.storage.store import StorePath
 from pipeline.tables import EMBEDDINGS
 
-# File systems on which locks and SQLite have failed people: theirs is another machine's disk.
-_OF_A_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse")
 _OF_MEMORY = ("tmpfs", "ramfs")
 # What a new embedded collection and a log need: below it the next write may fail.
 _LEAST_FREE = 256 << 20
@@ -45,27 +44,14 @@ def data_root(workspace: Workspace) -> Iterator[Finding]:
         )
     device, kind = mount_of(local)
     seen = f"{local} can be written; {kind or 'a file system'} on {device or 'a disk that nothing is told of'}"
-    if kind in _OF_A_NETWORK:
+    if kind in LOCKING and workspace.settings.executor != "in_process":
+        yield ok("data root", f"{seen}, which holds the locks of all nodes")
+    elif kind in NETWORK:
         yield warning("data root", seen, "locks and SQLite are not safe there: name a folder on this machine's disk")
     elif kind in _OF_MEMORY:
         yield warning("data root", seen, "it is gone with the next start: set CITELOOM_DATA to a folder on a disk")
     else:
         yield ok("data root", seen)
-
-
-def mount_of(folder: Path, table: Path = Path("/proc/self/mounts")) -> tuple[str, str]:
-    """Device and type of the file system that a folder lies on; empty where the system does not tell.
-
-    table: Linux's list of mounts, `device folder type …` a line (proc(5)).
-    """
-    try:
-        lines = [line.split() for line in table.read_text().splitlines()]
-    except OSError:
-        return "", ""
-    resolved = folder.resolve()
-    mounts = [line for line in lines if len(line) >= 3 and resolved.is_relative_to(line[1].replace(r"\040", " "))]
-    device, _, kind, *_ = max(mounts, key=lambda line: len(line[1]), default=["", "", ""])
-    return device, kind
 
 
 def space(

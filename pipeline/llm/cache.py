@@ -82,17 +82,23 @@ def _canonical(value: Mapping[str, Any]) -> str:
 
 
 class CallCache:
-    """The calls of one data root. One object belongs to one thread; several processes may have the file open."""
+    """The calls of one data root. One object belongs to one thread; several processes may have the file open.
 
-    def __init__(self, file: Path) -> None:
+    shared: whether processes of other machines may have it open too. All who use a file must say the same.
+    """
+
+    def __init__(self, file: Path, *, shared: bool = False) -> None:
         self.folder = file.parent
         self.folder.mkdir(parents=True, exist_ok=True)
         self._host, self._pid = socket.gethostname(), os.getpid()
         try:
             self._sql = sqlite3.connect(file, timeout=LOCK_SECONDS, isolation_level=None)
-            _write_ahead(self._sql)
-            # A process that is killed loses nothing with NORMAL; only a power cut may lose the last answers.
-            self._sql.execute("PRAGMA synchronous=NORMAL")
+            # The index of a write-ahead log is memory that processes share, so they must be of one machine
+            # (https://www.sqlite.org/wal.html). Without the log, each commit waits for the disk.
+            _set_journal(self._sql, "DELETE" if shared else "WAL")
+            if not shared:
+                # A process that is killed loses nothing with NORMAL; only a power cut may lose the last answers.
+                self._sql.execute("PRAGMA synchronous=NORMAL")
             self._sql.executescript(_TABLES)
         except sqlite3.DatabaseError as error:
             way_out = "run again when it is free" if _is_locked(error) else "move it away and run again"
@@ -174,8 +180,8 @@ class CallCache:
         return time.time() - since <= CLAIM_SECONDS if began is None else began <= since + _CLOCK_SLACK
 
 
-def _write_ahead(sql: sqlite3.Connection) -> None:
-    """Switch a file to a write-ahead log, where readers and a writer do not wait for each other.
+def _set_journal(sql: sqlite3.Connection, mode: str) -> None:
+    """Switch a file to a write-ahead log, or back from it.
 
     SQLite does not wait for a lock here, whatever the connection's timeout: of processes that opened a new file at
     the same moment, one in twenty was refused.
@@ -186,7 +192,7 @@ def _write_ahead(sql: sqlite3.Connection) -> None:
         stop=tenacity.stop_after_delay(LOCK_SECONDS),
         reraise=True,
     )
-    trying(sql.execute, "PRAGMA journal_mode=WAL")
+    trying(sql.execute, f"PRAGMA journal_mode={mode}")
 
 
 def _is_locked(error: BaseException) -> bool:

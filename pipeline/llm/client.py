@@ -27,6 +27,7 @@ from pipeline.llm.structured import parse_answer, repair, response_format, short
 from pipeline.llm.transport import Dialect, Endpoint, Names, Reply, Transport, check_endpoint
 from pipeline.settings import Settings
 from pipeline.stages import Workspace
+from pipeline.storage.mounts import NETWORK, mount_of
 
 __all__ = ["Answer", "Completion", "LlmAnswerError", "LlmClient", "Message", "Spent", "Usage", "open_client", "spent"]
 
@@ -437,7 +438,7 @@ async def open_client(workspace: Workspace, settings: Settings | None = None) ->
     settings = settings or workspace.settings
     check_llm(settings)
     make = workspace.make_client if isinstance(workspace, ClientWorkspace) else _make_client
-    with contextlib.closing(CallCache(workspace.cache("llm") / "calls.sqlite")) as cache:
+    with contextlib.closing(_cache_of(workspace)) as cache:
         client = make(settings, cache)
         try:
             yield client
@@ -447,6 +448,12 @@ async def open_client(workspace: Workspace, settings: Settings | None = None) ->
             raise
         finally:
             await client.aclose()
+
+
+def _cache_of(workspace: Workspace) -> CallCache:
+    folder = workspace.cache("llm")
+    shared = workspace.settings.executor != "in_process" or mount_of(folder)[1] in NETWORK
+    return CallCache(folder / "calls.sqlite", shared=shared)
 
 
 def plain_endpoint(settings: Settings) -> Endpoint:

@@ -25,11 +25,22 @@ def one(found: Iterable[Finding]) -> Finding:
     return finding
 
 
-def test_the_mount_of_a_folder_is_the_deepest_above_it(tmp_path: Path) -> None:
-    table = tmp_path / "mounts"
-    table.write_text(f"/dev/a / ext4 rw 0 0\nserver:/x {tmp_path} nfs4 rw 0 0\n/dev/b {tmp_path}other xfs rw 0 0\n")
-    assert storage.mount_of(tmp_path / "below", table) == ("server:/x", "nfs4")
-    assert storage.mount_of(tmp_path, tmp_path / "none") == ("", "")
+@pytest.mark.parametrize(
+    ("kind", "executor", "state"),
+    [
+        ("ext4", "in_process", State.OK),
+        ("nfs4", "in_process", State.WARNING),
+        ("nfs4", "ray", State.OK),
+        ("nfs", "ray", State.WARNING),
+        ("tmpfs", "in_process", State.WARNING),
+    ],
+)
+def test_a_disk_of_another_machine_is_for_clusters_and_needs_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, executor: str, state: State
+) -> None:
+    monkeypatch.setattr(storage, "mount_of", lambda folder: ("server:/x", kind))
+    found = one(storage.data_root(workspace(tmp_path, executor=executor)))
+    assert (found.state, kind in found.seen) == (state, True)
 
 
 def test_free_space_is_held_against_what_the_months_need(tmp_path: Path) -> None:

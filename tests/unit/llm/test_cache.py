@@ -124,6 +124,16 @@ def test_a_file_that_is_no_cache_is_named(tmp_path: Path) -> None:
         CallCache(file)
 
 
+def test_a_file_changes_between_one_machine_and_several_and_keeps_its_answers(tmp_path: Path) -> None:
+    file = tmp_path / "calls.sqlite"
+    for shared in (False, True, False):
+        with contextlib.closing(CallCache(file, shared=shared)) as cache:
+            cache.write(KEY, REQUEST, {0: {"text": "first"}, 1 + shared: {"text": str(shared)}})
+            assert file.with_name("calls.sqlite-shm").exists() is not shared
+    with contextlib.closing(CallCache(file)) as cache:
+        assert cache.read(KEY, range(3)) == {0: {"text": "first"}, 1: {"text": "False"}, 2: {"text": "True"}}
+
+
 OPEN_AT_ONCE = """
 import multiprocessing, sys
 from pathlib import Path

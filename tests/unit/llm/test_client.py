@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sqlite3
 import subprocess
 import sys
 import time
@@ -111,8 +112,8 @@ ASK_MANY = (
     "from tests.unit.llm.test_client import ask, many_prompts\n"
     "from pipeline.settings import load_settings\n"
     "from pipeline.stages import Workspace\n"
-    "place = Workspace(load_settings(data=sys.argv[1], llm_url=sys.argv[2], llm_model='scripted', _env_file=None))\n"
-    "ask(place, many_prompts)\n"
+    "given = dict(data=sys.argv[1], llm_url=sys.argv[2], llm_model='scripted', executor=sys.argv[3], _env_file=None)\n"
+    "ask(Workspace(load_settings(**given)), many_prompts)\n"
 )
 
 
@@ -120,12 +121,33 @@ async def many_prompts(client: LlmClient) -> None:
     await side_by_side(texts(client, 2, text=f"number {number}") for number in range(30))
 
 
-def test_two_processes_at_once_pay_for_each_call_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("executor", ["in_process", "ray"])
+def test_two_processes_at_once_pay_for_each_call_once(tmp_path: Path, executor: str) -> None:
     with ScriptedLlm(latency=0.05) as llm:
-        command = [sys.executable, "-c", ASK_MANY, str(tmp_path), llm.url]
+        command = [sys.executable, "-c", ASK_MANY, str(tmp_path), llm.url, executor]
         running = [subprocess.Popen(command, cwd=Path(__file__).resolve().parents[3]) for _ in range(2)]
         assert [process.wait(60) for process in running] == [0, 0]
     assert llm.generations == 60
+
+
+@pytest.mark.parametrize(
+    ("executor", "kind", "log"),
+    [
+        ("in_process", "ext4", "wal"),
+        ("ray", "ext4", "delete"),
+        ("k8s", "ext4", "delete"),
+        ("in_process", "nfs4", "delete"),
+    ],
+)
+def test_what_other_machines_may_write_too_has_no_log_in_shared_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: str, kind: str, log: str
+) -> None:
+    monkeypatch.setattr("pipeline.llm.client.mount_of", lambda folder: ("", kind))
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path, executor=executor)
+        assert len(ask(place, texts)) == 1
+    with contextlib.closing(sqlite3.connect(place.cache("llm") / "calls.sqlite")) as cache:
+        assert cache.execute("PRAGMA journal_mode").fetchone() == (log,)
 
 
 def test_the_cache_is_the_same_for_another_address_of_the_model(tmp_path: Path) -> None:
