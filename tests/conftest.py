@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from pytest_httpserver import HTTPServer
+
+from tests.fake_oai import FakeOai
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED_DATA = PROJECT.parent / "shared" / "data"
@@ -28,6 +31,12 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("the real papers (../shared/data) are not on this machine")
     return SHARED_DATA
+
+
+@pytest.fixture
+def oai(httpserver: HTTPServer) -> FakeOai:
+    """An arXiv that has nothing new to say."""
+    return FakeOai(httpserver)
 
 
 # First, since pytest-xdist reads the groups in the same hook.

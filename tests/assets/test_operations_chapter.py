@@ -31,10 +31,10 @@ from tests.assets.processes import start, wait_until
 from tests.assets.test_index_commands import lose_points
 from tests.assets.test_refresh import page_of, put_page
 from tests.documents import README, Line, chapter, fenced, inline, table_rows
+from tests.fake_oai import FakeOai, raw, record
 from tests.server.conftest import KEY, Server, qdrant, qdrant_binary, server_folder, sweep  # noqa: F401 - fixtures
 from tests.unit.corpus.test_fetching import FakeSite
 from tests.unit.corpus.test_fetching import text as html
-from tests.unit.metadata.test_harvest import FakeOai, raw, record
 
 MONTH, FETCHED = "2024-05", "2024-06"
 CORPUS, OPERATIONS = chapter(README, "Your own corpus"), chapter(README, "Operations")
@@ -102,9 +102,9 @@ def _answers(port: int) -> bool:
 
 
 @pytest.fixture
-def session(own: Place, dump: Path, httpserver: HTTPServer, tmp_path: Path) -> Session:
+def session(own: Place, dump: Path, oai: FakeOai, httpserver: HTTPServer, tmp_path: Path) -> Session:
     """In a copy of the finished data root, with an arXiv of its own that has one paper of a new month."""
-    oai, site = FakeOai(httpserver), FakeSite(httpserver)
+    site = FakeSite(httpserver)
     oai.list = [[record("2406.90001", metadata=raw("2406.90001"))]]
     site.script["2406.90001"] = [html(page_of("2405.90002"))]
     httpserver.expect_request("/api/query").respond_with_data("<feed/>")

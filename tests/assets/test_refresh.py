@@ -12,7 +12,6 @@ from typing import Any, cast
 import dagster as dg
 import pytest
 from dagster._core.utils import make_new_run_id
-from pytest_httpserver import HTTPServer
 
 from pipeline import tables
 from pipeline.definitions import defs
@@ -23,17 +22,11 @@ from resources.workspace import LLM_BUDGET_TAG, LLM_TOKENS_TAG, WorkspaceResourc
 from sensors.dump import RETRY_SECONDS, months_to_retry
 from sensors.refresh import PART_TAG, refresh_schedule, refreshed_months
 from tests.assets.conftest import Place, digests
+from tests.fake_oai import FakeOai, deleted, error, raw, record
 from tests.scripted_llm import ScriptedLlm
-from tests.unit.metadata.test_harvest import FakeOai, deleted, error, raw, record
 
 LAST, NEW = "2024-05", "2024-06"
 ALL_PREPARED = [stage.name for stage in PREPARING]
-
-
-@pytest.fixture
-def oai(httpserver: HTTPServer) -> FakeOai:
-    """An arXiv that has nothing new to say."""
-    return FakeOai(httpserver)
 
 
 @pytest.fixture

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_httpserver import HTTPServer
 
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import ANSWERS, CHANGES, INDEX_RECEIPTS, SUMMARIES
+from tests.fake_oai import FakeOai
 from tests.monthly_dump import write_monthly_dump
 from tests.scripted_llm import ScriptedLlm
 from tests.ui.test_ui import Running, llm, start, wait_until
-from tests.unit.metadata.test_harvest import FakeOai
 
 __all__ = ["llm"]  # the fixture
 
@@ -33,12 +32,6 @@ STOP = """mutation($id: String!) { stopRunningSchedule(id: $id) {
     __typename ... on ScheduleStateResult { scheduleState { status } } ... on PythonError { message } } }"""
 RUNS = "{ runsOrError(limit: 50) { ... on Runs { results { jobName status tags { key value } } } } }"
 ENDED = {"SUCCESS", "FAILURE", "CANCELED"}
-
-
-@pytest.fixture
-def oai(httpserver: HTTPServer) -> FakeOai:
-    """An arXiv that has nothing new to say."""
-    return FakeOai(httpserver)
 
 
 @pytest.fixture
