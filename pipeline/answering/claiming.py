@@ -31,7 +31,7 @@ from pipeline.llm.structured import AtMost
 CLAIM_CHARS = 240
 # Claims of earlier hops, the newest first, take no more than this part of the context: the rest is for passages.
 _KNOWN_SHARE = 8
-_FAULTS = ("unknown", "irrelevant", "repeated", "headings", "over")
+_FAULTS = ("unknown", "irrelevant", "repeated", "questions", "headings", "over")
 # A sign belongs to its number.
 _WORD = re.compile(r"[-−]?\w+")
 _LEADING = frozenset(("the", "paper", "study", "article"))
@@ -53,6 +53,8 @@ class Claimed:
     """Whether it called no passage relevant and made claims all the same: then nothing is filtered out."""
     repeated: int = 0
     """Claims that are empty, or known already."""
+    questions: int = 0
+    """Claims that ask."""
     headings: int = 0
     """Claims that are the heading of their passage, or a part of it, and nothing that it says."""
     over: int = 0
@@ -103,7 +105,7 @@ def _read(given: Any, found: Sequence[Found], most: int, known: Sequence[str], c
         text = " ".join(each.claim.split())
         # SmolLM2 leaves the list empty and makes three claims: a filter that says nothing is taken for none.
         fault = _fault(each.passage, places, relevant or places)
-        fault = fault or _empty(_key(text), found[each.passage - 1], seen) or ("over" if len(kept) == most else None)
+        fault = fault or _empty(text, found[each.passage - 1], seen) or ("over" if len(kept) == most else None)
         if fault is not None:
             dropped[fault] += 1
             continue
@@ -118,11 +120,15 @@ def _fault(passage: int, places: range, relevant: Sequence[int]) -> str | None:
     return None if passage in relevant else "irrelevant"
 
 
-def _empty(key: str, passage: Found, seen: set[str]) -> str | None:
+def _empty(text: str, passage: Found, seen: set[str]) -> str | None:
     """What keeps a claim from saying anything new. A known one, said again, would be held up by another passage: of a
-    model of 1.5 billion weights these were copies under a passage that says nothing of the kind."""
+    model of 1.5 billion weights these were copies under a passage that says nothing of the kind. It also gave the
+    question back as its claim."""
+    key = _key(text)
     if not key or key in seen:
         return "repeated"
+    if text.endswith("?"):
+        return "questions"
     return "headings" if _says(passage.heading(), key) and not _says(passage.content(), key) else None
 
 

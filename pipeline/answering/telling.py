@@ -29,6 +29,7 @@ _DROPPED = {
     "unknown": "of no passage that was shown",
     "irrelevant": "of passages that the model called irrelevant",
     "repeated": "empty or known already",
+    "questions": "questions",
     "headings": "no more than the heading of their passage",
     "over": "beyond those asked for",
 }

@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
 
 Model = TypeVar("Model", bound=BaseModel)
+# Macros of TeX whose first letter is one of JSON's escapes: a model that copies a formula writes \frac, read as a
+# form feed and "rac". Left out are those that a new line may begin, such as \ni.
+_MACROS = (
+    "bar|begin|beta|beth|big|bigl|bigr|binom|bm|bmod|boldsymbol|bot|bullet|forall|frac|nabla|natural|nearrow|neg|neq|"
+    "not|notin|nu|rangle|rceil|rfloor|rho|right|rightarrow|rm|tan|tanh|tau|text|textbf|textit|textrm|textsc|texttt|"
+    "tfrac|theta|tilde|times|top|triangle"
+)
+_BACKSLASH = re.compile(
+    rf'\\(?:(?P<macro>(?:{_MACROS})(?![A-Za-z]))|["\\/bfnrt]|u[0-9a-fA-F]{{4}}|(?P<stray>.))', re.DOTALL
+)
 # What an answer is said to have wrong in it names fields, and a model may have made these up.
 _PLACE_CHARS = 60
 
@@ -52,11 +62,16 @@ def response_format(schema: type[BaseModel]) -> Mapping[str, Any]:
 
 
 def parse_answer(text: str, schema: type[Model]) -> Model:
-    """The JSON object in a text, validated. Raises ValueError (pydantic's is one) where there is none that fits."""
+    """The JSON object in a text, validated; a formula's backslashes need not be escaped. Raises ValueError (pydantic's
+    is one) where there is none that fits."""
     start, end = text.find("{"), text.rfind("}")
     if start < 0 or end < start:
         raise ValueError("there is no JSON object in the answer")
-    return schema.model_validate_json(text[start : end + 1])
+    return schema.model_validate_json(_BACKSLASH.sub(_escaped, text[start : end + 1]))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\{found[0]}" if found["macro"] or found["stray"] else found[0]
 
 
 def repair(error: ValueError, schema: type[BaseModel]) -> str:

@@ -135,14 +135,17 @@ def test_claims_of_passages_that_were_not_shown_or_were_filtered_out_are_dropped
     assert [(claim.text, claim.passage_id) for claim in answered.claims] == [("Kept.", "p20")]
     (step,) = steps(answered, "claims")
     assert step["relevant"] == [1, 3]
-    assert step["dropped"] == {"unknown": 2, "irrelevant": 1, "repeated": 2, "headings": 0, "over": 0}
+    assert step["dropped"] == {"unknown": 2, "irrelevant": 1, "repeated": 2, "questions": 0, "headings": 0, "over": 0}
 
 
-def test_claims_that_say_again_what_is_known_or_are_a_heading_alone_are_dropped_and_counted(tmp_path: Path) -> None:
+def test_claims_that_say_again_what_is_known_or_ask_or_are_a_heading_alone_are_dropped_and_counted(
+    tmp_path: Path,
+) -> None:
     told = [
         {"passage": 1, "claim": "The paper 'On Ferns' gains -3 points."},
         {"passage": 2, "claim": '"On Ferns" gains -3 points'},
         {"passage": 2, "claim": "On Ferns gains 3 points."},
+        {"passage": 1, "claim": "What do ferns gain? "},
         {"passage": 1, "claim": "Title 20 > Method"},
         {"passage": 2, "claim": "Title 20 > Method"},
     ]
@@ -155,7 +158,7 @@ def test_claims_that_say_again_what_is_known_or_are_a_heading_alone_are_dropped_
         ("Title 20 > Method", "p19"),
     ]
     (step,) = steps(answered, "claims")
-    assert step["dropped"] == {"unknown": 0, "irrelevant": 0, "repeated": 1, "headings": 1, "over": 0}
+    assert step["dropped"] == {"unknown": 0, "irrelevant": 0, "repeated": 1, "questions": 1, "headings": 1, "over": 0}
 
 
 def test_a_title_that_a_passage_holds_may_be_claimed_of_it(tmp_path: Path) -> None:
