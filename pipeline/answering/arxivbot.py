@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from pipeline.answering.answered import Answered, Claim, Fact, grounded_answer, numbered
 from pipeline.answering.asked import Asked
+from pipeline.answering.attributing import Source, attribute
 from pipeline.answering.claiming import claims_of
 from pipeline.answering.composing import compose
 from pipeline.answering.facts import Facts, fact_claims
@@ -86,11 +87,23 @@ class _Hunt:
             known=[claim.text for claim in self.claims],
             context=self._params.context,
         )
-        self._keep([(text, passage, "passage") for text, passage in claimed.claims])
-        texts = [text for text, _ in claimed.claims]
+        placed = attribute(claimed.claims, self._question, self._sources(), first=len(self.claims) + 1)
+        self._keep([(text, passage, "passage") for text, passage in placed.claims])
+        texts = [text for text, _ in placed.claims]
         told = {"shown": [each.trace() for each in best], "suspicious": suspicious(best), "texts": texts}
+        told |= placed.trace() | claimed.trace()
         numbers = [claim.number for claim in self.claims if claim.hop == self._hop]
-        self._steps.add("claims", claimed.spent, hop=self._hop, claims=numbers, **told, **claimed.trace())
+        self._steps.add("claims", claimed.spent, hop=self._hop, claims=numbers, **told)
+
+    def _sources(self) -> list[Source]:
+        """What was shown, the latest hop first; before all of it the front matter that tables spoke of."""
+        known: dict[str, str] = {}
+        for claim in self.claims:
+            if claim.source == "front_matter":
+                known[claim.passage_id] = f"{known.get(claim.passage_id, '')} {claim.text}"
+        passages = [each for hop in reversed(self.shown) for each in hop]
+        sources = [Source(each, known.get(each.passage_id, "")) for each in passages]
+        return sorted(sources, key=lambda source: not source.known)
 
     def _keep(self, facts: Sequence[Fact]) -> None:
         self.claims += numbered(facts, self._hop, after=len(self.claims))

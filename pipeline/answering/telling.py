@@ -202,7 +202,14 @@ def _claims(step: Step, passages: Passages) -> Iterator[str]:
     for place in step["shown"]:
         yield from _read(place, passages, step["suspicious"])
     new = step["claims"][len(step["claims"]) - len(step["texts"]) :]
-    yield from (f"  claim [{number}]: {line_of(text)}" for number, text in zip(new, step["texts"], strict=True))
+    # Rows of earlier versions have neither.
+    moved = {each["claim"] for each in step.get("moved", ())}
+    for number, text in zip(new, step["texts"], strict=True):
+        yield f"  claim [{number}]: {line_of(text)}"
+        if number in moved:
+            yield "    its names and figures stand in another passage than the model named, on which it rests now"
+        elif number in step.get("loose", ()):
+            yield "    its names and figures stand in no passage that was shown"
     dropped = sum(step["dropped"].values())
     if dropped:
         yield f"  {_count(dropped, 'claim')} dropped: {_reasons(step['dropped'])}"

@@ -17,6 +17,7 @@ from pipeline.answering.asked import Asked as Question
 from pipeline.answering.asked import Turn
 from pipeline.answering.facts import Author, FrontMatter
 from pipeline.answering.systems import SYSTEMS
+from pipeline.answering.telling import step_lines
 from pipeline.errors import SettingError
 from pipeline.settings import Settings
 from tests.scripted_llm import Asked, ScriptedLlm
@@ -159,6 +160,28 @@ def test_claims_that_say_again_what_is_known_or_ask_or_are_a_heading_alone_are_d
     ]
     (step,) = steps(answered, "claims")
     assert step["dropped"] == {"unknown": 0, "irrelevant": 0, "repeated": 1, "questions": 1, "headings": 1, "over": 0}
+
+
+def test_a_claim_is_moved_to_the_passage_that_has_its_names_and_figures(tmp_path: Path) -> None:
+    """In the second hop to one of the first too; one whose figures stand nowhere is told of and stays."""
+    first, second = passage(1, "It gains 4.3 points, say Halabi and others."), passage(2, "It costs 2.1 seconds.")
+    hops = iter([
+        [{"passage": 2, "claim": "The gain is 4.3 points."}, {"passage": 1, "claim": "It gains something."}],
+        [{"passage": 1, "claim": "The gain, says Halabi, is large."}, {"passage": 1, "claim": "It is 9.75 in all."}],
+    ])  # fmt: skip
+
+    def telling(asked: Asked) -> str | None:
+        return json.dumps({"relevant": [], "claims": next(hops)}) if form_of(asked) == "Claims" else None
+
+    shelf = Shelf(passage(3), passage(4), second, first)  # more than are read are ranked, backwards
+    answered, _ = answer(tmp_path, "arxivbot", telling, wanting("more"), faithful, shelf=shelf, answer_passages=2)
+    assert shown_ids(answered) == [["p1", "p2"], ["p3", "p4"]]
+    assert [claim.passage_id for claim in answered.claims] == ["p1", "p1", "p1", "p3"]
+    told = [(step["moved"], step["loose"]) for step in steps(answered, "claims")]
+    assert told == [([{"claim": 1, "named": "p2"}], []), ([{"claim": 3, "named": "p3"}], [4])]
+    lines = [line for step in steps(answered, "claims") for line in step_lines(step, {})]
+    assert sum("another passage than the model named, on which it rests now" in line for line in lines) == 2
+    assert sum("stand in no passage that was shown" in line for line in lines) == 1
 
 
 def test_a_title_that_a_passage_holds_may_be_claimed_of_it(tmp_path: Path) -> None:
