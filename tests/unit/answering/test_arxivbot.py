@@ -164,9 +164,9 @@ def test_claims_that_say_again_what_is_known_or_ask_or_are_a_heading_alone_are_d
 
 def test_a_claim_is_moved_to_the_passage_that_has_its_names_and_figures(tmp_path: Path) -> None:
     """In the second hop to one of the first too; one whose figures stand nowhere is told of and stays."""
-    first, second = passage(1, "It gains 4.3 points, say Halabi and others."), passage(2, "It costs 2.1 seconds.")
+    first, second = passage(1, "It gains 34.3 points, say Halabi and others."), passage(2, "It costs 2.1 seconds.")
     hops = iter([
-        [{"passage": 2, "claim": "The gain is 4.3 points."}, {"passage": 1, "claim": "It gains something."}],
+        [{"passage": 2, "claim": "The gain is 34.3 points."}, {"passage": 1, "claim": "It gains something."}],
         [{"passage": 1, "claim": "The gain, says Halabi, is large."}, {"passage": 1, "claim": "It is 9.75 in all."}],
     ])  # fmt: skip
 
