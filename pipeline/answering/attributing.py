@@ -14,8 +14,8 @@ from typing import Any
 from pipeline.answering.claiming import CLAIM_CHARS
 from pipeline.answering.retrieving import Found
 
-# A figure is one word, with its point and the commas between its thousands.
-_WORD = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|\w+")
+# A figure is one word, with its point and the commas between its thousands; so is a macro of TeX, with its backslash.
+_WORD = re.compile(r"\\[A-Za-z]+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|\w+")
 _SENTENCE_END = re.compile(r"[.!?:]\s+")
 # Below it a figure such as 3 stands in some passage by chance.
 _FEWEST_SIGNS = 4
@@ -77,8 +77,11 @@ def home_of(claim: str, named: Found, question: str, sources: Sequence[Source]) 
 
 
 def particulars(text: str) -> set[str]:
-    """The names and figures of a text, in small letters: words with a digit, and those with a capital that begin no
-    sentence. The last word of a claim that reached its bound may be a part of one, and is none."""
+    """The names and figures of a text, in small letters: words with a digit, those with a capital that begin no
+    sentence, and macros of TeX. The last word of a claim that reached its bound may be a part of one, and is none.
+
+    Macros, since JSON has no escape \\d: a model that is held to JSON and copies \\delta as it stands writes \\beta.
+    """
     whole = text if len(text) < CLAIM_CHARS else text.rpartition(" ")[0]
     sentences = map(_WORD.findall, _SENTENCE_END.split(whole))
     return {word.casefold() for sentence in sentences for word in _particular(sentence)}
@@ -86,7 +89,7 @@ def particulars(text: str) -> set[str]:
 
 def _particular(words: Sequence[str]) -> Iterable[str]:
     for place, word in enumerate(words):
-        if any(map(str.isdigit, word)) or (place > 0 and word[0].isupper()):
+        if word.startswith("\\") or any(map(str.isdigit, word)) or (place > 0 and word[0].isupper()):
             yield word
 
 

@@ -12,7 +12,13 @@ QUESTION = "How does QuillNet judge fairness?"
 FRONT = passage(1, "QuillNet\nAuthors: Noor Halabi (University of Brackwater)", section_path=())
 RESULTS = passage(2, "QuillNet reaches 0.64 on 1,200 questions, three times.")
 OTHER = passage(3, "Nothing of the kind, in 2019.")
-SOURCES = [Source(FRONT, '"QuillNet" first appeared on arXiv in 2024-03-25.'), Source(RESULTS), Source(OTHER)]
+FORMULA = passage(4, r"A passage has the key $\delta(p)$.")
+SOURCES = [
+    Source(FRONT, '"QuillNet" first appeared on arXiv in 2024-03-25.'),
+    Source(RESULTS),
+    Source(OTHER),
+    Source(FORMULA),
+]
 
 
 @pytest.mark.parametrize(
@@ -21,6 +27,7 @@ SOURCES = [Source(FRONT, '"QuillNet" first appeared on arXiv in 2024-03-25.'), S
         ("Noor Halabi wrote it. She is at Brackwater.", {"halabi", "brackwater"}),
         ("Recall@10 is 0.64 on 1,200 questions, 7 % of 640.", {"10", "0.64", "1,200", "7", "640"}),
         ("bf16 and BM25 differ: Neither wins.", {"bf16", "bm25"}),
+        (r"the key $\delta(p)=\frac{1}{n}$ of it", {"\\delta", "\\frac", "1"}),
         ("it grows by a third", set()),
         ("", set()),
     ],
@@ -49,6 +56,8 @@ def test_the_last_word_of_a_claim_that_was_cut_is_none() -> None:
         ("It was run 3 times.", RESULTS, RESULTS),  # one sign may stand anywhere, and "three" is as good
         ("It reaches 0.99 on 1,200 questions.", RESULTS, None),
         ("The authors are Amara Nwosu and Noor Halabi.", FRONT, None),
+        (r"Its key is $\delta(p)$.", FORMULA, FORMULA),
+        (r"Its key is $\beta(p)$.", FORMULA, None),
     ],
 )
 def test_a_claim_rests_where_its_names_and_figures_stand(claim: str, named: object, home: object) -> None:
