@@ -71,6 +71,8 @@ def parse_answer(text: str, schema: type[Model]) -> Model:
 
 
 def _escaped(found: re.Match[str]) -> str:
+    if found["stray"] == "'":  # an escape of other languages
+        return "'"
     return f"\\{found[0]}" if found["macro"] or found["stray"] else found[0]
 
 

@@ -306,6 +306,7 @@ def test_a_text_or_list_that_is_longer_than_asked_for_is_taken_as_it_is(tmp_path
         (r"$\frac{1}{2}\theta \times \rho$", r"$\frac{1}{2}\theta \times \rho$"),  # JSON knows all four escapes
         (r"$\alpha \geq \underline{x} \,$", r"$\alpha \geq \underline{x} \,$"),  # and none of these
         (r"$\\frac{1}{2} \\alpha \\notice$", r"$\frac{1}{2} \alpha \notice$"),
+        (r"it\'s", "it's"),
         (r"one\ntwo \"three\" \u00e9 \\\\ a\/b\tc", 'one\ntwo "three" é \\\\ a/b\tc'),
         (r"\textile \nothing \tangent \betas", "\textile \nothing \tangent \betas"),  # longer words are no macros
     ],
