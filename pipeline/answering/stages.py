@@ -166,8 +166,9 @@ def _answer_stage(system: System) -> Stage:
         build=partial(_build_answers, system),
         upstream=(tables.QUESTIONS, *index),
         settings=(*system.settings, *(("embedder", "embedded_form") if system.retrieves else ())),
-        # 2: which questions ask for facts of tables is told apart better. 3, 4: claims that say nothing new go.
-        version=4 if system.reads_facts else 1,
+        # 2: which questions ask for facts of tables is told apart better. 3: claims that repeat or are headings
+        # go. 4, and 2 of WikiChat: so do those that ask; formulas are shown so that JSON keeps them.
+        version=4 if system.reads_facts else 2 if system.retrieves else 1,
         inputs=partial(_answer_inputs, system),
         off=partial(_answers_off, system),
     )

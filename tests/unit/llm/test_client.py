@@ -307,6 +307,8 @@ def test_a_text_or_list_that_is_longer_than_asked_for_is_taken_as_it_is(tmp_path
         (r"$\alpha \geq \underline{x} \,$", r"$\alpha \geq \underline{x} \,$"),  # and none of these
         (r"$\\frac{1}{2} \\alpha \\notice$", r"$\frac{1}{2} \alpha \notice$"),
         (r"it\'s", "it's"),
+        (r"$\\\\alpha \\\\\\\\ \\\\beta$", r"$\alpha \\ \beta$"),  # escaped twice
+        (r"$\\alpha \\\\b$", r"$\alpha \\b$"),  # once, with a new line of a formula
         (r"one\ntwo \"three\" \u00e9 \\\\ a\/b\tc", 'one\ntwo "three" é \\\\ a/b\tc'),
         (r"\textile \nothing \tangent \betas", "\textile \nothing \tangent \betas"),  # longer words are no macros
     ],
