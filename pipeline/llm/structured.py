@@ -65,8 +65,8 @@ def response_format(schema: type[BaseModel]) -> Mapping[str, Any]:
 def copyable(text: str) -> str:
     """A text as a prompt shows it to a model that will say it again in JSON: each backslash twice.
 
-    So what the model copies is JSON as it stands. Held to JSON, Qwen2.5-Coder-1.5B made \\beta of \\delta and \\binom of
-    \\in, since no escape begins as these macros do; shown like this, it kept every formula of the six claims tried.
+    So what the model copies is JSON as it stands. Held to JSON, Qwen2.5-Coder-1.5B made \\beta of \\delta and \\binom
+    of \\in, since no escape begins as these macros do; shown like this, it kept every formula of the six claims tried.
     """
     return text.replace("\\", "\\\\")
 
