@@ -209,7 +209,7 @@ def _claims(step: Step, passages: Passages) -> Iterator[str]:
         if number in moved:
             yield "    its names and figures stand in another passage than the model named, on which it rests now"
         elif number in step.get("loose", ()):
-            yield "    its names and figures stand in no passage that was shown"
+            yield "    no passage that was shown has all of its names and figures"
     dropped = sum(step["dropped"].values())
     if dropped:
         yield f"  {_count(dropped, 'claim')} dropped: {_reasons(step['dropped'])}"

@@ -181,7 +181,7 @@ def test_a_claim_is_moved_to_the_passage_that_has_its_names_and_figures(tmp_path
     assert told == [([{"claim": 1, "named": "p2"}], []), ([{"claim": 3, "named": "p3"}], [4])]
     lines = [line for step in steps(answered, "claims") for line in step_lines(step, {})]
     assert sum("another passage than the model named, on which it rests now" in line for line in lines) == 2
-    assert sum("stand in no passage that was shown" in line for line in lines) == 1
+    assert sum("no passage that was shown has all of its names" in line for line in lines) == 1
 
 
 def test_a_title_that_a_passage_holds_may_be_claimed_of_it(tmp_path: Path) -> None:
