@@ -158,6 +158,11 @@ QUESTIONS = Stage(
 )
 
 
+# arXivBot, 2: which questions ask for facts of tables is told apart better. 3: claims that repeat or are headings go.
+# 4: so do those that ask. Formulas are shown so that JSON keeps them since 4, and since WikiChat's 2.
+_VERSIONS = {"arxivbot": 4, "wikichat": 2}
+
+
 def _answer_stage(system: System) -> Stage:
     """The stage of one system; off where CITELOOM_ANSWER_SYSTEMS does not name it."""
     index = (tables.INDEX_RECEIPTS,) if system.retrieves else ()
@@ -166,9 +171,7 @@ def _answer_stage(system: System) -> Stage:
         build=partial(_build_answers, system),
         upstream=(tables.QUESTIONS, *index),
         settings=(*system.settings, *(("embedder", "embedded_form") if system.retrieves else ())),
-        # 2: which questions ask for facts of tables is told apart better. 3: claims that repeat or are headings
-        # go. 4, and 2 of WikiChat: so do those that ask; formulas are shown so that JSON keeps them.
-        version=4 if system.reads_facts else 2 if system.retrieves else 1,
+        version=_VERSIONS.get(system.name, 1),
         inputs=partial(_answer_inputs, system),
         off=partial(_answers_off, system),
     )
