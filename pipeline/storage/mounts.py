@@ -13,13 +13,13 @@ NETWORK = LOCKING | frozenset((
 _MOUNTS = Path("/proc/self/mounts")
 
 
-def mount_of(folder: Path, table: Path | None = None) -> tuple[str, str]:
+def mount_of(folder: Path, table: Path = _MOUNTS) -> tuple[str, str]:
     """Device and type of the file system that a folder lies on; empty where the system does not tell.
 
     table: Linux's list of mounts, `device folder type …` a line (proc(5)).
     """
     try:
-        lines = [line.split() for line in (table or _MOUNTS).read_text().splitlines()]
+        lines = [line.split() for line in table.read_text().splitlines()]
     except OSError:
         return "", ""
     resolved = folder.resolve()
