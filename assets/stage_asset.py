@@ -18,7 +18,7 @@ from pipeline import progress, stopping
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.index import close_indexes
 from pipeline.partitions import MONTHS
-from pipeline.placement import LOST_STEPS, defined, is_cluster
+from pipeline.placement import LOST_STEPS, defined
 from pipeline.stages import Outcome, Stage, Workspace, run_stage
 from pipeline.storage.reading import open_parquet
 from pipeline.tables import Table
@@ -93,7 +93,7 @@ def stage_asset(
 
 def retry_of_lost_steps() -> dg.RetryPolicy | None:
     """On a cluster, a step whose node is lost is begun again on another."""
-    return dg.RetryPolicy(max_retries=LOST_STEPS) if is_cluster(defined()) else None
+    return dg.RetryPolicy(max_retries=LOST_STEPS) if defined().on_cluster else None
 
 
 def column_schema(table: Table) -> dg.TableSchema:

@@ -18,11 +18,6 @@ LOST_STEPS = 2
 """Times that a step is begun again whose node is lost; what it kept piece by piece stays."""
 
 
-def is_cluster(settings: Settings) -> bool:
-    """Whether steps run on other machines than the run that they belong to."""
-    return settings.executor != "in_process"
-
-
 def defined() -> Settings:
     """The settings by which assets are defined. Where one is wrong, those without a cluster: each run says what is."""
     try:
@@ -33,13 +28,13 @@ def defined() -> Settings:
 
 def device_pool(settings: Settings) -> str | None:
     """The pool that keeps a machine's GPU for one step at a time; none on a cluster, which hands out GPUs itself."""
-    return None if is_cluster(settings) else "gpu"
+    return None if settings.on_cluster else "gpu"
 
 
 def device_tags(settings: Settings) -> Mapping[str, str]:
     """Tags of the step that embeds: the GPUs that it asks for, as dagster-ray and dagster-k8s read them."""
     gpus = settings.embedding_gpus
-    if not gpus or not is_cluster(settings):
+    if not gpus or not settings.on_cluster:
         return {}
     resources = {"limits": {"nvidia.com/gpu": f"{gpus:g}"}}
     return {

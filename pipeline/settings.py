@@ -429,6 +429,11 @@ class Settings(BaseSettings):
         return value
 
     @property
+    def on_cluster(self) -> bool:
+        """Whether steps run on other machines than the run that they belong to."""
+        return self.executor != "in_process"
+
+    @property
     def question_set(self) -> Path | None:
         """The file of questions; those of the sample corpus belong to no other."""
         return self.questions or (SAMPLE_QUESTIONS if self.dump_dir == SAMPLE_DUMP else None)

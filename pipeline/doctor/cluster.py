@@ -19,7 +19,7 @@ NAME = "cluster"
 def steps(workspace: Workspace) -> Iterator[Finding]:
     """What the executor of the settings needs. Raises as `nodes_of` does where Ray's job server does not answer."""
     settings = workspace.settings
-    if settings.executor == "in_process":
+    if not settings.on_cluster:
         yield not_asked(NAME, "CITELOOM_EXECUTOR is in_process: steps work on this machine")
         return
     if settings.executor == "k8s":

@@ -44,7 +44,7 @@ def data_root(workspace: Workspace) -> Iterator[Finding]:
         )
     device, kind = mount_of(local)
     seen = f"{local} can be written; {kind or 'a file system'} on {device or 'a disk that nothing is told of'}"
-    if kind in LOCKING and workspace.settings.executor != "in_process":
+    if kind in LOCKING and workspace.settings.on_cluster:
         yield ok("data root", f"{seen}, which holds the locks of all nodes")
     elif kind in NETWORK:
         yield warning("data root", seen, "locks and SQLite are not safe there: name a folder on this machine's disk")

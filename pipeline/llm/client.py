@@ -452,7 +452,7 @@ async def open_client(workspace: Workspace, settings: Settings | None = None) ->
 
 def _cache_of(workspace: Workspace) -> CallCache:
     folder = workspace.cache("llm")
-    shared = workspace.settings.executor != "in_process" or mount_of(folder)[1] in NETWORK
+    shared = workspace.settings.on_cluster or mount_of(folder)[1] in NETWORK
     return CallCache(folder / "calls.sqlite", shared=shared)
 
 

@@ -10,7 +10,6 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 
 from pipeline.errors import SettingError
-from pipeline.placement import is_cluster
 from pipeline.registry import LLM_STAGES
 from pipeline.settings import Settings, is_secret
 
@@ -23,7 +22,7 @@ def check_cluster(settings: Settings, stages: Collection[str]) -> None:
 
     stages: names of those that are to run. Without effect where steps work in the run's own process.
     """
-    wrong = list(unfit(settings, stages)) if is_cluster(settings) else []
+    wrong = list(unfit(settings, stages)) if settings.on_cluster else []
     if wrong:
         raise SettingError("\n".join(f"CITELOOM_EXECUTOR={settings.executor} {each}" for each in wrong))
 

@@ -14,7 +14,7 @@ from pipeline.settings import Settings
 
 def chosen_executor(settings: Settings) -> dg.ExecutorDefinition:
     """The executor of the jobs whose steps are stages. Raises SettingError where its package is not installed."""
-    if settings.executor == "in_process":
+    if not settings.on_cluster:
         return in_one_process
     if settings.executor == "ray":
         return on_ray  # which needs its packages only once a run begins: a UI without them shows what is there

@@ -15,7 +15,6 @@ from pipeline.failures import forget_asked, note_asked
 from pipeline.index import close_indexes
 from pipeline.months import select_months
 from pipeline.pending import check_of, pending
-from pipeline.placement import is_cluster
 from pipeline.registry import STAGES
 from pipeline.running.instance_config import write_instance_config
 from pipeline.running.on_cluster import run_on_cluster
@@ -105,7 +104,7 @@ def _run_pending(workspace: Workspace, stages: Sequence[Stage], month: str, repo
     if not due:
         return
     before = len(report.failures)
-    if is_cluster(workspace.settings):
+    if workspace.settings.on_cluster:
         result = run_on_cluster(due, workspace, month, dagster_home(workspace), force=force)
     else:
         result = run_in_process(due, month, dagster_home(workspace), force=force)
