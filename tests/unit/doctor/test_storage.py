@@ -97,6 +97,7 @@ def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(tmp_path: Path) -> No
         ("s.jsonl.gz", b"no gzip", "cannot be read"),
         ("s.jsonl.gz", gzip.compress(SAMPLE_SNAPSHOT.read_bytes()), f"the file is of {date.today().isoformat()[:4]}"),
     ],
+    ids=["page", "list", "text", "gzip"],  # what gzip writes tells the second, and workers must collect the same names
 )
 def test_what_a_snapshot_is_shows_in_its_first_line(tmp_path: Path, name: str, content: bytes, told: str) -> None:
     (tmp_path / name).write_bytes(content)
