@@ -11,7 +11,7 @@ from pipeline.answering.prompting import CHARS_PER_TOKEN, NOTHING, PROMPTS, ask,
 from pipeline.answering.retrieving import Found
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
 from pipeline.llm.context import fit
-from pipeline.llm.structured import AtMost, copyable
+from pipeline.llm.structured import AtMost
 
 # WikiChat allows 200 tokens for the bullets of a passage, which are two or three sentences.
 MOST_BULLETS, BULLET_CHARS = 3, 240
@@ -44,7 +44,7 @@ async def bullets_of(client: LlmClient, question: str, found: Found, context: in
     """What a passage says on a question, at temperature 0."""
     frame = {"question": short_question(question, context), "most": MOST_BULLETS, "characters": BULLET_CHARS}
     left = room(context, _ANSWER_TOKENS + REPAIR_TOKENS, "bullets", passage="", **frame)
-    shown = fit(copyable(found.told()), left)
+    shown = fit(found.told(), left)
     told = await ask(client, PROMPTS.messages("bullets", passage=shown.text, **frame), Bullets, _ANSWER_TOKENS)
     if told.value is None:
         return Summary((), shown.cut, 0, told.spent, told.failure)

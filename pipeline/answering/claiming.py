@@ -26,7 +26,7 @@ from pipeline.answering.prompting import (
 )
 from pipeline.answering.retrieving import Found
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
-from pipeline.llm.structured import AtMost, copyable
+from pipeline.llm.structured import AtMost
 
 CLAIM_CHARS = 240
 # Claims of earlier hops, the newest first, take no more than this part of the context: the rest is for passages.
@@ -81,15 +81,13 @@ async def claims_of(
     longest = _FRAME_TOKENS + 4 * len(found) + _PER_CLAIM * most
     frame = {
         "question": short_question(question, context),
-        "known": "\n".join(
-            first_that_fit([f"- {copyable(claim)}" for claim in reversed(known)], context // _KNOWN_SHARE)
-        ),
+        "known": "\n".join(first_that_fit([f"- {claim}" for claim in reversed(known)], context // _KNOWN_SHARE)),
         "count": len(found),
         "most": most,
         "characters": CLAIM_CHARS,
     }
     left = room(context, longest + REPAIR_TOKENS, "claims", shown=[""] * len(found), **frame)
-    shown, cut = shared([copyable(each.told()) for each in found], left)
+    shown, cut = shared([each.told() for each in found], left)
     told = await ask(client, PROMPTS.messages("claims", shown=shown, **frame), claims_form(len(found), most), longest)
     if told.value is None:
         return Claimed(cut=cut, spent=told.spent, failure=told.failure)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 from pipeline.answering.answered import Claim, Sentence
 from pipeline.answering.prompting import CHARS_PER_TOKEN, PROMPTS, as_word, ask, first_that_fit, room, short_question
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
-from pipeline.llm.structured import AtMost, copyable
+from pipeline.llm.structured import AtMost
 
 Held = Literal["yes", "partly", "no"]
 """Whether claims hold the answer to a question."""
@@ -78,7 +78,7 @@ async def compose(
     longest = answer_tokens(tokens)
     frame = compose_frame(question, tokens, context)
     left = room(context, longest + REPAIR_TOKENS, prompt, claims="", **frame)
-    lines = first_that_fit([copyable(claim.line()) for claim in claims], left)
+    lines = first_that_fit([claim.line() for claim in claims], left)
     cut = len(lines) < len(claims)
     shown = claims[: len(lines)]
     messages = PROMPTS.messages(prompt, claims="\n".join(lines), **frame)

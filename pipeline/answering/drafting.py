@@ -20,7 +20,7 @@ from pipeline.answering.prompting import CHARS_PER_TOKEN, NOTHING, PROMPTS, as_w
 from pipeline.answering.questions import FEWEST_WORDS, MOST_WORDS, GoldClaim, Kind, Question, gold_passages, plain
 from pipeline.answering.retrieving import Found
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
-from pipeline.llm.structured import AtMost, copyable
+from pipeline.llm.structured import AtMost
 
 PROMPT = "propose"
 # The shipped set has 4.2 claims a question.
@@ -99,7 +99,7 @@ async def propose(client: LlmClient, subject: Subject, context: int, date: str |
         "most": MOST_CLAIMS,
     }
     left = room(context, _LONGEST + REPAIR_TOKENS, PROMPT, shown=[""] * len(subject.shown), **frame)
-    shown, _ = shared([copyable(each.told()) for each in subject.shown], left)
+    shown, _ = shared([each.told() for each in subject.shown], left)
     told = await ask(client, PROMPTS.messages(PROMPT, shown=shown, **frame), form, _LONGEST)
     if told.value is None:
         return Proposal(None, (("unreadable_answer", told.failure or ""),), told.spent)

@@ -22,7 +22,6 @@ from pipeline.answering.composing import (
 from pipeline.answering.prompting import PROMPTS, ask, first_that_fit, room
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
 from pipeline.llm.context import count_tokens, fit
-from pipeline.llm.structured import copyable
 
 CRITERIA = ("relevant", "natural", "non_repetitive", "temporally_correct")
 FULL_MARK = 100
@@ -64,8 +63,8 @@ async def refine(
     longest = answer_tokens(tokens) + _MARKS_TOKENS
     frame = compose_frame(question, tokens, context) | {"criteria": CRITERIA, "count": FULL_MARK}
     left = room(context, longest + REPAIR_TOKENS, "refine", draft="", claims="", **frame)
-    written = fit(copyable("\n".join(map(_line, draft))), left // _DRAFT_SHARE).text
-    lines = first_that_fit([copyable(claim.line()) for claim in claims], left - count_tokens(written))
+    written = fit("\n".join(map(_line, draft)), left // _DRAFT_SHARE).text
+    lines = first_that_fit([claim.line() for claim in claims], left - count_tokens(written))
     messages = PROMPTS.messages("refine", draft=written, claims="\n".join(lines), **frame)
     told = await ask(client, messages, refined_form(most_sentences(tokens)), longest)
     if told.value is None:

@@ -22,6 +22,7 @@ G_SCORES = Stage(
     build=judging.build,
     upstream=_WRITTEN,
     settings=(*_JUDGE, "second_judge_model", "judge_repeats", "judge_alone"),
+    version=2,
     inputs=judging.inputs,
 )
 
@@ -30,6 +31,7 @@ CITATION_SUPPORT = Stage(
     build=support.build,
     upstream=_WRITTEN,
     settings=(*_JUDGE, "support_passages", "support_citations"),
+    version=2,
     inputs=support.inputs,
     off=support.off,
 )
@@ -56,6 +58,7 @@ ANSWER_GRADES = Stage(
     build=answers.build,
     upstream=(tables.QUESTIONS, *tables.ANSWERS.values()),
     settings=(*_JUDGE, "second_judge_model", "support_passages", "grade_controls"),
+    version=2,
     inputs=answers.inputs,
     off=question_rows.off,
 )

@@ -23,7 +23,7 @@ from pipeline.llm.embedded import check_embedded, embedded_endpoint
 from pipeline.llm.loop import Slots, side_by_side
 from pipeline.llm.messages import Completion, LlmAnswerError, Message, Prices, Spent, Usage, spent
 from pipeline.llm.prompts import as_data
-from pipeline.llm.structured import parse_answer, repair, response_format, short
+from pipeline.llm.structured import copyable, parse_answer, repair, response_format, short
 from pipeline.llm.transport import Dialect, Endpoint, Names, Reply, Transport, check_endpoint
 from pipeline.settings import Settings
 from pipeline.stages import Workspace
@@ -193,8 +193,10 @@ class LlmClient:
     ) -> list[Answer[Model] | LlmAnswerError]:
         """As `answer`, `count` of them on one prompt, numbered from `first`: one request, and each repaired by itself.
 
-        One that cannot be read, repair included, stands as its error, and the others beside it.
+        The messages are shown `copyable`. An answer that cannot be read, repair included, stands as its error, and the
+        others beside it.
         """
+        shown = [Message(each.role, copyable(each.content)) for each in messages]
 
         async def ask(asked: Sequence[Message], count: int, first: int) -> list[Completion]:
             return await self.samples(
@@ -206,11 +208,11 @@ class LlmClient:
                 return Answer(parse_answer(given.text, schema), spent([given]))
             except ValueError as error:
                 bad = Message("assistant", as_data(given.text[:REPAIRED_CHARS]))
-                (repaired,) = await ask([*messages, bad, Message("user", repair(error, schema))], 1, sample)
+                (repaired,) = await ask([*shown, bad, Message("user", repair(error, schema))], 1, sample)
             return _read_repaired(repaired.text, schema, spent([given, repaired]))
 
         return await side_by_side(
-            read(given, sample) for sample, given in enumerate(await ask(messages, count, first), first)
+            read(given, sample) for sample, given in enumerate(await ask(shown, count, first), first)
         )
 
     def _call(

@@ -63,10 +63,12 @@ def response_format(schema: type[BaseModel]) -> Mapping[str, Any]:
 
 
 def copyable(text: str) -> str:
-    """A text as a prompt shows it to a model that will say it again in JSON: each backslash twice.
+    """A text as a prompt shows it to a model that answers in JSON: each backslash twice.
 
     So what the model copies is JSON as it stands. Held to JSON, Qwen2.5-Coder-1.5B made \\beta of \\delta and \\binom
     of \\in, since no escape begins as these macros do; shown like this, it kept every formula of the six claims tried.
+    It takes 3 to 4 % more tokens in paragraphs full of formulas (175 of real papers, by the tokenizers of SmolLM2 and
+    Qwen2.5), where `count_tokens` is 29 to 34 % above: whoever reckons the room need not know of it.
     """
     return text.replace("\\", "\\\\")
 

@@ -210,6 +210,7 @@ KEY_ELEMENTS = Stage(
     build=_build_key_elements,
     upstream=(tables.RELATED_WORK_TASKS,),
     settings=("llm_model", "llm_context", "element_tokens"),
+    version=2,
     inputs=_element_inputs,
     off=_elements_off,
 )
@@ -223,6 +224,7 @@ def _summary_stage(system: System) -> Stage:
         build=partial(_build_summaries, system),
         upstream=(tables.RELATED_WORK_TASKS, *elements),
         settings=system.settings,
+        version=2,
         inputs=partial(_summary_inputs, system),
         off=partial(_summaries_off, system),
     )

@@ -1,0 +1,42 @@
+"""Reading a structured answer: formulas through JSON's escapes, and what is none."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel
+
+from pipeline.llm.structured import copyable, parse_answer
+
+
+class Verdict(BaseModel):
+    why: str
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (r"$\frac{1}{2}\theta \times \rho$", r"$\frac{1}{2}\theta \times \rho$"),  # JSON knows all four escapes
+        (r"$\alpha \geq \underline{x} \,$", r"$\alpha \geq \underline{x} \,$"),  # and none of these
+        (r"$\\frac{1}{2} \\alpha \\notice$", r"$\frac{1}{2} \alpha \notice$"),
+        (r"it\'s", "it's"),
+        (r"$\\\\alpha \\\\\\\\ \\\\beta$", r"$\alpha \\ \beta$"),  # escaped twice
+        (r"$\\alpha \\\\b$", r"$\alpha \\b$"),  # once, with a new line of a formula
+        (r"one\ntwo \"three\" \u00e9 \\\\ a\/b\tc", 'one\ntwo "three" é \\\\ a/b\tc'),
+        (r"\textile \nothing \tangent \betas", "\textile \nothing \tangent \betas"),  # longer words are no macros
+    ],
+)
+def test_a_formula_in_an_answer_keeps_its_macros(written: str, read: str) -> None:
+    assert parse_answer(f'{{"why": "{written}"}}', Verdict).why == read
+
+
+@pytest.mark.parametrize(
+    "text", [r"$\nabla f \notin \mathbb{R}^{n} \, \ni$", r"a \\ b", "no formula", r"C:\temp\new \u12"]
+)
+def test_a_copy_of_a_copyable_text_is_read_as_the_text(text: str) -> None:
+    assert parse_answer(f'{{"why": "{copyable(text)}"}}', Verdict).why == text
+
+
+@pytest.mark.parametrize("answer", ["", "no JSON", "} then {", '{"grade": 3}', '{"why": "cut of'])
+def test_what_holds_no_answer_is_an_error(answer: str) -> None:
+    with pytest.raises(ValueError, match=r"JSON|why"):
+        parse_answer(answer, Verdict)
