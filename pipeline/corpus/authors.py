@@ -12,19 +12,12 @@ from dataclasses import dataclass, field, replace
 
 from pipeline.corpus.paper import Author
 from pipeline.corpus.policies import LINE, MARK, fold
+from pipeline.corpus.workplaces import PLACE, is_remark, names_place, with_workplaces
 
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _EMAIL_GROUP = re.compile(r"[{(\[]([^{}()\[\]]*)[})\]]\s*@\s*([\w-]+(?:\.[\w-]+)+)")
 # LaTeX's column sign between authors, left over where \and or \AND was not known: "&Noam Shazeer".
 _NEXT_AUTHOR = re.compile(r"\s*&(?=[^\s&])")
-_AFFILIATION = re.compile(
-    r"universit|institut|college|school|departm|\bdept|laborator|\blabs?\b|research|\binc\b|\bcorp|\bltd|gmbh|academy|"
-    r"cent(?:er|re)\b|facult|hospital|technolog|polytech|école|ecole|\bcnrs\b|inria|csiro|google|microsoft|facebook|"
-    r"\bmeta\b|deepmind|openai|amazon|nvidia|\bibm\b|alibaba|tencent|huawei|baidu|bytedance|salesforce|adobe|apple|"
-    r"foundation|division|group\b|\busa\b|\bu\.s\.a|china|germany|france|canada|australia|japan|korea|india|\bu\.?k\.?\b|"
-    r"switzerland|singapore|israel|italy|\d{4,}|\bai\b|sciences\b",
-    re.IGNORECASE,
-)
 # LaTeXML runs the \thanks of several authors together: "Work performed at X.Work performed at Y."
 _NEXT_REMARK = re.compile(r"(?<=[a-z]{2}\.)(?=[A-Z][a-z])")
 _MATH_MARK = re.compile(r"\$\{?\}?\^\{?((?:[^${}]|\{[^{}]*\})*)\}?\$")
@@ -69,13 +62,16 @@ def read_bylines(bylines: Sequence[Byline], institutes: Sequence[str]) -> tuple[
     `institutes` are affiliations and e-mails given for all authors at once (LNCS's `\\institute`).
     """
     authors: dict[str, Author] = {}
-    remarks: list[str] = []
+    remarks: dict[str, str | None] = {}
     for byline in bylines:
         found, more = _read_byline(byline)
-        remarks += [remark for remark in more if remark not in remarks]
+        for remark in more:
+            remarks.setdefault(remark, found[0].name if len(found) == 1 else None)
         for author in found:
             authors.setdefault(author.name, author)
-    return tuple(_share(list(authors.values()), institutes)), remarks
+    shared = _share(list(authors.values()), institutes)
+    thanks = [(_without_emails(remark), owner) for remark, owner in remarks.items()]
+    return tuple(with_workplaces(shared, thanks)), list(remarks)
 
 
 def _share(authors: list[Author], institutes: Sequence[str]) -> list[Author]:
@@ -90,26 +86,31 @@ def _share(authors: list[Author], institutes: Sequence[str]) -> list[Author]:
 
 
 def _read_byline(byline: Byline) -> tuple[list[Author], list[str]]:
-    authors = _read_names(byline.names, byline.notes)
+    authors, said = _read_names(byline.names, byline.notes)
     affiliations = [_without_emails(text) for role, text in byline.contacts if role in ("affiliation", "address")]
     emails = [email for _, text in byline.contacts for email in find_emails(text)]
     remarks = [text for role, text in byline.contacts if role == "thanks"]
     remarks += [part for text in byline.remarks for part in _NEXT_REMARK.split(text) if part]
     emails += [email for text in remarks for email in find_emails(text)]
-    remarks += [fold(text) for _, text in byline.notes if not _AFFILIATION.search(text)]
+    remarks += [fold(text) for _, text in byline.notes if not names_place(text)] + said
     authors = [replace(author, affiliations=(*author.affiliations, *filter(None, affiliations))) for author in authors]
     return _give_emails(authors, emails), remarks
 
 
-def _read_names(names: str, notes: Sequence[tuple[str, str]]) -> list[Author]:
+def _read_names(names: str, notes: Sequence[tuple[str, str]]) -> tuple[list[Author], list[str]]:
+    """The authors of a byline's names, and what stands among these and says something else of them."""
     groups = [group for part in _author_parts(names) for group in _read_groups(part)]
+    said: list[str] = []
     for group in groups:
-        group.affiliations += [(frozenset({mark}), fold(text)) for mark, text in notes if _AFFILIATION.search(text)]
-    return [
+        said += [text for _, text in group.affiliations if is_remark(text)]
+        group.affiliations = [each for each in group.affiliations if not is_remark(each[1])]
+        group.affiliations += [(frozenset({mark}), fold(text)) for mark, text in notes if names_place(text)]
+    authors = [
         author
         for group in groups
         for author in _give_emails([_author(name, marks, group) for name, marks in group.names], group.emails)
     ]
+    return authors, list(dict.fromkeys(said))
 
 
 def _author_parts(names: str) -> list[str]:
@@ -147,7 +148,7 @@ def _read_line(line: str, groups: list[_Group]) -> None:
 
 def _is_names(line: str, groups: list[_Group]) -> bool:
     bare = re.sub(rf"{MARK}[^{MARK}]*{MARK}", " ", line)
-    if _AFFILIATION.search(bare) or line.lstrip().startswith(MARK):
+    if PLACE.search(bare) or line.lstrip().startswith(MARK):
         return False
     names = [name for name, _ in _split_names(line)]
     if groups[-1].affiliations or groups[-1].emails:

@@ -142,6 +142,6 @@ PAPERS = Stage(
     build=PaperBuilder(),
     upstream=(MEMBERS_TABLE, METADATA_TABLE),
     settings=("categories", "category_match", "parser", "page_errors"),
-    version=5,
+    version=6,
     still_holds=_could_keep_no_more,
 )

@@ -108,3 +108,28 @@ def test_an_author_named_twice_is_one() -> None:
 
 def test_junior_belongs_to_the_name_before() -> None:
     assert [one.name for one in authors_of("John Smith, Jr., Ann Lee")] == ["John Smith, Jr.", "Ann Lee"]
+
+
+def test_a_line_that_a_mark_explains_may_be_a_remark() -> None:
+    names = f"Ann Lee{sup('1,*')}, Bob Roe{sup('1')}{LINE}{sup('1')}University of X{LINE}{sup('*')}Corresponding author"
+    authors, remarks = read_bylines([Byline(names)], [])
+    assert authors == (Author("Ann Lee", ("University of X",)), Author("Bob Roe", ("University of X",)))
+    assert remarks == ["Corresponding author"]
+
+
+def test_a_note_on_a_name_that_says_where_work_was_done_is_no_affiliation() -> None:
+    byline = Byline(f"Ann Lee{sup('†')}{LINE}University of X")
+    byline.add_note("†", "Work done while at Google Research.")
+    authors, remarks = read_bylines([byline], [])
+    assert authors == (Author("Ann Lee", ("University of X",)),)
+    assert remarks == ["Work done while at Google Research."]
+
+
+def test_thanks_of_one_author_name_the_employer() -> None:
+    bylines = [
+        Byline("Ann Lee", remarks=["Karst Group, Univ. of X. E-mail: ann@x.edu"]),
+        Byline("Bob Roe", remarks=["We thank Google Research.", "Equal contribution."]),
+    ]
+    authors, remarks = read_bylines(bylines, [])
+    assert authors == (Author("Ann Lee", ("Karst Group, Univ. of X",), ("ann@x.edu",)), Author("Bob Roe"))
+    assert len(remarks) == 3, "thanks are kept as they stand"

@@ -1,0 +1,125 @@
+"""Where authors work, as their thanks say it: `\\thanks{University of X}`, or a sentence as IEEE's style asks for.
+
+Not here: bylines with the places in them (`authors`), which most papers have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
+
+from pipeline.corpus.paper import Author
+from pipeline.corpus.policies import fold
+
+PLACE = re.compile(
+    r"universit|institut|college|school|departm|\bdept|laborator|\blabs?\b|research|\binc\b|\bcorp|\bltd|gmbh|academy|"
+    r"cent(?:er|re)\b|facult|hospital|technolog|polytech|école|ecole|\bcnrs\b|inria|csiro|google|microsoft|facebook|"
+    r"\bmeta\b|deepmind|openai|amazon|nvidia|\bibm\b|alibaba|tencent|huawei|baidu|bytedance|salesforce|adobe|apple|"
+    r"foundation|division|group\b|\busa\b|\bu\.s\.a|china|germany|france|canada|australia|japan|korea|india|\bu\.?k\.?\b|"
+    r"switzerland|singapore|israel|italy|\d{4,}|\bai\b|sciences\b",
+    re.IGNORECASE,
+)
+# How remarks begin that name a place, or stand where one does, and are none.
+_REMARK = re.compile(
+    r"(?:the |these |this |both |all )*(?:two |first |last |senior )*(?:authors? )?(?:have |has )?"
+    r"(?:correspond|contribut|equal(?:ly)?\b|joint(?:ly)? (?:first|last|authors?|contribut|supervis|work)|"
+    r"(?:research |work )?(?:was |is |were )?(?:partially |partly |mainly |mostly )?"
+    r"(?:done|performed|conducted|carried|completed|supported|funded|sponsored)\b|"
+    r"work (?:while|during|at|when)\b|during |while |intern(?:ed|ship)?\b|project lead|lead author|manuscript|"
+    r"e-?mails?\b)",
+    re.IGNORECASE,
+)
+_WITH = re.compile(r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with (?:the )?(?=[^\W\d_a-z])")
+_ALSO = re.compile(r",? and (?:is |are )?(?:also )?with (?:the )?")
+# A full stop ends a place unless a capital, or one of the words that places are cut short to, stands before it.
+_END = re.compile(
+    r"[(;]|\b[Ee]-?mails?\b|(?<!\b[A-Z])(?<!\bUniv)(?<!\bDept)(?<!\bInst)(?<!\bSt)(?<!\bLab)(?<!\bEng)(?<!\bSci)(?<!\bInc)"
+    r"(?<!\bCo)(?<!\bLtd)\.(?=\s|$)"
+)
+# Words that a sentence has and a place has not.
+_SENTENCE = re.compile(
+    r"\b(?:we|our|us|is|are|was|were|has|have|had|by|this|these|that|who|thanks?|grants?|support(?:ed|s)?|provided|"
+    r"acknowledges?|work(?:ed|s)?|preprint|paper)\b",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"\b[Aa]ddress: ")
+# Where a place ended that ran on into the next sentence, as "U.S.A." ends nothing by itself.
+_NEXT = re.compile(r"\.\s(?=[^\W\d_a-z])")
+# No list of authors and no place is longer; what a hostile page has there is not searched whole each time.
+_LONGEST = 400
+_EVERYBODY = re.compile(r"\bauthors\b", re.IGNORECASE)
+_EDGES = " .,:;"
+
+
+def names_place(text: str) -> bool:
+    """Whether a text beside a name is where its bearer works, by its words: a note on a name, or a line below it."""
+    return PLACE.search(text) is not None and not is_remark(text)
+
+
+def is_remark(text: str) -> bool:
+    """Whether a text says something of authors that is no place, though it may name one: "Work done at X"."""
+    return _REMARK.match(fold(text)) is not None
+
+
+def with_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str | None]]) -> list[Author]:
+    """The authors with the places that their thanks name; one who has an affiliation already keeps that alone.
+
+    thanks: texts without e-mails, each with the one author that it belongs to, None where there are several.
+    """
+    found: dict[str, list[str]] = {author.name: [] for author in authors}
+    for text, owner in thanks:
+        for who, place in _places(text):
+            meant = _meant(who, authors)
+            if meant is None:
+                meant = [owner] if owner is not None and names_place(place) else []
+            for name in meant:
+                found[name].append(place)
+    return [
+        replace(author, affiliations=author.affiliations or tuple(dict.fromkeys(found[author.name])))
+        for author in authors
+    ]
+
+
+def _places(text: str) -> list[tuple[str, str]]:
+    """(of whom, place) for every place that a text names; of whom is empty where it is the place alone."""
+    sentences = list(_WITH.finditer(text))
+    if not sentences:
+        place = _until_end(_ADDRESS.split(text)[-1])
+        return [("", place)] if names_place(place) and not _SENTENCE.search(place) else []
+    found, start = [], 0
+    for sentence, after in zip_longest(sentences, sentences[1:]):
+        who = text[max(start, sentence.start() - _LONGEST) : sentence.start()]
+        said = _until_end(text[sentence.end() : sentence.end() + _LONGEST])
+        if after is not None and sentence.end() + len(said) >= after.start():
+            said = _NEXT.split(said, maxsplit=1)[0]
+        start = sentence.end() + len(said)
+        found += [(who, part.strip(_EDGES)) for part in _ALSO.split(said)]
+    return found
+
+
+def _until_end(text: str) -> str:
+    end = _END.search(text)
+    return (text[: end.start()] if end else text).strip(_EDGES)
+
+
+def _meant(who: str, authors: Sequence[Author]) -> list[str] | None:
+    """The names that a sentence speaks of, by surname, with initials where a surname is that of several; None where it
+    has nobody's."""
+    if _EVERYBODY.search(who):
+        return [author.name for author in authors]
+    named = [author.name for author in authors if re.search(rf"\b{re.escape(_surname(author.name))}\b", who)]
+    surnames = Counter(map(_surname, named))
+    certain = [
+        name
+        for name in named
+        if surnames[_surname(name)] == 1
+        or re.search(rf"\b{re.escape(name[0])}[\w.\- ]*\b{re.escape(_surname(name))}\b", who)
+    ]
+    return certain if named else None
+
+
+def _surname(name: str) -> str:
+    return (name.partition(",")[0].split() or [name])[-1]
