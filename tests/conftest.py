@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from pytest_httpserver import HTTPServer
 
 from tests.fake_oai import FakeOai
@@ -15,9 +15,10 @@ PROJECT = Path(__file__).resolve().parent.parent
 SHARED_DATA = PROJECT.parent / "shared" / "data"
 
 # The same cases in every run, so that a change alone can turn a test red; to look for new ones, give
-# `--hypothesis-profile=search`.
-settings.register_profile("steady", derandomize=True, database=None, deadline=None)
-settings.register_profile("search", derandomize=False, print_blob=True, deadline=None)
+# `--hypothesis-profile=search`. Nothing that a busy machine decides: no deadline, no check of how fast cases are made.
+UNTIMED = [HealthCheck.too_slow]
+settings.register_profile("steady", derandomize=True, database=None, deadline=None, suppress_health_check=UNTIMED)
+settings.register_profile("search", derandomize=False, print_blob=True, deadline=None, suppress_health_check=UNTIMED)
 settings.load_profile("steady")
 
 # A shell starts what it puts in the background deaf to Ctrl-C, and every process below inherits that; tests send it.
