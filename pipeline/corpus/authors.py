@@ -62,16 +62,16 @@ def read_bylines(bylines: Sequence[Byline], institutes: Sequence[str]) -> tuple[
     `institutes` are affiliations and e-mails given for all authors at once (LNCS's `\\institute`).
     """
     authors: dict[str, Author] = {}
-    remarks: dict[str, str | None] = {}
+    remarks: list[tuple[str, str | None]] = []
     for byline in bylines:
         found, more = _read_byline(byline)
-        for remark in more:
-            remarks.setdefault(remark, found[0].name if len(found) == 1 else None)
+        owner = found[0].name if len(found) == 1 else None
+        remarks += [(remark, owner) for remark in more]
         for author in found:
             authors.setdefault(author.name, author)
     shared = _share(list(authors.values()), institutes)
-    thanks = [(_without_emails(remark), owner) for remark, owner in remarks.items()]
-    return tuple(with_workplaces(shared, thanks)), list(remarks)
+    thanks = [(_without_emails(remark), owner) for remark, owner in remarks]
+    return tuple(with_workplaces(shared, thanks)), list(dict.fromkeys(remark for remark, _ in remarks))
 
 
 def _share(authors: list[Author], institutes: Sequence[str]) -> list[Author]:

@@ -133,3 +133,11 @@ def test_thanks_of_one_author_name_the_employer() -> None:
     authors, remarks = read_bylines(bylines, [])
     assert authors == (Author("Ann Lee", ("Karst Group, Univ. of X",), ("ann@x.edu",)), Author("Bob Roe"))
     assert len(remarks) == 3, "thanks are kept as they stand"
+
+
+def test_the_same_thanks_of_two_authors_are_one_remark_and_the_employer_of_both() -> None:
+    bylines = [Byline(name, remarks=["Institute of X."]) for name in ("Ann Lee", "Bob Roe")]
+    assert read_bylines(bylines, []) == (
+        (Author("Ann Lee", ("Institute of X",)), Author("Bob Roe", ("Institute of X",))),
+        ["Institute of X."],
+    )
