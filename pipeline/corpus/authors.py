@@ -16,6 +16,7 @@ from pipeline.corpus.workplaces import PLACE, is_remark, names_place, with_workp
 
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _EMAIL_GROUP = re.compile(r"[{(\[]([^{}()\[\]]*)[})\]]\s*@\s*([\w-]+(?:\.[\w-]+)+)")
+_EMAIL_WORD = re.compile(r"\be-?mails?(?: address(?:es)?)?\b\s*:?", re.IGNORECASE)
 # LaTeX's column sign between authors, left over where \and or \AND was not known: "&Noam Shazeer".
 _NEXT_AUTHOR = re.compile(r"\s*&(?=[^\s&])")
 # LaTeXML runs the \thanks of several authors together: "Work performed at X.Work performed at Y."
@@ -222,7 +223,7 @@ def find_emails(text: str) -> list[str]:
 
 def _without_emails(text: str) -> str:
     if "@" in text:
-        text = _EMAIL.sub(" ", _EMAIL_GROUP.sub(" ", text))
+        text = _EMAIL_WORD.sub(" ", _EMAIL.sub(" ", _EMAIL_GROUP.sub(" ", text)))
     return text.strip(" ,;")
 
 

@@ -72,6 +72,11 @@ def test_grouped_addresses_are_several() -> None:
     assert find_emails("{ann, bob}@x.edu; c.d@y.org") == ["ann@x.edu", "bob@x.edu", "c.d@y.org"]
 
 
+def test_the_word_before_an_address_is_no_affiliation() -> None:
+    names = f"Ann Lee{LINE}University of X, e-mail: ann@x.edu{LINE}Email addresses: lee@y.org"
+    assert authors_of(names) == (Author("Ann Lee", ("University of X",), ("ann@x.edu", "lee@y.org")),)
+
+
 def test_an_address_goes_to_the_name_it_fits() -> None:
     names = f"Kyle Lo, Lucy Lu Wang{LINE}Allen Institute{LINE}{{lucyw, kylel}}@allenai.org"
     assert [one.emails for one in authors_of(names)] == [("kylel@allenai.org",), ("lucyw@allenai.org",)]
