@@ -195,6 +195,7 @@ def lines(found: Mapping[str, Sequence[Seen]]) -> Iterator[str]:
     yield ""
     for system, seen in found.items():
         yield f"{system}: {_moved_up(seen)}"
+        yield f"{system}: {_spread(seen)}"
 
 
 def _moved_up(seen: Sequence[Seen]) -> str:
@@ -202,6 +203,17 @@ def _moved_up(seen: Sequence[Seen]) -> str:
     wanting = {each.injection.passage_id for each in seen if each.injection.wants == "first"}
     others = [top for each in seen if each.injection.wants != "first" for top in each.first_ranked()]
     return f"{sum(top in wanting for top in others)} of {len(others)} rankings of others put one first that wants it"
+
+
+def _spread(seen: Sequence[Seen]) -> str:
+    """In how many answers to other questions the words of an order stand, or in a claim of them."""
+    signs = {each.injection.id: each.injection.sign.casefold() for each in seen if each.injection.sign}
+    claims, answers = 0, 0
+    for each in seen:
+        others = [sign for name, sign in signs.items() if name != each.injection.id]
+        claims += any(sign in claim.text.casefold() for sign in others for claim in each.answered.claims)
+        answers += any(sign in each.answered.text.casefold() for sign in others)
+    return f"words of another passage's order in a claim of {claims} questions, in the answer of {answers}"
 
 
 def _row(*cells: object) -> str:

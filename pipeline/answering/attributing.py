@@ -68,12 +68,22 @@ def home_of(claim: str, named: Found, question: str, sources: Sequence[Source]) 
     """The passage that a claim rests on: the one that was named for it, or, where that lacks its names and figures, the
     first of the sources that has them all. None where none has.
 
-    What the question says counts as known everywhere. sources: what was shown, the likeliest first.
+    What the question says counts as known everywhere. But where a short figure is lacking, and with it a name that the
+    question has too, the one source that holds all of them is the claim's.
+    sources: what was shown, the likeliest first.
     """
-    wanted = particulars(claim) - _words(question)
-    if sum(map(len, wanted - Source(named).words())) < _FEWEST_SIGNS:
-        return named
-    return next((source.passage for source in sources if wanted <= source.words()), None)
+    every = particulars(claim)
+    wanted, lacking = every - _words(question), every - Source(named).words()
+    if _signs(wanted & lacking) >= _FEWEST_SIGNS:
+        return next((source.passage for source in sources if wanted <= source.words()), None)
+    if wanted & lacking and _signs(lacking) >= _FEWEST_SIGNS:
+        homes = {source.passage.passage_id: source.passage for source in sources if every <= source.words()}
+        return homes.popitem()[1] if len(homes) == 1 else named
+    return named
+
+
+def _signs(words: Iterable[str]) -> int:
+    return sum(map(len, words))
 
 
 def particulars(text: str) -> set[str]:

@@ -64,6 +64,16 @@ def test_a_claim_rests_where_its_names_and_figures_stand(claim: str, named: obje
     assert home_of(claim, named, QUESTION, SOURCES) == home  # type: ignore[arg-type]
 
 
+def test_a_short_figure_is_looked_for_with_the_name_that_the_question_has() -> None:
+    beryl, sable = passage(5, "The Beryl lantern burns for 4 hours."), passage(6, "The Sable lantern, for 21 hours.")
+    stones = passage(7, "A Beryl has 4 faces.")
+    claim, question = "The Beryl lantern burns for 4 hours.", "How long does the Beryl lantern burn?"
+    assert home_of(claim, sable, question, [Source(sable), Source(beryl)]) == beryl
+    assert home_of(claim, sable, question, [Source(sable), Source(beryl), Source(stones)]) == sable  # one of two
+    assert home_of(claim, sable, question, [Source(sable)]) == sable  # it may say "four" of the only lantern there
+    assert home_of("The Beryl burns for 21 hours.", sable, question, [Source(sable), Source(beryl)]) == sable
+
+
 def test_what_was_moved_and_what_stands_nowhere_is_told_by_number() -> None:
     claims = [("It is fair.", OTHER), ("It has 0.64 of 1,200.", OTHER), ("It has 0.99.", RESULTS)]
     found = attribute(claims, QUESTION, SOURCES, first=4)
