@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Two workers: most of the time goes into waiting and into one thread's work. Torch gets one thread in each.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
-# A tier of its own: 27 minutes of faults.
+# A tier of its own: 28 minutes of faults.
 LONG := tests/faults tests/server/test_faults.py tests/assets/test_kill.py tests/assets/test_object_store.py \
   tests/assets/test_troubles.py tests/ui/test_backfill.py tests/ui/test_scheduled_refresh.py
 LONG_TESTS := \
