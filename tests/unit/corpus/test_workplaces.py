@@ -98,5 +98,9 @@ def test_a_hostile_list_takes_no_time() -> None:
     assert places("A" * 100_000 + " is with the University of X. " * 2_000)[0] == []
 
 
+def test_a_sentence_that_breaks_off_names_no_place() -> None:
+    assert places("Lee is with Acme and also with the ")[0] == ["Acme"]
+
+
 def test_names_of_any_signs_harm_nobody() -> None:
     assert places("Lee is with the University of X.", names=(", Jr.", "[x Lee", "(y Lee", ANN)) == [[], [], [], []]
