@@ -96,7 +96,7 @@ def _places(text: str) -> list[tuple[str, str]]:
         if after is not None and sentence.end() + len(said) >= after.start():
             said = _NEXT.split(said, maxsplit=1)[0]
         start = sentence.end() + len(said)
-        found += [(who, place) for part in _ALSO.split(said) if (place := part.strip(_EDGES))]
+        found += [(who, place) for part in _ALSO.split(said) if (place := part.strip(_EDGES))[:1].isupper()]
     return found
 
 
