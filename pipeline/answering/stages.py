@@ -159,7 +159,8 @@ QUESTIONS = Stage(
 
 
 # arXivBot, 2: which questions ask for facts of tables is told apart better. 3: claims that repeat or are headings go.
-# 4: so do those that ask. Formulas are shown so that JSON keeps them since 4, and since WikiChat's 2.
+# 4: so do those that ask. 5: a short figure tells a claim's passage too. Formulas are shown so that JSON keeps them
+# since 4, and since WikiChat's 2; since 5 and 3 in every prompt.
 _VERSIONS = {"arxivbot": 5, "wikichat": 3}
 
 

@@ -41,6 +41,7 @@ STABILITY = Stage(
     build=stability.build,
     upstream=(tables.RELATED_WORK_TASKS, tables.KEY_ELEMENTS),
     settings=(*dict.fromkeys((*_JUDGE, *SYSTEMS["chatcite"].settings)), "stability_tasks", "stability_repeats"),
+    version=2,
     inputs=stability.inputs,
     off=stability.off,
 )
