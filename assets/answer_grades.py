@@ -1,4 +1,4 @@
-"""The assets `answer_grades` and `answer_scores`. Not here: the verdicts (`pipeline.evaluation.answers`)."""
+"""The assets `answer_grades` and `answer_scores`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The assets `answers_<system>`, one for each, and `answers_imported`. Not here: the systems (`pipeline.answering`)."""
+"""The assets `answers_<system>`, one for each, and `answers_imported`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The asset `arxiv_changes`: what arXiv changed since the last harvest, and the months that are due by now.
-
-Not here: harvesting and finding them (`pipeline.refresh.plan`), and starting their runs (`sensors.refresh`).
-"""
+"""The asset `arxiv_changes`: what arXiv changed since the last harvest, and the months that are due by now."""
 
 from dataclasses import asdict
 from typing import Any
@@ -9,11 +6,11 @@ from typing import Any
 import dagster as dg
 
 from pipeline.corpus.dump.catalogue import months_in_dump
+from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 from pipeline.index import close_indexes
-from pipeline.refresh.plan import Found, find_changes
-from pipeline.refresh.stages import take_baseline
-from pipeline.stages import Workspace
+from pipeline.ops.refresh.plan import Found, find_changes
+from pipeline.ops.refresh.stages import take_baseline
 from pipeline.wikipedia.root import refuse_arxiv
 
 

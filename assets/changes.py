@@ -1,5 +1,4 @@
-"""The asset `changes`: what became of a month's papers since the last refresh. Not here: how it is found
-(`pipeline.refresh`).
+"""The asset `changes`: what became of a month's papers since the last refresh.
 
 It comes after every other asset of a run: it also tells which tables of language models are out of date by then.
 """
@@ -14,10 +13,10 @@ import dagster as dg
 from assets.shown import markdown_table
 from assets.stage_asset import stage_asset
 from pipeline import tables
-from pipeline.refresh.page import changes_folder
-from pipeline.refresh.stages import CHANGES
-from pipeline.registry import STAGES
-from pipeline.stages import Workspace
+from pipeline.engine.stage import Workspace
+from pipeline.ops.refresh.page import changes_folder
+from pipeline.ops.refresh.stages import CHANGES
+from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
 
 _COLUMNS = ["arxiv_id", "change", "what", "version_before", "version", "passages_added", "passages_removed"]

@@ -1,4 +1,4 @@
-"""Asset checks: that what one stage hands on is what the next one holds. Not here: repair."""
+"""Asset checks: that what one stage hands on is what the next one holds."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -6,15 +6,15 @@ from typing import Any
 
 import dagster as dg
 
+from assets.partitions import MONTHS
 from assets.stage_asset import retry_of_lost_steps
 from pipeline import tables
+from pipeline.engine.stage import Workspace
 from pipeline.errors import TransientFailure
 from pipeline.index import close_indexes
 from pipeline.index.audit import KINDS
 from pipeline.index.upkeep import audit_of
-from pipeline.partitions import MONTHS
 from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS
-from pipeline.stages import Workspace
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import Table
 

@@ -1,4 +1,4 @@
-"""The asset `citation_support`. Not here: retrieval and judgement (`pipeline.evaluation.citation_support`)."""
+"""The asset `citation_support`."""
 
 from __future__ import annotations
 

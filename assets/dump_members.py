@@ -1,4 +1,4 @@
-"""The asset `dump_members`. Not here: reading zips (`pipeline.corpus.dump`)."""
+"""The asset `dump_members`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from assets.shown import markdown_table
 from assets.stage_asset import stage_asset
 from pipeline import tables
 from pipeline.corpus.members import DUMP_MEMBERS
-from pipeline.stages import Workspace
+from pipeline.engine.stage import Workspace
 
 
 def pages_by_subset(workspace: Workspace, month: str) -> Mapping[str, Any]:

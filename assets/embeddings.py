@@ -1,9 +1,9 @@
-"""The asset `embeddings`. Not here: the models (`pipeline.embedding`)."""
+"""The asset `embeddings`."""
 
 from __future__ import annotations
 
+from assets import placement
 from assets.stage_asset import stage_asset
-from pipeline import placement
 from pipeline.embedding.stages import EMBEDDINGS
 
 embeddings = stage_asset(

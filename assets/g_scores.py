@@ -1,4 +1,4 @@
-"""The asset `g_scores`. Not here: the judgement (`pipeline.evaluation.g_score`)."""
+"""The asset `g_scores`."""
 
 from __future__ import annotations
 

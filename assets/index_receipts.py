@@ -1,4 +1,4 @@
-"""The asset `index_receipts`. Not here: Qdrant (`pipeline.index`)."""
+"""The asset `index_receipts`."""
 
 from __future__ import annotations
 

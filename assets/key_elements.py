@@ -1,4 +1,4 @@
-"""The asset `key_elements`. Not here: the questions (`pipeline.related_work.key_elements`)."""
+"""The asset `key_elements`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The asset `metadata`. Not here: the snapshot, the harvest, the API and its pace (`pipeline.metadata`)."""
+"""The asset `metadata`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The asset `papers`, with what its pages lost and how good their text is. Not here: parsers (`pipeline.corpus`)."""
+"""The asset `papers`, with what its pages lost and how good their text is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assets.shown import bars, histogram, markdown_table, share
 from assets.stage_asset import stage_asset
 from pipeline import tables
 from pipeline.corpus.stages import PAPERS
-from pipeline.stages import Workspace
+from pipeline.engine.stage import Workspace
 from pipeline.storage.writing import Row
 
 _COLUMNS = ["chars_seen", "chars_kept", "losses", "grade", "grade_reasons"]

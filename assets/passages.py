@@ -1,4 +1,4 @@
-"""The asset `passages`, with pictures of its lengths and kinds. Not here: packing (`pipeline.passages`)."""
+"""The asset `passages`, with pictures of its lengths and kinds."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import dagster as dg
 from assets.shown import bars, histogram, markdown_table, share
 from assets.stage_asset import stage_asset
 from pipeline import tables
+from pipeline.engine.stage import Workspace
 from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS
 from pipeline.passages.stages import PASSAGES
-from pipeline.stages import Workspace
 
 
 def lengths_and_kinds(workspace: Workspace, month: str) -> Mapping[str, Any]:

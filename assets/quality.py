@@ -1,6 +1,4 @@
-"""Checks of a month's data against the months around it, a warning each. Not here: the measures and their ranges
-(`pipeline.evaluation.quality`), and checks that nothing was lost (`checks`).
-"""
+"""Checks of a month's data against the months around it, a warning each."""
 
 import warnings
 from collections.abc import Sequence
@@ -8,11 +6,11 @@ from typing import Any
 
 import dagster as dg
 
+from assets.partitions import MONTHS
 from assets.shown import markdown_table
 from assets.stage_asset import retry_of_lost_steps
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.quality import Finding, findings
-from pipeline.partitions import MONTHS
-from pipeline.stages import Workspace
 from pipeline.tables import EMBEDDINGS, INDEX_RECEIPTS, PAPERS, PASSAGES, Table
 
 

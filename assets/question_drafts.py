@@ -1,4 +1,4 @@
-"""The asset `question_drafts`. Not here: how questions are drafted, and accepting them (`pipeline.answering`)."""
+"""The asset `question_drafts`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The asset `questions`. Not here: question sets, and what is asked of them (`pipeline.answering`)."""
+"""The asset `questions`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The asset `references`. Not here: how an item is resolved (`pipeline.metadata.resolution`)."""
+"""The asset `references`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The asset `related_work_tasks`. Not here: what makes a task (`pipeline.related_work.tasks`)."""
+"""The asset `related_work_tasks`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The asset `report`, with its main table and a figure. Not here: the pages (`pipeline.evaluation.report`)."""
+"""The asset `report`, with its main table and a figure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import dagster as dg
 
 from assets.shown import Interval, intervals, markdown_table
 from assets.stage_asset import stage_asset
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.publish import FOLDER, shown_numbers
 from pipeline.evaluation.report.comparison import basis, main_rows
 from pipeline.evaluation.report.filters import words
 from pipeline.evaluation.report.found import Found
 from pipeline.evaluation.stages import REPORT
-from pipeline.stages import Workspace
 
 _SHARES = {"citation_precision": "citation precision", "citation_recall": "citation recall"}
 _MARKS = 5

@@ -1,4 +1,4 @@
-"""The asset `retrieval_queries`. Not here: which sentences ask (`pipeline.evaluation.retrieval`)."""
+"""The asset `retrieval_queries`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The asset `retrieval_scores`, with its table and a picture. Not here: rankings (`pipeline.evaluation.retrieval`)."""
+"""The asset `retrieval_scores`, with its table and a picture."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 import dagster as dg
 
+from assets import placement
 from assets.shown import intervals, markdown_table
 from assets.stage_asset import stage_asset
-from pipeline import placement, tables
+from pipeline import tables
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, told
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_SCORES
-from pipeline.stages import Workspace
 from pipeline.storage.provenance import read_provenance
 
 _DRAWN = ("R@10", "nDCG@10")

@@ -1,4 +1,4 @@
-"""The asset `scores`. Not here: the metrics (`pipeline.evaluation`)."""
+"""The asset `scores`."""
 
 from __future__ import annotations
 

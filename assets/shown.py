@@ -1,4 +1,4 @@
-"""Pictures and tables as the UI shows them: Markdown, and text from papers escaped. Not here: what is counted."""
+"""Pictures and tables as the UI shows them: Markdown, and text from papers escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The asset `stability`. Not here: the repeats (`pipeline.evaluation.stability`)."""
+"""The asset `stability`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How a stage becomes an asset: partitions, column schema, what is told of a run, which failures a rerun may clear.
-
-Not here: any asset; each has a module of its own.
-"""
+"""How a stage becomes an asset: partitions, column schema, what is told of a run, which failures a rerun may clear."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -13,13 +10,13 @@ import pyarrow as pa
 from dagster._core.errors import DagsterExecutionInterruptedError
 from dagster._utils import interrupts
 
+from assets.partitions import MONTHS
+from assets.placement import LOST_STEPS, defined
 from assets.shown import markdown_table
-from pipeline import progress, stopping
+from pipeline.engine import progress, shutdown
+from pipeline.engine.stage import Outcome, Stage, Workspace, run_stage
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.index import close_indexes
-from pipeline.partitions import MONTHS
-from pipeline.placement import LOST_STEPS, defined
-from pipeline.stages import Outcome, Stage, Workspace, run_stage
 from pipeline.storage.reading import open_parquet
 from pipeline.tables import Table
 
@@ -108,9 +105,9 @@ def _run(
 ) -> Outcome:
     try:
         listener = _LogProgress(context.log)
-        with progress.listening(listener), stopping.fenced(_fence(context)), stopping.draining(_end_after_this_step):
+        with progress.listening(listener), shutdown.fenced(_fence(context)), shutdown.draining(_end_after_this_step):
             outcome = run_stage(stage, workspace, month, force=config.force)
-    except stopping.Interrupted as error:
+    except shutdown.Interrupted as error:
         raise DagsterExecutionInterruptedError from error
     except TransientFailure as error:
         if context.retry_number >= config.retries:
@@ -128,7 +125,7 @@ def _run(
     return outcome
 
 
-def _fence(context: dg.AssetExecutionContext) -> stopping.Fence:
+def _fence(context: dg.AssetExecutionContext) -> shutdown.Fence:
     """Tells whether the step's run still goes on: others may have ended it, as where its process is gone and the step
     works on another machine."""
 

@@ -1,5 +1,4 @@
-"""The checks that look at all months: which failed or are out of date, and whether the newest is there. Not here: how
-that is known (`pipeline.standing`), and checks of one month (`checks`).
+"""The checks that look at all months: which failed or are out of date, and whether the newest is there.
 
 They are no part of a month's run, of which a backfill has hundreds, but of a job of their own, `check_months`.
 """
@@ -12,8 +11,8 @@ import dagster as dg
 
 from assets.shown import markdown_table
 from pipeline import tables
-from pipeline.stages import Workspace
-from pipeline.standing import Overview, Standing, freshness, overview
+from pipeline.engine.stage import Workspace
+from pipeline.ops.overview import Overview, Standing, freshness, overview
 from pipeline.tables import Table
 
 # A page of the UI with more is no longer read; the numbers count all.

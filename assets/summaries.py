@@ -1,4 +1,4 @@
-"""The assets `summaries_<system>`, one for each system. Not here: the systems (`pipeline.related_work`)."""
+"""The assets `summaries_<system>`, one for each system."""
 
 from __future__ import annotations
 

@@ -31,11 +31,11 @@ from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.stages import PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.metadata.stages import METADATA
 from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace, run_stage
 
 MONTHS = ("2024-03", "2024-04", "2024-05")
 CORPUS = (DUMP_MEMBERS, METADATA, PAPERS, PASSAGES, EMBEDDINGS, INDEX_RECEIPTS, QUESTIONS)

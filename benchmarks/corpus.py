@@ -115,9 +115,9 @@ def build_month(folder: Path, count: int) -> int:
 def run_month(folder: Path, workers: int) -> None:
     """Run the stages on a month, in this process; prints what was measured as one line of JSON."""
     from pipeline.corpus.stages import PAPERS
-    from pipeline.registry import STAGES
+    from pipeline.engine.stage import Workspace, run_stage
     from pipeline.settings import load_settings
-    from pipeline.stages import Workspace, run_stage
+    from pipeline.stages import STAGES
 
     settings = load_settings(
         dump_dir=folder / "dump", metadata_snapshot=folder / "snapshot.jsonl", data=folder / "data",

@@ -4,7 +4,7 @@
 
 Pages: the real ones of ../shared/data/dump where they are there, else the sample corpus; repeated to 500 MB. The
 directory is made up: 1.3 M names, as in the dump's zip of warnings, at positions up to 216 GB (a file with holes).
-Everything is written below the system's temporary folder. Not here: what is done with a page.
+Everything is written below the system's temporary folder.
 """
 
 from __future__ import annotations

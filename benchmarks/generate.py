@@ -29,6 +29,7 @@ from typing import Any
 from benchmarks.harness import Claim, report
 from benchmarks.scripted_endpoint import MODEL, ask, completion, prose, serving
 from pipeline import tables
+from pipeline.engine.stage import Stage, Workspace, run_stage
 from pipeline.llm.cache import CallCache
 from pipeline.llm.client import ClientWorkspace, LlmClient
 from pipeline.llm.loop import without_waiting
@@ -36,7 +37,6 @@ from pipeline.llm.messages import Completion
 from pipeline.llm.transport import Dialect, Reply
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.settings import Settings, load_settings
-from pipeline.stages import Stage, Workspace, run_stage
 from pipeline.storage.writing import Row
 
 MONTH = "2024-05"

@@ -1,4 +1,4 @@
-"""What the scripts share: interleaved timing, and the result as a table and one line of JSON. Not here: any claim."""
+"""What the scripts share: interleaved timing, and the result as a table and one line of JSON."""
 
 from __future__ import annotations
 

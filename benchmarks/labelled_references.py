@@ -1,6 +1,6 @@
 """The labelled bibliography items: what was read out of them rightly, and which papers they are resolved to.
 
-Used by `benchmarks/references.py` and by the tests. docs/references.md tells how the labels were made. Not here: speed.
+Used by `benchmarks/references.py` and by the tests. docs/references.md tells how the labels were made.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from xml.etree import ElementTree
 
 from rapidfuzz import fuzz
 
+from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.paper import BibliographyItem
-from pipeline.identifiers import month_of
 from pipeline.metadata.resolution import Catalogue
 from pipeline.metadata.titles import title_words
 

@@ -145,9 +145,9 @@ def write_months(root: DataRoot, months: Sequence[str], count: int, structure: S
 
 def sample_papers() -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """The sample corpus's papers, as far as points have to do with them, each with its passages."""
-    from pipeline.registry import choose_stages
+    from pipeline.engine.stage import Workspace, run_stage
     from pipeline.settings import load_settings
-    from pipeline.stages import Workspace, run_stage
+    from pipeline.stages import choose_stages
 
     wanted = ["arxiv_id", "subset", "categories", "primary_category", "grade"]
     found = []

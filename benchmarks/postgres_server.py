@@ -1,7 +1,4 @@
-"""A PostgreSQL of Debian's package on loopback for as long as a benchmark or a test runs, with data that go with it.
-
-Not here: what is kept in it.
-"""
+"""A PostgreSQL of Debian's package on loopback for as long as a benchmark or a test runs, with data that go with it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A Qdrant server on loopback for as long as a benchmark runs, and what it takes: processor, memory and disk.
 
-`make qdrant` installs the binary; CITELOOM_TEST_QDRANT names another. Not here: anything that is asked of it.
+`make qdrant` installs the binary; CITELOOM_TEST_QDRANT names another.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each node's processes bear a mark in their environment, by which they are found: a node is killed like a machine that
 loses its power, and nothing outlives the cluster. Ray binds every interface of the machine, so a token is asked of
-whoever comes. Not here: what runs on it.
+whoever comes.
 """
 
 from __future__ import annotations

@@ -24,11 +24,11 @@ from pipeline.answering.params import Params, params_of
 from pipeline.answering.question_rows import Posed, read_posed
 from pipeline.answering.questions import KINDS
 from pipeline.answering.retrieving import searchable
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.statistics import bootstrap_interval
 from pipeline.index import close_indexes
 from pipeline.llm.loop import run
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 
 ONE, FACTS, AGAIN = "the question", "the question, tables too", "the question, read on"
 TWO, EVERY, EACH = "the question, then what is missing", "…, then each that is missing", "each gold claim by itself"

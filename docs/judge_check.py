@@ -19,12 +19,12 @@ from statistics import fmean
 from typing import Any
 
 from pipeline import tables
+from pipeline.engine.stage import Stage, Workspace, run_stage
 from pipeline.evaluation.stages import G_SCORES
 from pipeline.evaluation.statistics import position_effect, values_by_system, vote_disorder, votes_by_task
 from pipeline.related_work.imported import import_rwsg
 from pipeline.related_work.summary import split_sentences
 from pipeline.settings import load_settings
-from pipeline.stages import Stage, Workspace, run_stage
 from pipeline.tables import CRITERIA, Table
 
 MONTH = "2024-01"

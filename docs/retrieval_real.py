@@ -20,11 +20,11 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, told
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
 from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace, run_stage
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter
 from pipeline.tables import Table

@@ -2,9 +2,7 @@
 
     python -m docs.scale [--write] [--category-share 0.35] [--gpu-hour 4] [--nodes 4] …
 
-Every other option is an assumption; what was measured is read from the results, by file and field. Not here: measuring;
-how a stage's hours come about (docs/scale_costs.py); and the memory and the shards of the index, which the page works
-out from figures of its own.
+Every other option is an assumption; what was measured is read from the results, by file and field.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each stage takes for all of ar5iv, by arithmetic on benchmarks/results. Not here: the tables (docs/scale.py)."""
+"""What each stage takes for all of ar5iv, by arithmetic on benchmarks/results."""
 
 from __future__ import annotations
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipeline.engine.sampling import spread
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.citation_support.citations import Citation, citations_of
 from pipeline.evaluation.citation_support.judge import Judged, conversation, judge
 from pipeline.evaluation.citation_support.passages import among, paragraphs_of
@@ -26,9 +28,7 @@ from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.related_work.imported import import_rwsg
 from pipeline.related_work.summary import cited_numbers, split_sentences
-from pipeline.sampling import spread
 from pipeline.settings import Settings, load_settings
-from pipeline.stages import Workspace
 
 Work = Mapping[str, Any]
 

@@ -35,12 +35,12 @@ from assets import (
     standing,
     summaries,
 )
+from assets.jobs import RunResult, check_months, execute, find_changes, refresh_corpus
+from assets.placement import defined
+from pipeline.engine.stage import Stage
 from pipeline.errors import SettingError
-from pipeline.jobs import RunResult, check_months, execute, find_changes, refresh_corpus
-from pipeline.placement import defined
 from pipeline.running.executors import chosen_executor
 from pipeline.settings import Settings, load_settings
-from pipeline.stages import Stage
 from resources.workspace import WorkspaceResource
 from sensors.dump import dump_folder
 from sensors.failures import failed_runs
@@ -80,7 +80,7 @@ def run_in_process(stages: Sequence[Stage], month: str, home: Path, *, force: bo
     """Run some stages on a month as one Dagster run in this process, recorded in the instance at `home`.
 
     Services that the run started stay up for the next month: the caller ends
-    them with `pipeline.services.release_services`.
+    them with `pipeline.ops.services.release_services`.
     """
     job = build_defs(workspace=WorkspaceResource(keep_services=True)).resolve_job_def(refresh_corpus.name)
     return execute(job, [stage.name for stage in stages], month, home, force=force)

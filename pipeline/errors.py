@@ -1,7 +1,4 @@
-"""The errors that citeloom raises on purpose. Each message names the thing at fault and says what to do.
-
-Not here: errors of libraries. A module that meets one turns it into one of these, where a user could act on it.
-"""
+"""The errors that citeloom raises on purpose. Each message names the thing at fault and says what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,1 @@
-"""What citeloom talks to, as Dagster resources: thin adapters over objects of `pipeline` that know no Dagster.
-
-Not here: the objects themselves, and settings.
-"""
+"""What citeloom talks to, as Dagster resources: thin adapters over objects of `pipeline` that know no Dagster."""

@@ -1,4 +1,4 @@
-"""The workspace as a Dagster resource. Not here: settings and secrets, which come from the environment alone.
+"""The workspace as a Dagster resource.
 
 Nothing of a setting passes through run config: literal values there land in Dagster's run store.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import dagster as dg
 
-from pipeline.services import release_services
+from pipeline.engine.stage import Workspace
+from pipeline.ops.services import release_services
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 
 LLM_TOKENS_TAG = "citeloom/llm_tokens"
 """Tag of a run: the tokens that it may pay for at most, whatever else the settings allow."""
@@ -18,7 +18,7 @@ LLM_BUDGET_TAG = "citeloom/llm_budget"
 
 
 class WorkspaceResource(dg.ConfigurableResource[Workspace]):
-    """Gives assets a `pipeline.stages.Workspace`; ends at the run's end what the run has started."""
+    """Gives assets a `pipeline.engine.stage.Workspace`; ends at the run's end what the run has started."""
 
     keep_services: bool = False
     """Leave the embedded model's server and the embedded index open after a run, for a process that runs many."""

@@ -1,1 +1,1 @@
-"""When: what starts runs. Not here: what they do (`assets`), and jobs (`pipeline.jobs`)."""
+"""When: what starts runs."""

@@ -1,15 +1,15 @@
-"""The sensor that sees new zips and new or changed months in the dump folder. Not here: reading zips."""
+"""The sensor that sees new zips and new or changed months in the dump folder."""
 
 import json
 import time
 
 import dagster as dg
 
+from assets.jobs import refresh_corpus
 from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.corpus.members import DUMP_MEMBERS
+from pipeline.engine.stage import Workspace, fingerprint
 from pipeline.errors import CiteloomError
-from pipeline.jobs import refresh_corpus
-from pipeline.stages import Workspace, fingerprint
 
 NAME = "dump_folder"
 # After the first failed run, and after each further one: a disk that was full or a server that was down may be back.

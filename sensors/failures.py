@@ -1,11 +1,11 @@
-"""The sensor that tells CITELOOM_WEBHOOK_URL of failed runs. Not here: sending (`pipeline.webhook`)."""
+"""The sensor that tells CITELOOM_WEBHOOK_URL of failed runs."""
 
 from collections.abc import Sequence
 
 import dagster as dg
 
-from pipeline.stages import Workspace
-from pipeline.webhook import post
+from pipeline.engine.stage import Workspace
+from pipeline.ops.webhook import post
 
 
 # On by itself, since without an address it does nothing. Of runs that `citeloom run` has in its own process, that

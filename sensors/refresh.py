@@ -1,4 +1,4 @@
-"""The schedule that refreshes the corpus, and the sensor that goes on where its run ends. Not here: what a refresh is.
+"""The schedule that refreshes the corpus, and the sensor that goes on where its run ends.
 
     schedule → run of find_changes: harvest, months that are due
     sensor   → a run for each of these months, up to the index, tasks and questions
@@ -10,10 +10,10 @@ Dagster gives them.
 
 import dagster as dg
 
-from pipeline.jobs import find_changes, refresh_corpus
-from pipeline.refresh.plan import PREPARING, ceiling, downstream
-from pipeline.refresh.stages import CHANGES
-from pipeline.stages import Stage, Workspace
+from assets.jobs import find_changes, refresh_corpus
+from pipeline.engine.stage import Stage, Workspace
+from pipeline.ops.refresh.plan import PREPARING, ceiling, downstream
+from pipeline.ops.refresh.stages import CHANGES
 from resources.workspace import LLM_BUDGET_TAG, LLM_TOKENS_TAG
 
 # Which part of a refresh a run is: `corpus`, or `downstream`.

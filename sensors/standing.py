@@ -1,8 +1,8 @@
-"""The schedule that looks at all months. Not here: what is looked at (`assets.standing`)."""
+"""The schedule that looks at all months."""
 
 import dagster as dg
 
-from pipeline.jobs import check_months
+from assets.jobs import check_months
 
 # A minute of work for 400 months, in a process of its own; on by itself, since a check that never runs tells nothing.
 hourly_check = dg.ScheduleDefinition(

@@ -1,4 +1,4 @@
-"""The sensor that ends runs whose process is gone. Not here: how that is known (`pipeline.running.run_process`)."""
+"""The sensor that ends runs whose process is gone."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Fixtures that every tier shares. Not here: builders that one tier alone uses."""
+"""Fixtures that every tier shares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""README and the pages of docs/ as tests read them: chapters, fenced blocks, commands. Not here: what is expected."""
+"""README and the pages of docs/ as tests read them: chapters, fenced blocks, commands."""
 
 from __future__ import annotations
 

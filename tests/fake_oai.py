@@ -1,4 +1,4 @@
-"""An OAI-PMH server on loopback that speaks arXiv's dialect, and what it may answer. Not here: tests."""
+"""An OAI-PMH server on loopback that speaks arXiv's dialect, and what it may answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where processes listen, as Linux tells it in /proc. Not here: which processes, and where they should."""
+"""Where processes listen, as Linux tells it in /proc."""
 
 from __future__ import annotations
 

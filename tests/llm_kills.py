@@ -1,7 +1,4 @@
-"""kill -9, at moments spread over a run that asks a scripted model, and what it asked for over all its starts.
-
-Not here: which stages run, and what they must have left (tests/unit/related_work, tests/unit/answering).
-"""
+"""kill -9, at moments spread over a run that asks a scripted model, and what it asked for over all its starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sample's pages in one zip a month, of which one may be cut short. Not here: assertions."""
+"""The sample's pages in one zip a month, of which one may be cut short."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""An S3-compatible store on loopback, moto's, that writes down what it is asked and can be made to end.
-
-Not here: what is expected of anybody who asks it.
-"""
+"""An S3-compatible store on loopback, moto's, that writes down what it is asked and can be made to end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An OTLP receiver on loopback: keeps the spans and metrics that are sent to it. Not here: what is expected of them."""
+"""An OTLP receiver on loopback: keeps the spans and metrics that are sent to it."""
 
 from __future__ import annotations
 

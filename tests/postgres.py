@@ -1,7 +1,6 @@
 """A real PostgreSQL on loopback, of Debian's package, with a password and data that go with it.
 
-Where it is not installed, tests skip with the reason, or fail where CITELOOM_REQUIRE_TOOLS=1. Not here: starting it
-(`benchmarks.postgres_server`), and what is kept in it.
+Where it is not installed, tests skip with the reason, or fail where CITELOOM_REQUIRE_TOOLS=1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Secrets that can be told wherever they turn up, and the search for them. Not here: tests."""
+"""Secrets that can be told wherever they turn up, and the search for them."""
 
 from __future__ import annotations
 

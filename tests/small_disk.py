@@ -1,4 +1,4 @@
-"""A small file system in memory, for tests of a full disk; root alone can mount one. Not here: filling it."""
+"""A small file system in memory, for tests of a full disk; root alone can mount one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command on a terminal of its own, as a user has it. Not here: what is typed, and what should come of it."""
+"""The command on a terminal of its own, as a user has it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 SQLite comes value by value, Parquet column by column, zips member by member, and whatever of all these is zlib, gzip or
 Zstandard comes once more as what it packs. Not unpacked: the LZ4 blocks of Qdrant Edge's payloads, in which a text that
-does not repeat stands as it is. Not here: what is looked for.
+does not repeat stands as it is.
 """
 
 from __future__ import annotations

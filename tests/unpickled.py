@@ -2,7 +2,7 @@
 
 By Python's audit event `pickle.find_class`, which tells of the C module's work as of Python's own
 (https://docs.python.org/3/library/audit_events.html). Not seen: other processes, and pickles that name nothing, which
-can run nothing. Not here: who may.
+can run nothing.
 """
 
 from __future__ import annotations

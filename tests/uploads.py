@@ -1,7 +1,6 @@
 """A program that writes months of a table into a data root, each large enough to go up to a store in parts.
 
-`python -m tests.uploads ADDRESS LOCAL VERSION`: every month is written with the rows of that version. Not here: who
-kills it, and what is expected to be left (tests/faults/test_object_store.py).
+`python -m tests.uploads ADDRESS LOCAL VERSION`: every month is written with the rows of that version.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers as rows of `answers_<system>`, and back. Not here: how an answer comes about."""
+"""Answers as rows of `answers_<system>`, and back."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from pipeline import tables
 from pipeline.answering.answered import Answered, Claim, Sentence
 from pipeline.answering.retrieving import Found
+from pipeline.engine.stage import Job
 from pipeline.llm.client import Spent
-from pipeline.stages import Job
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 

@@ -1,6 +1,5 @@
-"""An answer as any system hands it over: sentences on claims, claims on passages that were retrieved, and nothing else.
-
-Not here: how an answer comes about.
+"""An answer as any system hands it over: sentences on claims, claims on passages that were retrieved, and nothing
+else.
 """
 
 from __future__ import annotations

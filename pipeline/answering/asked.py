@@ -1,7 +1,4 @@
-"""A question, with the conversation that it goes on, as every answering system is given it.
-
-Not here: sets of questions with gold claims (`questions`).
-"""
+"""A question, with the conversation that it goes on, as every answering system is given it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""One question after another, put to a system on the data root: what `citeloom ask` and `citeloom chat` do.
-
-Not here: what a terminal shows of it (`telling`), and many questions at once, which stages ask.
-"""
+"""One question after another, put to a system on the data root: what `citeloom ask` and `citeloom chat` do."""
 
 from __future__ import annotations
 
@@ -17,10 +14,10 @@ from pipeline.answering.batching import Batched, Search
 from pipeline.answering.binding import EVERY_MONTH, Span, TableFacts, check_index, search_of, span_of
 from pipeline.answering.retrieving import Found
 from pipeline.answering.systems import System, named_system
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.llm.client import Usage, check_llm, open_client
 from pipeline.llm.loop import run
-from pipeline.stages import Workspace
 
 Watch = Callable[[Mapping[str, Any], Mapping[str, Found]], None]
 """Told of each step once it is done, with the passages found so far by their ids: steps name passages by id."""

@@ -1,7 +1,7 @@
 """Whether the names and figures of a claim stand in the passage that it is said of, and if not, where they do.
 
 A model that knows a claim already says it again under another passage, which then seems to hold it up. Words alone
-decide, so that nobody is asked. Not here: whether a claim follows from its passage.
+decide, so that nobody is asked.
 """
 
 from __future__ import annotations

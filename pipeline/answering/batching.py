@@ -1,7 +1,7 @@
 """A search that blocks, as a retriever for many questions at once: what waits together is asked together.
 
 Never two searches at a time: an embedder and an embedded index have the cores for one, and take many queries at the
-cost of a few. Not here: the search itself.
+cost of a few.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A data root as answering systems ask it: its index as a retriever, its tables as facts on papers.
-
-Not here: how the index searches, how a question is answered, and which model is asked.
-"""
+"""A data root as answering systems ask it: its index as a retriever, its tables as facts on papers."""
 
 from __future__ import annotations
 
@@ -16,13 +13,13 @@ from pipeline import tables
 from pipeline.answering.batching import Batched, Search
 from pipeline.answering.facts import Author, FrontMatter
 from pipeline.answering.retrieving import Found
+from pipeline.arxiv.identifiers import month_of
+from pipeline.arxiv.months import select_months
+from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError
-from pipeline.identifiers import month_of
 from pipeline.index.asked import MOST, Asked
 from pipeline.index.opening import live_index
 from pipeline.index.search import Hit, ask
-from pipeline.months import select_months
-from pipeline.stages import Workspace
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.reading import read_table
 from pipeline.tables import Table

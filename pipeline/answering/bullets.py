@@ -1,4 +1,4 @@
-"""What one passage says on a question, in bullets, or none: WikiChat's third stage. Not here: ranking."""
+"""What one passage says on a question, in bullets, or none: WikiChat's third stage."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""WikiChat's fact check: the claims of the model's own answer, and what passages say of each.
-
-Not here: where the answer comes from, and the judges of an evaluation, which mark the answers of all systems alike.
-"""
+"""WikiChat's fact check: the claims of the model's own answer, and what passages say of each."""
 
 from __future__ import annotations
 

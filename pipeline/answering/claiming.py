@@ -1,7 +1,4 @@
-"""Which passages help to answer a question, and what they say as claims: arXivBot's filter and split, in one call.
-
-Not here: claims of a table's rows (`facts`), and what is made of claims.
-"""
+"""Which passages help to answer a question, and what they say as claims: arXivBot's filter and split, in one call."""
 
 from __future__ import annotations
 

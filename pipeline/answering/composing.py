@@ -1,7 +1,4 @@
-"""An answer from claims alone: sentences, each with the claims it rests on; whatever rests on none is dropped.
-
-Not here: where claims come from, and WikiChat's refinement, which reads its sentences by the same rule.
-"""
+"""An answer from claims alone: sentences, each with the claims it rests on; whatever rests on none is dropped."""
 
 from __future__ import annotations
 

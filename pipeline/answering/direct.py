@@ -1,4 +1,4 @@
-"""The model alone: what it says of a question by itself. Not here: anything that is retrieved."""
+"""The model alone: what it says of a question by itself."""
 
 from __future__ import annotations
 

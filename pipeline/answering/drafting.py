@@ -1,7 +1,6 @@
 """Asking a model for one question on a paper, or on two, with gold claims, and what of its answer can stand.
 
 A claim stands where its evidence is a phrase of a passage of its paper: what a model makes up is left out and told.
-Not here: which papers and passages (`drafting_choice`), questions on authors, which tables answer (`drafting_authors`).
 """
 
 from __future__ import annotations

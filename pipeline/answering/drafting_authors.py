@@ -1,7 +1,4 @@
-"""The question who wrote a paper, where they work, and when it appeared: made of tables, no model has a say in it.
-
-Not here: reading the tables (`binding`), and questions on what a paper says (`drafting`).
-"""
+"""The question who wrote a paper, where they work, and when it appeared: made of tables, no model has a say in it."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import re
 from pipeline.answering.drafting import TITLE_CHARS, Paper, Proposal, make_question, stands, tidy, tidy_phrase
 from pipeline.answering.facts import Author, FrontMatter
 from pipeline.answering.questions import FEWEST_WORDS, MOST_WORDS, GoldClaim, plain
-from pipeline.identifiers import month_of
+from pipeline.arxiv.identifiers import month_of
 
 # Nobody is expected to list more: of longer lists, the first author alone is asked for.
 MOST_AUTHORS = 8

@@ -1,7 +1,6 @@
 """For which papers of a month questions are drafted, which paper each is compared with, and what the model reads.
 
-A paper is compared with the paper of the corpus that it cites in most of its passages, up to its own month. Not here:
-asking (`drafting`), and the tables' rows (`drafting_stage`).
+A paper is compared with the paper of the corpus that it cites in most of its passages, up to its own month.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from pipeline.answering.binding import rows_of_papers
 from pipeline.answering.drafting import Paper, Subject
 from pipeline.answering.questions import Kind
 from pipeline.answering.retrieving import Found
-from pipeline.identifiers import month_of
-from pipeline.sampling import spread
-from pipeline.stages import Workspace
+from pipeline.arxiv.identifiers import month_of
+from pipeline.engine.sampling import spread
+from pipeline.engine.stage import Workspace
 from pipeline.storage.data_root import DataRoot
 from pipeline.wikipedia.root import month_in
 

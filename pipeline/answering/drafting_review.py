@@ -1,7 +1,6 @@
 """Drafts that wait for a person: which there are, and what accepting or rejecting one does.
 
-Accepted ones are added to a question set, rejected ones are remembered in the data root. Not here: asking a person, and
-how a draft is shown.
+Accepted ones are added to a question set, rejected ones are remembered in the data root.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from pipeline.answering.question_files import add_to_file, read_set
 from pipeline.answering.question_rows import read_posed
 from pipeline.answering.questions import Question, gold_passages, plain
 from pipeline.answering.retrieving import Found
+from pipeline.arxiv.months import select_months
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
-from pipeline.months import select_months
-from pipeline.stages import Workspace
 from pipeline.storage.store import Place
 from pipeline.storage.writing import write_whole
 

@@ -1,6 +1,5 @@
-"""The stage `question_drafts`: questions and gold claims that a model proposes, unreviewed until a person accepts them.
-
-Not here: accepting them (`drafting_review`); no draft is asked of any system before that.
+"""The stage `question_drafts`: questions and gold claims that a model proposes, unreviewed until a person accepts
+them.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from pipeline.answering.facts import FrontMatter
 from pipeline.answering.prompting import PROMPTS
 from pipeline.answering.question_rows import claim_rows
 from pipeline.answering.questions import KINDS, Question, gold_passages
-from pipeline.digests import digest_of
-from pipeline.identifiers import month_of
+from pipeline.arxiv.identifiers import month_of
+from pipeline.engine.digests import digest_of
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.settings import Settings
-from pipeline.stages import Job, Stage, Workspace
 from pipeline.storage.writing import Row
 
 _NO_RELATED = ("no_related_paper", "it cites no paper of the corpus up to its month")

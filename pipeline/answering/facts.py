@@ -1,7 +1,6 @@
 """Who wrote a paper, where they work, when it appeared, in which categories: claims from tables, not from a model.
 
-The arXivBot report names these questions as its system's misses. Not here: reading the tables, which whoever gives the
-`Facts` does, and questions on what a paper says.
+The arXivBot report names these questions as its system's misses.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pipeline.answering.retrieving import Found
-from pipeline.identifiers import month_of, normalise
+from pipeline.arxiv.identifiers import month_of, normalise
 
 MOST_AUTHORS = 30
 _FEWEST_TITLE_SIGNS = 4

@@ -1,7 +1,4 @@
-"""Answers made elsewhere, such as on a chat site, from a CSV file, so that they can be graded beside our own.
-
-Not here: what is made of them, and sets of questions (`questions`).
-"""
+"""Answers made elsewhere, such as on a chat site, from a CSV file, so that they can be graded beside our own."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from pipeline.answering.answered import Answered, plain_answer
 from pipeline.answering.questions import Question
 from pipeline.answering.systems import SYSTEMS
 from pipeline.errors import SettingError
-from pipeline.sheets import Record, column_name, decoded, read_content, records, twice_named
+from pipeline.evaluation.annotation.csv_reader import Record, column_name, decoded, read_content, records, twice_named
 
 _WANTED = "a CSV file of answers"
 # csv takes 131,072 characters of a cell, and no answer that a person would grade is as long.

@@ -1,4 +1,4 @@
-"""How much the answering systems search, read and write. Not here: which system reads which of it (`systems`)."""
+"""How much the answering systems search, read and write."""
 
 from __future__ import annotations
 

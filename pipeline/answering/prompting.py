@@ -1,7 +1,4 @@
-"""The prompts of this domain, the room that a context leaves, and asking for an answer in a form.
-
-Not here: what is done with answers.
-"""
+"""The prompts of this domain, the room that a context leaves, and asking for an answer in a form."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""From a question to the words of a search, and from a follow-up to a question that stands alone.
-
-Not here: later queries, which come of reflection (`reflecting`).
-"""
+"""From a question to the words of a search, and from a follow-up to a question that stands alone."""
 
 from __future__ import annotations
 

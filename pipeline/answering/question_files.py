@@ -1,6 +1,5 @@
-"""Questions as a set's file holds them: written as one entry, read from one, and added to a file whole or not at all.
-
-Not here: what makes a file of questions faulty (`questions`), and which questions are added (`drafting_review`).
+"""Questions as a set's file holds them: written as one entry, read from one, and added to a file whole
+or not at all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Questions of a month: which of a set are asked, where their gold claims stand, and reading them back from the table.
 
-A question belongs to the month of the newest of its papers. Not here: the format of a set (`questions`).
+A question belongs to the month of the newest of its papers.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.answering.questions import GoldClaim, Question, gold_passages, read_questions
-from pipeline.digests import digest_of
-from pipeline.sampling import spread
+from pipeline.engine.digests import digest_of
+from pipeline.engine.sampling import spread
+from pipeline.engine.stage import Job, Workspace
 from pipeline.settings import Settings
-from pipeline.stages import Job, Workspace
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.wikipedia.root import held_snapshot, month_in

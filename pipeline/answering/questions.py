@@ -1,7 +1,6 @@
 """Question sets: questions on papers with their gold claims, read from a file and checked, and where the claims stand.
 
-The formats are told in docs/questions.md. Not here: how questions are answered, how answers are graded, and questions
-that a model proposes.
+The formats are told in docs/questions.md.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from pydantic import (
     model_validator,
 )
 
+from pipeline.arxiv.identifiers import month_of, normalise
 from pipeline.errors import SettingError
-from pipeline.identifiers import month_of, normalise
 from pipeline.passages.text import without_markers
 from pipeline.wikipedia.ids import is_page
 

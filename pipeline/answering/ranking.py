@@ -1,7 +1,7 @@
 """Listwise ranking of passages by a model, over a window that slides from the end of the list to its beginning.
 
 WikiChat's way, which is RankGPT's (arXiv 2304.09542): windows of 20 that overlap by 10, 400 characters of a passage,
-answers like `[2] > [1]`. Not here: the search whose order is ranked anew.
+answers like `[2] > [1]`.
 """
 
 from __future__ import annotations

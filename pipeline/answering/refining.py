@@ -1,4 +1,4 @@
-"""WikiChat's refinement: marks of a draft on four criteria, and the draft as it should be. Not here: the draft."""
+"""WikiChat's refinement: marks of a draft on four criteria, and the draft as it should be."""
 
 from __future__ import annotations
 

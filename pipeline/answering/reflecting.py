@@ -1,7 +1,4 @@
-"""arXivBot's reflection by chain of thought: is there enough, and if not, what is searched for next.
-
-Not here: the search.
-"""
+"""arXivBot's reflection by chain of thought: is there enough, and if not, what is searched for next."""
 
 from __future__ import annotations
 

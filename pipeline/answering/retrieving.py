@@ -1,4 +1,4 @@
-"""What answering needs of a search: passages with where they stand, found for queries. Not here: any index."""
+"""What answering needs of a search: passages with where they stand, found for queries."""
 
 from __future__ import annotations
 

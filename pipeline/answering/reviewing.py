@@ -1,7 +1,6 @@
 """The talk with a person who reviews drafts: each shown with its claims and where they stand, then a decision on it.
 
-Papers and models may write anything: no line that is told steers a terminal. Not here: the terminal and the editor,
-which whoever calls brings along, and what a decision does (`drafting_review`).
+Papers and models may write anything: no line that is told steers a terminal.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from pipeline.answering.question_files import as_yaml, entry_of, read_entry
 from pipeline.answering.questions import GoldClaim, Question
 from pipeline.answering.retrieving import Found
 from pipeline.answering.telling import line_of
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.links import abstract_url, passage_url
-from pipeline.stages import Workspace
 
 HELP = "a accepts it, e opens it in your editor, r rejects it for good, s leaves it for later, q ends"
 _CHOICE = "accept, edit, reject, skip, quit [a/e/r/s/q]? "

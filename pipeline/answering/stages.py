@@ -1,4 +1,4 @@
-"""The stages `questions` and `answers_<system>`. Not here: how a system answers, and grades (`pipeline.evaluation`).
+"""The stages `questions` and `answers_<system>`.
 
 The questions of a month are asked of the papers up to that month, as a reader could have asked them then: what comes
 later changes no answer. (A Qdrant server before 1.19 knows no document frequencies of some months alone: there, with
@@ -26,13 +26,13 @@ from pipeline.answering.question_rows import Posed, of_set, read_posed
 from pipeline.answering.questions import Question
 from pipeline.answering.retrieving import Found
 from pipeline.answering.systems import SYSTEMS, System, chosen_systems
-from pipeline.digests import digest_of
+from pipeline.engine.digests import digest_of
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
 from pipeline.index import close_indexes
 from pipeline.llm.client import ClientWorkspace, LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.settings import Settings
-from pipeline.stages import Job, Stage, Workspace
 from pipeline.storage.writing import Row
 
 _SETTING = "CITELOOM_ANSWER_SYSTEMS"

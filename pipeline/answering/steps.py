@@ -1,7 +1,4 @@
-"""The course of an answer, step by step: kept for its trace, and told at once to whoever watches.
-
-Not here: what the steps are.
-"""
+"""The course of an answer, step by step: kept for its trace, and told at once to whoever watches."""
 
 from __future__ import annotations
 

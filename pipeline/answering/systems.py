@@ -1,4 +1,4 @@
-"""The systems that answer questions, by name. Not here: how each of them answers."""
+"""The systems that answer questions, by name."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from pipeline.answering.facts import Facts
 from pipeline.answering.params import Params, params_of
 from pipeline.answering.retrieving import Retriever
 from pipeline.answering.steps import Tell
-from pipeline.choosing import chosen, named
 from pipeline.llm.client import LlmClient
 from pipeline.settings import Settings
+from pipeline.settings.lookup import chosen, named
 
 
 class Answer(Protocol):

@@ -2,7 +2,7 @@
 bear out, make a draft, which is refined.
 
 Two branches run side by side: query, retrieve, rank, bullets of each passage; and the model's own answer, its claims,
-a verdict on each. Not here: the stages that arXivBot has as well.
+a verdict on each.
 """
 
 from __future__ import annotations

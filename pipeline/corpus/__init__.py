@@ -1,1 +1,1 @@
-"""The dump and its pages: zips, identifiers, and LaTeXML HTML to `Paper`. Not here: metadata, passages."""
+"""The dump and its pages: zips, identifiers, and LaTeXML HTML to `Paper`."""

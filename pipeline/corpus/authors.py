@@ -1,7 +1,7 @@
 """Bylines to authors: names apart from the affiliations, e-mails and marks that are glued to them.
 
 LaTeXML gives one byline per author where the style file is known to it, and one for all of them, with line breaks and
-superscripts, where it is not. Not here: finding bylines in HTML.
+superscripts, where it is not.
 """
 
 from __future__ import annotations

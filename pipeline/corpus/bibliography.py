@@ -1,7 +1,5 @@
 """A bibliography item to its parts: title, authors, year, venue, DOI, arXiv id, as far as its style lets them be told.
 
-Not here: finding items in HTML, and which paper of the corpus an item is.
-
 A page holds some 45 items and is parsed in three milliseconds, so an item may cost a dozen microseconds: a pattern is
 tried only where a plain search has found a letter of it.
 """
@@ -12,10 +10,10 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
+from pipeline.arxiv.identifiers import find_arxiv_id, normalise
 from pipeline.corpus.cited_names import NAMES_WITH_INITIALS, Names, names_and_year, split_authors
 from pipeline.corpus.cited_tidying import arxiv_note, is_arxiv, tidy_title, tidy_venue
 from pipeline.corpus.paper import BibliographyItem
-from pipeline.identifiers import find_arxiv_id, normalise
 
 _LEADING_YEAR = re.compile(r"[\s,.:;]*\(?((?:19|20)\d\d)[a-z]?\)?(?=[\s,.:;)])")
 

@@ -1,7 +1,4 @@
-"""The names in a bibliography item: where a list of them ends, and what each is.
-
-Not here: names at the head of a paper (`authors.py`), and the rest of an item (`bibliography.py`).
-"""
+"""The names in a bibliography item: where a list of them ends, and what each is."""
 
 from __future__ import annotations
 

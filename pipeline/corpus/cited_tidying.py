@@ -1,7 +1,4 @@
-"""The title and the venue of a bibliography item without what a style hangs on to them.
-
-Not here: where in an item they stand (`bibliography.py`).
-"""
+"""The title and the venue of a bibliography item without what a style hangs on to them."""
 
 from __future__ import annotations
 

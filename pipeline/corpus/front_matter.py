@@ -1,7 +1,4 @@
-"""An abstract that LaTeXML did not mark as one, and sections that are none.
-
-Not here: `.ltx_abstract`, which the parsers read themselves.
-"""
+"""An abstract that LaTeXML did not mark as one, and sections that are none."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """The fast parser: a page to its Paper by one walk, in document order, over a light tree of the page.
 
-Here: the steps from bytes to a Paper, and which handler each kind of element has. Not here: how a page becomes a tree
-(`source.py`, `tree.py`, `browser.py`), the walk and its handlers (`walk/`), what an element is (`kinds.py`), how its
-text is written (`policies.py`), what a Paper is made of (`assembly.py`).
+Here: the steps from bytes to a Paper, and which handler each kind of element has.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an element of a LaTeXML page is, by its tag and classes. Not here: what either parser does with it.
+"""What an element of a LaTeXML page is, by its tag and classes.
 
 The class names are LaTeXML's (https://math.nist.gov/~BMiller/LaTeXML/manual/customization/customization.html, and
 LaTeXML-html5.xsl): `ltx_` + the name of the XML element it came from, `ltx_role_…` for its role.

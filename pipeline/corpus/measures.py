@@ -1,4 +1,4 @@
-"""What of a page's text a Paper holds, by kind, and what in it LaTeXML did not convert. Not here: a grade of it."""
+"""What of a page's text a Paper holds, by kind, and what in it LaTeXML did not convert."""
 
 from __future__ import annotations
 

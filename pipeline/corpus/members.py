@@ -1,4 +1,4 @@
-"""The stage `dump_members`. Not here: reading the dump (`dump/`), which members become papers (`stages.py`)."""
+"""The stage `dump_members`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from pipeline.corpus.dump.catalogue import Dump, read_dump
 from pipeline.corpus.dump.member import place_of
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput
-from pipeline.stages import Job, Stage, Workspace
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS as MEMBERS_TABLE
 

@@ -1,8 +1,4 @@
-"""A chunk of pages as rows of `papers`: read, parsed, graded. Runs in a worker process, so it knows no stage.
-
-Not here: which pages (`wanted.py`), how one is parsed (`html.py`), what becomes of a page that ends its worker
-(`stages.py`). Whatever a page does, its neighbours are parsed all the same.
-"""
+"""A chunk of pages as rows of `papers`: read, parsed, graded. Runs in a worker process, so it knows no stage."""
 
 from __future__ import annotations
 
@@ -19,9 +15,9 @@ from pipeline.corpus.dump.reader import MemberReader
 from pipeline.corpus.error_policy import apply_policy
 from pipeline.corpus.paper import PageError, Paper
 from pipeline.corpus.quality import Quality, grade
+from pipeline.engine.worker_process import time_limit
 from pipeline.storage.writing import Row
 from pipeline.tables import PAPERS
-from pipeline.worker_process import time_limit
 
 Parse = Callable[[bytes], Paper]
 LeftOut = tuple[str, str, str]

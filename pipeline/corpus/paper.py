@@ -1,4 +1,4 @@
-"""What a page says, as values: the result of either parser. Not here: how HTML is read, or what arXiv says of a paper.
+"""What a page says, as values: the result of either parser.
 
 Field by field these are the columns of `papers` in `pipeline/tables/corpus.py`, but for the id, the subset and what
 metadata alone knows.

@@ -1,4 +1,4 @@
-"""How bits of a page become text, the same for both parsers. Not here: finding the bits in HTML."""
+"""How bits of a page become text, the same for both parsers."""
 
 from __future__ import annotations
 

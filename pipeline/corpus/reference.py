@@ -4,8 +4,6 @@ It applies the policies of `policies.py` to the soup itself (citations to marker
 reads sections and paragraphs with `html_to_plaintext`. It shares the policies and `kinds.py` with the fast parser, and
 no code that walks a page: what the two agree on, both have read. `html_to_plaintext` is written for Wikipedia's HTML;
 on LaTeXML's it yields every string of an element in document order, which is what is wanted here.
-
-Not here: speed. `html.py` is some thirty times as fast.
 """
 
 from __future__ import annotations

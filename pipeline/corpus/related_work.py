@@ -1,4 +1,4 @@
-"""Which section is a paper's related work, by its title. Not here: what is made of it (`pipeline/related_work`)."""
+"""Which section is a paper's related work, by its title."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The stage `papers`: a month's pages go out to the workers, their rows come back in order.
-
-Not here: which pages are wanted (`wanted.py`), what a worker does with them (`pages.py`), the workers themselves.
-"""
+"""The stage `papers`: a month's pages go out to the workers, their rows come back in order."""
 
 from __future__ import annotations
 
@@ -11,18 +8,18 @@ from functools import partial
 
 import pyarrow as pa
 
-from pipeline import progress
 from pipeline.corpus import html
 from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.pages import Parse, Parsed, Reading, Wanted, parse_pages
 from pipeline.corpus.wanted import Extent, chunks, decide, wanted
+from pipeline.engine import progress
+from pipeline.engine.process_pool import Lost, count_workers, map_chunks
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import MissingInput, SettingError
-from pipeline.stages import Job, Stage, Workspace
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.tables import DUMP_MEMBERS as MEMBERS_TABLE
 from pipeline.tables import METADATA as METADATA_TABLE
 from pipeline.tables import PAPERS as PAPERS_TABLE
-from pipeline.workers import Lost, count_workers, map_chunks
 
 # 8 MB of pages parse in 0.1 to 0.2 s: the 1 ms of handing a chunk over is nothing, and what is under way stays small.
 _CHUNK_BYTES = 8_000_000

@@ -8,10 +8,10 @@ from typing import Any
 
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.pages import Wanted
+from pipeline.engine.stage import Job
 from pipeline.errors import PermanentFailure
 from pipeline.metadata.categories import verdict
 from pipeline.settings import Settings
-from pipeline.stages import Job
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS, METADATA, Table
 

@@ -1,7 +1,4 @@
-"""Where authors work, as their thanks say it: `\\thanks{University of X}`, or a sentence as IEEE's style asks for.
-
-Not here: bylines with the places in them (`authors`), which most papers have.
-"""
+"""Where authors work, as their thanks say it: `\\thanks{University of X}`, or a sentence as IEEE's style asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which embedder the settings name. Not here: any model; each loads its weights on first use."""
+"""Which embedder the settings name."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Vectors of many texts as Arrow columns, laid out over the engine's own arrays: no row is ever a Python object.
-
-Not here: the columns that say whose vectors they are (`stages`).
-"""
+"""Vectors of many texts as Arrow columns, laid out over the engine's own arrays: no row is ever a Python object."""
 
 from __future__ import annotations
 

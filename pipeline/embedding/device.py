@@ -1,4 +1,4 @@
-"""Devices and precisions that the settings may name, and a model on one of them. Not here: threads (`engine`)."""
+"""Devices and precisions that the settings may name, and a model on one of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The protocol of an embedding model, and what it returns: vectors by text, and by many texts in columns.
-
-Not here: any model, what models share (`packed`), and choosing one (`choice`).
-"""
+"""The protocol of an embedding model, and what it returns: vectors by text, and by many texts in columns."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """The encoder that BERT and XLM-RoBERTa share (Devlin et al. 2019, Conneau et al. 2020), over packed tokens.
 
-Not here: heads, threads, files. Sequences lie end to end, so nothing is computed for padding; the tensors of a pack
-are (tokens, hidden). Norms come after the residual sums, as both models have it.
-
 On a CPU the weights are packed for oneDNN once: float32 then runs at 225 GFLOP/s on a core of an EPYC with AVX-512,
 where torch's own call (MKL) runs at 100, bfloat16 at 455. oneDNN also gave each row the same bits whatever other rows
 it was multiplied with, which MKL did not: on a CPU a text's vectors do not depend on its neighbours.

@@ -1,7 +1,5 @@
-"""Texts in, vectors out, in order: tokens made ahead in threads, packs taken by one worker per device from one queue.
-
-Not here: models (`bge_m3`, `minilm`) and what a pack is (`packing`). Memory holds a few windows of texts, never the
-whole stream.
+"""Texts in, vectors out, in order: tokens made ahead in threads, packs taken by one worker per device
+from one queue.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What is made of the last hidden states on the device: dense, sparse and ColBERT vectors.
-
-Not here: the encoder, and the sparse weights of a model that has no sparse head (`minilm`).
-"""
+"""What is made of the last hidden states on the device: dense, sparse and ColBERT vectors."""
 
 from __future__ import annotations
 

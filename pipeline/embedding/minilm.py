@@ -2,7 +2,7 @@
 
 Dense vectors are the model's (mean over tokens, unit length: its 1_Pooling and 2_Normalize). The model has no sparse
 head, so the sparse vector is BM25's term-frequency part over its word pieces, and the index supplies the inverse
-document frequency. Not here: BM25's other half, the encoder (`encoder`), the loop over batches (`engine`).
+document frequency.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What embedders share that run on the engine: passages by the stream, a few texts and questions at once, the facts.
-
-Not here: any model; a subclass makes windows of texts and loads itself onto a device.
-"""
+"""What embedders share that run on the engine: passages by the stream, a few texts and questions at once, the facts."""
 
 from __future__ import annotations
 

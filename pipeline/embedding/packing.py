@@ -1,7 +1,4 @@
-"""Windows of a stream and the packs they are cut into: sequences end to end without padding, by a budget of tokens.
-
-Not here: texts (`tokens`), devices and threads (`engine`); arrays are NumPy's, never a device's.
-"""
+"""Windows of a stream and the packs they are cut into: sequences end to end without padding, by a budget of tokens."""
 
 from __future__ import annotations
 

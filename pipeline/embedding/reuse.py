@@ -1,7 +1,4 @@
-"""Vectors that were made before, found again by the digest of the text they were made of.
-
-Not here: when a month is computed again (`pipeline.stages`), and how an unfinished month keeps its vectors (`shards`).
-"""
+"""Vectors that were made before, found again by the digest of the text they were made of."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The table embeddings: every passage of a month, with its vectors.
-
-Not here: models (`minilm`, `bge_m3`), where vectors that were made before come from (`reuse`, `shards`), and loading
-vectors into an index (`pipeline.index.stages`).
-"""
+"""The table embeddings: every passage of a month, with its vectors."""
 
 from __future__ import annotations
 
@@ -13,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipeline import progress, stopping, tables
+from pipeline import tables
 from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
 from pipeline.embedding.columns import Stream
 from pipeline.embedding.reuse import Group, KnownVectors, groups_of_month
 from pipeline.embedding.shards import Shards
+from pipeline.engine import progress, shutdown
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.passages.text import embedded_text
 from pipeline.settings import Settings
-from pipeline.stages import Job, Stage, Workspace
 from pipeline.storage.provenance import read_provenance
 
 if TYPE_CHECKING:
@@ -55,7 +52,7 @@ def build_embeddings(job: Job, make: Callable[[Settings], Embedder] = make_embed
                 fresh = stream.take(int((rows < 0).sum()))
                 shards.keep(passages["text_sha256"].filter(pa.array(rows < 0)), fresh)
                 yield account.counted(_assemble(passages, embedder.name, fresh, rows, known))
-                stopping.end_if_asked()
+                shutdown.end_if_asked()
             stream.finish()
         except BaseException:
             shards.write()  # a failure or Ctrl-C costs a step, and only a kill costs a shard

@@ -1,4 +1,4 @@
-"""The distinct tokens of a text, which sparse vectors weigh. Not here: weights; a model or a formula gives them."""
+"""The distinct tokens of a text, which sparse vectors weigh."""
 
 from __future__ import annotations
 

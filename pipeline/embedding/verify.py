@@ -1,7 +1,4 @@
-"""BGE-M3 by this project's engine against FlagEmbedding's, on texts of every kind: are the vectors the same?
-
-Not here: the engine (`bge_m3`), and how the comparison is shown.
-"""
+"""BGE-M3 by this project's engine against FlagEmbedding's, on texts of every kind: are the vectors the same?"""
 
 from __future__ import annotations
 

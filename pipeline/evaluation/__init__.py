@@ -1,1 +1,1 @@
-"""Judging what was written, and showing it: ROUGE, G-Score, the report. Not here: writing related work or answers."""
+"""Judging what was written, and showing it: ROUGE, G-Score, the report."""

@@ -1,4 +1,4 @@
-"""A text with `[Reference i]` as pieces that a page can link. Not here: HTML; the template makes it, and escapes.
+"""A text with `[Reference i]` as pieces that a page can link.
 
 Markdown of a model is text like any other here: it is shown as it was written, never rendered.
 """

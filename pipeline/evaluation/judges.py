@@ -1,4 +1,4 @@
-"""Which models judge: settings whose `llm_*` are a judge's. Not here: what is asked of them."""
+"""Which models judge: settings whose `llm_*` are a judge's."""
 
 from __future__ import annotations
 

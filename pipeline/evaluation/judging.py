@@ -1,5 +1,4 @@
-"""The stage `g_scores`: which conversations each judge is led through, and their rows. Not here: one conversation
-(`g_score`), which models judge (`judges`), and scores in long form (`scoring`).
+"""The stage `g_scores`: which conversations each judge is led through, and their rows.
 
 Every conversation is a coroutine of its own, and none waits for another's answer. What a row says of calls and tokens
 counts cached calls as the rest, so that a resumed run writes the same bytes as an undisturbed one.
@@ -16,6 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
+from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.g_score import (
     Case,
     Judgement,
@@ -31,7 +31,6 @@ from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import LlmAnswerError, Spent, measured_together
 from pipeline.related_work.written import written_before
 from pipeline.settings import Settings
-from pipeline.stages import Job, Workspace
 from pipeline.storage.writing import Row
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The report's files below the data root: `reports/index.html` and `reports/<month>/`. Not here: what a page shows."""
+"""The report's files below the data root: `reports/index.html` and `reports/<month>/`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 from filelock import FileLock
 
 from pipeline import tables
-from pipeline.digests import digest_of
+from pipeline.engine.digests import digest_of
+from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.judges import judges
 from pipeline.evaluation.report.answer_people import people_section
 from pipeline.evaluation.report.answers.costs import run_section as answers_run_section
@@ -41,7 +42,6 @@ from pipeline.evaluation.report.plain import month_json, month_markdown
 from pipeline.evaluation.report.tasks import Tally, task_views
 from pipeline.evaluation.report.views import RunView
 from pipeline.settings import Settings
-from pipeline.stages import Job, Workspace
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.store import Place, looking_once

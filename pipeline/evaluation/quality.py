@@ -2,8 +2,7 @@
 
 A number is warned of outside fixed bounds, and outside median ± 4 spreads of the months around it, where there are
 enough of them. The spread is the median absolute deviation, scaled to a standard deviation (Rousseeuw and Croux 1993,
-factor 1.4826), or what chance alone gives a month of that size, whichever is more. Not here: what a single page's
-grade is (`pipeline.corpus.quality`), and checks that nothing was lost, which hold or do not.
+factor 1.4826), or what chance alone gives a month of that size, whichever is more.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.stages import Workspace
+from pipeline.engine.stage import Workspace
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import write_whole
 from pipeline.tables import Table

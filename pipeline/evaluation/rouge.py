@@ -1,4 +1,4 @@
-"""ROUGE-1, -2 and -L between a text and its gold text. Not here: which texts are compared.
+"""ROUGE-1, -2 and -L between a text and its gold text.
 
 The package is rouge-score, Google's port of ROUGE-1.5.5, with Porter stemming on (`-m` of the original). It lowers
 case, drops every sign that is not a-z or 0-9, and stems words of four letters or more; the stemmer is a set of rules

@@ -1,6 +1,4 @@
-"""The stage `scores`: every measure of every section in long form. It asks no model. Not here: the measures
-themselves (`rouge`, `g_score`, `citation_support`), and means over tasks (`report.scores`, `statistics`).
-"""
+"""The stage `scores`: every measure of every section in long form. It asks no model."""
 
 from __future__ import annotations
 
@@ -9,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from pipeline import tables
+from pipeline.engine.stage import Job
 from pipeline.evaluation.citation_support.measures import citation_measures
 from pipeline.evaluation.g_score import metrics, write_order
 from pipeline.evaluation.rouge import rouge
 from pipeline.related_work.written import written_before
-from pipeline.stages import Job
 from pipeline.storage.writing import Row
 
 _TASK_COLUMNS = ["task_id", "references", "gold"]

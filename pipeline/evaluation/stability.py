@@ -2,7 +2,6 @@
 
 After Figure 3 of ChatCite, arXiv 2403.02574: the spread of G-Score over repeated runs, with and without reflection.
 How often, on how many tasks and on which the paper does not say; all of that is ours here, and so are the orders.
-Not here: how a section is written (`related_work`) or judged (`judging`), and how the figure is drawn.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from statistics import fmean, quantiles, stdev, variance
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
+from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.g_score import prompt_digest
 from pipeline.evaluation.judges import first_judge
 from pipeline.evaluation.judging import Marked, case_of, judge_alone
@@ -32,7 +32,6 @@ from pipeline.related_work.reading import read_elements, task_of
 from pipeline.related_work.summary import Summary, cited_numbers
 from pipeline.related_work.systems import SYSTEMS
 from pipeline.settings import Settings
-from pipeline.stages import Job, Workspace
 from pipeline.storage.writing import Row
 
 if TYPE_CHECKING:

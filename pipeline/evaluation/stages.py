@@ -1,4 +1,4 @@
-"""The stages that judge and score, and `report`. Not here: measures, judgements and pages.
+"""The stages that judge and score, and `report`.
 
 No URL is among the settings of a stage: a judgement belongs to a model's name, and the same model at another address
 changes no row.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from pipeline import tables
 from pipeline.answering import question_rows
+from pipeline.engine.stage import Stage
 from pipeline.evaluation import judging, publish, scoring, stability
 from pipeline.evaluation.answers import build as answers
 from pipeline.evaluation.citation_support import build as support
 from pipeline.related_work.systems import SYSTEMS
-from pipeline.stages import Stage
 
 _WRITTEN = (tables.RELATED_WORK_TASKS, *tables.SUMMARIES.values())
 _JUDGE = ("llm_model", "llm_context", "judge_model", "judge_context")

@@ -3,7 +3,7 @@
 Pure functions of numbers, names and rows. A number that would be computed from nothing is None. What is drawn again
 for an interval is whole clusters (a task with all its judgements, a paper with all its sentences), since what lies
 within one is not independent (the cluster bootstrap; Field and Welsh 2007, Bootstrapping clustered data), and the
-interval is that between percentiles (Efron and Tibshirani 1993, 13.3). Not here: reading tables, and printing.
+interval is that between percentiles (Efron and Tibshirani 1993, 13.3).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The index: passages' vectors in Qdrant, embedded (Edge) or on a server, behind one protocol; load, audit, search.
-
-Not here: how vectors are made (`pipeline.embedding`), and the passages' text, which stays in its table.
-"""
+"""The index: passages' vectors in Qdrant, embedded (Edge) or on a server, behind one protocol; load, audit, search."""
 
 from pipeline.index.opening import close_indexes
 

@@ -1,7 +1,6 @@
 """What a search found, for programs and for readers: JSON rows, and Markdown.
 
-A paper's text is data: whatever in it means something to Markdown or to a terminal is made harmless. Not here: tables
-on a terminal (`pipeline.commands.display`).
+A paper's text is data: whatever in it means something to Markdown or to a terminal is made harmless.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a search may be asked: its options, read and checked, and what they restrict.
-
-Not here: the search (`search`), and whether the index holds what is asked for, which it alone knows.
-"""
+"""What a search may be asked: its options, read and checked, and what they restrict."""
 
 from __future__ import annotations
 
@@ -10,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypedDict
 
 from pipeline import tables
+from pipeline.arxiv.categories import spelt
+from pipeline.arxiv.months import parse_month
 from pipeline.errors import SettingError
 from pipeline.index.passage_index import Request, Restriction
-from pipeline.months import parse_month
 from pipeline.settings import SUBSETS
-from pipeline.subjects import spelt
 
 By = Literal["fused", "dense", "sparse"]
 Rerank = Literal["none", "colbert", "cross-encoder"]

@@ -1,7 +1,4 @@
-"""The audit of a month: its points in the index against those that its tables ask for, id by id.
-
-Not here: where the tables' side comes from (`points`), audits of many months and mending (`upkeep`), loading (`load`).
-"""
+"""The audit of a month: its points in the index against those that its tables ask for, id by id."""
 
 from __future__ import annotations
 

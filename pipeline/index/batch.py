@@ -1,7 +1,6 @@
 """Points as they are loaded: columns for many passages, so that no number becomes a Python object on the way.
 
-Here too: what no engine may be given, such as a number that is none. Not here: what a point holds and where from
-(`points`), and an engine's own form of it (`edge_form`, `wire`).
+Here too: what no engine may be given, such as a number that is none.
 """
 
 from __future__ import annotations

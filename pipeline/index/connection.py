@@ -1,7 +1,6 @@
 """A connection to a Qdrant server or cluster: its address, gRPC where that can be reached, else HTTP, and its errors.
 
-API: qdrant-client 1.20. Not here: what is asked (`server`, `server_collections`, `snapshots`), and when a connection
-is opened and let go (`opening`).
+API: qdrant-client 1.20.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, quote
 
-from pipeline.addresses import is_loopback, refuse_key_in_the_clear, refuse_key_that_cannot_be_sent, split_url
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.index.retries import NotDone, Retries
+from pipeline.settings.urls import is_loopback, refuse_key_in_the_clear, refuse_key_that_cannot_be_sent, split_url
 
 if TYPE_CHECKING:
     import grpc

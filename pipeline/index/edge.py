@@ -1,8 +1,6 @@
 """Qdrant Edge: a collection in process, in a folder of the data root, with its write-ahead log on.
 
 One process at a time may open the folder. API: `qdrant_edge/__init__.pyi` of qdrant-edge-py 0.9.
-Not here: Edge's form of points and requests (`edge_form`), the folder's lock and its failures (`edge_folder`), and
-which of several collections is live (`edge_collections`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The collections of one alias on Qdrant Edge: a folder each, and a file that names the live one.
-
-Not here: what a collection does (`edge`), and when another becomes live (`reindex`).
-"""
+"""The collections of one alias on Qdrant Edge: a folder each, and a file that names the live one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """A folder of Qdrant Edge: made whole or not at all, held by one process at a time, with room on its disk.
 
-Here are its lock, its holder's name and the words for what goes wrong. Not here: what is asked of the collection
-inside (`edge`), and the requests (`edge_form`).
+Here are its lock, its holder's name and the words for what goes wrong.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Qdrant Edge's own form of a layout, of points, of restrictions and of requests. Only builds them; opens nothing.
 
-API: `qdrant_edge/__init__.pyi` of qdrant-edge-py 0.9. Not here: what is done with them (`edge`).
+API: `qdrant_edge/__init__.pyi` of qdrant-edge-py 0.9.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a collection is made for, which of its points never change: vectors of one model, and how they are compressed.
 
 Two layouts never share a collection: each has one of its own, named after the layout, and an alias says which of them
-searches ask. Not here: collections themselves (`edge`, `server`), and loading a new one beside the old (`reindex`).
+searches ask.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from pipeline.identifiers import month_of
+from pipeline.arxiv.identifiers import month_of
 from pipeline.wikipedia.ids import is_page, page_url
 
 # arXiv makes HTML of what came in from December 2023 on; ar5iv has the papers before, converted by LaTeXML too, so

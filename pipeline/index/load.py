@@ -1,8 +1,4 @@
-"""Loading a month: send what is new or changed, take out what is stale, and count what is there.
-
-Not here: the stage and its receipt (`stages`), what a point holds (`points`), and the audit of a whole collection
-(`audit`).
-"""
+"""Loading a month: send what is new or changed, take out what is stale, and count what is there."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pipeline import telemetry
+from pipeline.engine import telemetry
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.index.batch import PointBatch
 

@@ -1,7 +1,4 @@
-"""Which collections the settings choose, opened once per process and let go together.
-
-Not here: what an index does (`passage_index`).
-"""
+"""Which collections the settings choose, opened once per process and let go together."""
 
 from __future__ import annotations
 
@@ -16,8 +13,8 @@ from pipeline.index.layout import Layout
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipeline.engine.stage import Workspace
     from pipeline.index.passage_index import Collections, PassageIndex
-    from pipeline.stages import Workspace
 
 # By process, and whatever else the collections were opened with: a forked child must not use its parent's handles.
 _OPEN: dict[tuple[object, ...], Collections] = {}

@@ -1,7 +1,6 @@
 """The protocols of the index, and the values that go in and come out.
 
-A `PassageIndex` is one collection of passages; `Collections` are those of one alias, of which one is live. Not here:
-either engine (`edge`, `server`), and which of them the settings choose (`opening`).
+A `PassageIndex` is one collection of passages; `Collections` are those of one alias, of which one is live.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Texts of passages that were found, from the passages table: the index holds none, they would double it.
-
-Not here: which passages (`search`).
-"""
+"""Texts of passages that were found, from the passages table: the index holds none, they would double it."""
 
 from __future__ import annotations
 
@@ -14,8 +11,8 @@ from pipeline import tables
 from pipeline.errors import PermanentFailure
 
 if TYPE_CHECKING:
+    from pipeline.engine.stage import Workspace
     from pipeline.index.passage_index import Found
-    from pipeline.stages import Workspace
     from pipeline.storage.store import Place
 
 _log = logging.getLogger(__name__)

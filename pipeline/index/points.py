@@ -1,7 +1,4 @@
-"""Points of a month: its embeddings, joined with what its passages and papers say of them.
-
-Not here: sending them (`load`).
-"""
+"""Points of a month: its embeddings, joined with what its passages and papers say of them."""
 
 from __future__ import annotations
 

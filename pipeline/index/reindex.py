@@ -1,8 +1,4 @@
-"""Changing over to another layout: a collection beside the live one, loaded whole, audited, and only then live.
-
-Not here: running the stages that load it (the caller hands that in, since they are wired above this package), and
-audits (`upkeep`).
-"""
+"""Changing over to another layout: a collection beside the live one, loaded whole, audited, and only then live."""
 
 from __future__ import annotations
 
@@ -19,8 +15,8 @@ from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.index.upkeep import Audit, audit_months, remove_outside
 
 if TYPE_CHECKING:
+    from pipeline.engine.stage import Workspace
     from pipeline.index.passage_index import Collections
-    from pipeline.stages import Workspace
 
 # (stage, month, message) of what failed.
 Failure = tuple[str, str, str]

@@ -1,7 +1,7 @@
 """A cross-encoder that reads a question and a passage together and scores the pair, such as BAAI/bge-reranker-v2-m3.
 
 Read for its weights alone, and computed by the same encoder as embeddings are; FlagEmbedding is what its scores are
-tested against. Not here: which passages it ranks (`search`), and ColBERT, which the index itself computes.
+tested against.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Questions to a Qdrant server that are asked again, since what hindered them may pass.
-
-Not here: what is asked, and how a failure is told to the user (`connection`).
-"""
+"""Questions to a Qdrant server that are asked again, since what hindered them may pass."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Search: questions against the live collection, ranked again where asked, with the texts of what was found.
-
-Not here: how the index ranks (`edge`, `server`), what may be asked (`asked`), what is shown (`answers`).
-"""
+"""Search: questions against the live collection, ranked again where asked, with the texts of what was found."""
 
 from __future__ import annotations
 
@@ -25,11 +22,11 @@ from pipeline.passages.text import embedded_text
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder, Vectors
+    from pipeline.engine.stage import Workspace
     from pipeline.index.layout import Layout
     from pipeline.index.passage_index import Collections, Request
     from pipeline.index.rerank import Reranker
     from pipeline.settings import Settings
-    from pipeline.stages import Workspace
 
 T = TypeVar("T")
 Rank = Callable[[Sequence["Vectors"], "Request"], list[list[Found]]]

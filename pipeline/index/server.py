@@ -1,8 +1,4 @@
-"""One collection on a Qdrant server or cluster.
-
-Not here: the connection and its errors (`connection`), the words of requests (`server_requests`), the collections
-of an alias (`server_collections`), and when a connection is let go (`opening`).
-"""
+"""One collection on a Qdrant server or cluster."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The collections of one alias on a Qdrant server, and which of them searches ask.
 
-A collection is one of ours where its metadata says so; names tell nothing, since others may take any. Not here: what a
-collection does (`server`), and files of whole collections (`snapshots`).
+A collection is one of ours where its metadata says so; names tell nothing, since others may take any.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What citeloom asks a Qdrant server for, in qdrant-client's words: a new collection, filters, searches.
 
-Needs Qdrant 1.16 or newer (reciprocal rank fusion with a constant of one's own, metadata of a collection). Not here:
-asking (`server`), and points (`wire`).
+Needs Qdrant 1.16 or newer (reciprocal rank fusion with a constant of one's own, metadata of a collection).
 """
 
 from __future__ import annotations

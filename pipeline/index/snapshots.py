@@ -1,6 +1,6 @@
 """A collection as one file: taken from a Qdrant server whole, and given back to one.
 
-Over HTTP, as Qdrant has it. Not here: Edge, whose collections are folders that one may copy.
+Over HTTP, as Qdrant has it.
 """
 
 from __future__ import annotations

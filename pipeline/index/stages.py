@@ -1,7 +1,4 @@
-"""The table index_receipts: a month loaded into the index, then audited by its ids.
-
-Not here: what a point holds (`points`), how it is sent (`load`), and searching (`search`).
-"""
+"""The table index_receipts: a month loaded into the index, then audited by its ids."""
 
 from __future__ import annotations
 
@@ -9,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pipeline import tables
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, TransientFailure
 from pipeline.index.audit import MonthAudit, audit_month
 from pipeline.index.layout import Layout
 from pipeline.index.load import NotLoaded, digest_of, load_month
 from pipeline.index.opening import close_indexes, collection_of, index_for, open_collections
 from pipeline.index.points import points_of
-from pipeline.stages import Job, Stage, Workspace
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import write_whole
 

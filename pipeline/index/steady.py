@@ -1,4 +1,4 @@
-"""Rank fusion that does not hang on the order in which points came in. Not here: the two rankings that it fuses.
+"""Rank fusion that does not hang on the order in which points came in.
 
 An engine gives points of equal score the order in which it holds them, and their ranks go into its fusion: two indexes
 of the same points, loaded otherwise, fused 19 of 53 queries of the sample to other scores, and 3 to another order among

@@ -1,7 +1,4 @@
-"""Audits of many months, the receipts that keep their outcome, and mending what differs.
-
-Not here: how one month is compared (`audit`), what loads it (`stages`), and changing to another layout (`reindex`).
-"""
+"""Audits of many months, the receipts that keep their outcome, and mending what differs."""
 
 from __future__ import annotations
 
@@ -10,14 +7,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
+from pipeline.arxiv.months import select_months
+from pipeline.engine.stage import Workspace, exclusive, run_stage
 from pipeline.errors import CiteloomError, MissingInput, SettingError
 from pipeline.index.audit import KINDS, MonthAudit, audit_month
 from pipeline.index.load import digest_of
 from pipeline.index.opening import close_indexes, collection_of, edge_folder, open_collections
 from pipeline.index.points import digests_of
 from pipeline.index.stages import INDEX_RECEIPTS, layout_of, receipt
-from pipeline.months import select_months
-from pipeline.stages import Workspace, exclusive, run_stage
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter, Row
 

@@ -2,7 +2,7 @@
 
 No number becomes a Python object, while qdrant-client makes one of each of a point's 1,024 floats. For gRPC, vectors
 are copied as they lie in memory; field numbers are those of Qdrant's points.proto, which never change, and a test
-reads the bytes back with qdrant-client's classes. Not here: sending them (`connection`).
+reads the bytes back with qdrant-client's classes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A circuit breaker: after some failures in a row nobody asks the endpoint, but one request now and then.
-
-Not here: what counts as a failure of the endpoint, and sending.
-"""
+"""A circuit breaker: after some failures in a row nobody asks the endpoint, but one request now and then."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 A run is a process: `citeloom run` with all its months, or one run of Dagster. Nothing is kept between runs, as
 answers are: the next run begins with a whole budget and finds in the cache what this one paid for. A budget with a name
-is that of all runs that name it, and is kept on disk (`SharedAccount`). Not here: asking, and what a call costs before
-it is made (`pipeline.estimate`).
+is that of all runs that name it, and is kept on disk (`SharedAccount`).
 """
 
 from __future__ import annotations

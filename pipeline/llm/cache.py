@@ -2,7 +2,7 @@
 
 The key of a call is made of model, messages and parameters, never of the endpoint; beside it stands the number of
 the sample. Answers of one response go in together, in one transaction, so a killed run resumes at the response that
-it was waiting for. Not here: when a call is made.
+it was waiting for.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 A call that is in the cache costs no request; samples of one prompt go out as one request (`n`), so that a server
 reads the prompt once. What is sent is within the run's budget, and brought home even where the run fails meanwhile.
-Not here: HTTP and its errors (`transport`), the file of answers (`cache`), the ceiling (`budget`), what is asked.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from pipeline import stopping, telemetry
+from pipeline.engine import shutdown, telemetry
+from pipeline.engine.stage import Workspace
 from pipeline.llm.budget import Budget, Limits, check_budget, prices_of, run_budget
 from pipeline.llm.cache import CallCache, Paid, call_key
 from pipeline.llm.context import count_message_tokens
@@ -26,7 +26,6 @@ from pipeline.llm.prompts import as_data
 from pipeline.llm.structured import copyable, parse_answer, repair, response_format, short
 from pipeline.llm.transport import Dialect, Endpoint, Names, Reply, Transport, check_endpoint
 from pipeline.settings import Settings
-from pipeline.stages import Workspace
 from pipeline.storage.mounts import NETWORK, mount_of
 
 __all__ = ["Answer", "Completion", "LlmAnswerError", "LlmClient", "Message", "Spent", "Usage", "open_client", "spent"]
@@ -299,7 +298,7 @@ class LlmClient:
         held = min(len(samples), self._slots.total)
         await self._slots.take(held)
         try:
-            stopping.end_if_asked()
+            shutdown.end_if_asked()
             worst = await self._reserved(call, len(samples))
         except BaseException:
             self._slots.give(held)
@@ -445,7 +444,7 @@ async def open_client(workspace: Workspace, settings: Settings | None = None) ->
         try:
             yield client
         except BaseException as error:
-            if not isinstance(error, Exception | stopping.Interrupted):
+            if not isinstance(error, Exception | shutdown.Interrupted):
                 client.abandon()
             raise
         finally:

@@ -1,7 +1,4 @@
-"""Fitting text into a model's context: an estimate of tokens, and cutting at section ends.
-
-Not here: which text matters more than another.
-"""
+"""Fitting text into a model's context: an estimate of tokens, and cutting at section ends."""
 
 from __future__ import annotations
 

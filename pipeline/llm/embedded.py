@@ -1,7 +1,6 @@
 """The embedded model: SmolLM2-135M-Instruct behind xllamacpp's OpenAI-compatible server, one child of this process.
 
 Started by the first call that is not in the cache, stopped by `stop_embedded` or with the process, however it ends.
-Not here: the child itself (`server_process`), and talking to it (`client`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rewriting a GGUF file's Q4_1 tensors as Q8_0. Not here: any other use of GGUF; llama.cpp reads the file itself.
+"""Rewriting a GGUF file's Q4_1 tensors as Q8_0.
 
 Why: llama.cpp has no fast AVX2 kernel for Q4_1, the only form in which SmolLM2 comes as a package. On 2 shared cores
 the same weights as Q8_0 read prompts at 560-650 tokens/s instead of 100-290; the rewriting takes a second, once per

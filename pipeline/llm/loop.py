@@ -1,4 +1,4 @@
-"""Running coroutines from plain code, many of them side by side, in real time or in none. Not here: what they do."""
+"""Running coroutines from plain code, many of them side by side, in real time or in none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes to a language model and what comes back, as plain records. Not here: how it gets there."""
+"""What goes to a language model and what comes back, as plain records."""
 
 from __future__ import annotations
 

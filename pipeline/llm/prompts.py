@@ -2,7 +2,7 @@
 
 A template is divided by lines `=== system ===` and `=== user ===`, each beginning a message. It is divided before
 anything is put in, so no text from a paper can begin a message of its own. Text from papers goes through the filter
-`fenced`, which marks it as data. Not here: what any prompt says.
+`fenced`, which marks it as data.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 An endpoint says with every answer how many requests and tokens it still takes, and when that count is whole again
 (`x-ratelimit-*`, as OpenAI and the gateways before vLLM send them): sending slows down before anything is refused.
-Not here: sending, and what a refusal means.
 """
 
 from __future__ import annotations

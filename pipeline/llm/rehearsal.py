@@ -2,7 +2,7 @@
 
 So calls, tokens and time are known before anything is spent, for any system, without a formula of its own. The clock
 is that of `loop.without_waiting`: a request takes as long as those like it took, and calls wait for one another as in
-a run. Nothing is sent, and nothing is kept. Not here: which stages are rehearsed (`pipeline.estimate`).
+a run. Nothing is sent, and nothing is kept.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The same questions asked again for other samples: a view of a client that numbers its samples further on.
-
-Not here: paying, keeping, limits, budgets; all of that is the client's, whose answers this one shares.
-"""
+"""The same questions asked again for other samples: a view of a client that numbers its samples further on."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The process that serves the embedded model: `python -m pipeline.llm.server_process`, started by `embedded`.
 
 It binds loopback only, prints one line of JSON with its address once the model is loaded, and ends with its parent:
-by the parent-death signal where the system has one, and by the end of its standard input everywhere. Not here:
-starting and stopping it.
+by the parent-death signal where the system has one, and by the end of its standard input everywhere.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import os
 import sys
 from typing import Any
 
-from pipeline.liveness import end_with_parent
+from pipeline.engine.liveness import end_with_parent
 
 
 def main() -> None:

@@ -1,7 +1,4 @@
-"""Structured answers: the form that is asked for, reading a text as it, and the words of a repair.
-
-Not here: asking, and asking again (`client`).
-"""
+"""Structured answers: the form that is asked for, reading a text as it, and the words of a repair."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""One request to an OpenAI-compatible endpoint: retries, what the endpoint's dialect lacks, and clear errors.
-
-Not here: the cache, the limit on requests in flight, structured answers (`client`); the pace (`rates`), and when an
-endpoint counts as down (`breaker`).
-"""
+"""One request to an OpenAI-compatible endpoint: retries, what the endpoint's dialect lacks, and clear errors."""
 
 from __future__ import annotations
 
@@ -18,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic import SecretStr
 
-from pipeline.addresses import refuse_key_in_the_clear, refuse_key_that_cannot_be_sent, split_url
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.llm.breaker import FIRST_PATIENCE, PATIENCE, Breaker
 from pipeline.llm.messages import Completion, Spent
 from pipeline.llm.rates import LONGEST_WAIT, Rates, retry_after, tokens_of
+from pipeline.settings.urls import refuse_key_in_the_clear, refuse_key_that_cannot_be_sent, split_url
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI

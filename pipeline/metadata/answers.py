@@ -1,4 +1,4 @@
-"""What arXiv's API has answered, kept so that nothing is asked twice. Not here: asking."""
+"""What arXiv's API has answered, kept so that nothing is asked twice."""
 
 from __future__ import annotations
 

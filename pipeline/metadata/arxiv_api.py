@@ -1,7 +1,7 @@
 """The arXiv API for lists of identifiers, asked as arXiv asks to be asked.
 
 The package `arxiv` builds the queries and reads the Atom; the HTTP is ours (`asking`), since arxiv.py 4.0.2 repeats at
-once whatever is not 200 and has no time-out. Not here: which papers are asked for (`stages`).
+once whatever is not 200 and has no time-out.
 """
 
 from __future__ import annotations

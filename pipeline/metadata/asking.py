@@ -1,6 +1,6 @@
 """Asking a server of arXiv over HTTP, as arXiv asks to be asked: one request at a time, patient, never insistent.
 
-What the API and OAI-PMH share. Not here: what is asked, how an answer is read, and the pace (`pace`).
+What the API and OAI-PMH share.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from pipeline import telemetry
+from pipeline.engine import telemetry
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.metadata.pace import LONGEST_WAIT_SECONDS, Pace, Patience
 from pipeline.metadata.vet import BrokenAnswer

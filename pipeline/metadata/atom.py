@@ -1,15 +1,15 @@
 """An answer of arXiv's API, from bytes to records.
 
 `arxiv` 4.0.2 parses with `recover=True`, which reads a cut answer as a short one, so `root_of` reads it first and
-refuses what is not whole. Not here: how the bytes are fetched.
+refuses what is not whole.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.arxiv.identifiers import split_version
 from pipeline.errors import CiteloomError
-from pipeline.identifiers import split_version
 from pipeline.metadata.dois import plain_doi
 from pipeline.metadata.record import Record, fold, with_status
 from pipeline.metadata.vet import BrokenAnswer, root_of

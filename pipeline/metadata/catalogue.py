@@ -3,7 +3,7 @@
 Months are numbered and kept in blocks of 1, 2, 4, … of them, as the bits of a number: the 400 months up to 2024-04 are
 nine blocks at most. A month reads its own metadata and joins it with blocks that earlier months left; each block is
 one file, mapped and not loaded, and named by the digests of its months, so that a month made anew leaves no stale one
-behind. Not here: what a block holds (`segment.py`), and which paper an item cites (`resolution.py`).
+behind.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import pyarrow as pa
 from filelock import FileLock
 
 from pipeline import tables
+from pipeline.engine.stage import Workspace
 from pipeline.metadata.resolution import Catalogue
 from pipeline.metadata.segment import Segment
-from pipeline.stages import Workspace
 from pipeline.storage.provenance import read_provenance
 
 # Raised when a segment's file or its keys change: old files are then made again.

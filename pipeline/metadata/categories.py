@@ -1,4 +1,4 @@
-"""Which papers are of the subjects that a run was told to keep. Not here: where a paper's categories come from."""
+"""Which papers are of the subjects that a run was told to keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DOIs as arXiv and bibliographies print them. Not here: identifiers of arXiv itself (`pipeline/identifiers.py`)."""
+"""DOIs as arXiv and bibliographies print them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Harvesting what changed at arXiv since the last time, so that a refresh needs no new snapshot.
-
-Not here: the protocol (`oai`), what is kept (`harvested`), and when it is done (a command, or a schedule).
-"""
+"""Harvesting what changed at arXiv since the last time, so that a refresh needs no new snapshot."""
 
 from __future__ import annotations
 
@@ -11,16 +8,16 @@ from datetime import UTC, date, datetime, timedelta
 
 from filelock import FileLock, Timeout
 
-from pipeline import progress
+from pipeline.arxiv.months import describe_months
+from pipeline.engine import progress
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.metadata.asking import Asker, Service
 from pipeline.metadata.harvested import STORE, HarvestStore, News, Page
 from pipeline.metadata.oai import Harvester, TokenRefused
 from pipeline.metadata.pace import Pace, Patience
 from pipeline.metadata.snapshot import Snapshot, is_day
-from pipeline.months import describe_months
 from pipeline.settings import Settings
-from pipeline.stages import Workspace
 
 # Datestamps are days, and the day on which a harvest ends may bring more.
 OVERLAP = timedelta(days=1)

@@ -1,7 +1,6 @@
 """What was harvested over OAI-PMH, and how far: one SQLite file below the data root's cache.
 
-A page and the token that leads on from it are kept in one transaction, so a kill loses one request at most. Not here:
-asking (`harvest`, `oai`), and which of several sources is believed (`stages`).
+A page and the token that leads on from it are kept in one transaction, so a kill loses one request at most.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pipeline.arxiv.identifiers import month_of
 from pipeline.errors import PermanentFailure
-from pipeline.identifiers import month_of
 from pipeline.metadata.record import Record
 
 # The store's folder below the data root's cache.

@@ -1,13 +1,12 @@
-"""Which papers a month has, as far as the snapshot and the harvest know. Not here: the stage `metadata`, whose papers
-are those of the dump, and asking arXiv."""
+"""Which papers a month has, as far as the snapshot and the harvest know."""
 
 from __future__ import annotations
 
+from pipeline.engine.stage import Workspace
 from pipeline.metadata.harvested import STORE, HarvestStore
 from pipeline.metadata.record import Record
 from pipeline.metadata.snapshot import Found
 from pipeline.metadata.stages import believed, snapshot_of
-from pipeline.stages import Workspace
 
 
 def records_of_month(workspace: Workspace, month: str) -> tuple[dict[str, Record], set[str]]:

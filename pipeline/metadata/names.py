@@ -1,4 +1,4 @@
-"""Names of authors out of arXiv's author lines, as authors typed them. Not here: names that come in parts."""
+"""Names of authors out of arXiv's author lines, as authors typed them."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 oaipmh-scythe knows the protocol: queries, resumption tokens, the errors that a server reports. The HTTP is ours
 (`asking`), since scythe 0.16 waits for 503 alone, reads a Retry-After in seconds only, knows no pace between processes,
-and parses with `recover=True`, which takes a cut answer for a whole one. Not here: what is kept (`harvested`).
+and parses with `recover=True`, which takes a cut answer for a whole one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from oaipmh_scythe.iterator import OAIResponseIterator
 from oaipmh_scythe.models import Header
 from oaipmh_scythe.response import OAIResponse
 
+from pipeline.arxiv.identifiers import strip_version
 from pipeline.errors import CiteloomError, PermanentFailure
-from pipeline.identifiers import strip_version
 from pipeline.metadata.asking import Answer, Asker
 from pipeline.metadata.harvested import Change, Page
 from pipeline.metadata.names import split_authors

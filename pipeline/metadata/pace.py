@@ -1,7 +1,4 @@
-"""How fast arXiv may be asked, by its API and OAI-PMH alike, over all processes of the machine.
-
-Not here: what is asked.
-"""
+"""How fast arXiv may be asked, by its API and OAI-PMH alike, over all processes of the machine."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pipeline import progress
+from pipeline.engine import progress
 from pipeline.errors import PermanentFailure
 from pipeline.storage.writing import write_whole
 

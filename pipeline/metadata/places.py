@@ -1,7 +1,7 @@
 """Where the line of each paper lies in a file of JSON lines, found in one pass and kept by month.
 
 One SQLite file: a row is a few thousand lines of one month, its identifiers, positions and digests packed, so that a
-pass spends its time on reading and a month's question reads a few rows. Not here: what a line says (`snapshot`).
+pass spends its time on reading and a month's question reads a few rows.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import BinaryIO, NamedTuple, TypeVar
 from filelock import FileLock
 from xxhash import xxh3_128_digest
 
+from pipeline.arxiv.identifiers import folder_month, month_of, strip_version
 from pipeline.errors import CiteloomError, PermanentFailure
-from pipeline.identifiers import folder_month, month_of, strip_version
 from pipeline.storage.writing import move_into_place
 
 # The id is the first key of every line that arXiv writes. Finding just it is nine times as fast as parsing the line.

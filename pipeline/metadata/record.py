@@ -1,4 +1,4 @@
-"""One paper as arXiv describes it, whatever source said so. Not here: reading any source."""
+"""One paper as arXiv describes it, whatever source said so."""
 
 from __future__ import annotations
 

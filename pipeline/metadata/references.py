@@ -1,4 +1,4 @@
-"""The stage `references`. Not here: how a reference is resolved (`resolution.py`)."""
+"""The stage `references`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.metadata.catalogue import month_digests, open_catalogue
 from pipeline.metadata.dois import split_dois
 from pipeline.metadata.resolution import Catalogue, Resolution
-from pipeline.stages import Job, Stage, Workspace
 
 _COPIED = ("key", "raw", "title", "authors", "year", "venue")
 

@@ -1,8 +1,4 @@
-"""Which arXiv paper a bibliography item cites: by identifier, else DOI, else title with year and author.
-
-Not here: taking a bibliography item apart (the parsers of `pipeline.corpus`), and keeping the catalogue
-(`segment.py`, `catalogue.py`).
-"""
+"""Which arXiv paper a bibliography item cites: by identifier, else DOI, else title with year and author."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from rapidfuzz import fuzz
 
-from pipeline.identifiers import normalise
+from pipeline.arxiv.identifiers import normalise
 from pipeline.metadata.dois import split_dois
 from pipeline.metadata.segment import Candidate, Segment
 from pipeline.metadata.titles import WINDOW, doi_key, fold, title_keys, title_words, window_keys, words_of

@@ -1,7 +1,4 @@
-"""A piece of the catalogue: papers by the keys of their titles and DOIs, in memory or mapped from one Arrow file.
-
-Not here: which months a piece holds (`catalogue.py`), and whether a candidate is the cited work (`resolution.py`).
-"""
+"""A piece of the catalogue: papers by the keys of their titles and DOIs, in memory or mapped from one Arrow file."""
 
 from __future__ import annotations
 

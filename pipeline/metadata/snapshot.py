@@ -1,7 +1,7 @@
 """The public metadata snapshot of arXiv: one paper per JSON line, plain or gzip.
 
 Its form: https://www.kaggle.com/datasets/Cornell-University/arxiv. The first use reads the file once for all months
-(`places`); a month then reads its own lines alone. Not here: what arXiv's API or its OAI-PMH interface says.
+(`places`); a month then reads its own lines alone.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 import orjson
 
-from pipeline import progress
+from pipeline.arxiv.identifiers import strip_version
+from pipeline.engine import progress
 from pipeline.errors import MissingInput, PermanentFailure
-from pipeline.identifiers import strip_version
 from pipeline.metadata.names import split_authors
 from pipeline.metadata.places import Damaged, Place, Places, Scan
 from pipeline.metadata.record import Record, categorised, fold, with_status

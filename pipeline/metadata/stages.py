@@ -1,4 +1,4 @@
-"""The stage `metadata`: which source is believed of each paper. Not here: how a source is read."""
+"""The stage `metadata`: which source is believed of each paper."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pipeline import progress, tables
+from pipeline import tables
+from pipeline.engine import progress
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
 from pipeline.metadata.answers import Answers
 from pipeline.metadata.arxiv_api import ArxivApi
@@ -14,7 +16,6 @@ from pipeline.metadata.harvested import STORE, Harvested, HarvestStore
 from pipeline.metadata.pace import Pace, Patience
 from pipeline.metadata.record import Record, absent
 from pipeline.metadata.snapshot import Found, Snapshot
-from pipeline.stages import Job, Stage, Workspace
 from pipeline.storage.writing import Row
 
 _NOTHING = Found({}, (), {})

@@ -1,7 +1,7 @@
 """Titles and names folded so that two prints of one are equal, and the keys by which a title is looked for.
 
 Keys are 64-bit numbers that every process and every run gives alike. Two works may share one: a key finds candidates,
-never the answer. Not here: whether two titles are one work (`resolution.py`).
+never the answer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The first look at an answer in XML: whether it is whole, and nothing that harms. Not here: what an answer says."""
+"""The first look at an answer in XML: whether it is whole, and nothing that harms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Papers → passages by Arrow batches. Not here: how a paper is packed (`pack`), or whole months."""
+"""Papers → passages by Arrow batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packing a paper's blocks into passages of 20 to 300 words. Not here: the blocks, and the table they go to.
+"""Packing a paper's blocks into passages of 20 to 300 words.
 
 Neighbouring paragraphs of one section are joined while they stay within TARGET_WORDS; tables, captions, lists,
 theorems and algorithms stand alone unless they are too short to be found by themselves, or belong to what is before.
@@ -15,7 +15,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from pipeline.identifiers import month_of
+from pipeline.arxiv.identifiers import month_of
 from pipeline.passages.split import split_lines, split_table, split_text
 from pipeline.passages.text import count_words
 from pipeline.wikipedia.ids import is_page

@@ -1,4 +1,4 @@
-"""Where the sentences of scientific text end. Not here: how long a passage may be, and what is packed together.
+"""Where the sentences of scientific text end.
 
 Rules and never a model: the same on every machine, and next to nothing beside the parsing of a page. What they find
 of hand-checked sentences, and what libraries find, is in docs/passages.md.

@@ -1,4 +1,4 @@
-"""Splitting text that is too long for one passage. Not here: where sentences end, and what is packed together."""
+"""Splitting text that is too long for one passage."""
 
 from __future__ import annotations
 

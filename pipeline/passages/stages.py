@@ -1,4 +1,4 @@
-"""The stage `passages`. Not here: how a paper is packed (`pack`), and how columns are read and written (`batch`)."""
+"""The stage `passages`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from functools import partial
 import pyarrow as pa
 
 from pipeline import tables
+from pipeline.engine.process_pool import Lost, count_workers, map_chunks
+from pipeline.engine.stage import Job, Stage
 from pipeline.errors import TransientFailure
 from pipeline.passages.batch import passages_of_chunk
 from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS
-from pipeline.stages import Job, Stage
-from pipeline.workers import Lost, count_workers, map_chunks
 
 
 def _build(job: Job) -> Iterator[pa.RecordBatch]:

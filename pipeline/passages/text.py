@@ -1,4 +1,4 @@
-"""The text of a passage as models and readers see it, and its words. Not here: which text becomes which passage."""
+"""The text of a passage as models and readers see it, and its words."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """ChatCite's reflective incremental generator, Algorithm 1 of arXiv 2403.02574.
 
 Breadth-first over the references in order: every kept draft is continued n_s times, the reflective evaluator votes
-n_v times over all continuations, and the n_c with most votes are kept. Not here: key elements, which it is given, the
-evaluator (`voting`), and what is left of the method where a part is taken out (`ablations`).
+n_v times over all continuations, and the n_c with most votes are kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A paper's text as a language model reads it. Not here: cutting it to a model's context."""
+"""A paper's text as a language model reads it."""
 
 from __future__ import annotations
 

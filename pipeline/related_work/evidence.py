@@ -1,7 +1,7 @@
 """Key elements of a reference with the passages that each rests on, and the passages' short names.
 
 A passage is named for a model by its reference and place, R3P12: short enough to be written without a slip, where an
-id of 36 signs is not. Not here: what is written from them.
+id of 36 signs is not.
 """
 
 from __future__ import annotations

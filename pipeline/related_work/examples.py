@@ -2,7 +2,7 @@
 
 The paper says neither how many nor which. Ours are gold sections of tasks of earlier months, never of a paper that
 cites the target or is cited by it, nor the target's own; where these are too few, sections written for this project
-(`examples/`) follow. Not here: what a prompt says of them.
+(`examples/`) follow.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
+from pipeline.engine.stage import Workspace
 from pipeline.related_work.summary import cited_numbers
-from pipeline.stages import Workspace
 from pipeline.storage.provenance import read_provenance
 
 _FOLDER = Path(__file__).parent / "examples"

@@ -2,8 +2,7 @@
 
 Key elements come with the passages that they rest on; references are grouped first, and searched in that order; every
 sentence of a draft names its references and passages; after each step every reference so far must still be cited and
-no other one; at the end sentences that their passages do not support are revised. Not here: the parts of it
-(`evidence`, `grouping`, `tied`, `support`), nor anything that the paper describes.
+no other one; at the end sentences that their passages do not support are revised.
 """
 
 from __future__ import annotations

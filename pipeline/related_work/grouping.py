@@ -1,7 +1,4 @@
-"""Grouping references before anything is written, so that works on the same matter stand together.
-
-Not here: what is written of the groups.
-"""
+"""Grouping references before anything is written, so that works on the same matter stand together."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Key elements of a paper: ChatCite's seven questions, asked in one call (section 3.1 and Figure 2 of the paper).
-
-Not here: which papers are asked about (`stages`), and what the answers are used for (`chatcite`).
-"""
+"""Key elements of a paper: ChatCite's seven questions, asked in one call (section 3.1 and Figure 2 of the paper)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """LitLLM's way (arXiv 2402.01788, 2412.15249): a plan of the section, sentence by sentence, then the section.
 
-The ChatCite paper has it read what the zero-shot baseline reads. Not here: LitLLM's retrieval and re-ranking; the
-references of a task are given.
+The ChatCite paper has it read what the zero-shot baseline reads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The prompts of this domain, and the room that a model's context leaves. Not here: what is done with answers."""
+"""The prompts of this domain, and the room that a model's context leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading papers, passages and tasks from tables, as the systems want them. Not here: making tasks, writing rows."""
+"""Reading papers, passages and tasks from tables, as the systems want them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pipeline import tables
+from pipeline.arxiv.identifiers import month_of
+from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import MissingInput
-from pipeline.identifiers import month_of
 from pipeline.passages.text import without_markers
 from pipeline.related_work.content import paper_text
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompting import Passage, Reference, Task
-from pipeline.stages import Job, Workspace
 from pipeline.tables import Table
 
 _TEXT_COLUMNS = ("arxiv_id", "title", "abstract", "blocks")

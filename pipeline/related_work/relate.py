@@ -1,7 +1,4 @@
-"""`citeloom relate`: a related-work section for a text of the user's own and papers of the corpus.
-
-Not here: the command line, and the systems that write.
-"""
+"""`citeloom relate`: a related-work section for a text of the user's own and papers of the corpus."""
 
 from __future__ import annotations
 
@@ -13,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
+from pipeline.arxiv.identifiers import month_of, normalise
+from pipeline.arxiv.months import describe_months
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.identifiers import month_of, normalise
 from pipeline.llm.client import LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
-from pipeline.months import describe_months
 from pipeline.related_work.content import paper_text
 from pipeline.related_work.examples import choose_examples, corpus_examples
 from pipeline.related_work.key_elements import Extraction, extract_known
@@ -27,7 +25,6 @@ from pipeline.related_work.summary import Summary
 from pipeline.related_work.systems import System, named_system
 from pipeline.related_work.task_files import FileReference, read_task_file
 from pipeline.settings import Settings
-from pipeline.stages import Workspace
 
 _COLUMNS = ("authors", "year", "primary_category")
 _STOP_WORDS = frozenset({"a", "an", "the", "on", "of", "in", "for", "to", "and", "how", "is", "are", "with", "from"})

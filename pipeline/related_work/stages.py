@@ -1,4 +1,4 @@
-"""The stages `key_elements` and `summaries_<system>`. Not here: tasks (`tasks`), and the systems' methods.
+"""The stages `key_elements` and `summaries_<system>`.
 
 Every task is a coroutine of its own over one client; none waits for another. `llm_url` is not among the settings:
 answers belong to a model's name, and the same model at another address changes no row. What a row says of calls and
@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from pipeline import tables
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.related_work.examples import example_inputs, task_examples
@@ -32,7 +33,6 @@ from pipeline.related_work.summary import Summary
 from pipeline.related_work.systems import SYSTEMS, System, chosen_systems
 from pipeline.related_work.tasks import papers_digests
 from pipeline.settings import Settings
-from pipeline.stages import Job, Stage, Workspace
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import Row
 

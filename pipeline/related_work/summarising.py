@@ -1,7 +1,4 @@
-"""Papers' texts as the baselines read them: whole where they fit, else summaries by p_s (ChatCite, section 5.1).
-
-Not here: what is written from them.
-"""
+"""Papers' texts as the baselines read them: whole where they fit, else summaries by p_s (ChatCite, section 5.1)."""
 
 from __future__ import annotations
 

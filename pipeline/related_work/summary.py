@@ -1,7 +1,4 @@
-"""A related-work section as any system hands it over: its sentences, the references that they cite, its trace.
-
-Not here: how the text came about.
-"""
+"""A related-work section as any system hands it over: its sentences, the references that they cite, its trace."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Whether a section's sentences are supported by the passages they rest on, and revising those that are not.
 
-One call judges all sentences, one revises. Not here: the scores of other systems' sentences, which an evaluation
-gives to all of them alike.
+One call judges all sentences, one revises.
 """
 
 from __future__ import annotations

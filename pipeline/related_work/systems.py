@@ -1,11 +1,10 @@
-"""The systems that write related work, by name. Not here: how each of them writes."""
+"""The systems that write related work, by name."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.choosing import chosen, named
 from pipeline.llm.client import LlmClient
 from pipeline.related_work import ablations, litllm
 from pipeline.related_work import zero_shot as direct
@@ -16,6 +15,7 @@ from pipeline.related_work.prompting import Task
 from pipeline.related_work.summarising import Baseline
 from pipeline.related_work.summary import Summary
 from pipeline.settings import Settings
+from pipeline.settings.lookup import chosen, named
 
 Write = Callable[[LlmClient, Task, Sequence[KeyElements], Settings], Awaitable[Summary]]
 Plan = Callable[[int, Settings, bool], int]

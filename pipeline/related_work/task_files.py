@@ -1,7 +1,4 @@
-"""Related-work tasks as files: the JSON format of docs/related-work.md, read and checked.
-
-Not here: other data sets' formats (`imported`), and tasks made from the corpus (`tasks`).
-"""
+"""Related-work tasks as files: the JSON format of docs/related-work.md, read and checked."""
 
 from __future__ import annotations
 
@@ -13,9 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from pipeline.arxiv.identifiers import normalise
+from pipeline.arxiv.months import is_month
 from pipeline.errors import SettingError
-from pipeline.identifiers import normalise
-from pipeline.months import is_month
 from pipeline.related_work.prompting import Source
 
 Words = Annotated[str, Field(min_length=1, max_length=2_000)]

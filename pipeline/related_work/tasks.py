@@ -1,4 +1,4 @@
-"""Related-work tasks from the corpus, and the stage that keeps them. Not here: writing, and scoring what is written.
+"""Related-work tasks from the corpus, and the stage that keeps them.
 
 A task is a paper with a related-work section, at least `min_references` of whose citations are papers of the corpus.
 The section is taken out of the target and becomes the gold text; its order of citation is the order of references
@@ -16,12 +16,12 @@ from itertools import chain
 from typing import Any
 
 from pipeline import tables
+from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.related_work import is_related_work
-from pipeline.identifiers import month_of
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.related_work.content import paper_text
 from pipeline.related_work.prompting import Source
 from pipeline.related_work.task_files import file_digests, task_rows
-from pipeline.stages import Job, Stage, Workspace
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import Row
 from pipeline.tables import Table

@@ -1,7 +1,4 @@
-"""A section as sentences tied to references and passages: the form of a draft, how it is read, and what it lacks.
-
-Not here: the calls that ask for one (`grounded`).
-"""
+"""A section as sentences tied to references and passages: the form of a draft, how it is read, and what it lacks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The reflective evaluator of ChatCite: votes over drafts, read with tolerance, and the drafts with most votes.
-
-Not here: how drafts come about.
-"""
+"""The reflective evaluator of ChatCite: votes over drafts, read with tolerance, and the drafts with most votes."""
 
 from __future__ import annotations
 

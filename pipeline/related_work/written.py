@@ -1,4 +1,4 @@
-"""What all systems wrote in a month, from the tables of each. Not here: writing any of it."""
+"""What all systems wrote in a month, from the tables of each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pipeline import tables
-from pipeline.stages import Job
+from pipeline.engine.stage import Job
 from pipeline.storage.data_root import DataRoot
 
 

@@ -1,7 +1,6 @@
 """The zero-shot and few-shot baselines of the ChatCite paper: p_g on the papers' texts, or on summaries made by p_s.
 
-Few-shot is the same with examples of style before it. Not here: key elements, plans (`litllm`), where examples come
-from (`examples`).
+Few-shot is the same with examples of style before it.
 """
 
 from __future__ import annotations

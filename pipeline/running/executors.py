@@ -1,4 +1,4 @@
-"""Which executor a job gets: the one that CITELOOM_EXECUTOR names. Not here: what any of them does."""
+"""Which executor a job gets: the one that CITELOOM_EXECUTOR names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Dagster's default launcher, with a look at the processes of runs: dagster.yaml names it, the daemon asks it.
 
-The sensor `stuck_runs` does the same, but needs the code server, which may be what died. Not here: how it is known that
-a process is gone (`pipeline.running.run_process`).
+The sensor `stuck_runs` does the same, but needs the code server, which may be what died.
 """
 
 from __future__ import annotations

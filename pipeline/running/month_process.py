@@ -1,7 +1,4 @@
-"""A process of `citeloom run --parallel`: it takes months, one after another, and tells what comes of each.
-
-Not here: who starts such processes and hands out the months (`parallel.py`), and how a month is run (`runs.py`).
-"""
+"""A process of `citeloom run --parallel`: it takes months, one after another, and tells what comes of each."""
 
 from __future__ import annotations
 
@@ -13,13 +10,13 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, TextIO
 
-from pipeline import progress
-from pipeline.registry import stage_named
-from pipeline.running.runs import RunReport, run_month
-from pipeline.services import release_services
+from pipeline.engine import progress
+from pipeline.engine.stage import Outcome, Workspace, record_failure
+from pipeline.engine.worker_process import end_when_closed
+from pipeline.ops.run_months import RunReport, run_month
+from pipeline.ops.services import release_services
 from pipeline.settings import load_settings
-from pipeline.stages import Outcome, Workspace, record_failure
-from pipeline.worker_process import end_when_closed
+from pipeline.stages import stage_named
 
 DONE = "done"
 

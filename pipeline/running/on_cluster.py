@@ -1,6 +1,4 @@
-"""A month's run whose steps work on a cluster, told of as if they worked here. Not here: starting the steps
-(`ray_executor.py`), and what a run is (`pipeline.jobs`).
-"""
+"""A month's run whose steps work on a cluster, told of as if they worked here."""
 
 from __future__ import annotations
 
@@ -8,15 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline import progress
-from pipeline.accounts import read_timings
+from pipeline.engine import progress
+from pipeline.engine.run_stats import read_timings
+from pipeline.engine.stage import Stage, Workspace, outcome_of, read_failure, record_failure
 from pipeline.errors import TransientFailure
-from pipeline.running.cluster import check_cluster
-from pipeline.stages import Stage, Workspace, outcome_of, read_failure, record_failure
 from pipeline.storage.provenance import read_provenance
+from resources.cluster import check_cluster
 
 if TYPE_CHECKING:
-    from pipeline.jobs import RunResult, StepNews
+    from assets.jobs import RunResult, StepNews
 
 
 def run_on_cluster(
@@ -26,7 +24,7 @@ def run_on_cluster(
 
     Raises SettingError where a setting is not for a cluster, TransientFailure where no cluster answers.
     """
-    from pipeline.jobs import execute_on_cluster
+    from assets.jobs import execute_on_cluster
     from pipeline.running.ray_jobs import step_client
 
     check_cluster(workspace.settings, {stage.name for stage in stages})

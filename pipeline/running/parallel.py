@@ -1,5 +1,4 @@
-"""Several months of a run at once, each in a process of its own, the heaviest first. Not here: what such a process
-does (`month_process.py`), and how one month is run (`runs.py`).
+"""Several months of a run at once, each in a process of its own, the heaviest first.
 
 What a month's stages make of the month alone is done in such processes. The rest follows in this one, month by month
 and oldest first: it reads what earlier months hold, the embedded index and the embedded model belong to one process at
@@ -22,15 +21,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from pipeline import progress, telemetry
 from pipeline.corpus.dump.catalogue import read_dump
-from pipeline.registry import STAGES
+from pipeline.engine import progress, telemetry
+from pipeline.engine.process_pool import count_workers
+from pipeline.engine.shutdown import DRAIN_SECONDS, KILL_SECONDS
+from pipeline.engine.stage import Outcome, Stage, Workspace
+from pipeline.ops.run_months import RunReport, dagster_home, failure_of, keep_asked, run_month, tell_of_broken_zips
 from pipeline.running.month_process import DONE
-from pipeline.running.runs import RunReport, dagster_home, failure_of, keep_asked, run_month, tell_of_broken_zips
 from pipeline.settings import Settings
-from pipeline.stages import Outcome, Stage, Workspace
-from pipeline.stopping import DRAIN_SECONDS, KILL_SECONDS
-from pipeline.workers import count_workers
+from pipeline.stages import STAGES
 
 # What these make of a month depends on no other month.
 _OF_A_MONTH_ALONE = ("dump_members", "metadata", "papers", "passages", "embeddings")
@@ -162,7 +161,7 @@ class _Crew:
 
     def _free_pools(self) -> None:
         """Let go of what the dead process's run holds: others would wait for it for ever."""
-        from pipeline.jobs import sweep
+        from assets.jobs import sweep
 
         with self._lock:
             sweep(dagster_home(self.workspace))

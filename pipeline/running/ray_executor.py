@@ -1,7 +1,7 @@
 """The executor that has each step of a run done as a job of a Ray cluster, by dagster-ray's step handler.
 
 The run's own process starts the steps, follows them in Dagster's event log, and is seen to live like any other
-(`run_process.py`). Not here: the jobs themselves (`ray_jobs.py`), and what a cluster demands (`cluster.py`).
+(`run_process.py`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import dagster as dg
 from dagster._core.execution.retries import RetryMode, get_retries_config
 from dagster._core.executor.step_delegating import CheckStepHealthResult, StepDelegatingExecutor, StepHandlerContext
 
-from pipeline.running.cluster import check_cluster
 from pipeline.running.ray_jobs import step_client
 from pipeline.running.run_process import own_from_now_on
 from pipeline.settings import Settings, load_settings
+from resources.cluster import check_cluster
 
 if TYPE_CHECKING:
     from dagster_ray.core.executor import RayStepHandler

@@ -1,7 +1,6 @@
 """Steps as jobs of a Ray cluster, over its job server: submitting and stopping them.
 
-Ray knows a job's command, environment and labels, and keeps them. Not here: which steps a run has
-(`ray_executor.py`), and what a step does on its node (`step_on_node.py`).
+Ray knows a job's command, environment and labels, and keeps them.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import SettingError, TransientFailure
-from pipeline.running.cluster import node_environment
 from pipeline.settings import Settings
+from resources.cluster import node_environment
 
 if TYPE_CHECKING:
     from ray.job_submission import JobSubmissionClient

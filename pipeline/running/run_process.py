@@ -1,7 +1,5 @@
 """The process that works on a Dagster run: that it is seen to live, ends with its parent, and can be stopped.
 
-Not here: jobs and what they run (`pipeline.jobs`); what the stages do when they are stopped (`pipeline.stopping`).
-
 Dagster's default launcher has no health check, so a run whose process was killed with its host stays STARTED and holds
 its pools' slots; and a child of a killed code server works on. Hence a lock file for each run, an executor that holds
 it, and a sweeper for `citeloom run`, `citeloom ui` and the sensor `stuck_runs`.
@@ -24,7 +22,7 @@ from dagster._core.execution.retries import RetryMode
 from dagster._core.execution.step_dependency_config import StepDependencyConfig
 from dagster._core.executor.in_process import InProcessExecutor
 
-from pipeline import liveness, progress
+from pipeline.engine import liveness, progress
 from pipeline.errors import CiteloomError
 from pipeline.running.ray_jobs import stop_jobs
 from pipeline.settings import load_settings

@@ -1,7 +1,7 @@
 """The process of one step on a node of a cluster: `python -m pipeline.running.step_on_node <run id>`.
 
 It sees to what only the node can know, then runs Dagster's own `dagster api execute_step`, which takes the step from
-the environment. Not here: what a step does (`assets`), and who starts this process (`ray_jobs.py`).
+the environment.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import os
 import socket
 import sys
 
-from pipeline import liveness
+from pipeline.engine import liveness
 from pipeline.errors import CiteloomError, SettingError
-from pipeline.running.instance_config import share_postgres
 from pipeline.settings import Settings, load_settings
+from resources.dagster_home import share_postgres
 
 
 def main() -> int:

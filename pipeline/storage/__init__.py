@@ -1,4 +1,1 @@
-"""Files of the data root: where a month of a table lies, how it is read, and how it is written whole or not at all.
-
-Not here: the tables' schemas (`pipeline.tables`), and what any column is computed from.
-"""
+"""Files of the data root: where a month of a table lies, how it is read, and how it is written whole or not at all."""

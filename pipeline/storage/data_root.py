@@ -1,6 +1,6 @@
 """Where every month of every table lies, and the reading of it.
 
-One table, one month, one file: `<data root>/<table>/<YYYY-MM>.parquet`. Not here: writing (`writing.py`).
+One table, one month, one file: `<data root>/<table>/<YYYY-MM>.parquet`.
 """
 
 from __future__ import annotations

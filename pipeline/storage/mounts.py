@@ -1,4 +1,4 @@
-"""What file system a folder lies on, where Linux tells. Not here: what is done on each (`doctor`, `llm`)."""
+"""What file system a folder lies on, where Linux tells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What made a month of a table, kept in its file's metadata. Not here: the rows (`data_root.py`, `writing.py`)."""
+"""What made a month of a table, kept in its file's metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet files of the data root, opened wherever they lie. Not here: what their rows and metadata mean."""
+"""Parquet files of the data root, opened wherever they lie."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """A place on an object store, with the few methods of `pathlib.Path` that a data root needs.
 
 Each takes one request where the store can do with one (a path of universal-pathlib takes two to five for the same), an
-upload is whole or absent, and every error of a store's library is told alike. Not here: what lies where (`data_root`),
-and what a file holds.
+upload is whole or absent, and every error of a store's library is told alike.
 """
 
 from __future__ import annotations

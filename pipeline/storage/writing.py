@@ -1,7 +1,7 @@
 """Writing one month of one table, and small files, whole or not at all.
 
 A month is written as zstd Parquet under a temporary name beside its own and moved into place; where it lies on an
-object store, on this machine's disk, and goes up in one upload. Not here: reading (`data_root.py`).
+object store, on this machine's disk, and goes up in one upload.
 """
 
 from __future__ import annotations

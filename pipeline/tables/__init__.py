@@ -1,6 +1,6 @@
 """Every table, once: its schema, what a row is, and the version of that contract.
 
-One module a topic; this one gathers them. Not here: their files (`pipeline.storage`).
+One module a topic; this one gathers them.
 """
 
 from __future__ import annotations

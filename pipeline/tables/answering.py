@@ -1,7 +1,4 @@
-"""Tables of arXivBot and its baselines: questions, answers, and their grades and scores.
-
-Not here: how any column is computed (`pipeline.answering`, `pipeline.evaluation`).
-"""
+"""Tables of arXivBot and its baselines: questions, answers, and their grades and scores."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Tables of the corpus: members of the dump, metadata, papers, passages and references.
-
-Not here: how any column is computed (`pipeline.corpus`, `pipeline.metadata`, `pipeline.passages`).
-"""
+"""Tables of the corpus: members of the dump, metadata, papers, passages and references."""
 
 from __future__ import annotations
 

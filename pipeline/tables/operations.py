@@ -1,7 +1,4 @@
-"""Tables of a run itself: the report's files, what a refresh changed, what was left out.
-
-Not here: how any column is computed (`pipeline.evaluation.publish`, `pipeline.refresh`, `pipeline.stages`).
-"""
+"""Tables of a run itself: the report's files, what a refresh changed, what was left out."""
 
 from __future__ import annotations
 

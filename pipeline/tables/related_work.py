@@ -1,7 +1,4 @@
-"""Tables of ChatCite and its baselines: tasks, key elements, summaries, and their judgements and scores.
-
-Not here: how any column is computed (`pipeline.related_work`, `pipeline.evaluation`).
-"""
+"""Tables of ChatCite and its baselines: tasks, key elements, summaries, and their judgements and scores."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Tables of the index: vectors, audited loads, and how well a search finds.
-
-Not here: how vectors are made (`pipeline.embedding`) and loaded (`pipeline.index`).
-"""
+"""Tables of the index: vectors, audited loads, and how well a search finds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a table is: its name, its columns with their descriptions, and the version of that contract.
-
-Not here: any table (the modules beside this one), and its files (`pipeline.storage`).
-"""
+"""What a table is: its name, its columns with their descriptions, and the version of that contract."""
 
 from __future__ import annotations
 

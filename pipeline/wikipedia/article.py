@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pipeline.arxiv.identifiers import find_arxiv_id
 from pipeline.corpus import policies
 from pipeline.corpus.assembly import Findings, assemble
 from pipeline.corpus.paper import BibliographyItem, Block, PageError, Paper, Section
 from pipeline.corpus.policies import LINE, TEX
 from pipeline.corpus.quality import Quality, grade
-from pipeline.identifiers import find_arxiv_id
 
 if TYPE_CHECKING:
     from bs4 import Tag

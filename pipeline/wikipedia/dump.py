@@ -1,7 +1,4 @@
-"""The files of an HTML dump (Wikimedia Enterprise): tar.gz archives of JSON lines, read once from front to back.
-
-Not here: what a line says (`page`). Nothing is unpacked, and no more than a few MB of a file are held.
-"""
+"""The files of an HTML dump (Wikimedia Enterprise): tar.gz archives of JSON lines, read once from front to back."""
 
 from __future__ import annotations
 
@@ -16,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from pipeline.arxiv.months import is_month, parse_month
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.months import is_month, parse_month
 
 # The longest page of the English Wikipedia has some 10 MB of HTML; a line beyond this is broken, and is passed over.
 LONGEST_LINE = 64_000_000

@@ -1,4 +1,4 @@
-"""Ids of Wikipedia's pages: a wiki's database name and the page's number, `enwiki:12345`. Not here: asking a wiki.
+"""Ids of Wikipedia's pages: a wiki's database name and the page's number, `enwiki:12345`.
 
 They stand where arXiv ids do. No arXiv id holds a colon, so that the two cannot be taken for each other.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from pipeline.subjects import spelt
+from pipeline.arxiv.categories import spelt
 
 # What a search restricts to Wikipedia by: an archive beside arXiv's (cs, math), with a category for each wiki.
 ARCHIVE = "wikipedia"

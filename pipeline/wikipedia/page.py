@@ -1,6 +1,6 @@
 """What a line of a dump says of its page, checked: Wikimedia Enterprise's article model, as far as it is read here.
 
-The model: https://enterprise.wikimedia.com/docs/data-dictionary/. Not here: the page's HTML (`article`).
+The model: https://enterprise.wikimedia.com/docs/data-dictionary/.
 """
 
 from __future__ import annotations

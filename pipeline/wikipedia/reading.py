@@ -1,6 +1,6 @@
 """Lines of a dump as rows of `metadata` or of `papers`. Runs in a worker process, so it knows no stage.
 
-Whatever a line does, its neighbours are read all the same. Not here: what becomes of a line that ends its worker.
+Whatever a line does, its neighbours are read all the same.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.corpus.paper import PageError
+from pipeline.engine.worker_process import time_limit
 from pipeline.tables import METADATA, PAPERS, Table
 from pipeline.wikipedia.article import graded, read_article
 from pipeline.wikipedia.dump import Line
 from pipeline.wikipedia.page import Page, read_page
 from pipeline.wikipedia.sorting import with_order
-from pipeline.worker_process import time_limit
 
 Told = Callable[[Page], dict[str, Any]]
 LeftOut = tuple[str, str, str]

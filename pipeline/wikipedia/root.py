@@ -1,4 +1,4 @@
-"""Which data roots hold Wikipedia: one snapshot each, and never arXiv's papers beside it. Not here: the tables.
+"""Which data roots hold Wikipedia: one snapshot each, and never arXiv's papers beside it.
 
 A month of a table is one file, which is either arXiv's or Wikipedia's; and a page has the same id in every snapshot, so
 that two of them would overwrite each other's points.
@@ -6,10 +6,10 @@ that two of them would overwrite each other's points.
 
 from __future__ import annotations
 
+from pipeline.arxiv.identifiers import month_of
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.identifiers import month_of
 from pipeline.settings import Settings
-from pipeline.stages import Workspace
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import write_whole
 from pipeline.tables import ANSWER_GRADES, ANSWER_SCORES, ANSWERS, DUMP_MEMBERS, METADATA, PAPERS, QUESTIONS

@@ -1,7 +1,7 @@
 """Rows of a snapshot in order of their ids, the newest revision of each, whatever order they came in.
 
 An external merge sort: runs of RUN_BYTES are sorted and put on disk, then read side by side a few rows at a time. So
-memory holds one run, or a few rows of every run, however many pages there are. Not here: what a row holds.
+memory holds one run, or a few rows of every run, however many pages there are.
 """
 
 from __future__ import annotations

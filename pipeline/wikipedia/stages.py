@@ -1,7 +1,6 @@
 """The stages `metadata` and `papers` of a Wikipedia snapshot: the tables that arXiv's stages write, from a dump.
 
-A stage of its own for each dump, since its files are arguments and no setting. Not here: what is run after them, which
-is the project's own stages as they are.
+A stage of its own for each dump, since its files are arguments and no setting.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from functools import partial
 
 import pyarrow as pa
 
-from pipeline.stages import Job, Stage, Workspace
+from pipeline.engine.process_pool import Lost, count_workers, map_chunks
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.tables import METADATA, PAPERS
 from pipeline.wikipedia.dump import Dump, Line
 from pipeline.wikipedia.reading import Rows, list_lines, parse_lines
 from pipeline.wikipedia.sorting import NewestFirst
-from pipeline.workers import Lost, count_workers, map_chunks
 
 Work = Callable[[Sequence[Line]], Rows]
 

@@ -1,7 +1,4 @@
-"""A data root on which every stage has run over the sample corpus, shared by the tests of this folder.
-
-Not here: what is expected of it; and no model is asked: the LLM is the scripted one of `tests/scripted_llm.py`.
-"""
+"""A data root on which every stage has run over the sample corpus, shared by the tests of this folder."""
 
 from __future__ import annotations
 
@@ -19,11 +16,11 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.publish import RUN_PAGE
-from pipeline.running.runs import RunReport, run_months
-from pipeline.services import release_services
+from pipeline.ops.run_months import RunReport, run_months
+from pipeline.ops.services import release_services
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
-from pipeline.stages import Workspace
 from tests.scripted_llm import ScriptedLlm
 from tests.sentinels import is_secret, sentinel
 from tests.unpickled import unpickled
@@ -91,7 +88,7 @@ class Place:
 
     def invoke(self, *arguments: str) -> Result:
         """Run the command within this process, where what is loaded need not be loaded again."""
-        from pipeline.cli import app
+        from pipeline.cli.app import app
 
         with self.entered():
             return CliRunner().invoke(app, list(arguments))
@@ -117,7 +114,7 @@ def llm() -> Iterator[ScriptedLlm]:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Finished:
     """Every stage of the three months of the sample corpus."""
-    from pipeline.registry import STAGES
+    from pipeline.stages import STAGES
 
     place = make_place(tmp_path_factory.mktemp("finished") / "data", llm_url=llm.url, llm_model="scripted")
     place = replace(place, variables={**place.variables, **{name: sentinel(name) for name in SECRETS}})

@@ -1,4 +1,4 @@
-"""The command `citeloom` as a process that tests signal and kill. Not here: what is expected of it."""
+"""The command `citeloom` as a process that tests signal and kill."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`citeloom ask` and `citeloom chat` as a user meets them: answers with sources, the work on demand, a conversation.
-
-Not here: how a system answers (tests/unit/answering). The corpus is a small one with a real index.
-"""
+"""`citeloom ask` and `citeloom chat` as a user meets them: answers with sources, the work on demand, a conversation."""
 
 from __future__ import annotations
 
@@ -16,8 +13,8 @@ from typer.testing import CliRunner
 
 from pipeline.answering.answered import ABSTAINED
 from pipeline.answering.systems import SYSTEMS
-from pipeline.cli import app
-from pipeline.commands.ask import SystemOption
+from pipeline.cli.app import app
+from pipeline.cli.ask import SystemOption
 from tests.assets.conftest import Place
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
 from tests.terminal import Terminal

@@ -1,7 +1,4 @@
-"""The command as a user meets it: what it prints, how it ends, and one clear message for each thing that is wrong.
-
-Not here: what the stages compute.
-"""
+"""The command as a user meets it: what it prints, how it ends, and one clear message for each thing that is wrong."""
 
 from __future__ import annotations
 
@@ -14,8 +11,8 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from pipeline.registry import STAGES
 from pipeline.settings import SAMPLE_QUESTIONS
+from pipeline.stages import STAGES
 from tests.assets.conftest import MONTHS, Finished, Place, digests
 from tests.scripted_llm import ScriptedLlm
 

@@ -1,4 +1,4 @@
-"""What Dagster is told: metadata, checks, sensor, schedule; the code location loads. Not here: what tables hold."""
+"""What Dagster is told: metadata, checks, sensor, schedule; the code location loads."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ import pytest
 from assets.stage_asset import is_readable
 from pipeline import tables
 from pipeline.definitions import build_defs, defs, run_in_process
+from pipeline.engine.stage import State, record_failure, state
+from pipeline.engine.stages_due import pending
 from pipeline.errors import PermanentFailure
-from pipeline.pending import pending
-from pipeline.registry import STAGES, choose_stages
-from pipeline.running.runs import dagster_home, run_months, status
-from pipeline.stages import State, record_failure, state
+from pipeline.ops.run_months import dagster_home, run_months, status
+from pipeline.stages import STAGES, choose_stages
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
 from sensors.dump import dump_folder

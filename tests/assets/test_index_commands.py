@@ -1,7 +1,4 @@
-"""The commands that keep the index in order, as a user meets them: audit, reindex, snapshot.
-
-Not here: what an audit compares and how layouts are changed over (tests/unit/index), and servers (tests/server).
-"""
+"""The commands that keep the index in order, as a user meets them: audit, reindex, snapshot."""
 
 from __future__ import annotations
 

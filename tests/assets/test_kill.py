@@ -1,7 +1,6 @@
 """kill -9 in the middle of the demo, at three moments: what stands at the end is what an undisturbed run makes.
 
-The LLM is the scripted one, since a sampled text is no fixed point. Not here: every stage that asks a model, with all
-systems, and what a kill makes it ask twice (tests/unit/related_work/test_kills.py); more kills (tests/faults).
+The LLM is the scripted one, since a sampled text is no fixed point.
 """
 
 from __future__ import annotations

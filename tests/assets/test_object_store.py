@@ -1,7 +1,6 @@
 """Commands on a data root on an object store: the same tables as on a disk, nothing written twice, no secret on either.
 
-Up to the index, since what a request costs is the same further down; all stages are in tests/faults. Not here: single
-reads and writes (tests/unit/storage).
+Up to the index, since what a request costs is the same further down; all stages are in tests/faults.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The README as somebody reads it who keeps a corpus going: every command of its chapters on that, in their order.
 
 What is to be typed is read from the README, so a command that is added there is run here; those of the table of
-troubles in `test_troubles.py`, which belongs to `make test-faults`. Not here: what the commands do in detail; those of
-other pages are parsed (`tests/unit/test_documents.py`).
+troubles in `test_troubles.py`, which belongs to `make test-faults`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`citeloom run --parallel` and `retry-failed`: the same tables, every failure told, an end to all processes.
-
-Not here: what stages compute, and the plan of a retry (`tests/unit/test_failures.py`).
-"""
+"""`citeloom run --parallel` and `retry-failed`: the same tables, every failure told, an end to all processes."""
 
 from __future__ import annotations
 
@@ -15,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.registry import choose_stages
 from pipeline.running.parallel import heaviest_first
+from pipeline.stages import choose_stages
 from tests.assets.conftest import MONTHS, Place, digests, make_place
 from tests.assets.processes import is_alive, start, wait_until
 from tests.monthly_dump import cut_short, write_monthly_dump

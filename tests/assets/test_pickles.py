@@ -10,14 +10,16 @@ from __future__ import annotations
 import pickle
 from pathlib import Path
 
-from pipeline import workers
+from pipeline.engine import process_pool
 from tests.assets.conftest import Finished
 from tests.unpacked import contents
 from tests.unpickled import unpickled
 
 
 def test_a_whole_run_unpickles_nothing_that_is_stored(finished: Finished) -> None:
-    assert {who for _, who in finished.unpickled} <= {workers.__file__}, "answers of our own workers, over their pipes"
+    assert {who for _, who in finished.unpickled} <= {process_pool.__file__}, (
+        "answers of our own workers, over their pipes"
+    )
     assert {what for what, _ in finished.unpickled} <= {"pipeline.corpus.pages.Parsed"}
 
 

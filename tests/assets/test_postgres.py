@@ -1,7 +1,4 @@
-"""Dagster's runs in Postgres, by one setting: they are recorded there, and the password is nowhere in the data root.
-
-Not here: many months at once (`tests/faults`).
-"""
+"""Dagster's runs in Postgres, by one setting: they are recorded there, and the password is nowhere in the data root."""
 
 from __future__ import annotations
 
@@ -11,12 +8,12 @@ from collections.abc import Iterator
 import dagster as dg
 import pytest
 
+from assets.jobs import sweep
 from pipeline.definitions import run_in_process
+from pipeline.engine.liveness import alive
 from pipeline.errors import SettingError, TransientFailure
-from pipeline.jobs import sweep
-from pipeline.liveness import alive
-from pipeline.registry import stage_named
-from pipeline.running.runs import dagster_home
+from pipeline.ops.run_months import dagster_home
+from pipeline.stages import stage_named
 from tests.assets.conftest import MONTHS, Place
 from tests.postgres import PASSWORD, postgres
 

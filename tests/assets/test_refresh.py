@@ -1,5 +1,4 @@
-"""A refresh over the sample corpus: what is run for what changed, and what is told. Not here: how papers are compared,
-and how arXiv is asked (`tests/unit`)."""
+"""A refresh over the sample corpus: what is run for what changed, and what is told."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from dagster._core.utils import make_new_run_id
 
 from pipeline import tables
 from pipeline.definitions import defs
-from pipeline.refresh.plan import PREPARING
+from pipeline.ops.refresh.plan import PREPARING
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, load_settings
 from pipeline.storage.provenance import read_provenance
 from resources.workspace import LLM_BUDGET_TAG, LLM_TOKENS_TAG, WorkspaceResource

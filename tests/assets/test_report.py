@@ -1,4 +1,4 @@
-"""What the UI shows of a month's report: where it lies, its main table, a picture. Not here: the pages themselves."""
+"""What the UI shows of a month's report: where it lies, its main table, a picture."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 from assets.report import report_shown
 from pipeline import tables
+from pipeline.engine.stage import run_stage
 from pipeline.evaluation.stages import REPORT
-from pipeline.stages import run_stage
 from tests.unit.evaluation.made_up import workspace, write_month, write_table
 
 MONTH = "2024-03"

@@ -1,4 +1,4 @@
-"""What the UI shows of a month's retrieval scores. Not here: the scores (`tests/unit/evaluation/retrieval`)."""
+"""What the UI shows of a month's retrieval scores."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from assets.retrieval_scores import scores_shown
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.evaluation.retrieval.scoring import build_scores
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
-from pipeline.stages import Workspace, run_stage
 from tests.unit.evaluation.retrieval.corpus import APRIL, MARCH, WordEmbedder, small_corpus, workspace
 
 

@@ -1,7 +1,4 @@
-"""A run's process: seen to live or to be gone, barred once its run is ended, and it ends when it is asked to.
-
-Not here: runs that the Dagster daemon starts, and kills in numbers (`tests/faults`).
-"""
+"""A run's process: seen to live or to be gone, barred once its run is ended, and it ends when it is asked to."""
 
 from __future__ import annotations
 
@@ -15,14 +12,14 @@ import dagster as dg
 import pytest
 from dagster._core.launcher.base import WorkerStatus
 
-from pipeline import progress
+from assets.jobs import refresh_corpus
 from pipeline.definitions import run_in_process
-from pipeline.jobs import refresh_corpus
-from pipeline.liveness import alive, shown
-from pipeline.registry import stage_named
+from pipeline.engine import progress
+from pipeline.engine.liveness import alive, shown
+from pipeline.engine.stage import read_failure
+from pipeline.ops.run_months import dagster_home
 from pipeline.running.run_process import end_dead_runs
-from pipeline.running.runs import dagster_home
-from pipeline.stages import read_failure
+from pipeline.stages import stage_named
 from pipeline.tables import DUMP_MEMBERS
 from sensors.stuck_runs import stuck_runs
 from tests.assets.conftest import MONTHS, Place

@@ -1,7 +1,6 @@
 """Secrets by sentinel: each is set to words that nothing else holds, which are then looked for in all that is left.
 
-The shared data root is made under them (`conftest.finished`): every stage of three months, through Dagster. Not here:
-whether they would be found (`tests/unit/test_sentinels.py`), and what clients say of a refused key (tests/unit).
+The shared data root is made under them (`conftest.finished`): every stage of three months, through Dagster.
 """
 
 from __future__ import annotations

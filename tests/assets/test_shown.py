@@ -1,4 +1,4 @@
-"""What the UI shows of a month of the corpus besides numbers: pictures and tables. Not here: numbers and checks."""
+"""What the UI shows of a month of the corpus besides numbers: pictures and tables."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from assets.papers import papers
 from assets.passages import passages
 from assets.shown import MOST_BARS, bars, cell, histogram, markdown_table
 from pipeline import tables
+from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 from tests.assets.conftest import make_place
 
 MONTH = "2024-03"

@@ -1,4 +1,4 @@
-"""Every stage over the sample corpus: what comes out, is kept, or becomes stale. Not here: Dagster's view of it."""
+"""Every stage over the sample corpus: what comes out, is kept, or becomes stale."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 
 from pipeline import tables
 from pipeline.definitions import run_in_process
-from pipeline.pending import pending
-from pipeline.registry import STAGES, choose_stages
+from pipeline.engine.stage import Stage
+from pipeline.engine.stages_due import pending
+from pipeline.ops.run_months import dagster_home, run_months, status
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.related_work.written import written
-from pipeline.running.runs import dagster_home, run_months, status
 from pipeline.settings import SAMPLE_SNAPSHOT
-from pipeline.stages import Stage
+from pipeline.stages import STAGES, choose_stages
 from pipeline.storage.provenance import read_provenance
 from tests.assets.conftest import MONTHS, Finished, Place, digests, rewrite_zip
 

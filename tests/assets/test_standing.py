@@ -1,7 +1,4 @@
-"""The checks that look at all months, the warnings of a month's data, and the message about a failed run.
-
-Not here: measures (`tests/unit/evaluation/test_quality.py`), and sending (`tests/unit/test_webhook.py`).
-"""
+"""The checks that look at all months, the warnings of a month's data, and the message about a failed run."""
 
 from __future__ import annotations
 
@@ -16,11 +13,11 @@ from pytest_httpserver import HTTPServer
 
 from pipeline import tables
 from pipeline.definitions import build_defs, defs, run_in_process
+from pipeline.engine.stage import record_failure, run_stage
 from pipeline.errors import PermanentFailure
-from pipeline.registry import choose_stages
-from pipeline.running.runs import dagster_home
-from pipeline.stages import record_failure, run_stage
-from pipeline.standing import freshness, overview
+from pipeline.ops.overview import freshness, overview
+from pipeline.ops.run_months import dagster_home
+from pipeline.stages import choose_stages
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
 from sensors.failures import failed_runs

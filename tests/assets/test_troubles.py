@@ -1,6 +1,6 @@
 """The README's table of troubles: each is brought about, and gone once what its row says was typed.
 
-Half a minute of processor time, hence of `make test-faults`. Not here: how they come about (`test_operations_chapter`).
+Half a minute of processor time, hence of `make test-faults`.
 """
 
 from __future__ import annotations

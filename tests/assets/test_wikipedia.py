@@ -1,7 +1,4 @@
-"""`citeloom import-wikipedia` as a user meets it: a dump in, then search and ask on what came of it.
-
-Not here: what the stages compute (`tests/unit/wikipedia`).
-"""
+"""`citeloom import-wikipedia` as a user meets it: a dump in, then search and ask on what came of it."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.services import release_services
+from pipeline.ops.services import release_services
 from tests.assets.conftest import Place
 from tests.unit.wikipedia.pages import FILE, LANTERN, MONTH, lantern, orchard, write_dump
 

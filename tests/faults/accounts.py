@@ -1,4 +1,4 @@
-"""What stands in a data root after faults, held against an undisturbed one, as counts. Not here: the faults."""
+"""What stands in a data root after faults, held against an undisturbed one, as counts."""
 
 from __future__ import annotations
 

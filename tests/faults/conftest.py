@@ -2,7 +2,6 @@
 
 This tier is not part of `make test`; `make test-faults` runs it. Where and when a fault strikes is drawn from a seed
 that is printed; CITELOOM_TEST_SEED sets another. CITELOOM_FAULTS_REPORT names a file to which the lines are added.
-Not here: any fault.
 """
 
 from __future__ import annotations

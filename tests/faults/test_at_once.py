@@ -1,7 +1,4 @@
-"""Runs side by side: two of the same months, and 24 months four at once, with SQLite and with Postgres.
-
-Not here: kills and failing writes.
-"""
+"""Runs side by side: two of the same months, and 24 months four at once, with SQLite and with Postgres."""
 
 from __future__ import annotations
 

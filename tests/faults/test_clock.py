@@ -1,4 +1,4 @@
-"""A clock that jumps by months, to and fro, all through a run. Not here: any other fault."""
+"""A clock that jumps by months, to and fro, all through a run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """A backfill on a Ray cluster of two nodes: the same tables, also where a node is lost or the run's own process is.
 
-Both nodes are processes on this machine, which stand for two machines that share a folder. Not here: what is refused
-before a run begins (tests/unit/test_cluster_settings.py), and machines with a network between them.
+Both nodes are processes on this machine, which stand for two machines that share a folder.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import dagster as dg
 import pytest
 
 from benchmarks.ray_cluster import Cluster, Node, cluster
-from pipeline.running.runs import dagster_home
+from pipeline.ops.run_months import dagster_home
 from pipeline.storage.provenance import read_provenance
 from tests.assets.conftest import MONTHS, Place
 from tests.assets.processes import start, wait_until

@@ -2,7 +2,7 @@
 
 Each run is killed at a moment that is drawn: by the clock, or in the middle of a write, a flush or a rename. The next
 one goes on in the same data root; when one comes to its end, the root is held against an undisturbed one and a new
-round begins. Not here: what a kill makes a model be asked twice (tests/unit/related_work/test_kills.py).
+round begins.
 """
 
 from __future__ import annotations

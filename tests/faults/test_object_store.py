@@ -1,8 +1,7 @@
 """Kills in the middle of uploads to an object store: whole or absent, and the next run exact.
 
 The process is killed by the store itself, at the request that is drawn: before a part of a file, between parts, before
-its upload is completed, or while the store completes it for a client that is gone. Not here: single reads and writes
-(tests/unit/storage).
+its upload is completed, or while the store completes it for a client that is gone.
 """
 
 from __future__ import annotations

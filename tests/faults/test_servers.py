@@ -1,7 +1,4 @@
-"""Servers that vanish in the middle of a run, and come back: the language model, and Qdrant.
-
-Not here: what goes wrong with single requests (tests/unit/llm, tests/server/test_faults.py).
-"""
+"""Servers that vanish in the middle of a run, and come back: the language model, and Qdrant."""
 
 from __future__ import annotations
 

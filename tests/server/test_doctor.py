@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from pipeline.doctor.findings import State
-from pipeline.doctor.vectors import index
+from pipeline.engine.stage import Workspace
 from pipeline.index.layout import Layout
 from pipeline.index.opening import open_collections
-from pipeline.stages import Workspace
+from pipeline.ops.doctor.findings import State
+from pipeline.ops.doctor.vectors import index
 from tests.server.conftest import Server, sweep, workspace_on
 
 ALIAS = "doctor"

@@ -1,8 +1,7 @@
 """Loads that are disturbed on purpose, on a real server: whatever came in between, nothing acknowledged is lost, and
 once the load is run again, the audit finds every point once, as it should be.
 
-Where and when a fault strikes is drawn from a seed that each test prints; CITELOOM_TEST_SEED sets another. Not here:
-faults of the embedded index (tests/unit/index).
+Where and when a fault strikes is drawn from a seed that each test prints; CITELOOM_TEST_SEED sets another.
 """
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.index.asked import Asked
 from pipeline.index.opening import open_collections
 from pipeline.index.passage_index import Collections, PassageIndex
 from pipeline.index.search import ask, search_many
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.stages import Workspace, run_stage
 from tests.server.conftest import KEY, Server
 from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
 

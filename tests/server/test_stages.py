@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import State, Workspace, run_stage, state
 from pipeline.index.opening import live_index
 from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.stages import State, Workspace, run_stage, state
 from tests.server.conftest import KEY, PROJECT, Server, workspace_on
 from tests.unit.index.building import TEXTS, embed, write_month
 
@@ -64,7 +64,7 @@ _LOADER = textwrap.dedent(
     from pipeline.index.server import ServerIndex
     from pipeline.index.server_collections import Storage
     from pipeline.index.stages import INDEX_RECEIPTS, layout_of
-    from pipeline.stages import run_stage
+    from pipeline.engine.stage import run_stage
     from tests.unit.index.building import make_workspace
 
     class Dying(ServerIndex):

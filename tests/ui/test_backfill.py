@@ -1,7 +1,4 @@
-"""A backfill from the page of the Dagster UI: three months, one of which lies in a bad zip; mended, and retried.
-
-Not here: what the stages make of a month, and `citeloom run --parallel` (`tests/assets/test_parallel.py`).
-"""
+"""A backfill from the page of the Dagster UI: three months, one of which lies in a bad zip; mended, and retried."""
 
 from __future__ import annotations
 

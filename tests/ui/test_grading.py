@@ -1,5 +1,4 @@
-"""The form of graders in headless Chromium: filled in by keyboard, downloaded, imported. Not here: its HTML, and what
-all forms do alike (`test_study`)."""
+"""The form of graders in headless Chromium: filled in by keyboard, downloaded, imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A month's report in headless Chromium, from disk: clicks, hostile texts, layout, colours. Not here: its numbers.
+"""A month's report in headless Chromium, from disk: clicks, hostile texts, layout, colours.
 
 The report is made of rows that `tests.unit.evaluation.made_up` writes; no model is asked. Screenshots stay in pytest's
 temporary folder, under `shots`.
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipeline.engine.stage import run_stage
 from pipeline.evaluation.report.filters import task_file
 from pipeline.evaluation.stages import REPORT
-from pipeline.stages import run_stage
 from tests.ui.test_ui import FLAGS, tool
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import QUOTE, same, workspace, write_month

@@ -1,7 +1,4 @@
-"""The schedule `refresh` under a real daemon, from its tick to the last month's answers. Slow: a tier of its own.
-
-Not here: what each of its runs does (tests/assets/test_refresh.py), and arXiv's dialect (tests/unit/metadata).
-"""
+"""The schedule `refresh` under a real daemon, from its tick to the last month's answers. Slow: a tier of its own."""
 
 from __future__ import annotations
 

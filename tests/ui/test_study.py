@@ -1,4 +1,4 @@
-"""The form of a human study in headless Chromium: filled in by keyboard, downloaded, imported. Not here: its HTML."""
+"""The form of a human study in headless Chromium: filled in by keyboard, downloaded, imported."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.human.choosing import Choice
 from pipeline.evaluation.human.keeping import import_ratings
 from pipeline.evaluation.human.sheets import write_sheets
-from pipeline.stages import Workspace
 from pipeline.tables import CRITERIA
 from tests.ui.test_ui import FLAGS, tool, wait_until
 from tests.unit.evaluation.human.studied import exported, kept, same, workspace, write_month

@@ -1,7 +1,4 @@
-"""The Dagster UI as a user meets it: `citeloom ui` and headless Chromium on the sample corpus and the scripted LLM.
-
-Not here: what Dagster records (`tests/assets`). Screenshots stay in pytest's temporary folder, under `shots`.
-"""
+"""The Dagster UI as a user meets it: `citeloom ui` and headless Chromium on the sample corpus and the scripted LLM."""
 
 from __future__ import annotations
 
@@ -25,9 +22,9 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 
 from pipeline import tables
-from pipeline.registry import STAGES
 from pipeline.related_work.stages import SUMMARIES
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
+from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import TABLES
 from tests.listening import family, listening

@@ -1,4 +1,4 @@
-"""What the tests of workers have done in them. Not here: assertions.
+"""What the tests of workers have done in them.
 
 A worker imports this module by its name, which is why these are no functions of the test modules.
 """
@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.worker_process import time_limit
+from pipeline.engine.worker_process import time_limit
 
 
 class Unpicklable(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.accounts import Expected, Timing, note_estimates, note_timing, read_estimates, read_timings
+from pipeline.engine.run_stats import Expected, Timing, note_estimates, note_timing, read_estimates, read_timings
 from pipeline.storage.data_root import DataRoot
 
 

@@ -1,7 +1,4 @@
-"""What a cluster demands of settings, what travels to its nodes, and what assets ask of it; nothing is started here.
-
-Not here: a cluster at work (`tests/faults/test_cluster.py`).
-"""
+"""What a cluster demands of settings, what travels to its nodes, and what assets ask of it; nothing is started here."""
 
 from __future__ import annotations
 
@@ -15,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from pipeline import placement
+from assets import placement
 from pipeline.errors import SettingError, TransientFailure
-from pipeline.running.cluster import check_cluster, node_environment
 from pipeline.running.ray_jobs import step_client
 from pipeline.settings import Settings, load_settings
+from resources.cluster import check_cluster, node_environment
 from tests.sentinels import is_secret, sentinel
 
 FIT = {

@@ -1,6 +1,5 @@
-"""What the deployment image is made of: every package pinned, with hashes, at the version that citeloom was tried with.
-
-Not here: building it, for which no Docker engine is at hand (`docs/security.md` says which of its steps were tried).
+"""What the deployment image is made of: every package pinned, with hashes, at the version that citeloom was tried
+with.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""What README and docs/ tell a reader to type can be typed: commands, options, settings, scripts, targets, links.
-
-Not here: what the commands do (`tests/assets/test_operations_chapter.py` runs those of the README), and each setting's
-row in its table (`test_layout.py`).
-"""
+"""What README and docs/ tell a reader to type can be typed: commands, options, settings, scripts, targets, links."""
 
 from __future__ import annotations
 
@@ -27,7 +23,7 @@ pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 @cache
 def _citeloom() -> click.Group:
-    from pipeline.cli import app
+    from pipeline.cli.app import app
 
     found = typer.main.get_command(app)
     assert isinstance(found, click.Group)

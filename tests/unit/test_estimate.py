@@ -14,15 +14,15 @@ from typer.testing import CliRunner
 from pipeline import tables
 from pipeline.answering.stages import IMPORTED_ANSWERS, QUESTIONS
 from pipeline.answering.systems import SYSTEMS
-from pipeline.cli import app
+from pipeline.cli.app import app
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.errors import MissingInput, SettingError
-from pipeline.estimate import Estimate, estimate
 from pipeline.llm.budget import BudgetReached
 from pipeline.llm.cache import CallCache, Paid
 from pipeline.llm.messages import Spent
-from pipeline.registry import LLM_STAGES
+from pipeline.ops.estimate import Estimate, estimate
 from pipeline.settings import SAMPLE_DUMP
-from pipeline.stages import Workspace, run_stage
+from pipeline.stages import LLM_STAGES
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import form_of
 from tests.unit.answering.corpus import MARCH, build_corpus

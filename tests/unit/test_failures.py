@@ -1,4 +1,4 @@
-"""What is kept of failures, how far they are run again, and the message about a failed run. Not here: running."""
+"""What is kept of failures, how far they are run again, and the message about a failed run."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.engine.failures import Failure, asked, forget_asked, kept_failures, note_asked
+from pipeline.engine.stage import Workspace, record_failure
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
-from pipeline.failures import Failure, asked, forget_asked, kept_failures, note_asked
-from pipeline.registry import STAGES, choose_stages
-from pipeline.running.retrying import plan_of
+from pipeline.ops.retry import plan_of
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace, record_failure
+from pipeline.stages import STAGES, choose_stages
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 

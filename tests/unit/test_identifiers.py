@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.identifiers import (
+from pipeline.arxiv.identifiers import (
     MemberName,
     NotAPage,
     find_arxiv_id,

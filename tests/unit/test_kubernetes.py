@@ -1,6 +1,5 @@
-"""The values file for Dagster's Helm chart, held against what it names: settings, the image, the module, tags of steps.
-
-Not here: a cluster, and the chart's own templates, which are not on PyPI (`docs/cluster.md` says what was not tried).
+"""The values file for Dagster's Helm chart, held against what it names: settings, the image, the module, tags of
+steps.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pipeline.placement import device_tags
+from assets.placement import device_tags
 from pipeline.settings import Settings, is_secret, load_settings
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -53,7 +52,7 @@ def test_all_that_runs_share_lies_in_the_volume(settings: Settings) -> None:
     shared = Path(mount["mountPath"])
     paths = [settings.data_root, settings.local_root, settings.dump_dir, settings.metadata_snapshot]
     assert all(shared in Path(str(path)).parents or shared == path for path in paths)
-    # Where a run's lock file lies (`pipeline.liveness`).
+    # Where a run's lock file lies (`pipeline.engine.liveness`).
     assert Path(VALUES["global"]["dagsterHome"]) == settings.local_root / "dagster"
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.arxiv.months import is_month, select_months
 from pipeline.errors import SettingError
-from pipeline.months import is_month, select_months
 
 KNOWN = ["2024-05", "2024-03", "2024-04"]
 

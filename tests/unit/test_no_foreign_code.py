@@ -1,8 +1,4 @@
-"""Nothing that is read may run: no pickle, no code of a model's, no unsafe YAML, no shell, in the product's sources.
-
-Not here: what is unpickled while stages run (`tests/assets/test_pickles.py`), and weights that hold code
-(`tests/unit/embedding/test_weights.py`).
-"""
+"""Nothing that is read may run: no pickle, no code of a model's, no unsafe YAML, no shell, in the product's sources."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ LOADERS = {
     "runpy", "code",
 }  # fmt: skip
 # The pipe between a process and the workers that it starts, which nobody else has: no file, no socket with a name.
-OWN_PIPE = ("pipeline/worker_process.py", "imports pickle")
+OWN_PIPE = ("pipeline/engine/worker_process.py", "imports pickle")
 SAFE_YAML = {"safe_load", "safe_dump", "compose", "SafeLoader", "YAMLError", "SequenceNode"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.progress import StageClock, duration
+from pipeline.engine.progress import StageClock, duration
 
 
 class Clock:

@@ -1,7 +1,4 @@
-"""`citeloom questions` as a user meets it: at a terminal, in a script, on a faulty set.
-
-Not here: what a review decides and how a set is read (tests/unit/answering/test_reviewing.py).
-"""
+"""`citeloom questions` as a user meets it: at a terminal, in a script, on a faulty set."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from pipeline.answering.questions import read_questions
-from pipeline.cli import app
+from pipeline.cli.app import app
 from pipeline.settings import SAMPLE_QUESTIONS
 from tests.scripted_llm import ScriptedLlm
 from tests.terminal import Terminal

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import pytest
 
-from pipeline.commands.ending import guarded
+from pipeline.cli.exit_codes import guarded
+from pipeline.engine.redaction import OTHER_SECRETS, SHORTEST, redacted, secrets_of, without_secrets
 from pipeline.errors import CiteloomError, PermanentFailure, TransientFailure
-from pipeline.redaction import OTHER_SECRETS, SHORTEST, redacted, secrets_of, without_secrets
 from pipeline.settings import Settings, load_settings
 from tests.sentinels import Search, is_secret, sentinel
 

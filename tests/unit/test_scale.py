@@ -1,4 +1,4 @@
-"""The page on scale holds what its script prints, and the script follows what it is told. Not here: any measurement."""
+"""The page on scale holds what its script prints, and the script follows what it is told."""
 
 from __future__ import annotations
 

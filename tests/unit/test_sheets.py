@@ -1,4 +1,4 @@
-"""CSV files as spreadsheet programs save them. Not here: what any sheet's columns mean."""
+"""CSV files as spreadsheet programs save them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import SettingError
-from pipeline.sheets import MOST_BYTES, column_name, columns, decoded, read_content, records
+from pipeline.evaluation.annotation.csv_reader import MOST_BYTES, column_name, columns, decoded, read_content, records
 
 KNOWN = ("name", "mark", "note")
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline import progress
+from pipeline.engine import progress
+from pipeline.engine.stage import Build, Job, Outcome, Stage, State, Workspace, read_failure, run_stage, state
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.settings import Settings, load_settings
-from pipeline.stages import Build, Job, Outcome, Stage, State, Workspace, read_failure, run_stage, state
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS, LEDGER, REPORT, Table
@@ -200,7 +200,7 @@ def test_two_runs_of_one_month_at_once_compute_it_once(workspace: Workspace) -> 
         """
         import sys, time
         from pipeline.settings import load_settings
-        from pipeline.stages import Stage, Workspace, run_stage
+        from pipeline.engine.stage import Stage, Workspace, run_stage
         from pipeline.tables import DUMP_MEMBERS
 
         def build(job):

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
-from pipeline import telemetry
+from pipeline.engine import telemetry
+from pipeline.engine.stage import Job, Stage, Workspace, run_stage
 from pipeline.errors import PermanentFailure, SettingError
 from pipeline.index.load import load_month
 from pipeline.llm.client import Message, open_client
@@ -22,7 +23,6 @@ from pipeline.llm.loop import run
 from pipeline.metadata.arxiv_api import ArxivApi
 from pipeline.metadata.pace import Pace, Patience
 from pipeline.settings import Settings, load_settings
-from pipeline.stages import Job, Stage, Workspace, run_stage
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS
 from tests.otlp_receiver import OtlpReceiver, facts
@@ -161,14 +161,14 @@ def test_a_collector_that_is_down_is_told_of_once(tmp_path: Path, caplog: pytest
 def test_without_the_setting_nothing_of_opentelemetry_is_imported(tmp_path: Path) -> None:
     code = """
         import sys
-        from pipeline.running.runs import run_months
+        from pipeline.ops.run_months import run_months
         from pipeline.settings import load_settings
-        from pipeline.registry import choose_stages
-        from pipeline.stages import Workspace, run_stage
+        from pipeline.stages import choose_stages
+        from pipeline.engine.stage import Workspace, run_stage
         from pipeline.corpus.members import DUMP_MEMBERS
         place = Workspace(load_settings(_env_file=None, data=sys.argv[1]))
         assert run_stage(DUMP_MEMBERS, place, "2024-03").rows
-        print([name for name in sys.modules if name.startswith(("opentelemetry", "pipeline.telemetry."))])
+        print([name for name in sys.modules if name.startswith(("opentelemetry", "pipeline.engine.telemetry."))])
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CITELOOM_")}
     done = subprocess.run(

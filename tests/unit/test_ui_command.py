@@ -1,4 +1,4 @@
-"""`citeloom ui` up to the moment at which Dagster takes its place. Not here: the pages (tests/ui)."""
+"""`citeloom ui` up to the moment at which Dagster takes its place."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pipeline import jobs
-from pipeline.cli import app
+from assets import jobs
+from pipeline.cli.app import app
 
 
 def test_a_ui_that_a_shell_put_in_the_background_can_be_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The message to a webhook, against a server on loopback. Not here: when one is sent."""
+"""The message to a webhook, against a server on loopback."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from pydantic import SecretStr
 from pytest_httpserver import HTTPServer
 
-from pipeline import webhook
 from pipeline.errors import SettingError
+from pipeline.ops import webhook
 from pipeline.settings import load_settings
 
 SECRET = "T000-sEcReT"

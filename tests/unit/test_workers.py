@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import workers
-from pipeline.workers import Lost, count_workers, map_chunks, usable_cores
+from pipeline.engine import process_pool
+from pipeline.engine.process_pool import Lost, count_workers, map_chunks, usable_cores
 from tests.unit import chores
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -23,7 +23,7 @@ PATIENCE = 30
 @pytest.fixture(scope="module", autouse=True)
 def _no_worker_left() -> Iterator[None]:
     yield
-    workers.end_idle_workers()
+    process_pool.end_idle_workers()
 
 
 def is_alive(process: int) -> bool:
@@ -155,7 +155,7 @@ def test_a_mapping_that_is_left_kills_what_is_under_way(tmp_path: Path) -> None:
 def start_a_parent(file: Path) -> subprocess.Popen[bytes]:
     """A process of its own whose one worker never ends; returns once it works."""
     code = (
-        "from pipeline.workers import map_chunks; from tests.unit import chores; "
+        "from pipeline.engine.process_pool import map_chunks; from tests.unit import chores; "
         f"list(map_chunks(chores.work_for_ever, [[{str(file)!r}]], 1))"
     )
     parent = subprocess.Popen(

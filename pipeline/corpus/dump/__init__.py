@@ -1,4 +1,1 @@
-"""The dump as it lies: zips and loose pages, on a disk or an object store, and the bytes of one page of them.
-
-Not here: which pages become papers, and what a page says.
-"""
+"""The dump as it lies: zips and loose pages, on a disk or an object store, and the bytes of one page of them."""

@@ -1,7 +1,6 @@
 """The dump as a whole: its months, and of a month the pages, what is no page, and a digest of it all.
 
-Each zip's directory is read once and kept (`cache.py`); of the rest of a zip nothing is read. Not here: which of the
-pages become papers.
+Each zip's directory is read once and kept (`cache.py`); of the rest of a zip nothing is read.
 """
 
 from __future__ import annotations

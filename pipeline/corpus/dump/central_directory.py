@@ -1,8 +1,7 @@
 """A zip's central directory, read in one pass: where each entry lies, or why the zip cannot be used.
 
 Layout: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, sections 4.3.7 to 4.3.16. The largest zip of the
-dump names 1.3 M entries in some 120 MB, hence columns of numpy and no object for an entry. Not here: what an entry's
-name means.
+dump names 1.3 M entries in some 120 MB, hence columns of numpy and no object for an entry.
 """
 
 from __future__ import annotations

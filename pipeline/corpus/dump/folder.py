@@ -1,6 +1,6 @@
 """Where the dump lies: a folder on a disk, or an address on an object store that fsspec knows.
 
-Both list names, tell a file's size and state, and read byte ranges. Not here: what any byte means.
+Both list names, tell a file's size and state, and read byte ranges.
 """
 
 from __future__ import annotations

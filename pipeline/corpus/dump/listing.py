@@ -1,7 +1,4 @@
-"""What one zip, or one folder of loose pages, holds: a table of pages and strays, in parts by month and subset.
-
-Not here: how a zip is read (`central_directory.py`), and where listings are kept (`cache.py`).
-"""
+"""What one zip, or one folder of loose pages, holds: a table of pages and strays, in parts by month and subset."""
 
 from __future__ import annotations
 
@@ -13,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pipeline.arxiv.identifiers import NotAPage, read_member_name
 from pipeline.corpus.dump.central_directory import Entries
 from pipeline.corpus.dump.subsets import subset_of
-from pipeline.identifiers import NotAPage, read_member_name
 
 NUMBERS = {"offset": pa.int64(), "bytes": pa.int64(), "compressed_bytes": pa.int64(), "crc32": pa.uint32()}
 # What the rows are. A stray has a reason and a detail for the ledger, and no identifier; a page the other way round.

@@ -1,7 +1,6 @@
 """Loose pages beside the zips: `<yymm>/<id>.html` and `<subset>/<yymm>/<id>.html`, months that no zip has yet.
 
 A page's checksum is that of its content; it is kept by the file's size and time, so that a page is read for it once.
-Not here: folders of other names, which are none of the dump.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.arxiv.identifiers import MemberName, folder_month, read_member_name
 from pipeline.corpus.dump.cache import ListingCache
 from pipeline.corpus.dump.folder import DumpFolder
 from pipeline.corpus.dump.inflate import checksum_of
 from pipeline.corpus.dump.listing import Fault, Listing, ListingBuilder
 from pipeline.corpus.dump.member import LARGEST_PAGE, as_text
 from pipeline.corpus.dump.subsets import is_subset_folder, subset_of
-from pipeline.identifiers import MemberName, folder_month, read_member_name
 from pipeline.storage.writing import write_whole
 
 Known = Mapping[str, tuple[int, str, int]]

@@ -1,4 +1,4 @@
-"""The bytes of one page, read where it lies. Not here: which pages there are (`catalogue.py`)."""
+"""The bytes of one page, read where it lies."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Asking arXiv's site for pages, one after another, into the dump's folders of loose pages.
-
-Not here: which papers (`wanted.py`), what a page is (`vet.py`), the terms (`terms.py`), and the pace
-(`pipeline/metadata/pace.py`).
-"""
+"""Asking arXiv's site for pages, one after another, into the dump's folders of loose pages."""
 
 from __future__ import annotations
 
@@ -15,18 +11,18 @@ from urllib.parse import quote
 
 from filelock import FileLock, Timeout
 
-from pipeline import progress
+from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.dump.member import LARGEST_PAGE
 from pipeline.corpus.fetching.ledger import FETCHED, PASSING, Asked, PageLedger
 from pipeline.corpus.fetching.robots import Robots, ask_robots
 from pipeline.corpus.fetching.vet import vet
 from pipeline.corpus.fetching.wanted import Choice
+from pipeline.engine import progress
+from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure
-from pipeline.identifiers import month_of
 from pipeline.metadata.asking import Answer, Asker, Bounds, Refused, Service
 from pipeline.metadata.pace import GAP_SECONDS, Pace, Patience
 from pipeline.settings import Settings
-from pipeline.stages import Workspace
 from pipeline.storage.writing import write_whole
 
 # Some papers have no HTML, but not twenty in a row of a month that arXiv converts: then the site is at fault, or asked

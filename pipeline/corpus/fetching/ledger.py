@@ -1,4 +1,4 @@
-"""What arXiv's site answered of each paper, kept so that nothing is asked twice. Not here: the pages themselves."""
+"""What arXiv's site answered of each paper, kept so that nothing is asked twice."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a site's robots.txt says to citeloom: which addresses are closed to programs, and how long to rest between two.
 
-The standard library reads the file, Crawl-delay (whole seconds) included. Not here: pages.
+The standard library reads the file, Crawl-delay (whole seconds) included.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether what arXiv's site answered is the page of a paper, whole. Not here: what a page says (`corpus/html.py`).
+"""Whether what arXiv's site answered is the page of a paper, whole.
 
 A paper without HTML is an answer as good as any other; being denied access is none, and ends everything.
 """

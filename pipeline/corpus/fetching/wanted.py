@@ -1,7 +1,4 @@
-"""Which papers' pages are to be fetched: those of a month that the dump lacks, or those that a user names.
-
-Not here: asking for any.
-"""
+"""Which papers' pages are to be fetched: those of a month that the dump lacks, or those that a user names."""
 
 from __future__ import annotations
 
@@ -10,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.arxiv.identifiers import month_of, normalise
+from pipeline.arxiv.months import parse_month
 from pipeline.corpus.dump.catalogue import read_dump
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.identifiers import month_of, normalise
 from pipeline.metadata.categories import verdict
 from pipeline.metadata.known import records_of_month
 from pipeline.metadata.record import Record
-from pipeline.months import parse_month
 from pipeline.settings import SAMPLE_DUMP, SUBSETS, Settings
-from pipeline.stages import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Paragraphs, display equations, lists, theorems and listings. Not here: floats and grids (`floats.py`)."""
+"""Paragraphs, display equations, lists, theorems and listings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures, tables and algorithms with their captions, and grids as Markdown. Not here: the Markdown (`policies.py`)."""
+"""Figures, tables and algorithms with their captions, and grids as Markdown."""
 
 from __future__ import annotations
 

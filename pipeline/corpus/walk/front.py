@@ -1,4 +1,4 @@
-"""Bylines as they stand on the page. Not here: telling names from affiliations (`authors.py`)."""
+"""Bylines as they stand on the page."""
 
 from __future__ import annotations
 

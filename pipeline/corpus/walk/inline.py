@@ -1,4 +1,4 @@
-"""Elements within a sentence: formulas, citations, footnotes, links, marks. Not here: what a sentence stands in."""
+"""Elements within a sentence: formulas, citations, footnotes, links, marks."""
 
 from __future__ import annotations
 

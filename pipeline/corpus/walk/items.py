@@ -1,4 +1,4 @@
-"""The bibliography's items as the page lays them out. Not here: telling their parts apart (`bibliography.py`)."""
+"""The bibliography's items as the page lays them out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to a node: its rows, headings, role, TeX. Not here: anything that a walk remembers."""
+"""Questions to a node: its rows, headings, role, TeX."""
 
 from __future__ import annotations
 

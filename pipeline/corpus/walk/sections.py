@@ -1,4 +1,4 @@
-"""Sections and their headings, the document's title, the abstract, thanks. Not here: authors (`front.py`)."""
+"""Sections and their headings, the document's title, the abstract, thanks."""
 
 from __future__ import annotations
 

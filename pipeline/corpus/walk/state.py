@@ -1,7 +1,7 @@
 """The state of one walk: where it is, what it found, what it lost; and the loop over a node's children.
 
 A *sink* gathers the text of one thing. An element that opens a block, a cell or a note opens a sink of its own, walks
-its children into it, and puts what came of it where it belongs. Not here: what any element does (the handlers).
+its children into it, and puts what came of it where it belongs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Old and recent: whether a model can have known a paper by its knowledge cut-off. Not here: any model's cut-off."""
+"""Old and recent: whether a model can have known a paper by its knowledge cut-off."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The stages `answer_grades` and `answer_scores`: which answers are graded by which judge. Not here: one verdict
-(`verdicts`), and what is shown of grades (`evaluation.report`).
+"""The stages `answer_grades` and `answer_scores`: which answers are graded by which judge.
 
 Answers are split by the first judge for all judges, so that they have the same claims before them.
 """
@@ -16,8 +15,10 @@ from pipeline import tables
 from pipeline.answering.answer_rows import answered_of, answers_before
 from pipeline.answering.prompting import NOTHING
 from pipeline.answering.question_rows import Posed, paper_months, read_posed
-from pipeline.digests import digest_of
 from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.engine.digests import digest_of
+from pipeline.engine.sampling import spread
+from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.answers.controls import control_cases
 from pipeline.evaluation.answers.evidence import Evidence, Passage, evidence_for, passages_of
 from pipeline.evaluation.answers.grades import Grade
@@ -38,8 +39,6 @@ from pipeline.evaluation.judges import judges
 from pipeline.llm.client import ClientWorkspace, open_client
 from pipeline.llm.loop import run
 from pipeline.llm.messages import Usage, measured_together
-from pipeline.sampling import spread
-from pipeline.stages import Job, Workspace
 from pipeline.storage.writing import Row
 from pipeline.wikipedia.root import month_in
 

@@ -1,4 +1,4 @@
-"""Which answers people are given to grade, and the files that they get. Not here: a line of a sheet (`sheets`).
+"""Which answers people are given to grade, and the files that they get.
 
 A question is taken only where every system of the grading has an answer to it that was graded: means over other
 questions cannot be compared.
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from pipeline.arxiv.months import select_months
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.answers.controls import HALF, OTHER, OWN
 from pipeline.evaluation.answers.form import MEANINGS, form
@@ -22,7 +23,6 @@ from pipeline.evaluation.answers.rows import grade_of
 from pipeline.evaluation.answers.sheets import Key, Shown, make_key, sheet
 from pipeline.evaluation.answers.texts import shown_in
 from pipeline.evaluation.human.study import check_name, shuffled
-from pipeline.months import select_months
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import write_whole
 from pipeline.tables import ANSWER_GRADES, ANSWERING_SYSTEMS

@@ -2,7 +2,7 @@
 
 Three for each question, all made of gold claims: all of its own (coverage 1), the first half of its own (their share),
 and those of a question on other papers (coverage 0, and no claim that these papers bear out). A judge that tells them
-apart can grade; one that does not, cannot, whatever figures it gives. Not here: grading them.
+apart can grade; one that does not, cannot, whatever figures it gives.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 They are searched for again for every claim, among all passages of all papers of the question, whatever the system was
 shown: a claim may be right though its system never saw why. Front matter is among them, since it says who wrote a
-paper. Not here: reading tables, making vectors, and what a judge says.
+paper.
 """
 
 from __future__ import annotations

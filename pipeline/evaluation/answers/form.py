@@ -1,5 +1,4 @@
-"""The form of people who grade answers: what a sheet asks, as a page that works from disk. Not here: the sheet, and
-what comes back of either (`sheets`, `keeping`)."""
+"""The form of people who grade answers: what a sheet asks, as a page that works from disk."""
 
 from __future__ import annotations
 

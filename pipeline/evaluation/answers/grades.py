@@ -1,4 +1,4 @@
-"""A graded answer: a verdict with its quote on each of its claims, and on each gold claim. Not here: who gave them."""
+"""A graded answer: a verdict with its quote on each of its claims, and on each gold claim."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Grading answers, many at once: split all of them, look up evidence for all claims, judge all.
 
 Three steps, since evidence is looked up between calls and may block: `split_all`, `evidence` (`evidence_for` of each
-question), `judge_all`. Not here: what is asked (`verdicts`), what grades add up to (`measures`), and any table.
+question), `judge_all`.
 """
 
 from __future__ import annotations

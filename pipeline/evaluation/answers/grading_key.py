@@ -1,5 +1,6 @@
 """Where the key of a grading lies: in the data root, `gradings/<name>/key.json`, and never among the sheets, which are
-sent to graders folder and all. Not here: what a key holds (`sheets`)."""
+sent to graders folder and all.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Sheets of graders into the table `human_grades`: letters become systems, and what is there is joined with what comes.
 
 All of an import is checked before anything is written, and a month's file is whole or as it was; an import that was
-killed between two months is made whole by the same command. Not here: a line of a sheet (`sheets`), and what verdicts
-add up to (`people`).
+killed between two months is made whole by the same command.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
+from pipeline.evaluation.annotation.csv_reader import read_content
 from pipeline.evaluation.answers.grading_key import read_key, read_key_file
 from pipeline.evaluation.answers.people import Mark
 from pipeline.evaluation.answers.sheets import WANTED, Key, read_lines, read_sheet
 from pipeline.evaluation.answers.texts import shown_in
 from pipeline.evaluation.human.storing import PATIENCE_SECONDS, exclusive, origin_of, rows_there, write_month
-from pipeline.sheets import read_content
-from pipeline.stages import Workspace
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables import HUMAN_GRADES

@@ -1,4 +1,4 @@
-"""Measures of one graded answer, as pure functions. Not here: the verdicts that they count, and any mean over answers.
+"""Measures of one graded answer, as pure functions.
 
 Factual % and coverage % are the arXivBot report's, as shares from 0 to 1; docs/answer-grades.md says what is ours. A
 measure that nothing could be computed for is absent, never 0.

@@ -1,7 +1,7 @@
 """People's grades beside a judge's: how far graders agree, how often a judge is right, and what graders' marks say.
 
 A person's mark is on the very claim or gold claim that the judge had a verdict on, so both can be compared one by one,
-and people's marks can stand in a grade in place of the judge's. Not here: what graders get and send back (`sheets`).
+and people's marks can stand in a grade in place of the judge's.
 """
 
 from __future__ import annotations

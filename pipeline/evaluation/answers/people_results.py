@@ -1,7 +1,7 @@
 """What people's grades say of a month or several: agreement, the judge beside them, and Table 1 by people.
 
 Rows of `human_grades` and grades of judges in, numbers out; what cannot be computed is absent. People and judge are
-compared on the same claims alone. Not here: how any of it is shown.
+compared on the same claims alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The prompts by which answers are graded, the room that they leave, and the order in which things are shown.
-
-Not here: what is asked, and how an answer is read.
-"""
+"""The prompts by which answers are graded, the room that they leave, and the order in which things are shown."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What grades say of each system: means with intervals, by kind and by age, and what further hops brought.
 
 Pure: grades in, numbers out; what cannot be computed is absent. A question weighs the same however many claims its
-answer makes, and intervals draw whole questions. Not here: measures of one answer, and how any of it is shown.
+answer makes, and intervals draw whole questions.
 """
 
 from __future__ import annotations

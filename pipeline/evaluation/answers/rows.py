@@ -1,4 +1,4 @@
-"""Grades as rows of `answer_grades`, and back. Not here: how a grade comes about (`grading`)."""
+"""Grades as rows of `answer_grades`, and back."""
 
 from __future__ import annotations
 

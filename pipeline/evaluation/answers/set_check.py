@@ -1,4 +1,4 @@
-"""What a question set holds, and what of it the corpus does not have. Not here: reading a set (`questions`).
+"""What a question set holds, and what of it the corpus does not have.
 
 Nothing is asked of a model: this tells before a run what could not be asked, and what retrieval could not be scored on.
 """
@@ -15,8 +15,8 @@ from pipeline import tables
 from pipeline.answering.drafting_choice import read_papers
 from pipeline.answering.questions import KINDS, Question, gold_passages, read_questions
 from pipeline.answering.telling import line_of
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.answers.ages import age_of
-from pipeline.stages import Workspace
 from pipeline.wikipedia.root import held_snapshot
 
 

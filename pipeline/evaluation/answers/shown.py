@@ -1,7 +1,6 @@
 """Whether retrieval brought what a full answer needs: gold passages among those that a system was shown, by hop.
 
-It asks no model, and does not depend on what one made of the passages. Not here: where gold claims stand
-(`answering/questions.py`), and whether the answer holds them.
+It asks no model, and does not depend on what one made of the passages.
 """
 
 from __future__ import annotations

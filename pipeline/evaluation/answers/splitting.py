@@ -1,8 +1,7 @@
 """Splitting an answer into the claims that it makes, in the same way whichever system gave it.
 
 A system's own claims are never taken for those of its answer: it may say less, or more, than they do. A long answer is
-split part by part, so that a list of at most `MOST_CLAIMS` ends every call and yet no answer is too long. Not here:
-whether a claim is right.
+split part by part, so that a list of at most `MOST_CLAIMS` ends every call and yet no answer is too long.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""The words that grades do not hold: of questions, of answers, and which papers they are about. From a month's tables.
-
-Not here: grades, and what is behind a letter.
+"""The words that grades do not hold: of questions, of answers, and which papers they are about. From a
+month's tables.
 """
 
 from __future__ import annotations

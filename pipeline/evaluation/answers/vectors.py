@@ -1,4 +1,4 @@
-"""Scores of claims with passages by dense vectors, from the table `embeddings`. Not here: what is made of them."""
+"""Scores of claims with passages by dense vectors, from the table `embeddings`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipeline.embedding.embedder import Embedder
+    from pipeline.engine.stage import Workspace
     from pipeline.evaluation.answers.evidence import Dense
     from pipeline.settings import Settings
-    from pipeline.stages import Workspace
 
 
 def dense_of(

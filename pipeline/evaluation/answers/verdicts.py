@@ -2,7 +2,7 @@
 
 One call for each, so that no claim's verdict leans on another's, and a claim that two systems make is judged once for
 both. The judge is never told whose answer it is. Each gives the words that decide before the verdict, and these are
-looked up where they should stand. Not here: which passages there are, and what verdicts add up to.
+looked up where they should stand.
 """
 
 from __future__ import annotations

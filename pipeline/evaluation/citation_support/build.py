@@ -1,7 +1,7 @@
 """The stage `citation_support`: every citation of every section of a month, judged by the passages of what it cites.
 
 Retrieval comes first, since it reads months of passages one after another; then every citation is a call of its own,
-all in flight over one client. Not here: the search (`passages`), the question (`judge`), and measures (`measures`).
+all in flight over one client.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
-from pipeline.digests import digest_of
+from pipeline.arxiv.identifiers import month_of
 from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.engine.digests import digest_of
+from pipeline.engine.sampling import spread
+from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.citation_support.citations import Citation, citations_of
 from pipeline.evaluation.citation_support.judge import PROMPT, PROMPTS, Asked, Judged, conversation, judge
 from pipeline.evaluation.citation_support.passages import Passage, among, paragraphs_of, search
 from pipeline.evaluation.judges import first_judge
 from pipeline.evaluation.retrieval.corpus import passages_by_paper
-from pipeline.identifiers import month_of
 from pipeline.llm.client import ClientWorkspace, LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.related_work.reading import in_corpus, reference_months
 from pipeline.related_work.written import written_before
-from pipeline.sampling import spread
-from pipeline.stages import Job, Workspace
 from pipeline.storage.writing import Row
 
 if TYPE_CHECKING:

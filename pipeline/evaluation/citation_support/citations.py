@@ -1,6 +1,5 @@
-"""The citations of a section: which sentence cites which number, and how a sentence is put to a search and to a judge.
-
-Not here: whether any of them is right.
+"""The citations of a section: which sentence cites which number, and how a sentence is put to a search
+and to a judge.
 """
 
 from __future__ import annotations

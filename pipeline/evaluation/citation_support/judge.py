@@ -1,4 +1,4 @@
-"""What a judge is asked of one citation, and how its answer is read. Not here: which passages it is shown.
+"""What a judge is asked of one citation, and how its answer is read.
 
 One call for each citation, so that each can be kept, and asked again, for itself. Instructions come first, then work
 and passages, then the sentence: passages are most of a prompt, and sentences that cite one work, in whichever system's

@@ -1,7 +1,6 @@
 """The passages of a cited work that could bear out a claim: its own, ranked by vectors and by words, both fused.
 
-A work outside of the corpus has paragraphs instead, ranked by words alone. Not here: what is made of them, and the
-search over the whole corpus (`pipeline.index`).
+A work outside of the corpus has paragraphs instead, ranked by words alone.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipeline.embedding.embedder import Embedder
+    from pipeline.engine.stage import Workspace
     from pipeline.settings import Settings
-    from pipeline.stages import Workspace
 
 _COLUMNS = ["passage_id", "arxiv_id", "ordinal", "anchor", "kind", "text"]
 

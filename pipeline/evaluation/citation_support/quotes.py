@@ -1,4 +1,4 @@
-"""Whether a quote stands in a text, spellings that say nothing put aside. Not here: who quotes, and why."""
+"""Whether a quote stands in a text, spellings that say nothing put aside."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """How far raters agree: Krippendorff's alpha and Fleiss' kappa.
 
 Pure functions on numbers. What cannot be computed is None, never 0: no two raters met, or all gave one and the same
-mark, so that chance alone would agree as well. Not here: where marks come from, what is shown of them, and whether a
-judge agrees with people (`evaluation/statistics.py`).
+mark, so that chance alone would agree as well.
 
 Alpha: K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), sections C to E: coincidences and the ordinal
 difference. Kappa: J. L. Fleiss, Measuring nominal scale agreement among many raters, Psychological Bulletin 76 (1971);

@@ -1,7 +1,7 @@
 """Cells of a CSV file that a spreadsheet program cannot take for formulas, and their way back.
 
 A cell that begins with one of the signs below is computed when the file is opened, whatever quotes stand around it; an
-apostrophe before it makes it text (OWASP, CSV Injection; CWE-1236). Not here: which columns there are.
+apostrophe before it makes it text (OWASP, CSV Injection; CWE-1236).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which tasks a study takes, and the texts that its raters see. Not here: how they see them (`sheets`).
+"""Which tasks a study takes, and the texts that its raters see.
 
 A task is taken only where every system of the study wrote something for it: a rater who compares four sections in one
 task and three in the next gives preferences that cannot be added up.
@@ -13,9 +13,9 @@ from itertools import takewhile
 from typing import Any
 
 from pipeline import tables
+from pipeline.arxiv.months import select_months
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.human.study import Study, StudyTask, labelled, shuffled
-from pipeline.months import select_months
 from pipeline.related_work.written import written
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import RELATED_WORK_SYSTEMS

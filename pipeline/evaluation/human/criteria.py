@@ -1,4 +1,4 @@
-"""The six criteria in words for people. Not here: the judge's words for them (`evaluation/prompts/g_score.j2`).
+"""The six criteria in words for people.
 
 Names and order are ChatCite's (arXiv 2403.02574, section 4); the words are ours, and say the same as the judge's, but
 for consistency: raters see the gold section only where a study is made so.

@@ -1,5 +1,4 @@
-"""HTML forms that people fill in: each is one file that works from disk. Not here: what a form asks (`sheets`, and
-`pipeline.evaluation.answers.form`).
+"""HTML forms that people fill in: each is one file that works from disk.
 
 Texts come from papers and models. Jinja2 escapes them, and a form's policy allows its own style and script by their
 hashes and nothing else, not even a request (https://www.w3.org/TR/CSP3/); what depends on the study reaches the script

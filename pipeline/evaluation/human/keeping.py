@@ -1,8 +1,7 @@
 """Ratings into the table `human_ratings`: letters become systems, and what is there already is joined with what comes.
 
 All of an import is checked before anything is written, and a month's file is whole or as it was; an import that was
-killed between two months is made whole by the same command. Not here: reading files (`returned`), and what ratings
-mean (`results`).
+killed between two months is made whole by the same command.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.evaluation.human.returned import Line, Returned, read_returned, refuse
 from pipeline.evaluation.human.storing import PATIENCE_SECONDS, exclusive, origin_of, rows_there, write_month
 from pipeline.evaluation.human.study import Study, StudyTask, read_key, text_digest
 from pipeline.related_work.written import written
-from pipeline.stages import Workspace
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables import HUMAN_RATINGS

@@ -1,7 +1,6 @@
 """What a human study says: marks and preference by system, agreement of raters, and of the judge with them.
 
-Pure: rows of `human_ratings` and `g_scores` in, numbers out; what cannot be computed is None. Not here: how agreement
-is computed (`agreement`), and how any of it is shown.
+Pure: rows of `human_ratings` and `g_scores` in, numbers out; what cannot be computed is None.
 """
 
 from __future__ import annotations

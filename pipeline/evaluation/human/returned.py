@@ -1,4 +1,4 @@
-"""Files that raters send back, read and checked line by line. Not here: which system a letter is, and what is kept.
+"""Files that raters send back, read and checked line by line.
 
 A file comes from the form (CSV or JSON), or from a spreadsheet program that was given the sheet: with a byte order
 mark or without, commas, semicolons or tabs between cells, columns in any order. Faults of one kind are told together,
@@ -17,9 +17,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.errors import SettingError
+from pipeline.evaluation.annotation.csv_reader import Record, columns, decoded, read_content, records
 from pipeline.evaluation.human.cells import unguarded
 from pipeline.evaluation.human.sheets import COLUMNS
-from pipeline.sheets import Record, columns, decoded, read_content, records
 from pipeline.tables import CRITERIA
 
 NEEDED = ("task", "label", *CRITERIA, "preferred")

@@ -1,4 +1,4 @@
-"""What raters get: a CSV sheet, an HTML form and instructions. Not here: who is behind a letter; nothing here knows.
+"""What raters get: a CSV sheet, an HTML form and instructions.
 
 Texts come from papers and models, and are escaped (`forms`). The form never shows a name of a task: names from files
 may tell more than raters should know, and a spreadsheet program would read 2405.10000 as a number.

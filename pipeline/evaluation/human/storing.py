@@ -1,6 +1,5 @@
-"""What people gave, put into a month's table: one import at a time, whole or not at all, with the files it came from.
-
-Not here: reading files, and what becomes of a row that is there already.
+"""What people gave, put into a month's table: one import at a time, whole or not at all, with the
+files it came from.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from contextlib import contextmanager
 from filelock import FileLock, Timeout
 
 from pipeline import __version__
+from pipeline.engine.stage import Workspace
 from pipeline.errors import TransientFailure
-from pipeline.stages import Workspace
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.store import Place

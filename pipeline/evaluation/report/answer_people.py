@@ -1,7 +1,4 @@
-"""People's grades of answers in a report: how far graders agree, how often the judge is right, Table 1 by people.
-
-Not here: the arithmetic (`answers.people`, `answers.people_results`), and the judge's own tables.
-"""
+"""People's grades of answers in a report: how far graders agree, how often the judge is right, Table 1 by people."""
 
 from __future__ import annotations
 

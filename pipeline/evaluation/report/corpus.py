@@ -1,5 +1,6 @@
 """The month's corpus as its page shows it: steps from the dump to the index, papers, lengths. Only what is no related
-work."""
+work.
+"""
 
 from __future__ import annotations
 

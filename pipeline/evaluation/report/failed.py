@@ -1,7 +1,4 @@
-"""What failed or was left out where a language model was asked: ledgers of these stages, and answers done without.
-
-Not here: what the corpus's stages left out, which the month's page shows itself.
-"""
+"""What failed or was left out where a language model was asked: ledgers of these stages, and answers done without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of a report as places on their axes, 0 to 1; the templates draw them. Not here: SVG, and which numbers.
+"""Figures of a report as places on their axes, 0 to 1; the templates draw them.
 
 Every figure has its numbers in words too, beside its marks or as the title of each, so that nothing is told by a
 picture or by a colour alone.

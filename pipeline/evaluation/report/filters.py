@@ -1,4 +1,4 @@
-"""How numbers, names and addresses are told in a report. Not here: HTML, and which numbers."""
+"""How numbers, names and addresses are told in a report."""
 
 from __future__ import annotations
 

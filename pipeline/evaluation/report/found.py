@@ -1,4 +1,4 @@
-"""What the tables of some months hold on related work, read once for all tables of a report. Not here: those tables."""
+"""What the tables of some months hold on related work, read once for all tables of a report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.accounts import Expected, Timing, read_estimates, read_timings
+from pipeline.engine.run_stats import Expected, Timing, read_estimates, read_timings
 from pipeline.evaluation.human.results import RATING_COLUMNS, Results, results
 from pipeline.evaluation.human.study import text_digest
 from pipeline.evaluation.judges import prices_by_model

@@ -1,4 +1,4 @@
-"""Rows of several tables task by task, or question by question, in bounded memory. Not here: what is made of them.
+"""Rows of several tables task by task, or question by question, in bounded memory.
 
 A month may have 1,000 tasks with eight systems each, whose traces are hundreds of kilobytes: nobody holds them all.
 """

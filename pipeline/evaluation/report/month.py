@@ -1,4 +1,4 @@
-"""From a month's tables to what its own page shows. Not here: the pages of its tasks, and the arithmetic."""
+"""From a month's tables to what its own page shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the tables of all months to what the overall index shows. Not here: any one month's page."""
+"""From the tables of all months to what the overall index shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report's pages as HTML: views in, one self-contained file each out. Not here: which numbers, and tables.
+"""The report's pages as HTML: views in, one self-contained file each out.
 
 Everything that a page shows of papers and models is untrusted. Jinja2 escapes all of it (`autoescape=True` for every
 template, not by file name: `select_autoescape` lets `*.html.j2` through), nothing is rendered from Markdown, and the

@@ -1,4 +1,4 @@
-"""A month's report as Markdown and as JSON: the same tables as on its page. Not here: what they hold."""
+"""A month's report as Markdown and as JSON: the same tables as on its page."""
 
 from __future__ import annotations
 

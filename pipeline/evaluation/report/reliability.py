@@ -1,6 +1,5 @@
-"""What the paper never asked of its marks, or asked on a few runs: order, judge, length, repeats, people's agreement.
-
-Not here: the arithmetic (`pipeline.evaluation.statistics`, `human.agreement`), and the paper's own tables.
+"""What the paper never asked of its marks, or asked on a few runs: order, judge, length, repeats,
+people's agreement.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The scores of some months by metric, system and task, and their means. Not here: tables of a report."""
+"""The scores of some months by metric, system and task, and their means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A section's sentences where they stand in its text, each with what was found of its citations. Not here: judging."""
+"""A section's sentences where they stand in its text, each with what was found of its citations."""
 
 from __future__ import annotations
 

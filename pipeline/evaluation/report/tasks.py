@@ -1,4 +1,4 @@
-"""The pages of a month's tasks, one task after another in bounded memory. Not here: a month's own numbers."""
+"""The pages of a month's tasks, one task after another in bounded memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A summary's trace as a page shows it. Not here: how a search goes and what it records (`pipeline.related_work`)."""
+"""A summary's trace as a page shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pages of a report show, as frozen values. Not here: how it is found in tables, and HTML."""
+"""What the pages of a report show, as frozen values."""
 
 from __future__ import annotations
 

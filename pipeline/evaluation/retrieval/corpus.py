@@ -1,13 +1,13 @@
-"""The passages of the months up to one, as what a query may find. Not here: which of them are searched (`pool`)."""
+"""The passages of the months up to one, as what a query may find."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from pipeline import tables
-from pipeline.digests import digest_of
-from pipeline.identifiers import month_of
-from pipeline.stages import Workspace
+from pipeline.arxiv.identifiers import month_of
+from pipeline.engine.digests import digest_of
+from pipeline.engine.stage import Workspace
 from pipeline.tables import Table
 
 

@@ -1,4 +1,4 @@
-"""What rankings are worth: metrics of every query. Not here: how anything is ranked, and intervals (`statistics`)."""
+"""What rankings are worth: metrics of every query."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What is shown of a month's retrieval scores: lines of a table, bars with their intervals, and what was not measured.
 
-Every function is pure: rows in, frozen values out. Not here: HTML (`pipeline.evaluation.report`), and the Dagster UI.
+Every function is pure: rows in, frozen values out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which passages a month's queries are asked over, and which of the queries fit. Not here: vectors, and ranking."""
+"""Which passages a month's queries are asked over, and which of the queries fit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipeline.stages import Workspace
+    from pipeline.engine.stage import Workspace
 
 _COLUMNS = ["passage_id", "arxiv_id", "ordinal", "title", "section_path", "text"]
 

@@ -1,7 +1,4 @@
-"""Citing sentences as queries: the sentence without its markers asks, the papers that it cites are the answer.
-
-Not here: where sentences end (`pipeline.passages.sentences`), and what a key is resolved to (`pipeline.metadata`).
-"""
+"""Citing sentences as queries: the sentence without its markers asks, the papers that it cites are the answer."""
 
 from __future__ import annotations
 
@@ -13,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline import tables
+from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.retrieval.corpus import earlier_digests, months_of, passages_by_paper
 from pipeline.passages.sentences import sentences
 from pipeline.passages.text import count_words, without_markers
-from pipeline.stages import Job, Workspace
 from pipeline.storage.writing import Row
 
 # Running text alone: the rows of a table and the lines of an algorithm are no sentences, and front matter cites nobody.

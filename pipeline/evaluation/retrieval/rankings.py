@@ -1,7 +1,6 @@
 """Exact rankings of papers for queries: by dense vectors, sparse vectors, both fused, and BM25; and reranked ones.
 
-Every passage is scored, a block of queries at a time; a paper's rank is that of its best passage. Not here: vectors
-(`vectors`), which passages there are (`pool`), and what a ranking is worth (`metrics`).
+Every passage is scored, a block of queries at a time; a paper's rank is that of its best passage.
 """
 
 from __future__ import annotations

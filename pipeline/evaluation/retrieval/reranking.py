@@ -1,7 +1,4 @@
-"""Scores by which the best of a fused ranking are ranked again: ColBERT's late interaction, and a cross-encoder's.
-
-Not here: models, and which passages are ranked again (`rankings`).
-"""
+"""Scores by which the best of a fused ranking are ranked again: ColBERT's late interaction, and a cross-encoder's."""
 
 from __future__ import annotations
 
@@ -20,8 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from pipeline.engine.stage import Workspace
     from pipeline.index.rerank import Reranker
-    from pipeline.stages import Workspace
 
 # 64 passages of 300 tokens and 1,024 dimensions are 40 MB.
 _AT_ONCE = 64

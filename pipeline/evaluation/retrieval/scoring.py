@@ -1,4 +1,4 @@
-"""From a month's queries to the rows of `retrieval_scores`. Not here: each step (`pool`, `vectors`, `rankings`, …)."""
+"""From a month's queries to the rows of `retrieval_scores`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pipeline import tables
 from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.retrieval import pool as pools
 from pipeline.evaluation.retrieval import rankings, reranking
 from pipeline.evaluation.retrieval.corpus import earlier_digests, months_until
@@ -18,7 +19,6 @@ from pipeline.evaluation.statistics import Draws
 from pipeline.index.rerank import Reranker, make_reranker
 from pipeline.passages.text import Form
 from pipeline.settings import Settings
-from pipeline.stages import Job, Workspace
 from pipeline.storage.writing import Row
 
 if TYPE_CHECKING:

@@ -1,10 +1,10 @@
-"""The stages `retrieval_queries` and `retrieval_scores`. Not here: what they compute (`queries`, `scoring`)."""
+"""The stages `retrieval_queries` and `retrieval_scores`."""
 
 from __future__ import annotations
 
 from pipeline import tables
+from pipeline.engine.stage import Stage
 from pipeline.evaluation.retrieval import queries, scoring
-from pipeline.stages import Stage
 
 RETRIEVAL_QUERIES = Stage(
     table=tables.RETRIEVAL_QUERIES,

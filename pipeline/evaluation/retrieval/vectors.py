@@ -1,4 +1,4 @@
-"""Vectors of the pool in any form of text: from the embeddings table, from a cache, or made now. Not here: any model.
+"""Vectors of the pool in any form of text: from the embeddings table, from a cache, or made now.
 
 The cache is one file for each model and form, whole or absent, and holds no more than twice what a month searches.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     from pipeline.embedding.embedder import Embedder, Vectors
-    from pipeline.stages import Workspace
+    from pipeline.engine.stage import Workspace
 
 _DIGEST = "text_sha256"
 _KEPT = ["dense", "sparse_ids", "sparse_weights"]

@@ -1,4 +1,4 @@
-"""Answering a question by one system: plain passages, a scripted endpoint. Not here: what is expected."""
+"""Answering a question by one system: plain passages, a scripted endpoint."""
 
 from __future__ import annotations
 

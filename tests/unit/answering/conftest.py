@@ -1,4 +1,4 @@
-"""Fixtures of the answering tests. Not here: fakes, which tests import by name (`asking`)."""
+"""Fixtures of the answering tests."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
-from pipeline.stages import Workspace
 from tests.unit.answering.corpus import build_corpus
 
 

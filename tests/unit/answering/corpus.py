@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.passages.text import embedded_text, text_digest
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace, run_stage
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.index.building import TEXTS, embed, make_workspace, write_table
 

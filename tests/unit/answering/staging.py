@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
+from pipeline.engine.stage import Outcome, Stage, State, Workspace, run_stage, state
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index import close_indexes
-from pipeline.stages import Outcome, Stage, State, Workspace, run_stage, state
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.answering.asking import faithful, form_of
 from tests.unit.answering.corpus import FERNS, MARCH, QUILLNET, UNSIGNED, asking

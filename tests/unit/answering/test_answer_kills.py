@@ -1,7 +1,4 @@
-"""kill -9 at ten moments of the stages that answer and grade, and a budget that ends them: what stands at the end.
-
-Not here: the stages that write related work (tests/unit/related_work/test_kills.py).
-"""
+"""kill -9 at ten moments of the stages that answer and grade, and a budget that ends them: what stands at the end."""
 
 from __future__ import annotations
 
@@ -13,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.index import close_indexes
 from pipeline.llm.budget import BudgetReached
-from pipeline.stages import Workspace, run_stage
 from tests.llm_kills import asked, kill_and_finish
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH
@@ -28,7 +25,7 @@ RUN = (
     "import json, sys\n"
     "from pathlib import Path\n"
     "from pipeline.settings import load_settings\n"
-    "from pipeline.stages import Workspace, run_stage\n"
+    "from pipeline.engine.stage import Workspace, run_stage\n"
     "from tests.unit.answering.staging import STAGES\n"
     "place = Workspace(load_settings(**json.loads(sys.argv[1]), _env_file=None))\n"
     "Path(sys.argv[2]).touch()\n"

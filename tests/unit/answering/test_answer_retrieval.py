@@ -1,6 +1,6 @@
 """Retrieval of the sample corpus apart from any model: how often the gold passage is among those shown.
 
-docs/answer_retrieval.py measures it. Not here: how the index ranks (tests/unit/index), and what a model makes of it.
+docs/answer_retrieval.py measures it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pipeline.answering.stages import QUESTIONS
 from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.stages import PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.metadata.stages import METADATA
 from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace, run_stage
 from tests.unit.answering.asking import Tables, passage
 
 PROJECT = Path(__file__).resolve().parents[3]

@@ -7,8 +7,8 @@ from pathlib import Path
 from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.evaluation.stages import REPORT
-from pipeline.stages import Workspace, run_stage
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH
 from tests.unit.answering.staging import reading, run_all, staged

@@ -13,8 +13,8 @@ from pipeline.answering.answered import ABSTAINED
 from pipeline.answering.asking import Conversation, open_conversation
 from pipeline.answering.retrieving import Found
 from pipeline.answering.systems import SYSTEMS
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError, TransientFailure
-from pipeline.stages import Workspace
 from tests.scripted_llm import Asked, Refusal, Rule, ScriptedLlm
 from tests.unit.answering.asking import answering, form_of
 from tests.unit.answering.corpus import FERNS, MARCH, QUILLNET, asking

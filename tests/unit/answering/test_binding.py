@@ -11,8 +11,8 @@ from pipeline import tables
 from pipeline.answering.binding import EVERY_MONTH, Span, TableFacts, check_index, retriever_of, span_of
 from pipeline.answering.facts import Author, FrontMatter
 from pipeline.embedding.choice import make_embedder
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.stages import Workspace
 from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, TITLES, UNSIGNED
 from tests.unit.index.building import TEXTS, make_workspace, write_table
 

@@ -1,7 +1,4 @@
-"""Drafting questions: which papers and passages, what of a model's answer stands, what goes to the ledger.
-
-Not here: reviewing drafts (`test_reviewing`).
-"""
+"""Drafting questions: which papers and passages, what of a model's answer stands, what goes to the ledger."""
 
 from __future__ import annotations
 
@@ -23,11 +20,11 @@ from pipeline.answering.drafting_stage import QUESTION_DRAFTS
 from pipeline.answering.facts import Author, FrontMatter
 from pipeline.answering.question_rows import read_posed
 from pipeline.answering.questions import MOST_WORDS, gold_passages
+from pipeline.engine.stage import State, Workspace, run_stage, state
 from pipeline.errors import SettingError
-from pipeline.estimate import estimate
-from pipeline.registry import stage_named
+from pipeline.ops.estimate import estimate
 from pipeline.settings import load_settings
-from pipeline.stages import State, Workspace, run_stage, state
+from pipeline.stages import stage_named
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import form_of, passage
 from tests.unit.answering.drafts import (
@@ -352,7 +349,7 @@ RUN = (
     "import json, sys\n"
     "from pipeline.answering.drafting_stage import QUESTION_DRAFTS\n"
     "from pipeline.settings import load_settings\n"
-    "from pipeline.stages import Workspace, run_stage\n"
+    "from pipeline.engine.stage import Workspace, run_stage\n"
     f"run_stage(QUESTION_DRAFTS, Workspace(load_settings(**json.loads(sys.argv[1]), _env_file=None)), {MAY!r})\n"
 )
 

@@ -2,7 +2,7 @@
 shown, even where a model obeys each of them as far as the form of its answers lets it.
 
 The passages are in tests/labels/injections.jsonl; docs/answer_injection.py lays them out as a corpus, and tells what
-got through with a real model. Not here: the fence of every prompt (tests/unit/llm).
+got through with a real model.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from pipeline.answering.marks import speaks_to_the_model
+from pipeline.engine.stage import Workspace
 from pipeline.index import close_indexes
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import form_of
 from tests.unit.answering.staging import reading

@@ -1,6 +1,5 @@
-"""Reviewing drafts and checking sets: what a person sees and decides, what the set and the data root hold afterwards.
-
-Not here: the terminal and the command (`tests/unit/test_question_commands.py`).
+"""Reviewing drafts and checking sets: what a person sees and decides, what the set and the data root
+hold afterwards.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from pipeline.answering.drafting_review import Draft, Shelf, accept, read_reject
 from pipeline.answering.question_files import add_to_file, as_yaml, entry_of, read_entry
 from pipeline.answering.questions import GoldClaim, Question, read_questions
 from pipeline.answering.reviewing import Desk, Review, around, draft_json, draft_lines
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.evaluation.answers.set_check import Unfound, check_set, lines, notes
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.drafts import FERNS, MAY, QUILLNET, corpus, draft, drafter
 from tests.unit.related_work.building import write_month

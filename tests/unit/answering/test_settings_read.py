@@ -1,10 +1,10 @@
-"""Whether the answering stages name every setting that they read. Not here: those of related work."""
+"""Whether the answering stages name every setting that they read."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.stages import Workspace, fingerprint, run_stage
+from pipeline.engine.stage import Workspace, fingerprint, run_stage
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH
 from tests.unit.answering.staging import STAGES, reading, staged

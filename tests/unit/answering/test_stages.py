@@ -1,8 +1,4 @@
-"""The stages `questions` and `answers_<system>` on a small corpus with a real index: rows, ledger, order, span.
-
-Not here: when a month is stale (`test_stages_stale`), kills and budgets (`test_answer_kills`), and what any system
-asks (`test_arxivbot`, `test_wikichat`).
-"""
+"""The stages `questions` and `answers_<system>` on a small corpus with a real index: rows, ledger, order, span."""
 
 from __future__ import annotations
 
@@ -17,8 +13,8 @@ from pipeline.answering.answer_rows import answer_row, answered_of
 from pipeline.answering.question_rows import read_posed
 from pipeline.answering.questions import read_questions
 from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
+from pipeline.engine.stage import Stage, Workspace, run_stage
 from pipeline.errors import SettingError
-from pipeline.stages import Stage, Workspace, run_stage
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import form_of, forms, wanting
 from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, UNSIGNED

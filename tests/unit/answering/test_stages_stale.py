@@ -1,4 +1,4 @@
-"""What makes a month of questions, answers and grades stale, and what does not. Not here: what the months hold."""
+"""What makes a month of questions, answers and grades stale, and what does not."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from pipeline import tables
 from pipeline.answering.stages import QUESTIONS
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.index import close_indexes
-from pipeline.stages import Workspace, run_stage
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH, MAY, QUILLNET, asking
 from tests.unit.answering.staging import BEAM, ENTRIES, SHADE, entry, reading, run_all, staged, stale, write_set

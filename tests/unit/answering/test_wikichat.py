@@ -1,4 +1,4 @@
-"""WikiChat on our index: all its stages, what it lets through, and its calls. Not here: rankings (`test_ranking`)."""
+"""WikiChat on our index: all its stages, what it lets through, and its calls."""
 
 from __future__ import annotations
 

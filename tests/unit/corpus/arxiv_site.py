@@ -1,4 +1,4 @@
-"""A page as arXiv's own site shows it: LaTeXML's article with the site around it. Not here: assertions.
+"""A page as arXiv's own site shows it: LaTeXML's article with the site around it.
 
 Written from memory of the site's form in 2024 and 2025: no real page could be had where this was made.
 """

@@ -1,4 +1,4 @@
-"""Small LaTeXML pages and zips for the corpus tests. Not here: assertions."""
+"""Small LaTeXML pages and zips for the corpus tests."""
 
 from __future__ import annotations
 

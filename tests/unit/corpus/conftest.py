@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.stages import Workspace
+from pipeline.engine.stage import Workspace
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 

@@ -1,4 +1,4 @@
-"""A parser that harms its worker where a page asks for it. Not here: assertions.
+"""A parser that harms its worker where a page asks for it.
 
 A worker imports this module by its name, which is why it is no function of a test module.
 """

@@ -1,4 +1,4 @@
-"""Zips that lie or break, each with what is to come of it. Not here: assertions."""
+"""Zips that lie or break, each with what is to come of it."""
 
 from __future__ import annotations
 

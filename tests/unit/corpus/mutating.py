@@ -1,4 +1,4 @@
-"""Pages and files with faults put into them, for the property-based tests. Not here: what must hold of them."""
+"""Pages and files with faults put into them, for the property-based tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a member lies in a zip, by the standard library. Not here: assertions."""
+"""Where a member lies in a zip, by the standard library."""
 
 from __future__ import annotations
 

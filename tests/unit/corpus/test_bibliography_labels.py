@@ -1,4 +1,4 @@
-"""What is read out of real bibliography items, against their labels. Not here: which papers they cite."""
+"""What is read out of real bibliography items, against their labels."""
 
 from __future__ import annotations
 

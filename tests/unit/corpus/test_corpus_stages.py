@@ -12,12 +12,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import progress, tables
+from pipeline import tables
 from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.stages import PAPERS, PaperBuilder
+from pipeline.engine import progress
+from pipeline.engine.stage import State, Workspace, run_stage, state
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.settings import load_settings
-from pipeline.stages import State, Workspace, run_stage, state
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 from tests.unit.corpus import harmful

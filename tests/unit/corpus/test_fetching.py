@@ -26,12 +26,12 @@ from pipeline.corpus.fetching.fetch import MOST_WITHOUT_PAGE, FetchReport, fetch
 from pipeline.corpus.fetching.robots import Robots
 from pipeline.corpus.fetching.wanted import choose
 from pipeline.corpus.paper import Paper
+from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.metadata.harvested import STORE, Change, HarvestStore, Page
 from pipeline.metadata.pace import GAP_SECONDS, Pace, Patience
 from pipeline.metadata.record import Record
 from pipeline.settings import SAMPLE_DUMP, load_settings
-from pipeline.stages import Workspace
 from tests.unit.corpus.arxiv_site import site_page
 from tests.unit.corpus.building import bibitem, bibliography, cite, math, page, para, section, write_zip
 from tests.unit.metadata.conftest import line
@@ -291,7 +291,7 @@ from pipeline.corpus.fetching.fetch import fetch
 from pipeline.corpus.fetching.wanted import choose
 from pipeline.metadata.pace import Pace
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
+from pipeline.engine.stage import Workspace
 url, dump, data, *ids = sys.argv[1:]
 place = Workspace(load_settings(dump_dir=Path(dump), data=Path(data), metadata_snapshot=None, html_url=url))
 fetch(place, choose(place, None, ids), pace=Pace(Path(data) / "machine", gap=0.0))
@@ -343,7 +343,7 @@ def test_what_cannot_be_fetched_is_refused(dump: Path, changed: Any, asked: Any,
 @pytest.fixture
 def command(site: FakeSite, dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """`citeloom fetch-html` with these arguments."""
-    from pipeline.cli import app
+    from pipeline.cli.app import app
 
     values = {"DUMP_DIR": dump, "DATA": tmp_path / "data", "METADATA_SNAPSHOT": "", "HTML_URL": site.url}
     for name, value in values.items():

@@ -9,9 +9,9 @@ import pytest
 
 from pipeline import tables
 from pipeline.corpus.members import DUMP_MEMBERS
+from pipeline.engine.stage import State, Workspace, run_stage, state
 from pipeline.errors import MissingInput
 from pipeline.settings import load_settings
-from pipeline.stages import State, Workspace, run_stage, state
 from tests.unit.corpus.building import write_zip
 
 ERRORS = {"error/2403/2403.00001.html": b"<html>1</html>", "error/2404/2404.00001.html": b"<html>2</html>"}

@@ -17,9 +17,9 @@ from pipeline.corpus import html
 from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.paper import PageError, Paper
 from pipeline.corpus.stages import PAPERS
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.passages.pack import pack
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace, run_stage
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 from tests.unit.corpus.mutating import Mutated, mutated_pages, pages

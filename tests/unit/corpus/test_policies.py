@@ -1,4 +1,4 @@
-"""How characters are counted. Not here: how bits of a page become text, which the parsers' tests hold."""
+"""How characters are counted."""
 
 from __future__ import annotations
 

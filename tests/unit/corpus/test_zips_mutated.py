@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pipeline.arxiv.identifiers import MemberName, read_member_name
 from pipeline.corpus.dump.central_directory import read_directory
 from pipeline.corpus.dump.inflate import unpack
 from pipeline.corpus.dump.listing import list_zip
 from pipeline.corpus.dump.member import Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.errors import MissingInput
-from pipeline.identifiers import MemberName, read_member_name
 
 NAMES = ("error/2403/2403.00001.html", "error/9802/quant-ph9802040.html", "error/2404/x.html", "2404/2404.00001v2.html")
 

@@ -1,7 +1,4 @@
-"""A cluster as the doctor sees it: settings, an address where nobody answers, nodes that are too small.
-
-Not here: a real cluster (tests/faults/test_cluster.py).
-"""
+"""A cluster as the doctor sees it: settings, an address where nobody answers, nodes that are too small."""
 
 from __future__ import annotations
 
@@ -9,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.doctor import cluster
-from pipeline.doctor.findings import Check, Finding, State, examine
+from pipeline.ops.doctor import cluster
+from pipeline.ops.doctor.findings import Check, Finding, State, examine
 from pipeline.running.ray_jobs import RayNode
 from pipeline.settings import Settings
 from tests.unit.doctor.test_servers import nobody_listens, workspace

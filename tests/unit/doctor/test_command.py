@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.cli import app
-from pipeline.doctor.checks import every_check
-from pipeline.doctor.findings import State
+from pipeline.cli.app import app
+from pipeline.ops.doctor.checks import every_check
+from pipeline.ops.doctor.findings import State
 
 
 @pytest.fixture(autouse=True)

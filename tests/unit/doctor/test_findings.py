@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.doctor.findings import Check, Finding, State, examine, ok
+from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
+from pipeline.ops.doctor.findings import Check, Finding, State, examine, ok
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 
 KEY, PASSWORD = "sk-doctor-sentinel", "pg-doctor-sentinel"
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.doctor.findings import State
-from pipeline.doctor.given import as_findings, given_names, refused, unknown_names, unread
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
+from pipeline.ops.doctor.findings import State
+from pipeline.ops.doctor.given import as_findings, given_names, refused, unknown_names, unread
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 
 
 def workspace(**settings: object) -> Workspace:

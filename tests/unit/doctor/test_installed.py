@@ -11,13 +11,13 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from pipeline.doctor import installed, models
-from pipeline.doctor.findings import Finding, State
+from assets.jobs import sweep
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.jobs import sweep
-from pipeline.running.runs import dagster_home
+from pipeline.ops.doctor import installed, models
+from pipeline.ops.doctor.findings import Finding, State
+from pipeline.ops.run_months import dagster_home
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 
 
 def workspace(folder: Path, **settings: object) -> Workspace:

@@ -1,4 +1,4 @@
-"""Servers as the doctor sees them, each played on loopback. Not here: a real Qdrant server (tests/server)."""
+"""Servers as the doctor sees them, each played on loopback."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from pipeline.doctor import arxiv, collector, models, vectors
-from pipeline.doctor.findings import Finding, State
+from pipeline.engine.stage import Workspace
 from pipeline.index.layout import Layout
 from pipeline.metadata.pace import Pace
+from pipeline.ops.doctor import arxiv, collector, models, vectors
+from pipeline.ops.doctor.findings import Finding, State
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 from tests.otlp_receiver import OtlpReceiver
 
 KEY = "doctor-sentinel"

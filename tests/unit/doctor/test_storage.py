@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.doctor import storage
-from pipeline.doctor.findings import Finding, State
+from pipeline.engine.stage import Workspace
+from pipeline.ops.doctor import storage
+from pipeline.ops.doctor.findings import Finding, State
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
-from pipeline.stages import Workspace
 
 
 def workspace(folder: Path, **settings: object) -> Workspace:
@@ -62,7 +62,7 @@ def test_a_server_takes_the_index_off_the_disk(tmp_path: Path) -> None:
 
 
 def test_a_data_root_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    from pipeline.doctor.findings import Check, examine
+    from pipeline.ops.doctor.findings import Check, examine
 
     (tmp_path / "data").write_text("a file")
     (found,) = examine([Check("data root", storage.data_root, "set another")], workspace(tmp_path))

@@ -17,7 +17,7 @@ import numpy as np
 
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
 from pipeline.embedding.stages import EMBEDDINGS, build_embeddings
-from pipeline.stages import Stage
+from pipeline.engine.stage import Stage
 
 DIMENSIONS = 8
 

@@ -14,9 +14,9 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.hub import find_folder
 from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.settings import Settings, load_settings
-from pipeline.stages import Workspace
 
 
 def _settings(**overrides: object) -> Settings:

@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline import progress, tables
+from pipeline import tables
 from pipeline.embedding.embedder import VectorBatch
 from pipeline.embedding.shards import TEXTS as SHARD
 from pipeline.embedding.stages import EMBEDDINGS, STEP
+from pipeline.engine import progress
+from pipeline.engine.stage import Job, State, Workspace, run_stage, state
 from pipeline.errors import PermanentFailure
-from pipeline.stages import Job, State, Workspace, run_stage, state
 from tests.unit.embedding.hashing import DIMENSIONS, HashingEmbedder, stage_with
 from tests.unit.embedding.tiny_m3 import DIMENSIONS as M3_DIMENSIONS
 from tests.unit.embedding.tiny_m3 import make_tiny_m3

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.cli import app
+from pipeline.cli.app import app
 from pipeline.embedding.embedder import Vectors
 from pipeline.embedding.verify import EXACT, HALF, TEXTS, Reference, compare, verify_model
 from pipeline.errors import SettingError

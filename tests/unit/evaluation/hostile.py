@@ -1,4 +1,4 @@
-"""Titles and texts that a page must show and not obey. Not here: tests.
+"""Titles and texts that a page must show and not obey.
 
 Each stands for one way into a page: elements, attributes, addresses, styles, templates, directions of writing, length.
 """

@@ -1,4 +1,4 @@
-"""A made-up month of every table that a report reads, written by hand. Not here: tests."""
+"""A made-up month of every table that a report reads, written by hand."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.human.study import text_digest
 from pipeline.evaluation.retrieval.metrics import METRICS
 from pipeline.llm.messages import Spent
 from pipeline.related_work.summary import cited_numbers, make_summary
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter

@@ -1,4 +1,4 @@
-"""Made-up questions, answers and grades of a month, beside what `made_up.write_month` wrote. Not here: tests."""
+"""Made-up questions, answers and grades of a month, beside what `made_up.write_month` wrote."""
 
 from __future__ import annotations
 

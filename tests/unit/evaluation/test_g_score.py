@@ -1,5 +1,4 @@
-"""One conversation with a judge: orders, labels, what is cut, and which answers are taken. Not here: the stage
-(`test_judging`)."""
+"""One conversation with a judge: orders, labels, what is cut, and which answers are taken."""
 
 from __future__ import annotations
 

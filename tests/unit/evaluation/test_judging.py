@@ -1,5 +1,4 @@
-"""The stage `g_scores`: which conversations each judge is led through, its rows, ledger and reruns. Not here: one
-conversation (`test_g_score`), and scores (`test_scoring`)."""
+"""The stage `g_scores`: which conversations each judge is led through, its rows, ledger and reruns."""
 
 from __future__ import annotations
 
@@ -14,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import Job, Outcome, Workspace, run_stage
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.g_score import CRITERIA, shown_order, shown_orders
 from pipeline.evaluation.judging import Marked, case_of, judge_alone
 from pipeline.evaluation.stages import G_SCORES
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
-from pipeline.stages import Job, Outcome, Workspace, run_stage
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
 from tests.unit.evaluation.made_up import same, summary, task, workspace, write_table
 

@@ -1,4 +1,4 @@
-"""Whether a stage names every setting that it reads, so that a change makes its month out of date. Not here: rows."""
+"""Whether a stage names every setting that it reads, so that a change makes its month out of date."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import Stage, Workspace, fingerprint, run_stage
 from pipeline.evaluation.stages import SCORES
-from pipeline.registry import LLM_STAGES
-from pipeline.stages import Stage, Workspace, fingerprint, run_stage
+from pipeline.stages import LLM_STAGES
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.evaluation.citation_support.building import passage_rows
 from tests.unit.evaluation.made_up import write_table

@@ -1,4 +1,4 @@
-"""Measures of a month against its neighbours: what is measured, what is warned of. Not here: the checks in the UI."""
+"""Measures of a month against its neighbours: what is measured, what is warned of."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.quality import MEASURES, findings, measured, range_of
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 from pipeline.tables import Table

@@ -13,11 +13,11 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pipeline import tables
-from pipeline.accounts import Expected, Timing, note_estimates, note_timing
+from pipeline.engine.run_stats import Expected, Timing, note_estimates, note_timing
+from pipeline.engine.stage import Job, State, Workspace, run_stage, state
 from pipeline.evaluation.cited import printable
 from pipeline.evaluation.report.filters import abs_url, month_name, percent, task_file
 from pipeline.evaluation.stages import REPORT
-from pipeline.stages import Job, State, Workspace, run_stage, state
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import (
     QUOTE,

@@ -1,5 +1,4 @@
-"""The stage `scores`: ROUGE, words, measures of citations and judgements in long form, without a model. Not here: the
-measures themselves."""
+"""The stage `scores`: ROUGE, words, measures of citations and judgements in long form, without a model."""
 
 from __future__ import annotations
 
@@ -10,9 +9,9 @@ from typing import Any
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import Outcome, Workspace, run_stage
 from pipeline.evaluation.g_score import CRITERIA
 from pipeline.evaluation.stages import SCORES
-from pipeline.stages import Outcome, Workspace, run_stage
 from tests.unit.evaluation.made_up import GOLD, summary, task, workspace, write_table
 
 MONTH = "2024-03"

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import Outcome, State, Workspace, run_stage, state
 from pipeline.errors import MissingInput
 from pipeline.evaluation.stability import COMPARED, Target, orders, reordered, spread
 from pipeline.evaluation.stages import STABILITY
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
-from pipeline.stages import Outcome, State, Workspace, run_stage, state
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.related_work.building import make_elements, make_task, workspace, write_corpus
 

@@ -1,4 +1,4 @@
-"""Intervals, differences, agreement, entropy and places by hand and by theory. Not here: tables and stages."""
+"""Intervals, differences, agreement, entropy and places by hand and by theory."""
 
 from __future__ import annotations
 

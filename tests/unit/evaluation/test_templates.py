@@ -1,9 +1,7 @@
 """Every template of a page, however many there come to be, and every hostile text: shown, and inert.
 
 The views of a report are made once, with a mark in all that papers, models, judges and settings say; each payload is
-put in the mark's place and the pages are made of that. Not here: the views themselves (`test_report`,
-`report/test_answers`), the forms (`human/test_sheets`, `answers/test_form`), and what a browser makes of the pages
-(tests/ui).
+put in the mark's place and the pages are made of that.
 """
 
 from __future__ import annotations
@@ -18,12 +16,12 @@ from typing import Any
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from pipeline.engine.stage import run_stage
 from pipeline.evaluation.cited import printable
 from pipeline.evaluation.report import pages
 from pipeline.evaluation.report.grid import Grid
 from pipeline.evaluation.report.views import ChangesView
 from pipeline.evaluation.stages import REPORT
-from pipeline.stages import run_stage
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import workspace, write_ledger, write_month
 from tests.unit.evaluation.made_up_answers import write_answers

@@ -1,4 +1,4 @@
-"""A small data root whose papers are under different licences, for the tests of exports. Not here: what they expect."""
+"""A small data root whose papers are under different licences, for the tests of exports."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
+from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter

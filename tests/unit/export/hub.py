@@ -1,7 +1,6 @@
 """A hub on loopback: the few requests of Hugging Face's hub that an upload makes, as huggingface_hub 2.4 makes them.
 
-Parquet files come over LFS, apart from the commit. Not here: Xet, which a real hub takes them by where hf-xet is
-installed; HF_HUB_DISABLE_XET=1 leaves it out.
+Parquet files come over LFS, apart from the commit.
 """
 
 from __future__ import annotations

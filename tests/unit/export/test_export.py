@@ -15,12 +15,12 @@ import yaml
 from typer.testing import CliRunner
 
 from pipeline import tables
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
-from pipeline.export.export import Asked, Exported, export
-from pipeline.export.folder import holding
-from pipeline.export.months import DEFAULT_TABLES
-from pipeline.export.rights import Texts
-from pipeline.stages import Workspace
+from pipeline.ops.export.export import Asked, Exported, export
+from pipeline.ops.export.folder import holding
+from pipeline.ops.export.months import DEFAULT_TABLES
+from pipeline.ops.export.rights import Texts
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
 from pipeline.tables.table import ROWS_PER_GROUP
@@ -303,7 +303,7 @@ def test_wikipedia_is_not_exported(workspace: Workspace, folder: Path) -> None:
 def test_the_command_answers_in_json_and_refuses_with_its_exit_code(
     workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pipeline.cli import app
+    from pipeline.cli.app import app
 
     monkeypatch.chdir(workspace.settings.data_root)  # where there is no .env
     for name in ("data", "dump_dir", "metadata_snapshot"):

@@ -15,7 +15,7 @@ import pytest
 from huggingface_hub import HfApi
 
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
-from pipeline.export.hub import check_repository, repository_of, upload
+from pipeline.ops.export.hub import check_repository, repository_of, upload
 from tests.unit.export.corpus import WORD, make_workspace
 from tests.unit.export.hub import TOKEN, Hub, serving
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline.export.rights import Right, is_open, right_of
+from pipeline.ops.export.rights import Right, is_open, right_of
 from pipeline.tables import EMBEDDINGS, METADATA, PAPERS, PASSAGES, TABLES
 
 DOC = Path(__file__).resolve().parents[3] / "docs" / "export.md"

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from pipeline import tables
 from pipeline.embedding.embedder import Vectors
 from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.index.batch import PointBatch
 from pipeline.index.layout import Layout
 from pipeline.index.passage_index import PassageIndex, Request, Restriction, month_number
 from pipeline.passages.text import embedded_text, text_digest
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace, run_stage
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter, Row
 from pipeline.tables import Table

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.engine.stage import Workspace
 from pipeline.index.edge import EdgeIndex
 from pipeline.index.opening import close_indexes
-from pipeline.stages import Workspace
 from tests.unit.index.building import make_workspace
 
 

@@ -1,4 +1,4 @@
-"""An index in memory, for tests of what is done with one. Not here: anything about searching well."""
+"""An index in memory, for tests of what is done with one."""
 
 from __future__ import annotations
 

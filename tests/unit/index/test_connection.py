@@ -1,7 +1,6 @@
 """A connection whose key cannot be sent, whose gRPC comes late, or that is closed during a call.
 
-Of the server there is no more here than what a connection asks of one: its aliases, and to take points. Not here:
-addresses and refusals (`test_server`), and a real server (tests/server).
+Of the server there is no more here than what a connection asks of one: its aliases, and to take points.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.points import digests_of, points_of
-from pipeline.stages import Workspace
 from tests.unit.index.building import TEXTS, write_month, write_table
 
 MONTH = "2024-03"

@@ -9,11 +9,11 @@ import pytest
 
 from pipeline import tables
 from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.engine.stage import State, Workspace, run_stage, state
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError
 from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.reindex import Failure, check_layout, layout_of_settings, reindex
 from pipeline.index.stages import INDEX_RECEIPTS, layout_of
-from pipeline.stages import State, Workspace, run_stage, state
 from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
 
 MONTHS = ["2024-03", "2024-04"]

@@ -14,10 +14,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from pipeline import tables
-from pipeline.cli import app
+from pipeline.cli.app import app
 from pipeline.embedding.choice import make_embedder
 from pipeline.embedding.embedder import Vectors
 from pipeline.embedding.minilm import NAME as MINILM
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
 from pipeline.index.asked import Asked, Options
 from pipeline.index.layout import Layout
@@ -25,7 +26,6 @@ from pipeline.index.opening import close_indexes, open_collections
 from pipeline.index.passage_index import Found, Request
 from pipeline.index.search import ask, on_live, search, search_many
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.stages import Workspace, run_stage
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 from tests.unit.index.building import TEXTS, embed, make_points, make_workspace, write_month, write_table
 from tests.unit.index.fake import FakeCollections, FakeIndex

@@ -10,6 +10,7 @@ import pytest
 from pydantic import SecretStr
 from pytest_httpserver import HTTPServer
 
+from pipeline.engine.stage import State, run_stage, state
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.index.connection import parse_address
 from pipeline.index.opening import close_indexes, open_collections
@@ -18,7 +19,6 @@ from pipeline.index.server import Building, ServerIndex
 from pipeline.index.server_collections import ServerCollections
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.index.upkeep import audit_months
-from pipeline.stages import State, run_stage, state
 from pipeline.storage.provenance import Provenance
 from tests.unit.index.building import LAYOUT, embed, make_workspace, write_month
 

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import State, Workspace, run_stage, state
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeIndex
 from pipeline.index.edge_collections import EdgeCollections
 from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.stages import State, Workspace, run_stage, state
 from tests.unit.index.building import TEXTS, embed, make_workspace, write_month, write_table
 
 MONTH = "2024-03"
@@ -167,7 +167,7 @@ _LOADER = textwrap.dedent(
     from pipeline.index.edge import EdgeIndex
     from pipeline.index.stages import INDEX_RECEIPTS, layout_of
     from pipeline.index.opening import open_collections
-    from pipeline.stages import run_stage
+    from pipeline.engine.stage import run_stage
     from tests.unit.index.building import make_workspace
 
     class Dying(EdgeIndex):

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from pipeline import tables
-from pipeline.commands.display import audit_lines
+from pipeline.cli.console import audit_lines
+from pipeline.engine.stage import State, Workspace, run_stage, state
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.batch import PointBatch
 from pipeline.index.opening import close_indexes, live_index
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.index.upkeep import audit_months, remove_outside, repair, take_snapshot
-from pipeline.stages import State, Workspace, run_stage, state
 from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
 
 FIRST, SECOND = "2024-03", "2024-04"

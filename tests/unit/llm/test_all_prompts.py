@@ -1,7 +1,4 @@
-"""Every prompt file of the product: what comes from papers or models is fenced, marked as data, and cannot get out.
-
-Not here: what any prompt says, and the fence itself (`test_prompts`).
-"""
+"""Every prompt file of the product: what comes from papers or models is fenced, marked as data, and cannot get out."""
 
 from __future__ import annotations
 

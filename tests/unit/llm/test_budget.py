@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.llm.budget import Budget, BudgetReached, Limits, SharedAccount, run_budget
 from pipeline.llm.client import LlmClient, Message, check_llm, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import Prices, Spent
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 from tests.scripted_llm import Asked, ScriptedLlm
 
 

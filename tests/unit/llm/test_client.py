@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.evaluation.judges import judges
 from pipeline.llm.cache import CallCache, call_key
@@ -25,7 +26,6 @@ from pipeline.llm.client import Answer, LlmAnswerError, LlmClient, Message, chec
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.structured import AtMost
 from pipeline.settings import Settings, load_settings
-from pipeline.stages import Workspace
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
 
 SECRET = "sk-sentinel-9f31"
@@ -111,7 +111,7 @@ ASK_MANY = (
     "from pathlib import Path\n"
     "from tests.unit.llm.test_client import ask, many_prompts\n"
     "from pipeline.settings import load_settings\n"
-    "from pipeline.stages import Workspace\n"
+    "from pipeline.engine.stage import Workspace\n"
     "given = dict(data=sys.argv[1], llm_url=sys.argv[2], llm_model='scripted', executor=sys.argv[3], _env_file=None)\n"
     "ask(Workspace(load_settings(**given)), many_prompts)\n"
 )

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.llm import embedded
 from pipeline.llm.client import Message, open_client
 from pipeline.llm.embedded import embedded_endpoint, packaged_model, stop_embedded
 from pipeline.llm.loop import run, side_by_side
 from pipeline.settings import Settings, load_settings
-from pipeline.stages import Workspace
 from tests.listening import family, listening
 
 PROJECT = Path(__file__).resolve().parents[3]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from pipeline.engine.stage import Workspace
 from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run
 from pipeline.llm.messages import Message
 from pipeline.llm.repeats import APART, Repeated
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 from tests.scripted_llm import ScriptedLlm
 
 ASKED = [Message("user", "Say something.")]

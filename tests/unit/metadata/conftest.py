@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter, Row
 from pipeline.tables import Table

@@ -544,7 +544,7 @@ ASK = """
     from pipeline.metadata.harvest import harvest
     from pipeline.metadata.pace import Pace, Patience
     from pipeline.settings import load_settings
-    from pipeline.stages import Workspace
+    from pipeline.engine.stage import Workspace
 
     url, machine, own, gap, way = sys.argv[1:]
     Path(own).mkdir()

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import Workspace
 from pipeline.metadata.catalogue import open_catalogue
 from pipeline.metadata.resolution import Catalogue
 from pipeline.metadata.segment import Segment
 from pipeline.metadata.titles import title_keys, window_key, window_keys
-from pipeline.stages import Workspace
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 

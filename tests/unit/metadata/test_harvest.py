@@ -18,7 +18,9 @@ import pytest
 from lxml import etree
 from werkzeug import Request, Response
 
-from pipeline import progress, tables
+from pipeline import tables
+from pipeline.engine import progress
+from pipeline.engine.stage import State, Workspace, run_stage, state
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.metadata.harvest import HarvestReport, harvest
 from pipeline.metadata.harvested import HarvestStore
@@ -26,7 +28,6 @@ from pipeline.metadata.oai import read_record
 from pipeline.metadata.pace import Pace, Patience
 from pipeline.metadata.stages import METADATA
 from pipeline.settings import load_settings
-from pipeline.stages import State, Workspace, run_stage, state
 from tests.fake_oai import TODAY, FakeOai, Reply, answer, deleted, error, page, raw, record, status, text
 
 from .conftest import line, write_members
@@ -187,7 +188,7 @@ CHILD = """
     from pipeline.metadata.harvest import harvest
     from pipeline.metadata.pace import Pace
     from pipeline.settings import load_settings
-    from pipeline.stages import Workspace
+    from pipeline.engine.stage import Workspace
 
     url, data = sys.argv[1:]
     place = Workspace(load_settings(data=data, metadata_snapshot=None, oai_url=url))
@@ -537,7 +538,7 @@ def test_the_command_tells_what_it_brought(oai: FakeOai, tmp_path: Path) -> None
     oai.list = [[record("2403.00001")]]
     here = {"CITELOOM_OAI_URL": oai.url, "CITELOOM_DATA": str(tmp_path / "data"), "CITELOOM_METADATA_SNAPSHOT": ""}
     environment = {**os.environ, **here, "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    program = "from pipeline.cli import main; main()"
+    program = "from pipeline.cli.app import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", program, "harvest", "--from", "2024-11-01", "--json"],
         cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=120,

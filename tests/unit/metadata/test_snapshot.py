@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from pipeline import progress
+from pipeline.arxiv.identifiers import split_version
+from pipeline.engine import progress
 from pipeline.errors import MissingInput, PermanentFailure
-from pipeline.identifiers import split_version
 from pipeline.metadata import places
 from pipeline.metadata.names import split_authors
 from pipeline.metadata.record import is_withdrawn

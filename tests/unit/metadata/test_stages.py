@@ -10,13 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 from pytest_httpserver import HTTPServer
 
-from pipeline import progress, tables
+from pipeline import tables
+from pipeline.engine import progress
+from pipeline.engine.stage import Outcome, Stage, State, Workspace, run_stage, state
 from pipeline.errors import MissingInput, SettingError, TransientFailure
 from pipeline.metadata.pace import Pace, Patience
 from pipeline.metadata.references import REFERENCES
 from pipeline.metadata.stages import METADATA, MetadataBuilder
 from pipeline.settings import load_settings
-from pipeline.stages import Outcome, Stage, State, Workspace, run_stage, state
 
 from .conftest import line, write_members, write_month
 from .test_arxiv_api import FakeArxiv, entry

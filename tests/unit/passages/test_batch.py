@@ -1,4 +1,4 @@
-"""Papers → passages as Arrow batches, and every real page that is at hand. Not here: packing rule by rule."""
+"""Papers → passages as Arrow batches, and every real page that is at hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stage passages over several row groups: the same file by any number of workers. Not here: what is packed."""
+"""The stage passages over several row groups: the same file by any number of workers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import Outcome, Workspace, run_stage
 from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
-from pipeline.stages import Outcome, Workspace, run_stage
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 

@@ -1,4 +1,4 @@
-"""Splitting what is too long: nothing is lost, nothing is cut that belongs together. Not here: packing."""
+"""Splitting what is too long: nothing is lost, nothing is cut that belongs together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words, markers and the text that is embedded. Not here: which text is a passage."""
+"""Words, markers and the text that is embedded."""
 
 from __future__ import annotations
 

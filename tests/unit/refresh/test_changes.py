@@ -1,4 +1,4 @@
-"""The table `changes` and its pages over small made-up months. Not here: running stages, and asking arXiv."""
+"""The table `changes` and its pages over small made-up months."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import State, Workspace, run_stage, state
 from pipeline.evaluation.publish import write_overall_index
-from pipeline.refresh.stages import CHANGES, take_baseline
+from pipeline.ops.refresh.stages import CHANGES, take_baseline
 from pipeline.settings import load_settings
-from pipeline.stages import State, Workspace, run_stage, state
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter, Row
 from pipeline.tables import Table

@@ -1,4 +1,4 @@
-"""What differs between papers as they were and as they are. Not here: reading and writing tables."""
+"""What differs between papers as they were and as they are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from pipeline.refresh.compare import DIGEST_BYTES, Counts, PaperState, compare
+from pipeline.ops.refresh.compare import DIGEST_BYTES, Counts, PaperState, compare
 
 
 def paper(*texts: str, version: int | None = 1, page: str = "page", metadata: str = "told") -> PaperState:

@@ -1,13 +1,13 @@
-"""Which stages a refresh may run without a language model, and what it may spend. Not here: running any."""
+"""Which stages a refresh may run without a language model, and what it may spend."""
 
 from __future__ import annotations
 
 import pytest
 
 from pipeline.errors import SettingError
-from pipeline.refresh.plan import PREPARING, ceiling
-from pipeline.registry import LLM_STAGES, STAGES
+from pipeline.ops.refresh.plan import PREPARING, ceiling
 from pipeline.settings import load_settings
+from pipeline.stages import LLM_STAGES, STAGES
 
 
 def test_what_is_prepared_asks_no_model_and_reads_nothing_of_one() -> None:

@@ -1,4 +1,4 @@
-"""Writing one task with one system against a scripted endpoint. Not here: what is expected of it."""
+"""Writing one task with one system against a scripted endpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks, papers and months for the tests of related work. Not here: anything that asks a model."""
+"""Tasks, papers and months for the tests of related work."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
+from pipeline.engine.stage import Stage, Workspace, run_stage
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompting import Reference, Task
 from pipeline.settings import load_settings
-from pipeline.stages import Stage, Workspace, run_stage
 from pipeline.storage.writing import Row
 from pipeline.tables import Table
 from tests.scripted_llm import ScriptedLlm

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipeline import tables
+from pipeline.engine.stage import State, Workspace, run_stage, state
 from pipeline.llm.context import count_tokens
 from pipeline.related_work.examples import Example, choose_examples, corpus_examples, example_inputs, shipped
 from pipeline.related_work.prompting import styles
 from pipeline.related_work.stages import SUMMARIES
 from pipeline.related_work.summary import cited_numbers
-from pipeline.stages import State, Workspace, run_stage, state
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.asking import prompts
 from tests.unit.related_work.building import make_task, task_row, workspace, write_corpus, write_month

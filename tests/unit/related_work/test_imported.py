@@ -70,7 +70,7 @@ def test_the_five_real_targets_keep_nine_of_ten_citations(shared_data: Path) -> 
 def test_the_command_writes_files_that_the_pipeline_reads(tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
-    from pipeline.cli import app
+    from pipeline.cli.app import app
 
     file = write(tmp_path, "Boats (Yang and Klein, 2021).")
     folder = tmp_path / "tasks"

@@ -1,7 +1,4 @@
-"""kill -9 at twenty moments of the stages that ask a model: what stands at the end, and what was asked twice.
-
-Not here: kills between and within the stages that ask none (tests/assets/test_kill.py).
-"""
+"""kill -9 at twenty moments of the stages that ask a model: what stands at the end, and what was asked twice."""
 
 from __future__ import annotations
 
@@ -14,8 +11,8 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.registry import LLM_STAGES
-from pipeline.stages import Workspace, run_stage
+from pipeline.engine.stage import Workspace, run_stage
+from pipeline.stages import LLM_STAGES
 from pipeline.storage.provenance import read_provenance
 from tests.llm_kills import asked, kill_and_finish
 from tests.scripted_llm import ScriptedLlm
@@ -31,9 +28,9 @@ SETTINGS: dict[str, Any] = {
 }  # fmt: skip
 RUN = (
     "import json, sys\n"
-    "from pipeline.registry import LLM_STAGES\n"
+    "from pipeline.stages import LLM_STAGES\n"
     "from pipeline.settings import load_settings\n"
-    "from pipeline.stages import Workspace, run_stage\n"
+    "from pipeline.engine.stage import Workspace, run_stage\n"
     "place = Workspace(load_settings(**json.loads(sys.argv[1]), _env_file=None))\n"
     f"for stage in LLM_STAGES: run_stage(stage, place, {MONTH!r})\n"
 )

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import State, Workspace, run_stage, state
 from pipeline.errors import SettingError
 from pipeline.related_work.reading import task_of
 from pipeline.related_work.task_files import read_task_file, task_rows, write_task_file
 from pipeline.related_work.tasks import RELATED_WORK_TASKS, CitedWork, gold_text, make_task, related_work_section
 from pipeline.settings import load_settings
-from pipeline.stages import State, Workspace, run_stage, state
 from tests.unit.related_work.building import paper_row, write_month
 
 

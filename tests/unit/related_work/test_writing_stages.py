@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import State, Workspace, run_stage, state
 from pipeline.errors import MissingInput, SettingError
 from pipeline.llm.embedded import stop_embedded
 from pipeline.related_work.chatcite import planned_calls
@@ -17,7 +18,6 @@ from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.related_work.systems import SYSTEMS, search_of
 from pipeline.related_work.written import written
 from pipeline.settings import load_settings
-from pipeline.stages import State, Workspace, run_stage, state
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.related_work.building import paper_row, workspace, write_corpus, write_month
 

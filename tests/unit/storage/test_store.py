@@ -1,5 +1,4 @@
-"""A data root on an object store, asked as S3 is: what it reads, writes, asks for and says. Not here: whole runs
-(tests/assets), and kills (tests/faults)."""
+"""A data root on an object store, asked as S3 is: what it reads, writes, asks for and says."""
 
 from __future__ import annotations
 
@@ -13,13 +12,13 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from pipeline.accounts import Timing, note_timing, read_timings
-from pipeline.digests import digest_of
+from pipeline.engine.digests import digest_of
+from pipeline.engine.failures import kept_failures
+from pipeline.engine.run_stats import Timing, note_timing, read_timings
+from pipeline.engine.stage import Workspace, forget_failure, record_failure
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
-from pipeline.failures import kept_failures
-from pipeline.running.preflight import check_data_root
+from pipeline.ops.preflight import check_data_root
 from pipeline.settings import Settings, load_settings
-from pipeline.stages import Workspace, forget_failure, record_failure
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.store import StorePath, looking_once

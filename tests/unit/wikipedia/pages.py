@@ -1,6 +1,6 @@
 """Pages in the form of Wikimedia's HTML dumps, on things that do not exist: Parsoid's HTML, JSON lines, tar.gz.
 
-Imported by name. Not here: what is expected of them.
+Imported by name.
 """
 
 from __future__ import annotations

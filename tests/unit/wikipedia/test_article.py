@@ -1,7 +1,4 @@
-"""What an article's HTML becomes: sections, prose, tables, formulas, references, and what is left out.
-
-Not here: lines of a dump, and tables of a month.
-"""
+"""What an article's HTML becomes: sections, prose, tables, formulas, references, and what is left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a dump: lines, months, and what is damaged. Not here: what a line's page becomes."""
+"""The files of a dump: lines, months, and what is damaged."""
 
 from __future__ import annotations
 

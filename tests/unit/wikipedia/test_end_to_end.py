@@ -14,6 +14,7 @@ from pipeline import tables
 from pipeline.answering.asking import Reply, open_conversation
 from pipeline.answering.telling import answer_lines, as_json, step_lines
 from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes
 from pipeline.index.search import search
@@ -21,7 +22,6 @@ from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS, passage_id
 from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace, run_stage
 from pipeline.wikipedia.dump import open_dump
 from pipeline.wikipedia.root import claim
 from pipeline.wikipedia.stages import stages_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.identifiers import month_of, normalise
+from pipeline.arxiv.identifiers import month_of, normalise
 from pipeline.index.links import abstract_url, passage_url, source_name
 from pipeline.wikipedia.ids import category_of, is_page, is_wikipedia, page_id, page_url
 

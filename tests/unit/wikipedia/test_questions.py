@@ -16,16 +16,16 @@ from pipeline import tables
 from pipeline.answering.question_rows import of_set, off
 from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
 from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.errors import SettingError
 from pipeline.evaluation.answers.set_check import check_set
 from pipeline.evaluation.answers.texts import shown_in
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index.opening import close_indexes
 from pipeline.index.stages import INDEX_RECEIPTS
+from pipeline.ops.run_months import status
 from pipeline.passages.stages import PASSAGES
-from pipeline.running.runs import status
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace, run_stage
 from pipeline.wikipedia.dump import open_dump
 from pipeline.wikipedia.root import claim
 from pipeline.wikipedia.stages import stages_of

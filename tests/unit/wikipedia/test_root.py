@@ -1,4 +1,4 @@
-"""A data root holds arXiv's papers or one snapshot of Wikipedia. Not here: what a snapshot becomes."""
+"""A data root holds arXiv's papers or one snapshot of Wikipedia."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.registry import STAGES, choose_stages
-from pipeline.running.preflight import check
-from pipeline.running.runs import known_months, months_of_status, status
+from pipeline.ops.preflight import check
+from pipeline.ops.run_months import known_months, months_of_status, status
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
+from pipeline.stages import STAGES, choose_stages
 from pipeline.wikipedia.root import claim, held_snapshot
 from tests.unit.index.building import write_table
 from tests.unit.wikipedia.pages import MONTH

@@ -1,4 +1,4 @@
-"""A dump into `metadata` and `papers`: whole or absent, each page once. Not here: what is run after them."""
+"""A dump into `metadata` and `papers`: whole or absent, each page once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import Outcome, State, Workspace, run_stage, state
 from pipeline.errors import PermanentFailure
 from pipeline.settings import load_settings
-from pipeline.stages import Outcome, State, Workspace, run_stage, state
 from pipeline.storage.provenance import read_provenance
 from pipeline.wikipedia import dump as dumps
 from pipeline.wikipedia import sorting

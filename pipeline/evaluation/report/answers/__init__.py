@@ -1,4 +1,4 @@
 """The report's pages of answers: the arXivBot report's Table 1 with ours beside it, and a page of each question.
 
-Only tables in, views out. Not here: how answers and grades come about (`pipeline.answering`, `evaluation.answers`).
+Only tables in, views out.
 """

@@ -1,14 +1,11 @@
-"""What answering and grading cost, question by question, and how long a run of it took.
-
-Not here: prices (`report.found`), and estimating.
-"""
+"""What answering and grading cost, question by question, and how long a run of it took."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from pipeline import tables
-from pipeline.accounts import Timing
+from pipeline.engine.run_stats import Timing
 from pipeline.evaluation.report.answers.found import AnswersFound, name_of
 from pipeline.evaluation.report.costs import estimate_grid, money_cell, price_notes
 from pipeline.evaluation.report.found import Cost, Money, longest_run

@@ -1,7 +1,4 @@
-"""What the tables of some months hold on questions and answers, read once for all tables of a report.
-
-Not here: those tables, and any one question's page.
-"""
+"""What the tables of some months hold on questions and answers, read once for all tables of a report."""
 
 from __future__ import annotations
 

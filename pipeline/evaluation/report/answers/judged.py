@@ -1,6 +1,5 @@
-"""How far the verdicts carry: systems against each other, a second judge, and answers whose grade is known beforehand.
-
-Not here: people's grades beside a judge's, and the arithmetic (`evaluation.answers`).
+"""How far the verdicts carry: systems against each other, a second judge, and answers whose grade is
+known beforehand.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The arXivBot report's Table 1 with ours beside it, by age and by kind of question, and what the numbers rest on.
-
-Not here: retrieval, cost, and whether the judge can be believed.
-"""
+"""The arXivBot report's Table 1 with ours beside it, by age and by kind of question, and what the numbers rest on."""
 
 from __future__ import annotations
 

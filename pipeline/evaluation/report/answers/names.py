@@ -1,4 +1,4 @@
-"""Names of files of the report's pages of answers. Not here: what stands in them."""
+"""Names of files of the report's pages of answers."""
 
 from __future__ import annotations
 

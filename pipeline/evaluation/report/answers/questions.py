@@ -1,4 +1,4 @@
-"""The pages of a month's questions, one after another in bounded memory. Not here: one answer on its page (`shown`)."""
+"""The pages of a month's questions, one after another in bounded memory."""
 
 from __future__ import annotations
 

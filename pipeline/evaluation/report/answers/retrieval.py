@@ -1,6 +1,5 @@
-"""What retrieval brought, apart from what a model made of it: gold passages shown, hops, and where another hop helped.
-
-Not here: which passages are gold ones (`answering.questions`), and the sums (`evaluation.answers.results`).
+"""What retrieval brought, apart from what a model made of it: gold passages shown, hops, and where
+another hop helped.
 """
 
 from __future__ import annotations

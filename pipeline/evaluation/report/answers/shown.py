@@ -1,6 +1,5 @@
-"""One answer as a question's page shows it: sentences on claims on passages, what was searched for, grades, the trace.
-
-Not here: the question itself, and which answers there are.
+"""One answer as a question's page shows it: sentences on claims on passages, what was searched for,
+grades, the trace.
 """
 
 from __future__ import annotations

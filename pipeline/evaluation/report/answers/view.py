@@ -1,4 +1,4 @@
-"""From what was found of answers to what the pages show of them: which sections stand where. Not here: their tables."""
+"""From what was found of answers to what the pages show of them: which sections stand where."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up questions, answers, grades, and grading at a scripted endpoint. Not here: what is expected."""
+"""Made-up questions, answers, grades, and grading at a scripted endpoint."""
 
 from __future__ import annotations
 

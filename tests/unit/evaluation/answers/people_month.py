@@ -1,4 +1,4 @@
-"""A made-up month of answers that a judge graded, and sheets filled in by hand. Not here: tests."""
+"""A made-up month of answers that a judge graded, and sheets filled in by hand."""
 
 from __future__ import annotations
 

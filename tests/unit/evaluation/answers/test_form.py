@@ -1,5 +1,4 @@
-"""The form of graders: it asks what their sheet asks, blind, and is inert whatever the texts hold. Not here: what a
-browser makes of it (tests/ui/test_grading.py)."""
+"""The form of graders: it asks what their sheet asks, blind, and is inert whatever the texts hold."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""The stages `answer_grades` and `answer_scores` on a small corpus: who is graded, by whom, on what, and what is kept.
-
-Not here: one verdict (`test_grading`), rows (`test_rows`), and when they are stale (tests/unit/answering).
+"""The stages `answer_grades` and `answer_scores` on a small corpus: who is graded, by whom, on what,
+and what is kept.
 """
 
 from __future__ import annotations
@@ -14,15 +13,16 @@ from typing import Any
 
 import pytest
 
-from pipeline import progress, tables
+from pipeline import tables
 from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
+from pipeline.engine import progress
+from pipeline.engine.stage import Workspace, run_stage
 from pipeline.errors import SettingError
 from pipeline.evaluation.answers.controls import HALF, OTHER, OWN
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.answers.rows import grade_of
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index import close_indexes
-from pipeline.stages import Workspace, run_stage
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import answering
 from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, build_corpus

@@ -1,7 +1,4 @@
-"""People's grades from the stages to the report: what a judge graded goes out, comes back and stands beside it.
-
-Not here: each step by itself (`test_human_grades`, tests/unit/evaluation/report/test_answer_people.py).
-"""
+"""People's grades from the stages to the report: what a judge graded goes out, comes back and stands beside it."""
 
 from __future__ import annotations
 
@@ -13,13 +10,13 @@ import pytest
 
 from pipeline import tables
 from pipeline.answering.stages import ANSWERS
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.answers.choosing import choose, write_sheets
 from pipeline.evaluation.answers.grading_key import keep_key
 from pipeline.evaluation.answers.keeping import import_grades
 from pipeline.evaluation.answers.people_results import PeopleResults, read_people
 from pipeline.evaluation.answers.rows import grade_of
 from pipeline.index import close_indexes
-from pipeline.stages import Workspace
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.corpus import MARCH, build_corpus
 from tests.unit.answering.staging import reading, run_all, staged

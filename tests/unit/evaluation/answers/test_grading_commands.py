@@ -1,4 +1,4 @@
-"""`citeloom grading` as a user meets it: out, in, and what came of it. Not here: what each of them computes."""
+"""`citeloom grading` as a user meets it: out, in, and what came of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.cli import app
+from pipeline.cli.app import app
 from tests.unit.evaluation.answers.people_month import MONTH, Verdict, always, fill, write_answers
 from tests.unit.evaluation.made_up import workspace
 

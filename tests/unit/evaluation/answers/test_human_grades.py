@@ -1,4 +1,4 @@
-"""Sheets that graders send back, into the table. Not here: reading one line (`test_people`), and the commands."""
+"""Sheets that graders send back, into the table."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, MissingInput, SettingError, TransientFailure
 from pipeline.evaluation.answers.choosing import Choice, choose, write_sheets
 from pipeline.evaluation.answers.grading_key import keep_key
 from pipeline.evaluation.answers.keeping import import_grades
 from pipeline.evaluation.answers.people_results import read_people
 from pipeline.evaluation.answers.rows import grade_of
-from pipeline.stages import Workspace
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import ANSWER_GRADES, HUMAN_GRADES, QUESTIONS
 from tests.unit.evaluation.answers.graded import grade

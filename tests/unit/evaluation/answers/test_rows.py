@@ -1,4 +1,4 @@
-"""Rows of answers and of grades, through Parquet and back. Not here: how an answer or a grade comes about."""
+"""Rows of answers and of grades, through Parquet and back."""
 
 from __future__ import annotations
 

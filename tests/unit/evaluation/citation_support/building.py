@@ -1,4 +1,4 @@
-"""A made-up month of tasks, sections, passages and vectors for citation support. Not here: tests."""
+"""A made-up month of tasks, sections, passages and vectors for citation support."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 
 from pipeline import tables
 from pipeline.embedding.minilm import NAME
+from pipeline.engine.stage import Outcome, Stage, Workspace, run_stage
 from pipeline.evaluation.citation_support.build import build
 from pipeline.evaluation.stages import CITATION_SUPPORT
 from pipeline.llm.client import Spent
 from pipeline.related_work.summary import make_summary
-from pipeline.stages import Outcome, Stage, Workspace, run_stage
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.evaluation.made_up import workspace, write_table
 from tests.unit.evaluation.retrieval.corpus import WORDS, WordEmbedder

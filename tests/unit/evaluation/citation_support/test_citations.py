@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.engine.sampling import spread
 from pipeline.evaluation.citation_support.citations import Citation, citations_of
-from pipeline.sampling import spread
 
 
 def test_every_number_of_a_sentence_is_a_citation_also_one_that_the_task_lacks() -> None:

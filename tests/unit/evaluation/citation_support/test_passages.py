@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.citation_support.passages import Found, among, ranked, search, word_scores
-from pipeline.stages import Workspace
 from tests.unit.evaluation.citation_support.building import CITED_MONTH, WordEmbedder, embedding_rows, passage_rows
 from tests.unit.evaluation.made_up import workspace, write_table
 

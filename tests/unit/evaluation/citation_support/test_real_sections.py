@@ -1,7 +1,4 @@
-"""The authors' own sections of five real papers, put through the stage as if a system had written them.
-
-Not here: whether they are right; the judge is a script that copies from what it is shown.
-"""
+"""The authors' own sections of five real papers, put through the stage as if a system had written them."""
 
 from __future__ import annotations
 

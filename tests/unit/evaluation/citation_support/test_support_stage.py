@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import Job, State, Workspace, fingerprint, run_stage, state
 from pipeline.evaluation.citation_support import build
 from pipeline.evaluation.citation_support.build import MOST_REHEARSED, inputs
 from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, conversation
@@ -21,7 +22,6 @@ from pipeline.llm.client import ClientWorkspace
 from pipeline.llm.loop import without_waiting
 from pipeline.llm.messages import Message
 from pipeline.llm.rehearsal import Rehearsal
-from pipeline.stages import Job, State, Workspace, fingerprint, run_stage, state
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.evaluation.citation_support.building import (
     CITED_MONTH,

@@ -1,4 +1,4 @@
-"""A made-up month with tasks and sections, and what raters send back about them. Not here: tests."""
+"""A made-up month with tasks and sections, and what raters send back about them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.human.choosing import Choice, choose
 from pipeline.evaluation.human.study import keep_key
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter

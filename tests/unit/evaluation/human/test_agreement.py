@@ -1,4 +1,4 @@
-"""Agreement against published worked examples and another implementation. Not here: where marks come from."""
+"""Agreement against published worked examples and another implementation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`citeloom study` as a user meets it: out, in, and what came of it. Not here: what each of them computes."""
+"""`citeloom study` as a user meets it: out, in, and what came of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.cli import app
+from pipeline.cli.app import app
 from pipeline.tables import G_SCORES, RELATED_WORK_TASKS
 from tests.unit.evaluation.human.studied import MONTH, SYSTEMS, workspace, write_month, write_table
 from tests.unit.evaluation.human.test_results import judgement

@@ -1,5 +1,6 @@
 """Ratings that come back: whatever a spreadsheet program made of them is read, and what is wrong is named and changes
-nothing. Not here: what the ratings mean."""
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from filelock import FileLock
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, MissingInput, SettingError
 from pipeline.evaluation.human.choosing import Choice
 from pipeline.evaluation.human.keeping import changed_since, import_ratings
 from pipeline.evaluation.human.returned import read_returned
 from pipeline.evaluation.human.sheets import rater_files
-from pipeline.stages import Workspace
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import CRITERIA, HUMAN_RATINGS
 from tests.unit.evaluation.human.studied import (

@@ -1,4 +1,4 @@
-"""What the ratings say: numbers that can be worked out by hand, and nothing where there is nothing. Not here: files."""
+"""What the ratings say: numbers that can be worked out by hand, and nothing where there is nothing."""
 
 from __future__ import annotations
 

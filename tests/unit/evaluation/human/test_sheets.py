@@ -1,4 +1,4 @@
-"""What raters get: blind, inert whatever the texts hold, the same for the same seed. Not here: what they send back."""
+"""What raters get: blind, inert whatever the texts hold, the same for the same seed."""
 
 from __future__ import annotations
 

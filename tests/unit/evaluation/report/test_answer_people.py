@@ -1,4 +1,4 @@
-"""People's grades of answers in the report: the numbers of its tables, worked out by hand. Not here: how pages look."""
+"""People's grades of answers in the report: the numbers of its tables, worked out by hand."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.engine.stage import State, Workspace, run_stage, state
 from pipeline.evaluation.answers.choosing import choose, write_sheets
 from pipeline.evaluation.answers.grading_key import keep_key
 from pipeline.evaluation.answers.keeping import import_grades
@@ -15,7 +16,6 @@ from pipeline.evaluation.answers.people_results import GradedByPeople, read_mont
 from pipeline.evaluation.report.answer_people import people_section, pooled_people
 from pipeline.evaluation.report.grid import Grid, Section
 from pipeline.evaluation.stages import REPORT
-from pipeline.stages import State, Workspace, run_stage, state
 from tests.unit.evaluation.answers.people_month import MONTH, Verdict, always, fill, month_grades, write_answers
 from tests.unit.evaluation.made_up import workspace, write_month
 from tests.unit.evaluation.made_up_answers import write_answers as write_report_answers

@@ -13,14 +13,14 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
-from pipeline.accounts import Expected, Timing, note_estimates, note_timing
+from pipeline.engine.run_stats import Expected, Timing, note_estimates, note_timing
+from pipeline.engine.stage import State, Workspace, run_stage, state
 from pipeline.evaluation.answers.results import results
 from pipeline.evaluation.answers.rows import grade_of
 from pipeline.evaluation.cited import printable
 from pipeline.evaluation.report.answers.found import series_of
 from pipeline.evaluation.report.answers.names import question_file
 from pipeline.evaluation.stages import REPORT
-from pipeline.stages import State, Workspace, run_stage, state
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import workspace, write_ledger, write_month, write_table
 from tests.unit.evaluation.made_up_answers import QUOTE, SYSTEMS, write_answers

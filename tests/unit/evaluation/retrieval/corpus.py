@@ -1,4 +1,4 @@
-"""A made-up corpus of a few papers that cite each other, and an embedder that counts words. Not here: tests."""
+"""A made-up corpus of a few papers that cite each other, and an embedder that counts words."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from pipeline import tables
 from pipeline.embedding.columns import vector_columns
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
+from pipeline.engine.stage import Workspace
 from pipeline.passages.text import Form, embedded_text, text_digest
 from pipeline.settings import load_settings
-from pipeline.stages import Workspace
 from tests.unit.evaluation.made_up import write_table
 
 MARCH, APRIL, MAY = "2024-03", "2024-04", "2024-05"

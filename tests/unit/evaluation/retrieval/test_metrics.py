@@ -1,4 +1,4 @@
-"""Metrics of rankings by hand. Not here: rankings (`test_rankings`), and intervals (`test_statistics`)."""
+"""Metrics of rankings by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of a month's page that shows retrieval scores. Not here: the rest of the page (`test_report`)."""
+"""The part of a month's page that shows retrieval scores."""
 
 from __future__ import annotations
 

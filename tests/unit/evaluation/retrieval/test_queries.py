@@ -1,4 +1,4 @@
-"""Which citing sentences become queries, and how. Not here: what a search finds for them (`test_scoring`)."""
+"""Which citing sentences become queries, and how."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import Outcome, State, Workspace, run_stage, state
 from pipeline.evaluation.retrieval.queries import cited_keys, masked, why_not
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES
-from pipeline.stages import Outcome, State, Workspace, run_stage, state
 from tests.unit.evaluation.made_up import write_table
 from tests.unit.evaluation.retrieval.corpus import APRIL, MARCH, MAY, Written, small_corpus, workspace, write_papers
 

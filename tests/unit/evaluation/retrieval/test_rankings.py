@@ -1,4 +1,4 @@
-"""Exact rankings against what a test computes by hand. Not here: the stages (`test_scoring`)."""
+"""Exact rankings against what a test computes by hand."""
 
 from __future__ import annotations
 

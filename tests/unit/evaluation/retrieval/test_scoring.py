@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from pipeline import tables
+from pipeline.engine.stage import Outcome, State, Workspace, run_stage, state
 from pipeline.evaluation.retrieval.picture import retrieval_view
 from pipeline.evaluation.retrieval.scoring import build_scores
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
 from pipeline.evaluation.retrieval.vectors import Cache, matrix_of
-from pipeline.stages import Outcome, State, Workspace, run_stage, state
 from tests.unit.evaluation.retrieval.corpus import (
     APRIL,
     MARCH,

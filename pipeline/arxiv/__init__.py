@@ -1,0 +1,1 @@
+"""arXiv's identifiers, months and categories."""

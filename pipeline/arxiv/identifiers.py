@@ -1,0 +1,136 @@
+"""arXiv identifiers: in the names of dump members, in running text, and the month that each belongs to.
+
+Forms and dates: https://info.arxiv.org/help/arxiv_identifier.html.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pipeline.arxiv.months import is_month
+
+_NEW = re.compile(r"(\d{2})(\d{2})\.(\d{4,5})", re.ASCII)
+_ARCHIVE = (
+    "acc-phys|adap-org|alg-geom|ao-sci|astro-ph|atom-ph|bayes-an|chao-dyn|chem-ph|cmp-lg|comp-gas|cond-mat|cs|dg-ga|"
+    "funct-an|gr-qc|hep-ex|hep-lat|hep-ph|hep-th|math|math-ph|mtrl-th|nlin|nucl-ex|nucl-th|patt-sol|physics|plasm-ph|"
+    "q-alg|q-bio|quant-ph|solv-int|supr-con"
+)
+_OLD = re.compile(rf"({_ARCHIVE})(?:\.[A-Z]{{2}})?/(\d{{2}})(\d{{2}})(\d{{3}})")
+_OLD_NAME = re.compile(rf"({_ARCHIVE})/?(\d{{2}})(\d{{2}})(\d{{3}})")
+_MEMBER = re.compile(r"(?:(?:[^/]+/)*?([^/]+)/)?(\d{4})/([^/]+)\.x?html?", re.ASCII)
+_VERSION = re.compile(r"(?<=\d)v(\d+)$")
+_IN_TEXT = re.compile(
+    rf"(?:arxiv[\s.:/]*(?:preprint\s*)?(?:\(?\s*)?(?:arxiv[.:]\s*)?|abs/|arxiv\.org/(?:abs|pdf|html)/)"
+    rf"(\d{{4}}\.\d{{4,5}}|(?:{_ARCHIVE})(?:\.[A-Z]{{2}})?/\d{{7}})(?!\d)",
+    re.IGNORECASE,
+)
+_OLD_IN_TEXT = re.compile(rf"(?<![\w/])((?:{_ARCHIVE})(?:\.[A-Z]{{2}})?/\d{{7}})(?!\d)")
+
+# Numbers had four digits until 1412 and have five from 1501 on; the old scheme ended with 0703.
+_FIRST_NEW, _FIRST_FIVE_DIGITS = "2007-04", "2015-01"
+
+
+@dataclass(frozen=True, slots=True)
+class MemberName:
+    """What a member's name says: the paper, its month, and the severity folder it lies in, if any."""
+
+    arxiv_id: str
+    month: str
+    folder: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotAPage:
+    """Why a member's name is that of no arXiv page, and the month its folder claims, if any."""
+
+    reason: str
+    month: str | None
+
+
+def split_version(identifier: str) -> tuple[str, int | None]:
+    """An identifier without its version, and the version: `1707.08567v2` is (`1707.08567`, 2)."""
+    found = _VERSION.search(identifier)
+    return (identifier[: found.start()], int(found[1])) if found else (identifier, None)
+
+
+def strip_version(identifier: str) -> str:
+    """The identifier without `v2` and the like."""
+    return split_version(identifier)[0]
+
+
+def normalise(identifier: str) -> str | None:
+    """An identifier in its standard form, or None for what is none: no version, no `arXiv:`, no subject class."""
+    bare = strip_version(identifier.strip())
+    bare = re.sub(r"^arxiv:\s*", "", bare, flags=re.IGNORECASE)
+    if _NEW.fullmatch(bare):
+        return bare if month_of(bare) else None
+    old = _OLD.fullmatch(bare)
+    return f"{old[1]}/{old[2]}{old[3]}{old[4]}" if old and month_of(bare) else None
+
+
+def month_of(identifier: str) -> str | None:
+    """The month `YYYY-MM` of an identifier without version; None where it is malformed."""
+    new = _NEW.fullmatch(identifier)
+    if new:
+        month = f"20{new[1]}-{new[2]}"
+        digits = 4 if month < _FIRST_FIVE_DIGITS else 5
+        return month if is_month(month) and month >= _FIRST_NEW and len(new[3]) == digits else None
+    old = _OLD.fullmatch(identifier)
+    if old is None:
+        return None
+    month = f"{'19' if old[2] >= '91' else '20'}{old[2]}-{old[3]}"
+    return month if is_month(month) and month < _FIRST_NEW else None
+
+
+def read_member_name(name: str) -> MemberName | NotAPage:
+    """What a dump member's name says: `error/9802/quant-ph9802040.html`, or the same without the first folder."""
+    match = _MEMBER.fullmatch(name)
+    if match is None:
+        return NotAPage("it is not <yymm>/<id>.html", _claimed_month(name))
+    folder, yymm, stem = match.groups()
+    claimed = folder_month(yymm)
+    arxiv_id = _member_id(strip_version(stem))
+    if arxiv_id is None:
+        return NotAPage(f"{stem} is no arXiv identifier", claimed)
+    # The folder's month is parsed once for its thousands of pages; of a page it is enough to see that it begins alike.
+    digits = 4 if claimed and claimed < _FIRST_FIVE_DIGITS else 5
+    alike = claimed and claimed >= _FIRST_NEW and arxiv_id[:5] == f"{yymm}." and len(arxiv_id) == 5 + digits
+    month = claimed if alike else month_of(arxiv_id)
+    if month is None or claimed != month:
+        return NotAPage(f"{stem} does not belong in the folder {yymm}", claimed)
+    return MemberName(arxiv_id, month, folder)
+
+
+def _claimed_month(name: str) -> str | None:
+    return next((month for part in name.split("/")[:-1] if (month := folder_month(part))), None)
+
+
+def _member_id(stem: str) -> str | None:
+    if _NEW.fullmatch(stem):
+        return stem
+    old = _OLD_NAME.fullmatch(stem)
+    return f"{old[1]}/{old[2]}{old[3]}{old[4]}" if old else None
+
+
+@lru_cache(maxsize=1024)
+def folder_month(part: str) -> str | None:
+    """The month `YYYY-MM` of a folder's name `yymm`; None for any other name."""
+    if len(part) != 4 or not (part.isdecimal() and part.isascii()):
+        return None
+    month = f"{'19' if part[:2] >= '91' else '20'}{part[:2]}-{part[2:]}"
+    return month if is_month(month) else None
+
+
+def find_arxiv_id(text: str) -> str | None:
+    """The first arXiv identifier that a text names, without version.
+
+    A bare `2403.18886` counts only after "arXiv", "abs/" or an arXiv address: page ranges look alike.
+    """
+    for pattern in (_IN_TEXT, _OLD_IN_TEXT):
+        for match in pattern.finditer(text):
+            found = normalise(match[1])
+            if found:
+                return found
+    return None

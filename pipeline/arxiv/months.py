@@ -1,0 +1,67 @@
+"""arXiv months, `YYYY-MM`: the one partition dimension of citeloom."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from pipeline.errors import SettingError
+
+_MONTH = re.compile(r"(?:199[1-9]|20\d\d)-(?:0[1-9]|1[0-2])")
+
+_PART = re.compile(r"all|\d{4}-\d\d(?:\.\.\d{4}-\d\d)?")
+
+# arXiv's first identifiers are of July 1991 (https://info.arxiv.org/help/arxiv_identifier.html).
+FIRST_MONTH = "1991-07"
+
+
+def is_month(text: str) -> bool:
+    """Whether `text` is a month as `YYYY-MM`, 1991 or later."""
+    return _MONTH.fullmatch(text) is not None
+
+
+def parse_month(text: str) -> str:
+    """Return `text` if it is a month as `YYYY-MM`; raises SettingError otherwise."""
+    if not is_month(text):
+        raise SettingError(f"{text!r} is not a month: write it as YYYY-MM, for example 2024-03")
+    return text
+
+
+def select_months(selection: str, available: Iterable[str]) -> list[str]:
+    """The months that a selection names, oldest first.
+
+    `selection` is `all`, one month (`2024-03`), a range (`2024-03..2024-05`, both ends included), or several of
+    these with commas between. Raises SettingError where it is malformed or names a month that is not available.
+    """
+    known = sorted(set(available))
+    chosen: set[str] = set()
+    for part in selection.split(","):
+        if not _PART.fullmatch(part.strip()):
+            raise SettingError(
+                f"{selection!r} does not name months: write 2024-03, 2024-03..2024-05, all, or some of these with "
+                "commas between"
+            )
+        chosen.update(_select_part(part.strip(), known))
+    return sorted(chosen)
+
+
+def _select_part(part: str, known: list[str]) -> list[str]:
+    if part == "all":
+        return known
+    first, dots, last = part.partition("..")
+    low, high = parse_month(first), parse_month(last if dots else first)
+    if low > high:
+        raise SettingError(f"the range {part} runs backwards: write it as {high}..{low}")
+    found = [month for month in known if low <= month <= high]
+    if not found:
+        raise SettingError(f"no month of {part} is in the dump; it holds {describe_months(known)}")
+    return found
+
+
+def describe_months(months: list[str]) -> str:
+    """The months in words: all of them if few, else first, last and count."""
+    if not months:
+        return "no month at all"
+    if len(months) <= 6:
+        return ", ".join(months)
+    return f"{len(months)} months from {months[0]} to {months[-1]}"

@@ -1,0 +1,135 @@
+"""The command `citeloom refresh`: what changed at arXiv and on disk, run and told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pipeline.cli.options import AsJson, MonthsOption
+from pipeline.engine.stage import Workspace
+from pipeline.settings import load_settings
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from pipeline.ops.refresh.refreshing import MonthRefreshed, RefreshReport
+
+
+def refresh(
+    months: MonthsOption = "all",
+    harvest: Annotated[
+        bool | None, typer.Option("--harvest/--no-harvest", help="Ask arXiv what changed; else as the setting says.")
+    ] = None,
+    redo: Annotated[
+        bool, typer.Option("--redo", help="Make what language models have not made yet, or what is out of date.")
+    ] = False,
+    llm_tokens: Annotated[
+        int | None, typer.Option(min=1, help="The same, for at most so many tokens; else as the setting says.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Ask arXiv what changed, run the months that changed and those alone, and tell what became of them."""
+    from pipeline.cli.console import print_json, showing
+    from pipeline.ops.refresh.plan import PREPARING, ceiling
+    from pipeline.ops.refresh.refreshing import refresh as bring_up_to_date
+
+    settings = load_settings(**({} if llm_tokens is None else {"refresh_llm_tokens": llm_tokens}))
+    tokens = ceiling(settings)
+    if tokens:  # the runs read it there
+        os.environ["CITELOOM_LLM_BUDGET_TOKENS"] = str(tokens)
+    workspace = Workspace(settings)
+    with showing(steps=len(PREPARING)):
+        report = bring_up_to_date(
+            workspace,
+            months,
+            ask_arxiv=settings.refresh_harvest if harvest is None else harvest,
+            redo=redo or tokens > 0,
+        )
+    if as_json:
+        print_json(_as_json(report))
+    else:
+        _show(report)
+    return report.exit_code
+
+
+def _as_json(report: RefreshReport) -> dict[str, Any]:
+    months = [
+        {"month": each.month, "made": each.made, "changes": asdict(each.changes) if each.changes else None}
+        for each in report.months
+    ]
+    return {
+        "harvest": asdict(report.harvest) if report.harvest else None,
+        "harvest_failure": report.harvest_failure or None,
+        "months": months,
+        "out_of_date": report.out_of_date,
+        "not_made": report.not_made,
+        "over_budget": [dict(zip(("stage", "month"), each, strict=True)) for each in report.over_budget],
+        "failures": [dict(zip(("stage", "month", "message"), each, strict=True)) for each in report.failures],
+        "page": str(report.page) if report.page else None,
+    }
+
+
+def _show(report: RefreshReport) -> None:
+    from pipeline.cli.console import out, print_error, print_note
+
+    if report.harvest is not None:
+        out.print(str(report.harvest), soft_wrap=True)
+    if report.harvest_failure:
+        print_error(f"arXiv could not be asked, and the rest was done: {report.harvest_failure}")
+    if report.months:
+        out.print(_table(report.months))
+    else:
+        out.print("No month was due: each is as its pages, metadata, settings and code make it.")
+    for line in _lines_of_left(report):
+        print_note(line)
+    if report.failures:
+        named = ", ".join(f"{stage} of {month}" for stage, month, _ in report.failures)
+        print_error(f"{len(report.failures)} failed, as told above: {named}; once mended, the same command goes on")
+    if report.page is not None:
+        out.print(f"Changes: {report.page}", soft_wrap=True)
+
+
+def _table(months: Iterable[MonthRefreshed]) -> Table:
+    """A line for each month that was run: what was made, and what changed by it."""
+    from rich.table import Table
+
+    table = Table("month", title="What changed", title_justify="left")
+    table.add_column("made", justify="right")
+    for name in ("papers", "passages", "vectors"):
+        table.add_column(name)
+    for each in months:
+        table.add_row(each.month, f"{len(each.made)} tables", *_cells(each))
+    return table
+
+
+def _cells(month: MonthRefreshed) -> tuple[str, str, str]:
+    found = month.changes
+    if found is None:
+        return "not compared: a table is missing", "", ""
+    papers = ("new", "changed", "withdrawn", "removed", "kept")
+    passages = ("added", "removed", "kept")
+    return (
+        _counted((name, getattr(found, f"papers_{name}")) for name in papers),
+        _counted((name, getattr(found, f"passages_{name}")) for name in passages),
+        _counted((name, getattr(found, f"vectors_{name}")) for name in ("made", "reused")),
+    )
+
+
+def _counted(counts: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts if count) or "–"
+
+
+def _lines_of_left(report: RefreshReport) -> Iterator[str]:
+    """What of language models was left as it is, and how to have it made."""
+    for stage, month in report.over_budget:
+        yield f"{stage} of {month}: the budget was reached; answers are kept, and the next refresh goes on from there"
+    for month, tables in report.out_of_date.items():
+        yield f"{month} out of date: {', '.join(f'{name} ({rows:,} rows)' for name, rows in tables.items())}"
+    for month, names in report.not_made.items():
+        yield f"{month} not made: {', '.join(names)}"
+    if report.out_of_date or report.not_made:
+        yield "It is left so: citeloom refresh --redo has it made, and --llm-tokens N within a budget"

@@ -1,0 +1,56 @@
+"""The command `citeloom ui`: the Dagster UI on loopback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from typing import Annotated
+
+import typer
+
+from pipeline.cli.options import AsJson
+from pipeline.cli.sharing import share
+from pipeline.engine.stage import Workspace
+from pipeline.errors import SettingError
+from pipeline.settings import PROJECT, load_settings
+
+
+def ui(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on loopback.")] = 3000, as_json: AsJson = False
+) -> int:
+    """Open the Dagster UI on loopback, on the data of the settings."""
+    from assets.jobs import sweep
+    from pipeline.cli.console import err, print_json
+    from pipeline.ops.preflight import check_data_root
+    from pipeline.ops.run_months import dagster_home
+
+    workspace = Workspace(load_settings())
+    check_data_root(workspace)
+    _refuse_taken(port)
+    share(workspace.settings)
+    home = dagster_home(workspace)
+    sweep(home)
+    url = f"http://127.0.0.1:{port}"
+    if as_json:
+        print_json({"url": url, "dagster_home": str(home)})
+    err.print(f"Dagster UI: {url} (data in {workspace.root.path}); Ctrl-C ends it", soft_wrap=True)
+    sys.stdout.flush()
+    os.dup2(2, 1)  # what Dagster logs is no part of the command's answer
+    # Dagster recommends another of its commands at every start.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")
+    # What a shell starts in the background is deaf to Ctrl-C, and Dagster would be to SIGTERM as well.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    program = [sys.executable, "-m", "dagster", "dev", "-w", str(PROJECT / "workspace.yaml")]
+    os.execv(sys.executable, [*program, "-h", "127.0.0.1", "-p", str(port)])  # noqa: S606
+
+
+def _refuse_taken(port: int) -> None:
+    """Raise SettingError where another program listens on the port: Dagster would start and show nothing."""
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise SettingError(f"--port {port} cannot be had ({error.strerror}): give another one") from error

@@ -1,0 +1,1 @@
+"""Sheets on which people rate and grade what systems wrote."""

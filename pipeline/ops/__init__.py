@@ -1,0 +1,1 @@
+"""Commands over many months: run, refresh, retry, estimate, doctor and export."""

@@ -1,0 +1,87 @@
+"""What can be known to be wrong before a run begins, so that nobody learns of it hours later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pipeline.answering.stages import check_answering
+from pipeline.embedding.choice import model_name
+from pipeline.engine import telemetry
+from pipeline.engine.stage import Stage, Workspace
+from pipeline.errors import SettingError, TransientFailure
+from pipeline.evaluation.judges import judges
+from pipeline.index import close_indexes
+from pipeline.index.reindex import check_layout
+from pipeline.llm.client import check_llm
+from pipeline.related_work.systems import chosen_systems
+from pipeline.settings import SAMPLE_DUMP
+from pipeline.stages import JUDGING_STAGES, LLM_STAGES
+from pipeline.storage.writing import write_whole
+from pipeline.tables import DUMP_MEMBERS
+from pipeline.wikipedia.root import refuse_arxiv
+from resources.cluster import check_cluster
+
+# Lies in a data root that `citeloom demo` has filled; another dump may not be run into it, nor the demo into another.
+_DEMO_MARK = "holds-the-demo"
+
+
+def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
+    """Raise SettingError for a setting that cannot do for these stages, or a data root that cannot be written."""
+    settings, names = workspace.settings, {stage.name for stage in stages}
+    check_data_root(workspace)
+    telemetry.check(settings)
+    check_cluster(settings, names)
+    if "metadata" in names and settings.metadata_snapshot and not settings.metadata_snapshot.is_file():
+        raise SettingError(f"CITELOOM_METADATA_SNAPSHOT: {settings.metadata_snapshot} is not a file")
+    if names & {"dump_members", "metadata", "papers"}:
+        refuse_arxiv(workspace)
+    if "embeddings" in names:
+        model_name(settings)
+    if "index_receipts" in names:
+        _check_index(workspace)
+    if "questions" in names:
+        check_answering(settings)
+    if names & {stage.name for stage in LLM_STAGES}:
+        chosen_systems(settings.systems)
+        check_llm(settings)
+    if names & {stage.name for stage in JUDGING_STAGES}:
+        for judge in judges(settings):
+            check_llm(judge)
+
+
+def _check_index(workspace: Workspace) -> None:
+    """Raise SettingError where the index would refuse what hours of embedding made; a server may come up meanwhile."""
+    try:
+        check_layout(workspace)
+    except TransientFailure:
+        return
+    finally:
+        close_indexes()
+
+
+def check_data_root(workspace: Workspace) -> None:
+    """Raise SettingError where the data root cannot be written, or is the demo's and the dump is not."""
+    root = workspace.root.path
+    for place, setting in {workspace.local: "CITELOOM_LOCAL", root: "CITELOOM_DATA"}.items():
+        try:
+            write_whole(place / ".writable", b"")
+        except OSError as error:
+            raise SettingError(f"{setting}: {place} cannot be written ({error}); name a folder that can") from error
+    if (root / _DEMO_MARK).exists() and workspace.settings.dump_dir.resolve() != SAMPLE_DUMP:
+        raise SettingError(
+            f"CITELOOM_DATA: {root} holds the demo, and CITELOOM_DUMP_DIR is {workspace.settings.dump_dir}: "
+            "give your own corpus a data root of its own"
+        )
+
+
+def mark_demo(workspace: Workspace) -> None:
+    """Mark a data root as the demo's. Raises SettingError where it holds a corpus already."""
+    check_data_root(workspace)
+    root = workspace.root.path
+    if not (root / _DEMO_MARK).exists():
+        if workspace.root.months(DUMP_MEMBERS):
+            raise SettingError(
+                f"CITELOOM_DATA: {root} holds a corpus already, which the demo's papers would mix with: "
+                "unset it for the demo, or name another folder"
+            )
+        write_whole(root / _DEMO_MARK, b"")

@@ -1,0 +1,121 @@
+"""Papers as one refresh left them and as they are now, paper by paper."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from pipeline.storage.writing import Row
+
+# 96 bits of a SHA-256: two of 1,000,000 passages share them by chance once in 10^17 months.
+DIGEST_BYTES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class PaperState:
+    """A paper of the corpus. `passages` and `texts` hold DIGEST_BYTES for each passage, in one order: of its id and
+    text, and of its text alone."""
+
+    version: int | None
+    html_sha256: str
+    metadata_sha256: str
+    passages: bytes
+    texts: bytes
+
+
+@dataclass(slots=True)
+class Counts:
+    """What changed in a month. `papers_changed` counts those of another version, page, metadata or text."""
+
+    papers_new: int = 0
+    papers_changed: int = 0
+    papers_withdrawn: int = 0
+    papers_removed: int = 0
+    papers_kept: int = 0
+    new_versions: int = 0
+    passages_added: int = 0
+    passages_removed: int = 0
+    passages_kept: int = 0
+    vectors_reused: int = 0
+    vectors_made: int = 0
+
+    def add(self, row: Row) -> None:
+        """Count one row of `changes`."""
+        name = f"papers_{row['change']}"
+        setattr(self, name, getattr(self, name) + 1)
+        self.new_versions += "version" in row["what"]
+        self.passages_added += row["passages_added"]
+        self.passages_removed += row["passages_removed"]
+        self.passages_kept += row["passages_kept"]
+        self.vectors_reused += row["vectors_reused"]
+        self.vectors_made += row["passages_added"] + row["passages_kept"] - row["vectors_reused"]
+
+    @property
+    def anything(self) -> bool:
+        """Whether any paper or vector is not as it was."""
+        told = asdict(self)
+        unchanged = ("papers_kept", "passages_kept", "vectors_reused")
+        return any(count for name, count in told.items() if name not in unchanged)
+
+
+def compare(
+    before: Mapping[str, PaperState],
+    now: Mapping[str, PaperState],
+    withdrawn: Collection[str],
+    *,
+    same_model: bool,
+) -> Iterator[Row]:
+    """A row of `changes` for each paper of before and now, by identifier.
+
+    withdrawn: papers of which arXiv's metadata says so. same_model: whether vectors are made as they were before, so
+    that those of a text that was there are taken over, whatever passage of the month it was of.
+    """
+    known = {text for paper in before.values() for text in _cut(paper.texts)} if same_model else set()
+    for arxiv_id in sorted(before.keys() | now.keys()):
+        old, new = before.get(arxiv_id), now.get(arxiv_id)
+        what = _what(old, new)
+        yield {
+            "arxiv_id": arxiv_id,
+            "change": _change(old, new, what, arxiv_id in withdrawn),
+            "what": what,
+            "version_before": old.version if old else None,
+            "version": new.version if new else None,
+            **_passages(_cut(old.passages if old else b""), _cut(new.passages if new else b"")),
+            "vectors_reused": sum(text in known for text in _cut(new.texts)) if new else 0,
+            "html_sha256": new.html_sha256 if new else None,
+            "metadata_sha256": new.metadata_sha256 if new else None,
+            "passages_sha256": new.passages if new else None,
+            "texts_sha256": new.texts if new else None,
+        }
+
+
+def _change(old: PaperState | None, new: PaperState | None, what: list[str], is_withdrawn: bool) -> str:
+    if new is None:
+        return "withdrawn" if is_withdrawn else "removed"
+    if old is None:
+        return "new"
+    return "changed" if what else "kept"
+
+
+def _what(old: PaperState | None, new: PaperState | None) -> list[str]:
+    if old is None or new is None:
+        return []
+    pairs = {
+        "version": (old.version, new.version),
+        "page": (old.html_sha256, new.html_sha256),
+        "metadata": (old.metadata_sha256, new.metadata_sha256),
+        "text": (old.passages, new.passages),
+    }
+    return [name for name, (one, other) in pairs.items() if one != other]
+
+
+def _passages(old: list[bytes], new: list[bytes]) -> dict[str, int]:
+    """Passages have ids that differ, so lists serve as sets."""
+    kept = len(set(old) & set(new))
+    return {
+        "passages_added": len(new) - kept, "passages_removed": len(old) - kept, "passages_kept": kept,
+    }  # fmt: skip
+
+
+def _cut(digests: bytes) -> list[bytes]:
+    return [digests[start : start + DIGEST_BYTES] for start in range(0, len(digests), DIGEST_BYTES)]

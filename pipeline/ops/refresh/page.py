@@ -1,0 +1,138 @@
+"""The pages of what refreshes changed: `reports/changes/index.html` over all months, and one for each month.
+
+Their bytes depend on the tables alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from filelock import FileLock
+
+from pipeline import tables
+from pipeline.engine.stage import Workspace
+from pipeline.errors import CiteloomError
+from pipeline.evaluation.publish import FOLDER
+from pipeline.evaluation.report.filters import month_name, number_of, words
+from pipeline.evaluation.report.grid import Grid, Rows, Value
+from pipeline.evaluation.report.pages import changes_page
+from pipeline.evaluation.report.views import ChangesView
+from pipeline.ops.refresh.compare import Counts
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import read_provenance
+from pipeline.storage.store import Place
+from pipeline.storage.writing import write_whole
+
+# Papers that a page lists; the table `changes` has all.
+MOST_PAPERS = 500
+_COUNTED = {name: name.replace("_", " ") for name in Counts.__slots__}
+_LISTED = ("arxiv_id", "change", "what", "version_before", "version")
+_PASSAGES = ("passages_added", "passages_removed", "passages_kept")
+
+Notes = Mapping[str, Any]
+
+
+def changes_folder(root: DataRoot) -> Place:
+    """Where the pages lie."""
+    return root.path / FOLDER / "changes"
+
+
+def write_month_page(workspace: Workspace, month: str) -> None:
+    """Write the page of a month that a refresh has told of, then that over all months."""
+    folder = changes_folder(workspace.root)
+    notes = _notes(workspace.root, month)
+    if notes is not None:
+        write_whole(folder / f"{month}.html", changes_page(_month_view(workspace.root, month, notes)))
+    # Two months may be told of at once: whoever holds the lock last has read what the other told.
+    with FileLock(workspace.cache("locks") / "overall-changes.lock", timeout=600):
+        write_whole(folder / "index.html", changes_page(_overall_view(workspace.root)))
+
+
+def has_page(workspace: Workspace, month: str) -> bool:
+    """Whether both pages are there."""
+    folder = changes_folder(workspace.root)
+    return (folder / f"{month}.html").is_file() and (folder / "index.html").is_file()
+
+
+def _notes(root: DataRoot, month: str) -> Notes | None:
+    try:
+        written = read_provenance(root.file(tables.CHANGES, month))
+    except CiteloomError:
+        return None
+    return written.notes if written else None
+
+
+def _overall_view(root: DataRoot) -> ChangesView:
+    found = {month: notes for month in root.months(tables.CHANGES) if (notes := _notes(root, month))}
+    stale = [(month, *each) for month, notes in found.items() for each in sorted(notes["out_of_date"].items())]
+    about = (
+        "Each month as the last refresh that changed anything in it left it, compared with how the refresh before had. "
+        "A month's first refresh tells of all papers as new, unless it was whole before."
+    )
+    rows = [
+        (Value(month, page=f"{month}.html"), Value(_when(notes["refreshed_at"])), *_counts(notes))
+        for month, notes in found.items()
+    ]
+    months = Grid("months", "Months", ("month", "refreshed at (UTC)", *_COUNTED.values()), [Rows(rows)])
+    return ChangesView("", [about], [months, _stale_grid(stale)])
+
+
+def _month_view(root: DataRoot, month: str, notes: Notes) -> ChangesView:
+    changed = [row for row in root.iterate(tables.CHANGES, month, [*_LISTED, *_PASSAGES]) if row["change"] != "kept"]
+    told = f"{number_of(len(changed), 'paper')} of {month_name(month)} changed by {_when(notes['refreshed_at'])} (UTC)."
+    stale = [(month, *each) for each in sorted(notes["out_of_date"].items())]
+    history = [
+        (Value(_when(each["refreshed_at"])), *_counts(each)) for each in reversed(notes["history"])
+    ]  # fmt: skip
+    refreshes = Grid("refreshes", "Refreshes", ("refreshed at (UTC)", *_COUNTED.values()), [Rows(history)])
+    return ChangesView(month, [told], [_papers_grid(root, month, changed), _stale_grid(stale), refreshes])
+
+
+def _papers_grid(root: DataRoot, month: str, changed: Sequence[Mapping[str, Any]]) -> Grid:
+    shown = changed[:MOST_PAPERS]
+    wanted = {row["arxiv_id"] for row in shown}
+    described = root.iterate(tables.METADATA, month, ["arxiv_id", "title"]) if wanted else iter(())
+    titles = {row["arxiv_id"]: row["title"] for row in described if row["arxiv_id"] in wanted}
+    more = len(changed) - len(shown)
+    head = ("paper", "title", "change", "what", "version", *(name.replace("_", " ") for name in _PASSAGES))
+    notes = [f"{more:,} more are in the table changes."] if more else []
+    return Grid("papers", "Papers", head, [Rows(list(_papers(shown, titles)))], notes=notes, stacked=True)
+
+
+def _papers(shown: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> Iterator[Sequence[Value]]:
+    for row in shown:
+        yield (
+            Value(row["arxiv_id"], arxiv_id=row["arxiv_id"]),
+            Value(titles.get(row["arxiv_id"], "")),
+            Value(row["change"]),
+            Value(", ".join(row["what"])),
+            Value(_versions(row["version_before"], row["version"])),
+            *(Value(row[name], "count") for name in _PASSAGES),
+        )
+
+
+def _versions(before: int | None, now: int | None) -> str:
+    """`v1`, or `v1 to v2`; empty where none is known."""
+    told = [f"v{version}" for version in dict.fromkeys((before, now)) if version is not None]
+    return " to ".join(told)
+
+
+def _stale_grid(stale: Sequence[tuple[str, str, int]]) -> Grid:
+    rows = [(Value(month), Value(words(name)), Value(name), Value(count, "count")) for month, name, count in stale]
+    about = (
+        "What a language model wrote or judged and what no longer matches what it was made from. It stays as it was; "
+        "citeloom refresh --redo makes it again, and so does a refresh with a budget (CITELOOM_REFRESH_LLM_TOKENS)."
+    )
+    return Grid(
+        "out-of-date", "Out of date", ("month", "what", "table", "rows"), [Rows(rows)],
+        about=about if rows else "Nothing that a language model wrote or judged is out of date.", stacked=True,
+    )  # fmt: skip
+
+
+def _counts(notes: Notes) -> list[Value]:
+    return [Value(notes[name], "count") for name in _COUNTED]
+
+
+def _when(moment: str) -> str:
+    return moment[:16].replace("T", " ")

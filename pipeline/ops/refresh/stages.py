@@ -1,0 +1,162 @@
+"""The table `changes`: a month's papers as a refresh left them, compared with how the one before did.
+
+The table holds what the next comparison needs, so what was told and what it is compared with next are one file, whole
+or absent. It is no stage of `citeloom run`: changes are told of from refresh to refresh, however many runs lie between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from pipeline import tables
+from pipeline.engine.stage import Job, Stage, State, Workspace, forget_failure, run_stage, state
+from pipeline.errors import CiteloomError
+from pipeline.ops.refresh.compare import DIGEST_BYTES, Counts, PaperState, compare
+from pipeline.ops.refresh.page import has_page, write_month_page
+from pipeline.ops.refresh.plan import out_of_date
+from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.writing import Row
+
+# Two years of monthly refreshes.
+_MOST_HISTORY = 24
+_DESCRIBED = (
+    "title", "authors", "abstract", "categories", "primary_category", "doi", "journal_ref", "comment", "status",
+)  # fmt: skip
+
+
+def _build(job: Job, *, baseline: bool = False) -> Iterator[Row]:
+    """Rows of `changes`. Where no paper and no vector is other than it was, the last rows stay, and what is out of date
+    is told anew: it is the last change that a reader wants to see. baseline: compare the month with itself."""
+    previous = _previous(job)
+    vectors = _vectors(job)
+    now, withdrawn = _states_now(job)
+    before = now if baseline else _states_before(job) if previous else {}
+    same_model = baseline or (previous is not None and previous.notes.get("vectors") == vectors)
+    counts = Counts()
+    rows: list[Row] = []
+    for row in compare(before, now, withdrawn, same_model=same_model):
+        counts.add(row)
+        rows.append(row)
+    if previous is not None and not counts.anything:
+        job.notes |= previous.notes
+        rows = list(job.rows(tables.CHANGES))
+    else:
+        job.notes |= {"vectors": vectors, **_told(counts, previous, baseline=baseline)}
+    job.notes["out_of_date"] = out_of_date(job.workspace, job.month)
+    job.afterwards.append(lambda: write_month_page(job.workspace, job.month))
+    yield from rows
+
+
+def _told(counts: Counts, previous: Provenance | None, *, baseline: bool) -> dict[str, Any]:
+    told = {"refreshed_at": datetime.now(UTC).isoformat(timespec="microseconds"), **asdict(counts)}
+    history = [*(previous.notes["history"] if previous else []), *([] if baseline else [told])]
+    return {**told, "history": history[-_MOST_HISTORY:]}
+
+
+def _previous(job: Job) -> Provenance | None:
+    """What is known of the last refresh; None where none was, or another version of citeloom told of it."""
+    try:
+        written = read_provenance(job.workspace.root.file(tables.CHANGES, job.month))
+    except CiteloomError:
+        return None
+    return written if written and written.schema_version == tables.CHANGES.version else None
+
+
+def _states_before(job: Job) -> dict[str, PaperState]:
+    columns = ["arxiv_id", "version", "html_sha256", "metadata_sha256", "passages_sha256", "texts_sha256"]
+    return {
+        row["arxiv_id"]: PaperState(*(row[name] for name in columns[1:]))
+        for row in job.iterate(tables.CHANGES, columns)
+        if row["html_sha256"] is not None
+    }
+
+
+def _states_now(job: Job) -> tuple[dict[str, PaperState], set[str]]:
+    """The papers of the month, and those that arXiv calls withdrawn."""
+    described = {
+        row["arxiv_id"]: (row["version"], _digest_of(row), row["status"])
+        for row in job.iterate(tables.METADATA, ["arxiv_id", "version", *_DESCRIBED])
+    }
+    passages, texts = _passages(job)
+    found = {}
+    for row in job.iterate(tables.PAPERS, ["arxiv_id", "html_sha256"]):
+        name = row["arxiv_id"]
+        version, digest, _ = described.get(name, (None, "", ""))
+        found[name] = PaperState(version, row["html_sha256"], digest, bytes(passages[name]), bytes(texts[name]))
+    return found, {name for name, (_, _, status) in described.items() if status == "withdrawn"}
+
+
+def _digest_of(described: Mapping[str, Any]) -> str:
+    said = [described[name] for name in _DESCRIBED]
+    return hashlib.sha256(json.dumps(said, ensure_ascii=False).encode()).hexdigest()
+
+
+def _passages(job: Job) -> tuple[Mapping[str, bytearray], Mapping[str, bytearray]]:
+    """By paper: digests of its passages, and of their texts; 24 bytes a passage, 24 MB for a month of 1,000,000."""
+    passages: dict[str, bytearray] = defaultdict(bytearray)
+    texts: dict[str, bytearray] = defaultdict(bytearray)
+    for row in job.iterate(tables.PASSAGES, ["arxiv_id", "passage_id", "text_sha256"]):
+        both = f"{row['passage_id']} {row['text_sha256']}".encode()
+        passages[row["arxiv_id"]] += hashlib.sha256(both).digest()[:DIGEST_BYTES]
+        texts[row["arxiv_id"]] += bytes.fromhex(row["text_sha256"])[:DIGEST_BYTES]
+    return passages, texts
+
+
+def _vectors(job: Job) -> str:
+    """What makes the month's vectors: where it is the same, those of a text that was there are taken over."""
+    written = read_provenance(job.workspace.root.file(tables.EMBEDDINGS, job.month))
+    if written is None:
+        return ""
+    made = (written.notes.get("model", ""), written.inputs.get("vectors", ""), str(written.stage_version))
+    return "; ".join(made)
+
+
+def _has_page(workspace: Workspace, month: str, written: Provenance) -> bool:
+    return has_page(workspace, month)
+
+
+def _out_of_date(workspace: Workspace, month: str) -> Mapping[str, str]:
+    return _marks(out_of_date(workspace, month))
+
+
+def _marks(stale: Iterable[str]) -> Mapping[str, str]:
+    return {"out of date": ", ".join(sorted(stale))}
+
+
+CHANGES = Stage(
+    table=tables.CHANGES,
+    build=_build,
+    upstream=(tables.METADATA, tables.PAPERS, tables.PASSAGES, tables.EMBEDDINGS, tables.INDEX_RECEIPTS),
+    inputs=_out_of_date,
+    still_holds=_has_page,
+)
+
+
+def is_stale(workspace: Workspace, month: str, out_of_date: Iterable[str]) -> bool:
+    """Whether a month of `changes` is there and no longer as the month is. out_of_date: the tables of language models
+    that are, which whoever asks knows already: to find them takes longer than all else."""
+    known = replace(CHANGES, inputs=lambda workspace, month: _marks(out_of_date))
+    return state(known, workspace, month) is State.STALE
+
+
+def is_whole(workspace: Workspace, month: str) -> bool:
+    """Whether a month has all tables that are compared."""
+    return all(workspace.root.file(table, month).exists() for table in CHANGES.upstream)
+
+
+def take_baseline(workspace: Workspace, months: Sequence[str]) -> None:
+    """Keep how months stand that no refresh has told of yet, before they are run again: else all of their papers would
+    be told of as new. A month that is not whole has nothing to be compared with."""
+    for month in months:
+        if is_whole(workspace, month) and not workspace.root.file(tables.CHANGES, month).exists():
+            try:
+                run_stage(replace(CHANGES, build=partial(_build, baseline=True)), workspace, month)
+            except CiteloomError:
+                forget_failure(workspace, CHANGES.name, month)

@@ -1,0 +1,127 @@
+"""Rules of the project: what loading the code location imports, what the wheel holds, and what the docs list."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pipeline.settings import Settings
+from pipeline.tables import RELATED_WORK_SYSTEMS, TABLES
+
+PROJECT = Path(__file__).resolve().parents[2]
+PACKAGES = ("pipeline", "assets", "resources", "sensors")
+
+HEAVY = {
+    "torch", "FlagEmbedding", "transformers", "sentence_transformers", "qdrant_client", "qdrant_edge", "xllamacpp",
+    "openai", "matplotlib", "bs4", "mwparserfromhtml", "arxiv", "ray", "nltk",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str | None]]:
+    """Modules, with their files, that are loaded after `import pipeline.definitions` in a fresh process.
+
+    It starts in a folder of its own, so that packages come from where the installation says, as under `citeloom`.
+    """
+    code = (
+        "import json, sys, pipeline.definitions\n"
+        "print(json.dumps({name: getattr(m, '__file__', None) for name, m in list(sys.modules.items())}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path_factory.mktemp("elsewhere"), capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    files: dict[str, str | None] = json.loads(done.stdout.splitlines()[-1])
+    heavy = {name: file for name, file in files.items() if name.split(".")[0] in HEAVY}
+    ours = {name: files.get(name) for name in PACKAGES}
+    return {"heavy": heavy, "ours": ours}
+
+
+def test_each_package_is_the_one_of_this_checkout(loaded: dict[str, dict[str, str | None]]) -> None:
+    expected = {name: str(PROJECT / name / "__init__.py") for name in PACKAGES}
+    assert loaded["ours"] == expected, (
+        "another distribution shadows a package of citeloom, or another checkout is installed"
+    )
+
+
+def test_loading_the_code_location_loads_nothing_heavy(loaded: dict[str, dict[str, str | None]]) -> None:
+    assert sorted({name.split(".")[0] for name in loaded["heavy"]}) == []
+
+
+def test_both_ways_to_load_the_code_location_agree() -> None:
+    workspace = yaml.safe_load((PROJECT / "workspace.yaml").read_text())["load_from"]
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["dg"]["project"]
+    assert [entry["python_module"] for entry in workspace] == [
+        {"module_name": project["code_location_target_module"], "location_name": project["code_location_name"]}
+    ]
+
+
+def test_the_wheel_holds_every_package() -> None:
+    build = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert sorted(build["packages"]) == sorted(PACKAGES)
+
+
+@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+def test_a_setting_says_what_it_is(name: str) -> None:
+    assert (Settings.model_fields[name].description or "").endswith(".")
+
+
+@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+def test_a_setting_is_in_the_table_of_the_readme(name: str) -> None:
+    """Its row says the same as the setting itself."""
+    rows = [line.split("|") for line in (PROJECT / "README.md").read_text().splitlines() if line.startswith("|")]
+    told = {row[1].strip(" `"): row[-2].strip() for row in rows}
+    assert told.get(f"CITELOOM_{name.upper()}") == Settings.model_fields[name].description
+
+
+def test_the_readme_names_no_setting_that_is_not_there() -> None:
+    known = {f"CITELOOM_{name.upper()}" for name in Settings.model_fields}
+    named = set()
+    for file in ("README.md", ".env.example"):
+        named |= set(re.findall(r"CITELOOM_[A-Z_]+[A-Z]", (PROJECT / file).read_text()))
+    assert named - known <= {"CITELOOM_REQUIRE_TOOLS"}
+
+
+def test_the_readme_says_of_every_table_what_a_row_is() -> None:
+    rows = [line.split("|") for line in (PROJECT / "README.md").read_text().splitlines() if line.startswith("| `")]
+    told = {row[1].strip(" `"): row[2].strip() for row in rows}
+    families = ("summaries_", "answers_")
+    others = {name: table.row for name, table in TABLES.items() if not name.startswith(families)}
+    assert {name: told.get(name) for name in others} == others
+    assert {f"{family}<system>" for family in families} <= told.keys()
+
+
+def test_every_system_has_a_table() -> None:
+    from pipeline.related_work.systems import SYSTEMS
+
+    assert sorted(SYSTEMS) == sorted(RELATED_WORK_SYSTEMS)
+
+
+def test_a_setting_that_a_stage_names_is_there() -> None:
+    from pipeline.stages import STAGES
+
+    named = {setting for stage in STAGES for setting in stage.settings}
+    assert named <= set(Settings.model_fields)
+
+
+def test_a_stage_reads_only_stages_that_run_before_it() -> None:
+    from pipeline.stages import STAGES
+
+    before: set[str] = set()
+    for stage in STAGES:
+        assert {table.name for table in stage.upstream} <= before, stage.name
+        before.add(stage.name)
+
+
+@pytest.mark.parametrize("script", sorted((PROJECT / "docs").glob("*.py")), ids=lambda script: script.name)
+def test_what_a_script_of_the_documents_imports_is_there(script: Path) -> None:
+    runpy.run_path(str(script), run_name="loaded")
