@@ -8,7 +8,8 @@ import dagster as dg
 from assets.jobs import refresh_corpus
 from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.corpus.members import DUMP_MEMBERS
-from pipeline.engine.stage import Workspace, fingerprint
+from pipeline.engine.run import fingerprint
+from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 
 NAME = "dump_folder"

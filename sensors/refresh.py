@@ -12,7 +12,7 @@ import dagster as dg
 
 from assets.jobs import find_changes, refresh_corpus
 from pipeline.engine.stage import Stage, Workspace
-from pipeline.ops.refresh.plan import PREPARING, ceiling, downstream
+from pipeline.ops.refresh.plan import ceiling, downstream, preparing, stages_in_use
 from pipeline.ops.refresh.stages import CHANGES
 from resources.workspace import LLM_BUDGET_TAG, LLM_TOKENS_TAG
 
@@ -43,11 +43,12 @@ def refreshed_months(
     """Starts the next part of a refresh: months that changed, then what lies below their index."""
     run = context.dagster_run
     if run.job_name == find_changes.name:
-        return [_request(run, month, "corpus", [*_names(PREPARING), CHANGES.name]) for month in _months(context)]
+        names = [*_names(preparing(stages_in_use(workspace))), CHANGES.name]
+        return [_request(run, month, "corpus", names) for month in _months(context)]
     if run.tags.get(PART_TAG) != "corpus":
         return dg.SkipReason(f"run {run.run_id} is no part of a refresh that another one follows")
     month, tokens = run.tags["dagster/partition"], ceiling(workspace.settings)
-    due = downstream(workspace, month, redo=tokens > 0).run
+    due = downstream(workspace, month, stages_in_use(workspace), redo=tokens > 0).run
     if not due:
         return dg.SkipReason(f"{month} needs nothing below its index that may be run")
     return [_request(run, month, "downstream", [*_names(due), CHANGES.name], tokens)]

@@ -29,6 +29,9 @@ class Listener:
     def failed(self, stage: str, month: str, message: str, exit_code: int = 1) -> None:
         """The month ended with an error; `exit_code` is what the command is to end with."""
 
+    def checked(self, check: Any, month: str, result: Any) -> None:
+        """A check of a finished month was evaluated; `pipeline.engine.checks.Check` and its `CheckResult`."""
+
     def noted(self, message: str) -> None:
         """Something that a user should know while they wait."""
 
@@ -98,6 +101,12 @@ def failed(stage: str, month: str, message: str, exit_code: int = 1) -> None:
     """Tell that a month ended with an error, and what the command is to end with."""
     for listener in _listeners:
         listener.failed(stage, month, message, exit_code)
+
+
+def checked(check: Any, month: str, result: Any) -> None:
+    """Report that a check of a finished month was evaluated."""
+    for listener in _listeners:
+        listener.checked(check, month, result)
 
 
 def noted(message: str) -> None:

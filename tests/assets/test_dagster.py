@@ -18,8 +18,9 @@ import pytest
 from assets.stage_asset import is_readable
 from pipeline import tables
 from pipeline.definitions import build_defs, defs, run_in_process
-from pipeline.engine.stage import State, record_failure, state
-from pipeline.engine.stages_due import pending
+from pipeline.engine.failures import record_failure
+from pipeline.engine.run import State, state
+from pipeline.engine.status import pending
 from pipeline.errors import PermanentFailure
 from pipeline.ops.run_months import dagster_home, run_months, status
 from pipeline.stages import STAGES, choose_stages

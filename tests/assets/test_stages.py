@@ -13,7 +13,7 @@ import pytest
 from pipeline import tables
 from pipeline.definitions import run_in_process
 from pipeline.engine.stage import Stage
-from pipeline.engine.stages_due import pending
+from pipeline.engine.status import pending
 from pipeline.ops.run_months import dagster_home, run_months, status
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.related_work.written import written

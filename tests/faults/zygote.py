@@ -191,7 +191,7 @@ def _run_months(order: dict[str, Any], told: Any) -> int:
 def _run_bare(workspace: Any, months: list[str], stages: list[Any]) -> Any:
     """As `pipeline.ops.run_months.run_months`, one stage after another, up to the first that fails."""
     from pipeline.engine import progress
-    from pipeline.engine.stage import run_stage
+    from pipeline.engine.run import run_stage
     from pipeline.ops.run_months import RunReport
 
     report = RunReport()

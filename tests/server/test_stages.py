@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.index.opening import live_index
 from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS

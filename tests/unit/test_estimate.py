@@ -15,7 +15,8 @@ from pipeline import tables
 from pipeline.answering.stages import IMPORTED_ANSWERS, QUESTIONS
 from pipeline.answering.systems import SYSTEMS
 from pipeline.cli.app import app
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.llm.budget import BudgetReached
 from pipeline.llm.cache import CallCache, Paid

@@ -13,7 +13,9 @@ import pyarrow as pa
 import pytest
 
 from pipeline.engine import progress
-from pipeline.engine.stage import Build, Job, Outcome, Stage, State, Workspace, read_failure, run_stage, state
+from pipeline.engine.failures import read_failure
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Build, Job, Outcome, Stage, Workspace
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.settings import Settings, load_settings
 from pipeline.storage.provenance import read_provenance
@@ -108,7 +110,7 @@ def test_upstream_rows_make_a_month_stale_and_upstream_settings_do_not(workspace
 def test_what_no_longer_holds_outside_makes_a_month_stale(workspace: Workspace) -> None:
     stage = make(Counting(member("2403.1")))
     run_stage(stage, workspace, MONTH)
-    assert state(replace(stage, still_holds=lambda *_: False), workspace, MONTH) is State.STALE
+    assert state(replace(stage, outputs_exist=lambda *_: False), workspace, MONTH) is State.STALE
 
 
 def test_a_missing_upstream_is_named(workspace: Workspace) -> None:
@@ -200,7 +202,8 @@ def test_two_runs_of_one_month_at_once_compute_it_once(workspace: Workspace) -> 
         """
         import sys, time
         from pipeline.settings import load_settings
-        from pipeline.engine.stage import Stage, Workspace, run_stage
+        from pipeline.engine.run import run_stage
+        from pipeline.engine.stage import Stage, Workspace
         from pipeline.tables import DUMP_MEMBERS
 
         def build(job):

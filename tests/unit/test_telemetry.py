@@ -15,7 +15,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from pipeline.engine import telemetry
-from pipeline.engine.stage import Job, Stage, Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import PermanentFailure, SettingError
 from pipeline.index.load import load_month
 from pipeline.llm.client import Message, open_client

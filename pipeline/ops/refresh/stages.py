@@ -16,7 +16,9 @@ from functools import partial
 from typing import Any
 
 from pipeline import tables
-from pipeline.engine.stage import Job, Stage, State, Workspace, forget_failure, run_stage, state
+from pipeline.engine.failures import forget_failure
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError
 from pipeline.ops.refresh.compare import DIGEST_BYTES, Counts, PaperState, compare
 from pipeline.ops.refresh.page import has_page, write_month_page
@@ -135,7 +137,7 @@ CHANGES = Stage(
     build=_build,
     upstream=(tables.METADATA, tables.PAPERS, tables.PASSAGES, tables.EMBEDDINGS, tables.INDEX_RECEIPTS),
     inputs=_out_of_date,
-    still_holds=_has_page,
+    outputs_exist=_has_page,
 )
 
 

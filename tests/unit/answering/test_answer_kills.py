@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.index import close_indexes
 from pipeline.llm.budget import BudgetReached
 from tests.llm_kills import asked, kill_and_finish

@@ -13,7 +13,8 @@ from pipeline.answering.answer_rows import answer_row, answered_of
 from pipeline.answering.question_rows import read_posed
 from pipeline.answering.questions import read_questions
 from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
-from pipeline.engine.stage import Stage, Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import SettingError
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import form_of, forms, wanting

@@ -13,8 +13,9 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pipeline import tables
+from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.run_stats import Expected, Timing, note_estimates, note_timing
-from pipeline.engine.stage import Job, State, Workspace, run_stage, state
+from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.cited import printable
 from pipeline.evaluation.report.filters import abs_url, month_name, percent, task_file
 from pipeline.evaluation.stages import REPORT

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import Outcome, State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Outcome, Workspace
 from pipeline.errors import MissingInput
 from pipeline.evaluation.stability import COMPARED, Target, orders, reordered, spread
 from pipeline.evaluation.stages import STABILITY

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeIndex

@@ -20,7 +20,8 @@ from werkzeug import Request, Response
 
 from pipeline import tables
 from pipeline.engine import progress
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.metadata.harvest import HarvestReport, harvest
 from pipeline.metadata.harvested import HarvestStore

@@ -12,7 +12,8 @@ from pytest_httpserver import HTTPServer
 
 from pipeline import tables
 from pipeline.engine import progress
-from pipeline.engine.stage import Outcome, Stage, State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.errors import MissingInput, SettingError, TransientFailure
 from pipeline.metadata.pace import Pace, Patience
 from pipeline.metadata.references import REFERENCES

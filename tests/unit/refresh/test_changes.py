@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.publish import write_overall_index
 from pipeline.ops.refresh.stages import CHANGES, take_baseline
 from pipeline.settings import load_settings

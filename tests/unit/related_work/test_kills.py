@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.stages import LLM_STAGES
 from pipeline.storage.provenance import read_provenance
 from tests.llm_kills import asked, kill_and_finish

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.llm.embedded import stop_embedded
 from pipeline.related_work.chatcite import planned_calls

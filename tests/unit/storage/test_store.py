@@ -13,9 +13,9 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from pipeline.engine.digests import digest_of
-from pipeline.engine.failures import kept_failures
+from pipeline.engine.failures import forget_failure, kept_failures, record_failure
 from pipeline.engine.run_stats import Timing, note_timing, read_timings
-from pipeline.engine.stage import Workspace, forget_failure, record_failure
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
 from pipeline.ops.preflight import check_data_root
 from pipeline.settings import Settings, load_settings

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import Outcome, State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Outcome, Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import read_provenance

@@ -13,8 +13,9 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
+from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.run_stats import Expected, Timing, note_estimates, note_timing
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.answers.results import results
 from pipeline.evaluation.answers.rows import grade_of
 from pipeline.evaluation.cited import printable
