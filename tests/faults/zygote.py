@@ -172,7 +172,7 @@ def _run_months(order: dict[str, Any], told: Any) -> int:
 
     class Telling(progress.Listener):
         def finished(self, outcome: Outcome) -> None:
-            told.write(json.dumps({"kept" if outcome.kept else "made": f"{outcome.stage}/{outcome.month}"}) + "\n")
+            told.write(json.dumps({"kept" if outcome.skipped else "made": f"{outcome.stage}/{outcome.month}"}) + "\n")
 
     workspace = Workspace(load_settings())
     os.chdir(workspace.local)

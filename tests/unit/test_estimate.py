@@ -59,8 +59,8 @@ def test_calls_are_those_that_the_run_then_makes(tmp_path: Path, samples: int, v
         found = estimate(place, [MONTH])
         assert llm.requests == []
         outcomes = run_all(place)
-    asked = {each.stage: each.measured["llm_calls"] for each in outcomes if not each.is_off}
-    paid = {each.stage: asked[each.stage] - each.measured["llm_cached"] for each in outcomes if not each.is_off}
+    asked = {each.stage: each.measured["llm_calls"] for each in outcomes if not each.disabled}
+    paid = {each.stage: asked[each.stage] - each.measured["llm_cached"] for each in outcomes if not each.disabled}
     assert list(asked) == [part.stage for part in found.parts]
     for part in found.parts:
         assert (part.calls, part.to_pay) == (asked[part.stage], paid[part.stage]), part.stage

@@ -60,7 +60,7 @@ def changed(workspace: Workspace, **settings: object) -> Workspace:
 def test_a_second_run_computes_nothing(workspace: Workspace) -> None:
     build = Counting(member("2403.1"))
     first, second = (run_stage(make(build), workspace, MONTH) for _ in range(2))
-    assert (first.kept, second.kept, build.calls) == (False, True, 1)
+    assert (first.skipped, second.skipped, build.calls) == (False, True, 1)
     assert (second.rows, state(make(build), workspace, MONTH)) == (1, State.DONE)
 
 
@@ -68,7 +68,7 @@ def test_force_computes_again_and_gives_the_same_bytes(workspace: Workspace) -> 
     build = Counting(member("2403.1"))
     run_stage(make(build), workspace, MONTH)
     before = workspace.root.file(DUMP_MEMBERS, MONTH).read_bytes()
-    assert not run_stage(make(build), workspace, MONTH, force=True).kept
+    assert not run_stage(make(build), workspace, MONTH, force=True).skipped
     assert workspace.root.file(DUMP_MEMBERS, MONTH).read_bytes() == before
 
 
@@ -211,7 +211,7 @@ def test_two_runs_of_one_month_at_once_compute_it_once(workspace: Workspace) -> 
             yield {"arxiv_id": "2403.1"}
 
         outcome = run_stage(Stage(DUMP_MEMBERS, build), Workspace(load_settings(data=sys.argv[1])), "2024-03")
-        print(outcome.kept)
+        print(outcome.skipped)
         """
     )
     command = [sys.executable, "-c", program, str(workspace.root.path)]
