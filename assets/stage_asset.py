@@ -174,7 +174,7 @@ class _LogProgress(progress.Listener):
     def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
         """Log how far the stage is, unless that was logged within the last half minute."""
         if self._clock.is_due():
-            self._log.info(f"{stage} {month}: {self._clock.tell(done, total)}")
+            self._log.info(f"{stage} {month}: {self._clock.describe(done, total)}")
 
     def noted(self, message: str) -> None:
         """Log a message for the user."""

@@ -93,7 +93,7 @@ class RunProgress(Listener):
     def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
         """Show how far it is, and how long it will take; where there is no terminal, at times in a line of its own."""
         clock = self._clocks.setdefault((stage, month), StageClock())
-        told = f"{month} {stage}: {clock.tell(done, total)}"
+        told = f"{month} {stage}: {clock.describe(done, total)}"
         self._bar.update(self._task, description=told)
         if not err.is_terminal and clock.is_due():
             print_note(told)

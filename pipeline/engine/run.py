@@ -24,7 +24,7 @@ from pipeline.engine import progress, shutdown, telemetry
 from pipeline.engine.failures import forget_failure, record_failure
 from pipeline.engine.locks import month_lock, pool_lock
 from pipeline.engine.redaction import secrets_of, without_secrets
-from pipeline.engine.run_stats import Timing, note_timing
+from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.engine.stage import Job, Outcome, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, exit_code_of
 from pipeline.storage.provenance import Provenance, read_provenance
@@ -121,7 +121,9 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
             workspace, provenance, skipped=existing is not None, seconds=seconds, measured=job.measured
         )
         if existing is None:
-            note_timing(workspace.root, stage.name, month, Timing(provenance.fingerprint, seconds, outcome.measured))
+            note_timing(
+                workspace.root, stage.name, month, StageTiming(provenance.fingerprint, seconds, outcome.measured)
+            )
         span.made(outcome)
         progress.finished(outcome)
         return outcome

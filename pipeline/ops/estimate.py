@@ -15,7 +15,7 @@ from pipeline import tables
 from pipeline.answering.stages import IMPORTED_ANSWERS, QUESTIONS, check_answering
 from pipeline.arxiv.months import describe_months
 from pipeline.engine.run import State, state
-from pipeline.engine.run_stats import Expected, note_estimates
+from pipeline.engine.run_stats import StageEstimate, note_estimates
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import MissingInput
@@ -58,10 +58,10 @@ class Part:
     def to_pay(self) -> int:
         return self.calls - self.answered
 
-    def expected(self) -> Expected:
+    def expected(self) -> StageEstimate:
         """The part as it is kept, to be compared with what the stage then took."""
         tokens = self.answered_tokens + self.prompt_tokens + self.completion_tokens
-        return Expected(self.calls, tokens, self.money, self.seconds)
+        return StageEstimate(self.calls, tokens, self.money, self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
