@@ -13,8 +13,8 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 
 NAME = "dump_folder"
-# Waits after the first failed run and after each further one: a full disk or a server that was down may be back. A month
-# that still fails waits for the schedule's next refresh, or for a person.
+# Waits after the first failed run and after each further one: a full disk or a server that was down may be back. A
+# month that still fails waits for the schedule's next refresh, or for a person.
 RETRY_SECONDS = (3_600, 4 * 3_600, 16 * 3_600)
 # Runs of this sensor that are examined, newest first: those of 400 months at once, and retries after them.
 _RUNS = 1_000

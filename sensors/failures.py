@@ -8,7 +8,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.ops.webhook import post
 
 
-# On by default, since without an address it does nothing. Failures of the command line are posted by the command itself.
+# On by default, since without an address it does nothing. The command line posts its own failures.
 @dg.run_failure_sensor(default_status=dg.DefaultSensorStatus.RUNNING, minimum_interval_seconds=30)
 def failed_runs(context: dg.RunFailureSensorContext, workspace: dg.ResourceParam[Workspace]) -> dg.SkipReason:
     """Sends a message for each run that failed, with what failed and how to go on, where an address is set."""

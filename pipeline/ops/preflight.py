@@ -48,8 +48,10 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
 
 
 def _check_index(workspace: Workspace) -> None:
-    """Raise SettingError where the index would refuse the vectors after hours of embedding. A server that is down may be
-    up by then."""
+    """Raise SettingError where the index would refuse the vectors, which hours of embedding precede.
+
+    A server that is down may be up by then.
+    """
     try:
         check_layout(workspace)
     except TransientFailure:
