@@ -65,7 +65,7 @@ _LOADER = textwrap.dedent(
     from pipeline.index.server import ServerIndex
     from pipeline.index.server_collections import Storage
     from pipeline.index.stages import INDEX_RECEIPTS, layout_of
-    from pipeline.engine.stage import run_stage
+    from pipeline.engine.run import run_stage
     from tests.unit.index.building import make_workspace
 
     class Dying(ServerIndex):

@@ -13,7 +13,7 @@ DIGEST_BYTES = 12
 
 @dataclass(frozen=True, slots=True)
 class PaperState:
-    """A paper of the corpus. `passages` and `texts` hold DIGEST_BYTES for each passage, in the same order: the digest of
+    """A paper of the corpus. `passages` and `texts` hold DIGEST_BYTES for each passage, in one order: the digest of
     its id and text, and that of its text alone."""
 
     version: int | None

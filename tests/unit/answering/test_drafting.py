@@ -350,7 +350,8 @@ RUN = (
     "import json, sys\n"
     "from pipeline.answering.drafting_stage import QUESTION_DRAFTS\n"
     "from pipeline.settings import load_settings\n"
-    "from pipeline.engine.stage import Workspace, run_stage\n"
+    "from pipeline.engine.run import run_stage\n"
+    "from pipeline.engine.stage import Workspace\n"
     f"run_stage(QUESTION_DRAFTS, Workspace(load_settings(**json.loads(sys.argv[1]), _env_file=None)), {MAY!r})\n"
 )
 

@@ -168,7 +168,7 @@ _LOADER = textwrap.dedent(
     from pipeline.index.edge import EdgeIndex
     from pipeline.index.stages import INDEX_RECEIPTS, layout_of
     from pipeline.index.opening import open_collections
-    from pipeline.engine.stage import run_stage
+    from pipeline.engine.run import run_stage
     from tests.unit.index.building import make_workspace
 
     class Dying(EdgeIndex):
