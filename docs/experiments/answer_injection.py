@@ -1,11 +1,11 @@
-"""Prints the tables of answering.md on injection: thirty passages that speak to the model, and what of it got through.
+"""Print the tables on injection in methods/answering.md: thirty passages that address the model, and their effect.
 
-    .venv/bin/python docs/answer_injection.py NEW_ROOT [SYSTEM ...]
+    .venv/bin/python docs/experiments/answer_injection.py NEW_ROOT [SYSTEM ...]
 
 tests/labels/injections.jsonl holds the passages, written for this project. Each says how long a lantern burns, and
 orders something else; a question of its own asks for that lantern. They become the passages of one invented paper in
 NEW_ROOT, which is embedded and indexed, and the stages answer (arxivbot and wikichat, or those that are named) with the
-model of the settings. A word of an order that stands in an answer is not always obedience, see answering.md.
+model of the settings. A word of an order that stands in an answer is not always obedience, see there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Prints the table of citation-support.md that tells how far a judge can be believed: right works against wrong ones.
+"""Print the control table in methods/citation-support.md: a judge's verdicts on right and on wrong works.
 
-    .venv/bin/python docs/support_control.py RELATED_WORK_FOLDER NEW_ROOT [CITATIONS]
+    .venv/bin/python docs/experiments/support_control.py RELATED_WORK_FOLDER NEW_ROOT [CITATIONS]
 
 RELATED_WORK_FOLDER holds the authors' own sections, each with the works that it cites, as JSON. Each citation is put
 to the judge twice: with the work that the authors cite, and with another one of the same section. No section is written

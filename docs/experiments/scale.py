@@ -1,6 +1,6 @@
-"""Hours, disk and money for all of ar5iv, as docs/scale.md tells them: arithmetic on benchmarks/results, nothing run.
+"""Hours, disk and money for all of ar5iv, by arithmetic on benchmarks/results: the tables of scale.md.
 
-    python -m docs.scale [--write] [--category-share 0.35] [--gpu-hour 4] [--nodes 4] …
+    python -m docs.experiments.scale [--write] [--category-share 0.35] [--gpu-hour 4] [--nodes 4] …
 
 Every other option is an assumption; what was measured is read from the results, by file and field.
 """
@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from docs.scale_costs import Assumed, Corpus, Cost, Machine, calls, corpus_costs, machines, sources_read
+from docs.experiments.scale_costs import Assumed, Corpus, Cost, Machine, calls, corpus_costs, machines, sources_read
 
 PAGE = Path(__file__).with_suffix(".md")
-BEGIN, END = "<!-- begin: docs/scale.py -->", "<!-- end -->"
+BEGIN, END = "<!-- begin: docs/experiments/scale.py -->", "<!-- end -->"
 
 
 def shown(value: float) -> str:
@@ -77,7 +77,7 @@ def assumptions(assumed: Assumed) -> Iterator[str]:
 
 
 def page(assumed: Assumed) -> str:
-    """All tables, as they stand in docs/scale.md."""
+    """All tables, as they stand in scale.md."""
     blocks = [
         table("no_problem", list(corpus_costs(Corpus.of(False, assumed), assumed)), assumed),
         table("whole dump", list(corpus_costs(Corpus.of(True, assumed), assumed)), assumed),
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for each in fields(Assumed):
         flag = f"--{each.name.replace('_', '-')}"
         parser.add_argument(flag, type=float, default=each.default, help=f"{each.metadata['basis']} ({each.default:g})")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/scale.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into scale.md")
     given = vars(parser.parse_args(arguments))
     if given.pop("write"):
         PAGE.write_text(written(PAGE.read_text(), page(Assumed(**given))))

@@ -1,6 +1,6 @@
 """Takes pictures of a month's report in headless Chromium: only pictures; the report is made before, by `citeloom run`.
 
-    .venv/bin/python docs/report_pictures.py data/demo/reports/2024-05 pictures [TASK]
+    .venv/bin/python docs/experiments/report_pictures.py data/demo/reports/2024-05 pictures [TASK]
 
 `<place>-<light or dark>.png` of: the top of the overall index, to the end of Table 1 (`index`); Figures 4, 5 and 3, as
 far as the month has them (`criteria`, `preference`, `stability`); a task with an opened sentence (`sentence`). TASK is

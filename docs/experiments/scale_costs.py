@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
+RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 HOUR = 3_600.0
 
 
@@ -62,7 +62,7 @@ class Part:
 
 NO_PROBLEM = Part(366_232, 20, 155)
 OTHERS = Part(1_304_052 + 500_515, 216 + 82, 2_000 + 753)
-# As docs/scale.md found it: microseconds that taking a point in costs for each point that its segment holds already.
+# As scale.md found it: microseconds that taking a point in costs for each point that its segment holds already.
 POSTING_MICROSECONDS = 0.028
 # Of 50,000 points were the segments whose graphs were timed; shards are to have 1.5 million.
 GRAPH_GROWTH = math.log(1_500_000) / math.log(50_000)
