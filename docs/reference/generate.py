@@ -7,6 +7,7 @@ A test compares the committed pages with what this prints.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -109,14 +110,13 @@ def _summary(command: click.Command) -> str:
 
 
 def _description(command: click.Command) -> Iterator[str]:
-    """Paragraphs of the help and the epilog; a paragraph that click must not wrap (\\b) becomes a code block."""
-    for paragraph in re.split(r"\n\s*\n", f"{command.help or ''}\n\n{command.epilog or ''}"):
-        text = paragraph.strip("\n ")
-        if text.startswith("\b"):
-            lines = [line.strip() for line in text.removeprefix("\b").strip("\n").splitlines()]
-            yield "\n".join(("```", *lines, "```\n"))
-        elif text:
-            yield " ".join(text.split()) + "\n"
+    """Paragraphs of the help and the epilog. The lines of a paragraph that begins with `Examples:` are a code block."""
+    for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(f"{command.help or ''}\n\n{command.epilog or ''}")):
+        first, *examples = (line.strip(" \b") for line in paragraph.strip().splitlines() or [""])
+        if first == "Examples:":
+            yield "\n".join(("```", *examples, "```\n"))
+        elif first:
+            yield " ".join((first, *examples)) + "\n"
 
 
 def _parameters(command: click.Command) -> Iterator[str]:
@@ -136,6 +136,8 @@ def _values(parameter: click.Parameter) -> str:
     kind = parameter.type
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return "–"
+    if isinstance(parameter, click.Option) and parameter.metavar:
+        return f"{parameter.metavar}, repeatable" if parameter.multiple else parameter.metavar
     if isinstance(kind, click.Choice):
         return ", ".join(f"`{choice}`" for choice in kind.choices)
     if isinstance(kind, (click.IntRange, click.FloatRange)):
