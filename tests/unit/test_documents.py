@@ -137,3 +137,15 @@ def _anchors(page: Path) -> set[str]:
     """The names under which a page's headings are reached, as GitHub and its kind make them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_a_page_or_script_that_a_file_of_the_project_names_is_there() -> None:
+    folders = ("pipeline", "assets", "resources", "sensors", "tests", "benchmarks", "deploy", "docs")
+    suffixes = {".py", ".md", ".toml", ".yaml", ".j2", ".example", ""}
+    files = [file for folder in folders for file in (PROJECT / folder).rglob("*")] + list(PROJECT.iterdir())
+    gone = []
+    for file in (file for file in files if file.suffix in suffixes and file.is_file() and file.name != ".git"):
+        for target in re.findall(r"(?<![\w/.-])docs/[\w/-]+\.(?:md|py)\b", file.read_text(errors="ignore")):
+            if not (PROJECT / target).is_file():
+                gone.append(f"{file.relative_to(PROJECT)}: {target}")
+    assert gone == []
