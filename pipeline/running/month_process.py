@@ -11,8 +11,8 @@ from dataclasses import asdict
 from typing import Any, TextIO
 
 from pipeline.engine import progress
+from pipeline.engine.process_pool import end_when_closed
 from pipeline.engine.stage import Outcome, Workspace, record_failure
-from pipeline.engine.worker_process import end_when_closed
 from pipeline.ops.run_months import RunReport, run_month
 from pipeline.ops.services import release_services
 from pipeline.settings import load_settings

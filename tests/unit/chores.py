@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.engine.worker_process import time_limit
+from pipeline.engine.process_pool import time_limit
 
 
 class Unpicklable(Exception):
