@@ -40,7 +40,8 @@ _CHUNKS_UNDER_WAY = 4
 _MEMORY_BYTES = 3 * 1024**3
 # Between two months a run does other things for minutes; unused workers give back their memory (90 MB each).
 _IDLE_SECONDS = 60
-_ATTEMPTS = 3
+_START_ATTEMPTS = 3
+_CHECK_SECONDS = 1.0
 _ENVIRONMENT = {
     # A worker is one core's worth: threads that a library starts of its own would compete for the cores.
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_IO_THREADS"), "1"),
@@ -158,7 +159,7 @@ class _Mapping(Generic[T, R]):
     def _send(self, request: bytes) -> bytes:
         """Have a worker answer a request. A worker that ended before it began the work is replaced by a new one."""
         cause: BaseException | None = None
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(_START_ATTEMPTS):
             try:
                 return self._send_to(_Worker() if attempt else _idle_or_new(), request)
             except ProcessExpired as death:
@@ -176,7 +177,7 @@ class _Mapping(Generic[T, R]):
             self.running.add(future)
             if self.stopped:
                 future.cancel()
-            answer = future.result()
+            answer = worker.wait(future)
         except BaseException:
             worker.stop()
             raise
@@ -215,8 +216,18 @@ class _Worker:
         """Raises OSError or RuntimeError where the process does not run or cannot be started."""
         return self._pool.schedule(_answer, args=(request,))
 
+    def wait(self, future: Future[bytes]) -> bytes:
+        """The answer to a request. Raises RuntimeError where the process did not begin the work."""
+        while True:
+            try:
+                return future.result(timeout=_CHECK_SECONDS)
+            except TimeoutError:
+                # pebble 5.2.3 never resolves a future that is scheduled at the moment when it finds its worker dead.
+                if not self.is_alive():
+                    raise RuntimeError("the process ended at its start") from None
+
     def is_alive(self) -> bool:
-        """Whether the process runs."""
+        """Whether the process runs, as far as is known; its end is noticed within 0.1 s."""
         return self._pool.active
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Worker processes: order, what is lost when one dies, and that none outlives its parent."""
+"""Process pool: order, limits, what a dead worker costs, and that no worker outlives its parent."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ import pytest
 
 from pipeline.engine import process_pool
 from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
-from tests.unit import chores
+from tests.unit.engine import pool_tasks
 
 PROJECT = Path(__file__).resolve().parents[3]
 PATIENCE = 30
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _no_worker_left() -> Iterator[None]:
+def _stop_workers() -> Iterator[None]:
     yield
     process_pool.stop_idle_workers()
 
 
 def is_alive(process: int) -> bool:
-    """Whether a process runs; one that has ended and waits to be collected does not."""
+    """Whether a process runs; one that has ended and was not waited for does not."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -35,7 +35,7 @@ def is_alive(process: int) -> bool:
 
 
 def wait_until_ended(process: int) -> bool:
-    """Whether a process ends within the tests' patience."""
+    """Whether a process ends in time."""
     end = time.monotonic() + PATIENCE
     while is_alive(process) and time.monotonic() < end:
         time.sleep(0.02)
@@ -43,86 +43,109 @@ def wait_until_ended(process: int) -> bool:
 
 
 def wait_for(file: Path) -> str:
-    """What a file holds as soon as it is there."""
+    """The content of a file, once it exists."""
     end = time.monotonic() + PATIENCE
     while not file.exists() and time.monotonic() < end:
         time.sleep(0.02)
     return file.read_text()
 
 
+def process_of_worker() -> int:
+    """The process id of the worker that runs the next chunk."""
+    ((_, answer),) = map_chunks(pool_tasks.describe_worker, [[1]], 1)
+    assert not isinstance(answer, LostItem)
+    return answer[0]
+
+
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_answers_come_in_the_order_of_the_chunks(count: int) -> None:
     chunks = [[number, number + 100] for number in range(20)]
-    answers = list(map_chunks(chores.double_slowly, chunks, count))
-    assert answers == [(chunk, chores.double(chunk)) for chunk in chunks]
+    answers = list(map_chunks(pool_tasks.double_slowly, chunks, count))
+    assert answers == [(chunk, pool_tasks.double(chunk)) for chunk in chunks]
 
 
-def test_workers_are_taken_over_by_the_next_mapping() -> None:
-    first = {answer for _, answer in map_chunks(chores.tell_process, [[1]], 1)}
-    second = {answer for _, answer in map_chunks(chores.tell_process, [[1]], 1)}
-    assert first == second
-    assert {threads for _, threads in first} == {"1"}  # type: ignore[misc]
+def test_workers_are_reused_by_the_next_mapping() -> None:
+    assert process_of_worker() == process_of_worker()
 
 
-def test_a_worker_that_ended_while_it_waited_is_replaced() -> None:
-    ((_, (first, _)),) = map_chunks(chores.tell_process, [[1]], 1)  # type: ignore[misc]
-    os.kill(first, signal.SIGKILL)
+def test_a_worker_has_one_thread_and_does_not_import_the_main_module() -> None:
+    ((_, answer),) = map_chunks(pool_tasks.describe_worker, [[1]], 1)
+    assert not isinstance(answer, LostItem)
+    assert answer[1:] == ("1", False)
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGALRM])
+def test_a_worker_that_ended_while_idle_is_replaced(end: signal.Signals) -> None:
+    first = process_of_worker()
+    os.kill(first, end)
     wait_until_ended(first)
-    ((_, (second, _)),) = map_chunks(chores.tell_process, [[1]], 1)  # type: ignore[misc]
-    assert second != first
+    assert process_of_worker() != first
 
 
-def test_only_the_item_that_kills_its_worker_is_lost() -> None:
-    answers = list(map_chunks(chores.double_unless_deadly, [[1, 2], [3, 13, 4], [5]], 2))
+def test_only_the_item_that_crashes_its_worker_is_lost() -> None:
+    answers = list(map_chunks(pool_tasks.segfault_on_13, [[1, 2], [3, 13, 4], [5]], 2))
     crash = LostItem("crashed", "the worker ended with SIGSEGV")
     assert answers == [([1, 2], [2, 4]), ([3], [6]), ([13], crash), ([4], [8]), ([5], [10])]
 
 
-def test_an_item_over_its_time_is_ended_by_the_kernel_and_its_neighbours_are_done() -> None:
-    (_, first), (_, second) = map_chunks(chores.double_within_a_limit, [[13, 4]], 1)
+def test_only_the_item_over_its_time_is_lost() -> None:
+    (_, first), (_, second) = map_chunks(pool_tasks.loop_on_13, [[13, 4]], 1)
     assert isinstance(first, LostItem)
     assert (first.reason, second) == ("too_slow", [8])
 
 
-def test_a_time_limit_does_nothing_outside_of_a_worker() -> None:
-    with chores.time_limit(0.001):
+def test_a_time_limit_has_no_effect_outside_a_worker() -> None:
+    with process_pool.time_limit(0.001):
         end = time.process_time() + 0.05
         while time.process_time() < end:
             pass
     assert time.process_time() >= end
 
 
-def test_a_worker_killed_for_memory_is_told_so() -> None:
-    ((_, answer),) = map_chunks(chores.be_killed, [[1]], 1)
+def test_a_killed_worker_counts_as_out_of_memory() -> None:
+    ((_, answer),) = map_chunks(pool_tasks.kill_self, [[1]], 1)
     assert isinstance(answer, LostItem)
     assert answer.reason == "out_of_memory"
 
 
-def test_an_item_whose_worker_was_killed_once_is_done_all_the_same(tmp_path: Path) -> None:
+def test_an_item_whose_worker_was_killed_is_tried_again(tmp_path: Path) -> None:
     item = str(tmp_path / "killed")
-    assert list(map_chunks(chores.be_killed_once, [[item]], 1)) == [([item], "done")]
+    assert list(map_chunks(pool_tasks.kill_self_once, [[item]], 1)) == [([item], "done")]
 
 
-def test_one_item_cannot_take_all_memory() -> None:
-    assert list(map_chunks(chores.fill_memory, [[1]], 1)) == [([1], 0)]
+def test_a_worker_killed_while_it_answers_does_not_block_the_others() -> None:
+    answers = list(map_chunks(pool_tasks.kill_self_while_answering, [[13], [1], [2], [3]], 2))
+    assert [answer.reason if isinstance(answer, LostItem) else len(answer) for _, answer in answers] == [
+        "out_of_memory",
+        *[pool_tasks.ANSWER_BYTES] * 3,
+    ]
 
 
-def test_an_exception_comes_back_as_it_was_with_the_place_where_it_arose() -> None:
+def test_a_worker_cannot_take_all_memory() -> None:
+    assert list(map_chunks(pool_tasks.allocate_4_gb, [[1]], 1)) == [([1], 0)]
+
+
+def test_an_exception_is_raised_in_the_caller_with_its_traceback_as_a_note() -> None:
     with pytest.raises(KeyError, match="no 7") as raised:
-        list(map_chunks(chores.fail, [[7]], 1))
-    assert "chores.py" in raised.value.__notes__[0]
+        list(map_chunks(pool_tasks.fail, [[7]], 1))
+    assert "pool_tasks.py" in raised.value.__notes__[0]
 
 
-def test_an_exception_that_cannot_travel_is_told_in_words() -> None:
+def test_an_exception_that_cannot_be_unpickled_is_raised_by_its_message() -> None:
     with pytest.raises(RuntimeError, match="Unpicklable: something"):
-        list(map_chunks(chores.fail_unpicklably, [[7]], 1))
+        list(map_chunks(pool_tasks.fail_unpicklably, [[7]], 1))
 
 
-def test_a_worker_that_failed_goes_on_working() -> None:
-    ((_, before),) = map_chunks(chores.tell_process, [[1]], 1)
+def test_work_that_leaves_the_interpreter_does_not_end_the_caller() -> None:
+    with pytest.raises(RuntimeError, match="SystemExit: leaving"):
+        list(map_chunks(pool_tasks.exit_on_13, [[13]], 1))
+
+
+def test_a_worker_goes_on_after_an_exception() -> None:
+    before = process_of_worker()
     with pytest.raises(KeyError):
-        list(map_chunks(chores.fail, [[7]], 1))
-    assert [answer for _, answer in map_chunks(chores.tell_process, [[1]], 1)] == [before]
+        list(map_chunks(pool_tasks.fail, [[7]], 1))
+    assert process_of_worker() == before
 
 
 def test_chunks_are_taken_only_a_few_ahead() -> None:
@@ -133,57 +156,77 @@ def test_chunks_are_taken_only_a_few_ahead() -> None:
             taken.append(number)
             yield [number]
 
-    answers = map_chunks(chores.double, chunks(), 2)
+    answers = map_chunks(pool_tasks.double, chunks(), 2)
     next(answers)
     assert len(taken) < 20
     answers.close()  # type: ignore[attr-defined]
 
 
-def test_a_mapping_that_is_left_kills_what_is_under_way(tmp_path: Path) -> None:
-    seen = []
+def test_leaving_the_iteration_kills_busy_workers(tmp_path: Path) -> None:
+    workers = []
 
-    def endless_chunks() -> Iterator[list[str]]:
+    def interrupted_chunks() -> Iterator[list[str]]:
         yield [str(tmp_path / "process")]
-        seen.append(int(wait_for(tmp_path / "process")))
+        workers.append(int(wait_for(tmp_path / "process")))
         raise InterruptedError("no more chunks")
 
     with pytest.raises(InterruptedError):
-        list(map_chunks(chores.work_for_ever, endless_chunks(), 1))
-    assert wait_until_ended(seen[0])
+        list(map_chunks(pool_tasks.work_forever, interrupted_chunks(), 1))
+    assert wait_until_ended(workers[0])
 
 
-def start_a_parent(file: Path) -> subprocess.Popen[bytes]:
-    """A process of its own whose one worker never ends; returns once it works."""
-    code = (
-        "from pipeline.engine.process_pool import map_chunks; from tests.unit import chores; "
-        f"list(map_chunks(chores.work_for_ever, [[{str(file)!r}]], 1))"
+def run_apart(code: str) -> subprocess.Popen[bytes]:
+    """Run code that maps chunks in a process and process group of its own."""
+    imports = (
+        "import os, resource, sys; from pipeline.engine.process_pool import map_chunks; "
+        "from tests.unit.engine import pool_tasks; "
     )
-    parent = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=PROJECT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
-    )
-    wait_for(file)
-    return parent
+    return subprocess.Popen(
+        [sys.executable, "-c", imports + code], cwd=PROJECT, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+        process_group=0,
+    )  # fmt: skip
+
+
+def start_busy_parent(file: Path) -> tuple[subprocess.Popen[bytes], int]:
+    """A process whose one worker never ends its work, and the worker's process id."""
+    parent = run_apart(f"list(map_chunks(pool_tasks.work_forever, [[{str(file)!r}]], 1))")
+    worker = int(wait_for(file))
+    assert is_alive(worker)
+    return parent, worker
 
 
 def test_a_busy_worker_dies_with_its_parent(tmp_path: Path) -> None:
-    parent = start_a_parent(tmp_path / "process")
-    worker = int((tmp_path / "process").read_text())
-    assert is_alive(worker)
+    parent, worker = start_busy_parent(tmp_path / "process")
     parent.kill()
     parent.communicate()
     assert wait_until_ended(worker)
 
 
-def test_ctrl_c_ends_parent_and_worker_and_only_the_parent_tells(tmp_path: Path) -> None:
-    parent = start_a_parent(tmp_path / "process")
-    worker = int((tmp_path / "process").read_text())
+def test_ctrl_c_ends_parent_and_worker_with_one_traceback(tmp_path: Path) -> None:
+    parent, worker = start_busy_parent(tmp_path / "process")
     os.killpg(parent.pid, signal.SIGINT)  # as a terminal does: to the whole group in the foreground
-    _, told = parent.communicate(timeout=PATIENCE)
+    _, stderr = parent.communicate(timeout=PATIENCE)
     assert wait_until_ended(worker)
-    assert told.decode().count("Traceback (most recent call last)") == 1
-    assert told.decode().strip().endswith("KeyboardInterrupt")
+    assert stderr.decode().count("Traceback (most recent call last)") == 1
+    assert stderr.decode().strip().endswith("KeyboardInterrupt")
 
 
-def test_a_number_of_workers_is_taken_at_its_word_and_none_means_all_cores() -> None:
+@pytest.mark.parametrize(
+    "fault", ["sys.executable = '/bin/false'", "resource.setrlimit(resource.RLIMIT_NOFILE, (8, 8))"]
+)
+def test_where_no_worker_can_be_started_the_failure_is_transient(fault: str) -> None:
+    parent = run_apart(f"{fault}; list(map_chunks(pool_tasks.double, [[1]], 1))")
+    _, stderr = parent.communicate(timeout=PATIENCE)
+    assert parent.returncode == 1
+    assert "pipeline.errors.TransientFailure" in stderr.decode().strip().splitlines()[-1]
+
+
+def test_a_process_ends_silently_with_idle_workers() -> None:
+    parent = run_apart("list(map_chunks(pool_tasks.double, [[1], [2]], 2))")
+    assert parent.communicate(timeout=PATIENCE) == (b"", b"")
+    assert parent.returncode == 0
+
+
+def test_the_number_of_workers_is_the_setting_or_the_cores() -> None:
     assert count_workers(3) == 3
     assert 1 <= count_workers(0) <= len(os.sched_getaffinity(0))
