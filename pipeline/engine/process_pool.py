@@ -171,18 +171,18 @@ class _Mapping(Generic[T, R]):
         raise TransientFailure(f"no worker process can be started ({cause}): run again") from cause
 
     def _send_to(self, worker: _Worker, request: bytes) -> bytes:
-        future: Future[bytes] = Future()
         try:
             future = worker.submit(request)
             self.running.add(future)
-            if self.stopped:
-                future.cancel()
-            answer = worker.wait(future)
+            try:
+                if self.stopped:
+                    future.cancel()
+                answer = worker.wait(future)
+            finally:
+                self.running.discard(future)
         except BaseException:
             worker.stop()
             raise
-        finally:
-            self.running.discard(future)
         _idle.append(worker)
         return answer
 
