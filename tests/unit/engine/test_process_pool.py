@@ -216,7 +216,10 @@ def test_ctrl_c_ends_parent_and_worker_with_one_traceback(tmp_path: Path) -> Non
 )
 def test_where_no_worker_can_be_started_the_failure_is_transient(fault: str) -> None:
     parent = run_apart(f"{fault}; list(map_chunks(pool_tasks.double, [[1]], 1))")
-    _, stderr = parent.communicate(timeout=PATIENCE)
+    try:
+        _, stderr = parent.communicate(timeout=PATIENCE)
+    finally:
+        parent.kill()
     assert parent.returncode == 1
     assert "pipeline.errors.TransientFailure" in stderr.decode().strip().splitlines()[-1]
 
