@@ -42,6 +42,7 @@ lint: install-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: install qdrant
 	$(PIP) --editable '.[bench,postgres,ray]'

@@ -261,7 +261,7 @@ def _initialize_worker(lifeline: Connection) -> None:
     _in_worker = True
     # pebble's own handler of SIGTERM would wait for a library that is stuck.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    end_when_closed(lifeline.fileno())
+    _end_when_closed(lifeline.fileno())
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     limit = _MEMORY_BYTES if most == resource.RLIM_INFINITY else min(_MEMORY_BYTES, most)
     # Not RLIMIT_AS: allocators reserve address space by the gigabyte and never use it.
@@ -272,7 +272,7 @@ def _initialize_worker(lifeline: Connection) -> None:
         os.dup2(null, stream)
 
 
-def end_when_closed(lifeline: int) -> None:
+def _end_when_closed(lifeline: int) -> None:
     """Have the kernel end this process (SIGIO) once the parent's end of a pipe is closed, as when the parent dies.
 
     Nothing is ever written into the pipe. `PR_SET_PDEATHSIG` would end the process as soon as the *thread* that started
