@@ -243,7 +243,7 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
     `citeloom status` and raised; what was there before stays.
     """
     with (
-        telemetry.stage(workspace.settings, stage.name, month) as told,
+        telemetry.stage_span(workspace.settings, stage.name, month) as span,
         _failure_told(stage, workspace, month),
         exclusive(stage, workspace, month),
     ):
@@ -257,7 +257,13 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
         outcome = outcome_of(workspace, provenance, kept=written is not None, seconds=seconds, measured=job.measured)
         if written is None:
             note_timing(workspace.root, stage.name, month, Timing(provenance.fingerprint, seconds, outcome.measured))
-        told.made(outcome)
+        span.record_outcome(
+            rows=outcome.rows,
+            skipped=outcome.kept,
+            seconds=seconds,
+            left_out=outcome.left_out,
+            measured=outcome.measured,
+        )
         progress.finished(outcome)
         return outcome
 

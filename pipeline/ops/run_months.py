@@ -58,7 +58,7 @@ def run_months(
 ) -> RunReport:
     """Run what the months need, oldest first; a month that fails leaves the others to go on."""
     report = RunReport()
-    with telemetry.run(workspace.settings, len(months)), progress.listening(report):
+    with telemetry.run_span(workspace.settings, len(months)), progress.listening(report):
         tell_of_broken_zips(workspace, stages)
         for month in months:
             run_month(workspace, stages, month, report, force=force)
@@ -86,7 +86,7 @@ def tell_of_broken_zips(workspace: Workspace, stages: Sequence[Stage]) -> None:
 def run_month(workspace: Workspace, stages: Sequence[Stage], month: str, report: RunReport, *, force: bool) -> None:
     """Run what a month needs of some stages; `report`, which listens, is told what comes of it."""
     try:
-        with telemetry.month(workspace.settings, month):
+        with telemetry.month_span(workspace.settings, month):
             _run_pending(workspace, stages, month, report, force=force)
     except CiteloomError as error:
         progress.failed("run", month, str(error), exit_code_of(error))

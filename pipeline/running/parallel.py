@@ -49,7 +49,7 @@ def run_months_at_once(
     """
     report = RunReport()
     apart, together = _split(workspace.settings, stages)
-    with telemetry.run(workspace.settings, len(months)), progress.listening(report):
+    with telemetry.run_span(workspace.settings, len(months)), progress.listening(report):
         tell_of_broken_zips(workspace, stages)
         _Crew(workspace, deque(heaviest_first(workspace.settings, months)), apart, force).work(processes)
         for month in months:
