@@ -170,13 +170,13 @@ def sweep(home: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class HomeState:
-    """How Dagster's instance stands. going, dead: unfinished runs whose process lives, and is gone. pools: who holds
-    each. outdated: stores of an older schema than this Dagster's."""
+    """The state of Dagster's instance. active_runs, dead_runs: unfinished runs with and without a living process.
+    outdated_stores: databases with an older schema than this Dagster's."""
 
-    going: tuple[str, ...]
-    dead: tuple[str, ...]
-    pools: Mapping[str, tuple[str, ...]]
-    outdated: tuple[str, ...]
+    active_runs: tuple[str, ...]
+    dead_runs: tuple[str, ...]
+    pool_holders: Mapping[str, tuple[str, ...]]
+    outdated_stores: tuple[str, ...]
 
 
 def examine(home: Path) -> HomeState:
