@@ -81,7 +81,7 @@ def test_what_is_not_there_is_absent_and_no_error_of_the_store(root: DataRoot) -
     assert read_provenance(root.file(LEDGER, MONTH)) is None
     assert root.months(LEDGER) == []
     with pytest.raises(
-        MissingInput, match=r"ledger of 2024-03 is not there \(s3://corpus/root/ledger/2024-03.parquet\)"
+        MissingInput, match=r"ledger of 2024-03 does not exist \(s3://corpus/root/ledger/2024-03.parquet\)"
     ):
         root.read(LEDGER, MONTH)
     assert not (root.path / "holds-wikipedia").exists()
