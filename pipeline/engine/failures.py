@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 
 FOLDER = "failures"
@@ -47,7 +47,7 @@ def kind_of(error: BaseException) -> str:
     return _MEND if isinstance(error, PermanentFailure | SettingError) else _UNFORESEEN
 
 
-def failure_file(root: DataRoot, stage: str, month: str) -> Place:
+def failure_file(root: DataRoot, stage: str, month: str) -> DataPath:
     """Where the failure of a stage's month is kept."""
     return root.path / FOLDER / f"{stage}-{month}.json"
 
@@ -65,7 +65,7 @@ def kept_failures(root: DataRoot) -> list[Failure]:
     return sorted(filter(None, found), key=lambda failure: (failure.month, failure.stage))
 
 
-def _read(file: Place, stage: str, month: str) -> Failure | None:
+def _read(file: DataPath, stage: str, month: str) -> Failure | None:
     try:
         told = json.loads(file.read_bytes())
         return Failure(stage, month, str(told["message"]), str(told.get("kind", _UNFORESEEN)))
@@ -93,5 +93,5 @@ def asked(root: DataRoot, month: str) -> Sequence[str]:
         return []
 
 
-def _asked_file(root: DataRoot, month: str) -> Place:
+def _asked_file(root: DataRoot, month: str) -> DataPath:
     return root.path / FOLDER / "asked" / f"{month}.json"

@@ -15,7 +15,7 @@ from pipeline.engine.stages_due import pending
 from pipeline.errors import CiteloomError
 from pipeline.index import close_indexes
 from pipeline.stages import STAGES
-from pipeline.storage.store import looking_once
+from pipeline.storage.store import listing_cache
 from pipeline.tables import DUMP_MEMBERS, PAPERS, Table
 from pipeline.wikipedia.root import held_snapshot, is_own
 
@@ -65,7 +65,7 @@ def overview(workspace: Workspace) -> Overview:
         in_dump, trouble = set(), []
     failures = kept_failures(workspace.root)
     months = sorted(begun | {failure.month for failure in failures})
-    with looking_once():
+    with listing_cache():
         found = [_standing(workspace, stages, month, failures) for month in months]
     wrong = tuple(each for each in found if each.failed or each.stale)
     return Overview(len(in_dump.union(months)), len(in_dump.difference(months)), wrong, tuple(trouble))

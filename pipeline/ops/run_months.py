@@ -28,7 +28,7 @@ from pipeline.index import close_indexes
 from pipeline.running.on_cluster import run_on_cluster
 from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.store import looking_once
+from pipeline.storage.store import listing_cache
 from pipeline.tables import DUMP_MEMBERS, PAPERS
 from pipeline.wikipedia.root import held_snapshot, is_own
 from resources.dagster_home import write_instance_config
@@ -95,7 +95,7 @@ def run_month(workspace: Workspace, stages: Sequence[Stage], month: str, report:
 def _run_pending(workspace: Workspace, stages: Sequence[Stage], month: str, report: RunReport, *, force: bool) -> None:
     from pipeline.definitions import run_in_process
 
-    with looking_once():
+    with listing_cache():
         due = pending(stages, workspace, month, force=force)
         close_indexes()  # asking how the month stands has opened it; it belongs to one process at a time
         for stage in stages:
@@ -122,7 +122,7 @@ def failure_of(workspace: Workspace, stage: Stage, month: str) -> str | None:
 
 def _remember_checks(workspace: Workspace, ran: Sequence[Stage], month: str, blocked: Mapping[str, str]) -> None:
     """Keep which stages are done and did not pass a blocking check: the next run must not go on below them."""
-    with looking_once():
+    with listing_cache():
         for stage in ran:
             if stage.name in blocked:
                 record_failure(workspace, check_of(stage), month, PermanentFailure(blocked[stage.name]))
@@ -151,7 +151,7 @@ def dagster_home(workspace: Workspace) -> Path:
 
 def status(workspace: Workspace, months: Sequence[str]) -> list[dict[str, Any]]:
     """How every stage of every month stands: state, rows, when it was written, ledger counts, failure."""
-    with looking_once():
+    with listing_cache():
         return [row for month in months for row in _month_status(workspace, month)]
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import open_file, open_parquet
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 from pipeline.tables import EMBEDDINGS, LEDGER, Table
 
 
@@ -24,13 +24,13 @@ from pipeline.tables import EMBEDDINGS, LEDGER, Table
 class DataRoot:
     """The folder that holds every table, on a disk or an object store."""
 
-    path: Place
+    path: DataPath
 
-    def file(self, table: Table, month: str) -> Place:
+    def file(self, table: Table, month: str) -> DataPath:
         """The file of a month of a table."""
         return self.path / table.name / f"{month}.parquet"
 
-    def ledger_file(self, stage: str, month: str) -> Place:
+    def ledger_file(self, stage: str, month: str) -> DataPath:
         """The file of a stage's ledger of a month; each stage has its own, so that each has one writer."""
         return self.path / LEDGER.name / stage / f"{month}.parquet"
 
@@ -99,7 +99,7 @@ class DataRoot:
             return parquet.read_row_group(number, columns=columns).combine_chunks().to_batches()[0]
 
 
-def _check_columns(file: Place, schema: pa.Schema, table: Table, month: str) -> None:
+def _check_columns(file: DataPath, schema: pa.Schema, table: Table, month: str) -> None:
     """Raise PermanentFailure where a file of the table's version has other columns."""
     if schema.equals(table.schema):
         return
@@ -116,7 +116,7 @@ def _check_columns(file: Place, schema: pa.Schema, table: Table, month: str) -> 
 
 
 @contextlib.contextmanager
-def _named_damage(file: Place, table: Table, month: str) -> Iterator[None]:
+def _named_damage(file: DataPath, table: Table, month: str) -> Iterator[None]:
     """Name the file whose pages cannot be read, although its footer can."""
     try:
         yield

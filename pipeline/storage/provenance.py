@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import PermanentFailure
 from pipeline.storage.reading import FOOTER_BYTES
-from pipeline.storage.store import Place, StorePath, is_looking
+from pipeline.storage.store import DataPath, StorePath, has_listing_cache
 
 METADATA_KEY = b"citeloom"
 
@@ -40,16 +40,16 @@ class Provenance:
     notes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_provenance(file: Place) -> Provenance | None:
+def read_provenance(file: DataPath) -> Provenance | None:
     """What made a file; None where it does not exist. Raises PermanentFailure where citeloom did not write it.
 
-    On a store it takes one request; within `looking_once` none for a file whose provenance was read before.
+    On a store it takes one request; within `listing_cache` none for a file whose provenance was read before.
     """
     try:
         if isinstance(file, Path):
             text = bytes((pq.read_metadata(file).metadata or {})[METADATA_KEY]) if file.exists() else None
         else:
-            text = _cached_footer(file, file.stat().etag) if is_looking() else _read_footer(file)
+            text = _cached_footer(file, file.stat().etag) if has_listing_cache() else _read_footer(file)
         return None if text is None else Provenance(**json.loads(text))
     except FileNotFoundError:
         return None

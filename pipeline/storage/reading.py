@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 
 FOOTER_BYTES = 64 << 10
 """What is read ahead on a store. Most footers are under 30 KB; 100 row groups of 20 columns have one of 150 KB."""
 
 
 @contextlib.contextmanager
-def open_file(file: Place) -> Iterator[Any]:
+def open_file(file: DataPath) -> Iterator[Any]:
     """A file in the form that pyarrow reads; it may be read several times. Raises FileNotFoundError."""
     if isinstance(file, Path):
         yield file
@@ -27,13 +27,13 @@ def open_file(file: Place) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def open_parquet(file: Place, *, pre_buffer: bool = True) -> Iterator[pq.ParquetFile]:
+def open_parquet(file: DataPath, *, pre_buffer: bool = True) -> Iterator[pq.ParquetFile]:
     """A Parquet file. pre_buffer: fetch column chunks ahead, and keep them. Raises what pyarrow raises."""
     with open_file(file) as source, pq.ParquetFile(source, pre_buffer=pre_buffer) as parquet:
         yield parquet
 
 
-def read_table(file: Place, columns: list[str] | None = None, filters: Any = None) -> pa.Table:
+def read_table(file: DataPath, columns: list[str] | None = None, filters: Any = None) -> pa.Table:
     """The rows of a Parquet file that pass the filters. Raises what pyarrow raises."""
     with open_file(file) as source:
         return pq.read_table(source, columns=columns, filters=filters)

@@ -255,7 +255,7 @@ class StorePath:
             ) from error
 
 
-Place = Path | StorePath
+DataPath = Path | StorePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +287,7 @@ _listings: ContextVar[dict[StorePath, Mapping[str, Info]] | None] = ContextVar("
 
 
 @contextlib.contextmanager
-def looking_once() -> Iterator[None]:
+def listing_cache() -> Iterator[None]:
     """Within the block, list each folder of a store once, and ask for no file that the listing lacks.
 
     For reading many files and changing few: 24 months of 40 tables take 40 requests instead of 960. Changes by others
@@ -303,12 +303,12 @@ def looking_once() -> Iterator[None]:
         _listings.reset(token)
 
 
-def is_looking() -> bool:
-    """Whether this is within `looking_once`, where `StorePath.stat` costs no request of its own."""
+def has_listing_cache() -> bool:
+    """Whether this is within `listing_cache`, where `StorePath.stat` costs no request of its own."""
     return _listings.get() is not None
 
 
-def identity_of(file: Place) -> tuple[object, ...]:
+def file_version(file: DataPath) -> tuple[object, ...]:
     """A value that differs once the file was rewritten. Raises FileNotFoundError where it does not exist."""
     if isinstance(file, StorePath):
         return (file.stat().etag,)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.storage.provenance import METADATA_KEY, Provenance
-from pipeline.storage.store import Place, staging_file
+from pipeline.storage.store import DataPath, staging_file
 from pipeline.tables import Table
 
 Row = Mapping[str, Any]
@@ -33,7 +33,7 @@ class MonthWriter:
     no file. Holds less than one row group and one batch in memory.
     """
 
-    def __init__(self, table: Table, file: Place) -> None:
+    def __init__(self, table: Table, file: DataPath) -> None:
         self._table, self._file = table, file
         self._rows: list[Row] = []
         self._pending = table.schema.empty_table()
@@ -125,7 +125,7 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
         yield path, kind
 
 
-def write_whole(file: Place, content: bytes) -> None:
+def write_whole(file: DataPath, content: bytes) -> None:
     """Write a small file, whole or not at all."""
     if not isinstance(file, Path):
         file.write_bytes(content)

@@ -23,7 +23,7 @@ from pipeline.ops.export.rights import Right, Texts, is_open, right_of
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.reading import open_parquet
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 from pipeline.storage.writing import move_into_place, write_whole
 from pipeline.tables import LEDGER, TABLES, Table
 
@@ -250,7 +250,7 @@ def _provenances(root: DataRoot, table: Table, month: str) -> tuple[Provenance, 
     return tuple(provenance for file in files if (provenance := read_provenance(file)) is not None)
 
 
-def _ledger_files(root: DataRoot, month: str) -> list[Place]:
+def _ledger_files(root: DataRoot, month: str) -> list[DataPath]:
     """The ledgers of a month, in pipeline order."""
     return [file for stage in TABLES if (file := root.ledger_file(stage, month)).exists()]
 

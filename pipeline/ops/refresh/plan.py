@@ -18,7 +18,7 @@ from pipeline.metadata.harvest import HarvestReport, harvest
 from pipeline.settings import Settings
 from pipeline.stages import LLM_STAGES, STAGES
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.store import looking_once
+from pipeline.storage.store import listing_cache
 
 
 def _prepared() -> tuple[Stage, ...]:
@@ -78,7 +78,7 @@ def due_months(workspace: Workspace, months: Sequence[str]) -> list[str]:
 
     Asking opens the embedded index, which belongs to one process at a time: the caller closes it.
     """
-    with looking_once():
+    with listing_cache():
         return [month for month in months if pending(PREPARING, workspace, month)]
 
 
