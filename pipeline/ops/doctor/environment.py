@@ -52,8 +52,10 @@ def unread_settings(workspace: Workspace) -> Iterator[Finding]:
         idle = [name for name in names if name in settings.model_fields_set and getattr(settings, name)]
         if idle:
             variable = f"CITELOOM_{needed.upper()}" + (f"={value}" if value else "")
-            seen = f"{', '.join(f'CITELOOM_{name.upper()}' for name in idle)} has no effect without {variable}"
-            warnings.append(warning("settings", seen, f"set {variable}, or remove {'them' if len(idle) > 1 else 'it'}"))
+            message = f"{', '.join(f'CITELOOM_{name.upper()}' for name in idle)} has no effect without {variable}"
+            warnings.append(
+                warning("settings", message, f"set {variable}, or remove {'them' if len(idle) > 1 else 'it'}")
+            )
     yield from warnings or [ok("settings", "every setting that is set has an effect")]
 
 
@@ -167,16 +169,16 @@ def dagster(workspace: Workspace, dagster_state: Callable[[Workspace], DagsterSt
         return
     state = dagster_state(workspace)
     if state.outdated_stores:
-        seen = f"its databases have an older schema ({', '.join(state.outdated_stores)})"
-        yield problem("dagster", seen, f"DAGSTER_HOME={home} dagster instance migrate, with nothing running")
+        message = f"its databases have an older schema ({', '.join(state.outdated_stores)})"
+        yield problem("dagster", message, f"DAGSTER_HOME={home} dagster instance migrate, with nothing running")
     if state.dead_runs:
-        seen = f"{len(state.dead_runs)} unfinished runs have no process: {_first_few(state.dead_runs)}"
-        yield warning("dagster", seen, "start citeloom ui, which ends them and frees their pools")
-    held = ", ".join(f"{pool} by {', '.join(runs)}" for pool, runs in state.pool_holders.items())
-    if held and not state.active_runs:
+        message = f"{len(state.dead_runs)} unfinished runs have no process: {_first_few(state.dead_runs)}"
+        yield warning("dagster", message, "start citeloom ui, which ends them and frees their pools")
+    holders = ", ".join(f"{pool} by {', '.join(runs)}" for pool, runs in state.pool_holders.items())
+    if holders and not state.active_runs:
         yield warning(
-            "dagster", f"pools are held although no run is active: {held}", "start citeloom ui, which frees them"
+            "dagster", f"pools are held although no run is active: {holders}", "start citeloom ui, which frees them"
         )
     if not (state.outdated_stores or state.dead_runs):
-        pools = f"; pools held: {held}" if held else ""
+        pools = f"; pools held: {holders}" if holders else ""
         yield ok("dagster", f"{home}: {len(state.active_runs)} active runs{pools}")

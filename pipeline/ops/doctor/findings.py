@@ -26,7 +26,7 @@ class FindingState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one probe in a line, with the way out where something is wrong."""
+    """The result of one probe: a line on what was seen, and the way out where something is wrong."""
 
     name: str
     state: FindingState
@@ -45,24 +45,24 @@ class Probe:
     writes: bool = False
 
 
-def ok(name: str, seen: str) -> Finding:
+def ok(name: str, message: str) -> Finding:
     """Nothing is wrong."""
-    return Finding(name, FindingState.OK, seen)
+    return Finding(name, FindingState.OK, message)
 
 
-def warning(name: str, seen: str, way_out: str) -> Finding:
+def warning(name: str, message: str, way_out: str) -> Finding:
     """A run works, but perhaps not as expected."""
-    return Finding(name, FindingState.WARNING, seen, way_out)
+    return Finding(name, FindingState.WARNING, message, way_out)
 
 
-def problem(name: str, seen: str, way_out: str) -> Finding:
+def problem(name: str, message: str, way_out: str) -> Finding:
     """A run would fail."""
-    return Finding(name, FindingState.PROBLEM, seen, way_out)
+    return Finding(name, FindingState.PROBLEM, message, way_out)
 
 
-def not_asked(name: str, seen: str) -> Finding:
+def not_asked(name: str, message: str) -> Finding:
     """Not probed, because the settings or the options of the command do not ask for it."""
-    return Finding(name, FindingState.NOT_ASKED, seen)
+    return Finding(name, FindingState.NOT_ASKED, message)
 
 
 def run_probes(probes: Sequence[Probe], workspace: Workspace) -> list[Finding]:

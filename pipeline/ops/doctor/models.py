@@ -34,8 +34,8 @@ def language_models(workspace: Workspace) -> Iterator[Finding]:
         probed.add((settings.llm_url, settings.llm_model))
         if settings.llm_url is None:
             packaged_model()
-            seen = f"the embedded {EMBEDDED_MODEL}, which writes poor text; CITELOOM_LLM_URL sets another one"
-            yield ok(role, seen)
+            message = f"the embedded {EMBEDDED_MODEL}, which writes poor text; CITELOOM_LLM_URL sets another one"
+            yield ok(role, message)
         else:
             yield _endpoint(role, plain_endpoint(settings))
 
@@ -59,12 +59,12 @@ def _endpoint(role: str, endpoint: Endpoint) -> Finding:
         fault = "is refused" if key else "is not set, and the endpoint asks for one"
         return problem(role, f"{url}: {variables.key} {fault}", f"set {variables.key} to a key that it accepts")
     if response.status_code != 200:
-        seen = f"{url} answers, but lists no models (status {response.status_code}): {endpoint.model} may be there"
-        return warning(role, seen, f"check that {variables.url} ends as the service documents, mostly in /v1")
+        message = f"{url} answers, but lists no models (status {response.status_code}): {endpoint.model} may be there"
+        return warning(role, message, f"check that {variables.url} ends as the service documents, mostly in /v1")
     if endpoint.model not in models:
         some = ", ".join(models[:5]) + (", …" if len(models) > 5 else "")
-        seen = f"{url} does not list {endpoint.model}, but {some or 'nothing'}"
-        return problem(role, seen, f"set {variables.model} to a model that it lists")
+        message = f"{url} does not list {endpoint.model}, but {some or 'nothing'}"
+        return problem(role, message, f"set {variables.model} to a model that it lists")
     return ok(role, f"{url} lists {endpoint.model}; {'the key is accepted' if key else 'no key'}")
 
 
@@ -82,12 +82,12 @@ def embedding_model(workspace: Workspace) -> Iterator[Finding]:
         return
     path = _local_model(settings.embedder_path)
     if path is None:
-        seen = f"{settings.embedder_path} is no folder and not in the hub's cache: the first run downloads 2.3 GB"
-        yield warning("embedder", seen, "download it first, or set CITELOOM_EMBEDDER_PATH to its folder")
+        message = f"{settings.embedder_path} is no folder and not in the hub's cache: the first run downloads 2.3 GB"
+        yield warning("embedder", message, "download it first, or set CITELOOM_EMBEDDER_PATH to its folder")
         return
     embedder = BgeM3(str(path))
-    seen = f"{embedder.name}, {embedder.dimensions} dimensions; files complete, weights not read"
-    yield ok("embedder", f"{seen}: citeloom verify-model compares its vectors with FlagEmbedding's")
+    message = f"{embedder.name}, {embedder.dimensions} dimensions; files complete, weights not read"
+    yield ok("embedder", f"{message}: citeloom verify-model compares its vectors with FlagEmbedding's")
 
 
 def _local_model(path: str) -> Path | None:
@@ -113,19 +113,19 @@ def gpu(workspace: Workspace) -> Iterator[Finding]:
     precision = pick_precision(settings.embedder_precision, devices[0]) if settings.embedder == "bge-m3" else "fp32"
     if devices == ("cpu",):
         build = "" if torch.version.cuda else " (it is a CPU build)"
-        seen = f"none that torch can use{build}: the embedder runs on the CPU in {precision}"
+        message = f"none that torch can use{build}: the embedder runs on the CPU in {precision}"
         if settings.embedder == "minilm":
-            yield ok("gpu", seen)
+            yield ok("gpu", message)
         else:
-            seen += ", about 550 tokens a second on two cores"
-            yield warning("gpu", seen, "use a machine with a GPU for many months")
+            message += ", about 550 tokens a second on two cores"
+            yield warning("gpu", message, "use a machine with a GPU for many months")
         return
     for device in devices:
         free, total = torch.cuda.mem_get_info(device)
         bf16 = "bf16" if torch.cuda.is_bf16_supported() else "no bf16"
         memory = f"{free / 2**30:.1f} of {total / 2**30:.1f} GB free"
-        seen = f"{device}: {torch.cuda.get_device_name(device)}, {memory}, {bf16}; the embedder uses {precision}"
+        message = f"{device}: {torch.cuda.get_device_name(device)}, {memory}, {bf16}; the embedder uses {precision}"
         if free < _LEAST_GPU_BYTES:
-            yield warning("gpu", seen, "end what else holds its memory, or lower CITELOOM_EMBEDDER_TOKENS")
+            yield warning("gpu", message, "end what else holds its memory, or lower CITELOOM_EMBEDDER_TOKENS")
         else:
-            yield ok("gpu", seen)
+            yield ok("gpu", message)

@@ -46,8 +46,8 @@ def arxiv_rate(workspace: Workspace, pace: Pace | None = None, now: float | None
     """When arXiv may be asked next."""
     rest = (pace or Pace()).rest(time.time() if now is None else now)
     if rest > WAIT_WORTH_TELLING_SECONDS:
-        seen = f"arXiv asked for a pause: no request for another {duration(rest)}"
-        yield warning("arxiv rate", seen, "wait; runs on this machine wait by themselves")
+        message = f"arXiv asked for a pause: no request for another {duration(rest)}"
+        yield warning("arxiv rate", message, "wait; runs on this machine wait by themselves")
     else:
         yield ok("arxiv rate", "arXiv may be asked, once in 3 s by all runs of this machine together")
 
@@ -57,8 +57,8 @@ def arxiv_contact(workspace: Workspace) -> Iterator[Finding]:
     settings = workspace.settings
     is_default = settings.arxiv_user_agent == Settings.model_fields["arxiv_user_agent"].default
     if is_default and settings.arxiv_api and settings.dump_dir != SAMPLE_DUMP:
-        seen = "CITELOOM_ARXIV_USER_AGENT names nobody whom arXiv could contact"
-        yield warning("arxiv contact", seen, "set it to a name and an address before many papers are requested")
+        message = "CITELOOM_ARXIV_USER_AGENT names nobody whom arXiv could contact"
+        yield warning("arxiv contact", message, "set it to a name and an address before many papers are requested")
 
 
 def arxiv(workspace: Workspace, pace: Pace | None = None, *, online: bool) -> Iterator[Finding]:
@@ -111,9 +111,9 @@ def _edge(workspace: Workspace) -> Iterator[Finding]:
     live = collections.live()
     holder = None if live is None else holder_of(folder / live)
     if holder is not None and _is_other_process(holder[0]):
-        seen = f"Qdrant Edge in {folder}, held by process {holder[0]} ({holder[1]})"
+        message = f"Qdrant Edge in {folder}, held by process {holder[0]} ({holder[1]})"
         way_out = "wait for it to end, or set CITELOOM_QDRANT_URL to a server, which serves many processes"
-        yield warning("qdrant", seen, way_out)
+        yield warning("qdrant", message, way_out)
     else:
         yield ok("qdrant", f"Qdrant Edge {version('qdrant-edge-py')} in {folder}, held by nobody")
     yield _collection(workspace, collections, live)
@@ -166,14 +166,16 @@ def _server_version(connection: Connection, http: httpx.Client) -> Finding:
     if not number:
         return problem("qdrant", f"{url} is not a Qdrant server", way_out)
     server, client = _major_minor(number), _major_minor(version("qdrant-client"))
-    seen = f"{url} is Qdrant {number}"
+    message = f"{url} is Qdrant {number}"
     if server < _OLDEST_QDRANT:
         oldest = ".".join(map(str, _OLDEST_QDRANT))
-        return problem("qdrant", f"{seen}; {oldest} is the oldest supported", f"update it; {_TESTED_QDRANT} is tested")
+        return problem(
+            "qdrant", f"{message}; {oldest} is the oldest supported", f"update it; {_TESTED_QDRANT} is tested"
+        )
     if server[0] != client[0] or server[1] > client[1] + 1:
-        seen = f"{seen}, newer than the client ({version('qdrant-client')}) supports"
-        return warning("qdrant", seen, f"update citeloom's qdrant-client, or use a server of {_TESTED_QDRANT}")
-    return ok("qdrant", f"{seen}; {_TESTED_QDRANT} is tested")
+        message = f"{message}, newer than the client ({version('qdrant-client')}) supports"
+        return warning("qdrant", message, f"update citeloom's qdrant-client, or use a server of {_TESTED_QDRANT}")
+    return ok("qdrant", f"{message}; {_TESTED_QDRANT} is tested")
 
 
 def _major_minor(number: str) -> tuple[int, int]:
@@ -242,8 +244,8 @@ def _collection(workspace: Workspace, collections: Collections, live: str | None
     if layout is None:
         return problem("collection", f"searches should use {live}, which does not exist", "run citeloom reindex")
     if not is_layout_of_settings(workspace, layout):
-        seen = f"searches use {live} ({layout.describe()}), which differs from the settings"
-        return problem("collection", seen, "run citeloom reindex, or set the embedder and quantization back")
+        message = f"searches use {live} ({layout.describe()}), which differs from the settings"
+        return problem("collection", message, "run citeloom reindex, or set the embedder and quantization back")
     return ok("collection", f"searches use {live} ({layout.describe()})")
 
 

@@ -39,18 +39,18 @@ def data_root(workspace: Workspace) -> Iterator[Finding]:
     check_data_root(workspace)
     root, local = workspace.root.path, workspace.local
     if isinstance(root, StorePath):
-        seen = f"{root} can be written; a rule of the bucket ends unfinished uploads (docs/how-to/object-store.md)"
-        yield ok(DATA_ROOT, seen)
+        message = f"{root} can be written; a rule of the bucket ends unfinished uploads (docs/how-to/object-store.md)"
+        yield ok(DATA_ROOT, message)
     device, kind = mount_of(local)
-    seen = f"{local} can be written; {kind or 'a file system'} on {device or 'an unknown disk'}"
+    message = f"{local} can be written; {kind or 'a file system'} on {device or 'an unknown disk'}"
     if kind in LOCKING and workspace.settings.on_cluster:
-        yield ok(DATA_ROOT, f"{seen}, which holds the locks of all nodes")
+        yield ok(DATA_ROOT, f"{message}, which holds the locks of all nodes")
     elif kind in NETWORK:
-        yield warning(DATA_ROOT, seen, "locks and SQLite are not safe there: name a folder on this machine's disk")
+        yield warning(DATA_ROOT, message, "locks and SQLite are not safe there: name a folder on this machine's disk")
     elif kind in _IN_MEMORY:
-        yield warning(DATA_ROOT, seen, "it is lost at the next start: set CITELOOM_DATA to a folder on a disk")
+        yield warning(DATA_ROOT, message, "it is lost at the next start: set CITELOOM_DATA to a folder on a disk")
     else:
-        yield ok(DATA_ROOT, seen)
+        yield ok(DATA_ROOT, message)
 
 
 def space(
@@ -69,12 +69,12 @@ def space(
     embedded = set(workspace.root.months(EMBEDDINGS))
     pages = sum(pages_by_month.count_pages(month) for month in pages_by_month.months if month not in embedded)
     needed = pages * bytes_per_page(settings)
-    seen = f"{_size(free)} free; {pages:,} pages without embeddings need at most {_size(needed)}"
+    message = f"{_size(free)} free; {pages:,} pages without embeddings need at most {_size(needed)}"
     if needed > free:
         way_out = "make room, run fewer months at a time, or set CITELOOM_DATA to a larger disk; CITELOOM_QDRANT_URL "
-        yield warning("disk space", seen, f"{way_out}puts the index on another machine")
+        yield warning("disk space", message, f"{way_out}puts the index on another machine")
     else:
-        yield ok("disk space", seen)
+        yield ok("disk space", message)
 
 
 def bytes_per_page(settings: Settings) -> int:
@@ -123,17 +123,17 @@ def snapshot(workspace: Workspace) -> Iterator[Finding]:
         return
     updated = _last_update(file)
     written = datetime.fromtimestamp(file.stat().st_mtime, UTC).date().isoformat()
-    seen = f"{file}: {_size(file.stat().st_size)}, "
-    seen += f"its last lines are of {updated}" if updated else f"the file is of {written}"
+    message = f"{file}: {_size(file.stat().st_size)}, "
+    message += f"its last lines are of {updated}" if updated else f"the file is of {written}"
     harvested_until = harvest.get("complete")
     if harvested_until:
-        seen += f"; harvested until {harvested_until}"
+        message += f"; harvested until {harvested_until}"
     newest_month = max(read_dump(settings).months, default="")
     if updated and not harvested_until and newest_month > updated[:7]:
-        seen += f"; the dump has papers of {newest_month}"
-        yield warning("snapshot", seen, "run citeloom harvest, or download a newer snapshot")
+        message += f"; the dump has papers of {newest_month}"
+        yield warning("snapshot", message, "run citeloom harvest, or download a newer snapshot")
     else:
-        yield ok("snapshot", seen)
+        yield ok("snapshot", message)
 
 
 def _fault_of(file: Path) -> str:

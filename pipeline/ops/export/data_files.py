@@ -37,7 +37,7 @@ _LICENCE = pa.field(
 _RIGHTS_EXPORTED = {
     Texts.NONE: (Right.FREE,),
     Texts.OPEN: (Right.FREE, Right.PAPER),
-    Texts.ALL: (Right.FREE, Right.PAPER, Right.HELD),
+    Texts.ALL: (Right.FREE, Right.PAPER, Right.RESTRICTED),
 }
 
 

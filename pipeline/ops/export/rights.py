@@ -32,7 +32,7 @@ class Right(StrEnum):
     """Ids, numbers and hashes, and what arXiv puts under CC0: may be published."""
     PAPER = "paper"
     """Text of the row's paper, or vectors of it: may be published if the paper's licence allows it."""
-    HELD = "held"
+    RESTRICTED = "restricted"
     """Text of several papers, of models or of people, which no paper's licence covers."""
 
 
@@ -77,7 +77,7 @@ def right_of(table: Table, column: pa.Field) -> Right:
         return Right.PAPER
     if table == METADATA or column.name in _WITHOUT_TEXT or any(is_number(column.type) for is_number in _NUMBERS):
         return Right.FREE
-    return Right.HELD
+    return Right.RESTRICTED
 
 
 def is_open(licence: str | None) -> bool:
