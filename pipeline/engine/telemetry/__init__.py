@@ -25,8 +25,6 @@ Attributes = Mapping[str, str | int | float | bool]
 
 # How long a collector that is down may delay the end of a run.
 SHUTDOWN_SECONDS = 2.0
-# Tells a child process the span that it belongs to (W3C Trace Context, as an environment variable).
-_TRACEPARENT = "TRACEPARENT"
 
 
 class Span:
@@ -76,22 +74,15 @@ def check(settings: Settings) -> None:
 
 @contextmanager
 def run_span(settings: Settings, months: int) -> Iterator[None]:
-    """Trace a run over this many months, with what child processes do in it; everything is sent when it ends.
+    """Trace a run over this many months; everything is sent when it ends.
 
     Raises SettingError as `check` does. An unreachable collector is no error; it is logged once.
     """
     _start(settings)
-    outer = os.environ.get(_TRACEPARENT)
     try:
         with span("run", {"citeloom.months": months}):
-            if _exporter is not None:
-                os.environ[_TRACEPARENT] = _exporter.traceparent()
             yield
     finally:
-        if outer is None:
-            os.environ.pop(_TRACEPARENT, None)
-        else:
-            os.environ[_TRACEPARENT] = outer
         end()
 
 
@@ -156,4 +147,5 @@ def _start(settings: Settings) -> None:
     check(settings)
     from pipeline.engine.telemetry.otlp import Exporter
 
-    _exporter = Exporter(settings.otel_endpoint.rstrip("/"), os.environ.get(_TRACEPARENT))
+    # Whoever starts this process may name the span that it belongs to (W3C Trace Context).
+    _exporter = Exporter(settings.otel_endpoint.rstrip("/"), os.environ.get("TRACEPARENT"))

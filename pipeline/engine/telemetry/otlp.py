@@ -36,7 +36,6 @@ _log = logging.getLogger(__name__)
 # Seconds for one request. Spans wait in a queue of 2,048 meanwhile, beyond which the oldest are dropped.
 _TIMEOUT = 5.0
 _SECONDS_BETWEEN_SPANS, _SECONDS_BETWEEN_METRICS = 5.0, 15.0
-_PROPAGATOR = TraceContextTextMapPropagator()
 # Name → unit and description.
 _COUNTERS = {
     "citeloom.stage.months": ("{month}", "Months of a stage: made, kept or failed"),
@@ -77,7 +76,7 @@ class Exporter:
         meter = self._meters.get_meter("citeloom", __version__)
         self._counters = {name: meter.create_counter(name, unit, text) for name, (unit, text) in _COUNTERS.items()}
         self._duration = meter.create_histogram("citeloom.stage.duration", "s", "Seconds that a month of a stage took")
-        self._parent = _PROPAGATOR.extract({"traceparent": parent}) if parent else None
+        self._parent = TraceContextTextMapPropagator().extract({"traceparent": parent}) if parent else None
 
     @contextmanager
     def span(self, name: str, attributes: Attributes, *, remote: bool = False) -> Iterator[OtlpSpan]:
@@ -111,12 +110,6 @@ class Exporter:
     def record_duration(self, stage: str, seconds: float) -> None:
         """Record how long a month of a stage took."""
         self._duration.record(seconds, {"citeloom.stage": stage})
-
-    def traceparent(self) -> str:
-        """The current span as the header of W3C Trace Context."""
-        carrier: dict[str, str] = {}
-        _PROPAGATOR.inject(carrier)
-        return carrier.get("traceparent", "")
 
     def close(self, seconds: float) -> None:
         """Send what is queued and stop; give up after this time."""
