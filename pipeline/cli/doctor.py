@@ -42,12 +42,11 @@ def doctor(
 
 def _find(*, online: bool) -> tuple[list[Finding], int]:
     """What was found, and what the command ends with."""
-    from assets.jobs import examine
     from pipeline.cli.console import waiting
     from pipeline.ops.doctor.checks import all_probes
     from pipeline.ops.doctor.environment import invalid_settings
     from pipeline.ops.doctor.findings import FindingState, masked, run_probes
-    from pipeline.ops.run_months import dagster_home
+    from resources.dagster_home import dagster_home, examine
 
     try:
         workspace = Workspace(load_settings())

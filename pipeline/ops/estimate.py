@@ -14,9 +14,10 @@ from typing import Any
 from pipeline import tables
 from pipeline.answering.stages import IMPORTED_ANSWERS, QUESTIONS, check_answering
 from pipeline.arxiv.months import describe_months
-from pipeline.engine.run_stats import Expected, note_estimates
-from pipeline.engine.stage import Job, Stage, State, Workspace, state
-from pipeline.engine.stages_due import pending
+from pipeline.engine.run import State, state
+from pipeline.engine.run_stats import StageEstimate, note_estimates
+from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.engine.status import stages_due
 from pipeline.errors import MissingInput
 from pipeline.evaluation.judges import prices_by_model
 from pipeline.llm.client import ClientWorkspace, check_llm
@@ -105,7 +106,9 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> Estimate:
     chosen_systems(settings.systems)
     check_answering(settings)
     # These stages make the questions and tasks; a run until the last of them makes all of them.
-    needed = [stage for stage in (QUESTIONS, IMPORTED_ANSWERS, RELATED_WORK_TASKS) if not stage.off(settings)]
+    needed = [
+        stage for stage in (QUESTIONS, IMPORTED_ANSWERS, RELATED_WORK_TASKS) if not stage.disabled_reason(settings)
+    ]
     complete = set.intersection(*(set(workspace.root.months(stage.table)) for stage in needed))
     ready = tuple(month for month in months if month in complete)
     not_ready = tuple(month for month in months if month not in complete)
@@ -132,7 +135,7 @@ def save_expectations(workspace: Workspace, result: Estimate) -> None:
     """Save what each stage with calls to pay should take, for the report to compare with what it took."""
     for month in result.months:
         expected = {
-            part.stage: Expected(part.calls, part.tokens, part.money, part.seconds)
+            part.stage: StageEstimate(part.calls, part.tokens, part.money, part.seconds)
             for part in result.parts
             if part.month == month and part.to_pay
         }
@@ -162,11 +165,11 @@ def _rehearse_month(
     answers: invented so far, over all months, so that none is paid for twice.
     """
     settings = workspace.settings
-    due = {stage.name for stage in pending(LLM_STAGES, workspace, month)}
+    due = {stage.name for stage in stages_due(LLM_STAGES, workspace, month)}
     invented: dict[str, list[Row]] = {}
     for stage in LLM_STAGES:
         rows: list[Row] = []
-        if not stage.off(settings):
+        if not stage.disabled_reason(settings):
             rehearsal = Rehearsal(_invent_answer, answers)
             job = _RehearsalJob(ClientWorkspace(settings, rehearsal.make_client), month, stage, invented=invented)
             with without_waiting():

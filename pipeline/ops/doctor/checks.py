@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from pipeline.engine.stage import Workspace
 from pipeline.ops.doctor import cluster, environment, models, servers, storage
-from pipeline.ops.doctor.environment import DagsterState
+from pipeline.ops.doctor.environment import InstanceState
 from pipeline.ops.doctor.findings import DATA_ROOT, Probe
 
 
-def all_probes(dagster_state: Callable[[Workspace], DagsterState], *, online: bool) -> list[Probe]:
+def all_probes(instance_state: Callable[[Workspace], InstanceState], *, online: bool) -> list[Probe]:
     """All probes.
 
-    dagster_state: reads the state of Dagster's instance, which only the command line may open. online: whether arXiv
+    instance_state: reads the state of Dagster's instance, which only the command line may open. online: whether arXiv
     is asked.
     """
     return [
@@ -56,7 +56,7 @@ def all_probes(dagster_state: Callable[[Workspace], DagsterState], *, online: bo
         Probe("telemetry", servers.collector, "see CITELOOM_OTEL_ENDPOINT"),
         Probe(
             "dagster",
-            lambda workspace: environment.dagster(workspace, dagster_state),
+            lambda workspace: environment.dagster(workspace, instance_state),
             "end what holds its databases, and check the disk",
             seconds=30.0,
             writes=True,

@@ -141,44 +141,44 @@ def _first_few(items: Sequence[str]) -> str:
     return ", ".join(items[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
-class DagsterState(Protocol):
+class InstanceState(Protocol):
     """The state of Dagster's instance, as its owner reads it."""
 
     @property
-    def active_runs(self) -> Sequence[str]:
+    def running(self) -> Sequence[str]:
         """Unfinished runs whose process lives."""
 
     @property
-    def dead_runs(self) -> Sequence[str]:
+    def dead(self) -> Sequence[str]:
         """Unfinished runs whose process is gone."""
 
     @property
-    def pool_holders(self) -> Mapping[str, Sequence[str]]:
+    def pools(self) -> Mapping[str, Sequence[str]]:
         """Pool → the runs that hold a slot of it."""
 
     @property
-    def outdated_stores(self) -> Sequence[str]:
+    def outdated(self) -> Sequence[str]:
         """Databases with an older schema than this Dagster's."""
 
 
-def dagster(workspace: Workspace, dagster_state: Callable[[Workspace], DagsterState]) -> Iterator[Finding]:
+def dagster(workspace: Workspace, instance_state: Callable[[Workspace], InstanceState]) -> Iterator[Finding]:
     """Dagster's home: the schema of its databases, runs whose process is gone, and pools that they hold."""
     home = workspace.local / "dagster"
     if not (home / "dagster.yaml").is_file() and workspace.settings.dagster_pg_url is None:
         yield ok("dagster", f"{home} does not exist yet: the first run makes it")
         return
-    state = dagster_state(workspace)
-    if state.outdated_stores:
-        message = f"its databases have an older schema ({', '.join(state.outdated_stores)})"
+    state = instance_state(workspace)
+    if state.outdated:
+        message = f"its databases have an older schema ({', '.join(state.outdated)})"
         yield problem("dagster", message, f"DAGSTER_HOME={home} dagster instance migrate, with nothing running")
-    if state.dead_runs:
-        message = f"{len(state.dead_runs)} unfinished runs have no process: {_first_few(state.dead_runs)}"
+    if state.dead:
+        message = f"{len(state.dead)} unfinished runs have no process: {_first_few(state.dead)}"
         yield warning("dagster", message, "start citeloom ui, which ends them and frees their pools")
-    holders = ", ".join(f"{pool} by {', '.join(runs)}" for pool, runs in state.pool_holders.items())
-    if holders and not state.active_runs:
-        yield warning(
-            "dagster", f"pools are held although no run is active: {holders}", "start citeloom ui, which frees them"
-        )
-    if not (state.outdated_stores or state.dead_runs):
+    holders = ", ".join(f"{pool} by {', '.join(runs)}" for pool, runs in state.pools.items())
+    orphaned = bool(holders) and not state.running
+    if orphaned:
+        message = f"pools are held although no run is active: {holders}"
+        yield warning("dagster", message, "start citeloom ui, which frees them")
+    if not (state.outdated or state.dead or orphaned):
         pools = f"; pools held: {holders}" if holders else ""
-        yield ok("dagster", f"{home}: {len(state.active_runs)} active runs{pools}")
+        yield ok("dagster", f"{home}: {len(state.running)} active runs{pools}")

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from assets.jobs import HomeState
 from pipeline.cli.app import app
 from pipeline.ops.doctor.checks import all_probes
 from pipeline.ops.doctor.findings import FindingState
+from resources.dagster_home import InstanceState
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def test_a_fresh_machine_has_no_problem_and_all_probes_has_its_say(monkeypatch: 
     code, findings = doctor()
     assert (code, {each["state"] for each in findings}) == (0, {"ok", "warning", "not asked"})
     silent = {"arxiv contact"}  # which the sample corpus does not need
-    probes = all_probes(lambda workspace: HomeState((), (), {}, ()), online=False)
+    probes = all_probes(lambda workspace: InstanceState((), (), {}, ()), online=False)
     assert {probe.name for probe in probes} - silent <= {each["name"] for each in findings}
     assert all(each["way_out"] for each in findings if each["state"] in ("warning", "problem"))
     unread = [each for each in findings if "CITELOOM_QDRANT_SHARDS" in each["seen"]]

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
-import dagster as dg
 import pytest
 
-from assets.jobs import HomeState, examine, sweep
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.ops.doctor import environment, models
 from pipeline.ops.doctor.environment import invalid_settings, refused_settings, unread_settings
 from pipeline.ops.doctor.findings import Finding, FindingState
-from pipeline.ops.run_months import dagster_home
 from pipeline.settings import load_settings
+from resources.dagster_home import InstanceState
 
 
 def workspace(folder: Path, **settings: object) -> Workspace:
@@ -27,10 +23,6 @@ def workspace(folder: Path, **settings: object) -> Workspace:
 
 def settings_only(**settings: object) -> Workspace:
     return Workspace(load_settings(_env_file=None, **settings))
-
-
-def state_of(place: Workspace) -> HomeState:
-    return examine(dagster_home(place))
 
 
 def one(found: Iterable[Finding]) -> Finding:
@@ -68,31 +60,31 @@ def test_a_device_that_torch_cannot_use_is_refused(tmp_path: Path) -> None:
         list(models.gpu(workspace(tmp_path, embedder_device="cuda:99")))
 
 
-def test_a_run_whose_process_is_gone_is_told_and_left_to_the_next_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_home_that_does_not_exist_yet_is_not_opened(tmp_path: Path) -> None:
+    def unopened(place: Workspace) -> InstanceState:
+        raise AssertionError
+
+    assert one(environment.dagster(workspace(tmp_path), unopened)).state is FindingState.OK
+
+
+@pytest.mark.parametrize(
+    ("state", "states", "named"),
+    [
+        (InstanceState((), (), {}, ()), [FindingState.OK], "0 active runs"),
+        (InstanceState(("a-run",), (), {"gpu": ("a-run",)}, ()), [FindingState.OK], "gpu by a-run"),
+        (InstanceState(("a-run",), ("dead-run",), {}, ()), [FindingState.WARNING], "dead-run"),
+        (InstanceState((), (), {"gpu": ("gone",)}, ()), [FindingState.WARNING], "gpu by gone"),
+        (InstanceState((), (), {}, ("runs",)), [FindingState.PROBLEM], "runs"),
+    ],
+)
+def test_dead_runs_pools_without_a_run_and_outdated_databases_are_reported(
+    tmp_path: Path, state: InstanceState, states: list[FindingState], named: str
 ) -> None:
-    place = workspace(tmp_path)
-    assert "does not exist yet" in one(environment.dagster(place, state_of)).seen
-    monkeypatch.setenv("DAGSTER_HOME", "")  # dagster_home sets it, and the test puts it back
-    home = dagster_home(place)
-    with dg.DagsterInstance.from_config(str(home)) as instance:
-        run = instance.create_run_for_job(dg.job(name="gone")(lambda: None))
-        instance.report_dagster_event(dg.DagsterEvent("PIPELINE_START", job_name="gone"), run.run_id)
-    (home / "running").mkdir()
-    (home / "running" / f"{run.run_id}.lock").touch()
-    found = one(environment.dagster(place, state_of))
-    assert (found.state, run.run_id in found.seen) == (FindingState.WARNING, True)
-    assert sweep(home) == [run.run_id]
-    assert one(environment.dagster(place, state_of)).state is FindingState.OK
-    _make_older(home / "history" / "runs.db")
-    older = one(environment.dagster(place, state_of))
-    assert (older.state, "older schema (runs)" in older.seen) == (FindingState.PROBLEM, True)
-
-
-def _make_older(store: Path) -> None:
-    """Stamp a store with the schema before the newest, as a Dagster of that time would have left it."""
-    with contextlib.closing(sqlite3.connect(store)) as opened, opened:
-        opened.execute("update alembic_version set version_num = 'f495c27d5019'")
+    (tmp_path / "dagster").mkdir()
+    (tmp_path / "dagster" / "dagster.yaml").touch()
+    findings = list(environment.dagster(workspace(tmp_path), lambda place: state))
+    assert [finding.state for finding in findings] == states
+    assert named in findings[0].seen
 
 
 @pytest.mark.parametrize(
