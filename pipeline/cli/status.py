@@ -12,11 +12,11 @@ def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
     from pipeline.cli.console import out, print_error, print_json, status_tables
     from pipeline.engine.status import month_status
     from pipeline.ops.run_months import months_of_status, stages_of
-    from pipeline.storage.store import looking_once
+    from pipeline.storage.store import listing_cache
 
     workspace = Workspace(load_settings())
     chosen, trouble = months_of_status(workspace, months)
-    with looking_once():
+    with listing_cache():
         rows = [row for month in chosen for row in month_status(stages_of(workspace), workspace, month)]
     if trouble:
         print_error(trouble)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure, unforeseen
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 
 _FOLDER = "failures"
@@ -93,7 +93,7 @@ def all_failures(root: DataRoot) -> list[Failure]:
     return sorted(failures, key=lambda failure: (failure.month, failure.stage))
 
 
-def _read(file: Place, stage: str, month: str) -> Failure | None:
+def _read(file: DataPath, stage: str, month: str) -> Failure | None:
     try:
         record = json.loads(file.read_bytes())
         return Failure(stage, month, str(record["message"]), str(record.get("kind", _UNFORESEEN)))
@@ -103,7 +103,7 @@ def _read(file: Place, stage: str, month: str) -> Failure | None:
         return Failure(stage, month, f"it failed, and {file}, which should say why, is damaged", _UNFORESEEN)
 
 
-def _failure_file(root: DataRoot, stage: str, month: str) -> Place:
+def _failure_file(root: DataRoot, stage: str, month: str) -> DataPath:
     return root.path / _FOLDER / f"{stage}-{month}.json"
 
 
@@ -125,5 +125,5 @@ def read_run_stages(root: DataRoot, month: str) -> Sequence[str]:
         return []
 
 
-def _run_stages_file(root: DataRoot, month: str) -> Place:
+def _run_stages_file(root: DataRoot, month: str) -> DataPath:
     return root.path / _FOLDER / "asked" / f"{month}.json"

@@ -106,7 +106,7 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
     and raised; the month that was there before stays.
     """
     with (
-        telemetry.stage(workspace.settings, stage.name, month) as span,
+        telemetry.stage_span(workspace.settings, stage.name, month) as span,
         _recorded_failures(stage, workspace, month),
         month_lock(workspace, stage.name, month),
     ):
@@ -124,7 +124,13 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
             note_timing(
                 workspace.root, stage.name, month, StageTiming(provenance.fingerprint, seconds, outcome.measured)
             )
-        span.made(outcome)
+        span.record_outcome(
+            rows=outcome.rows,
+            skipped=outcome.skipped,
+            seconds=seconds,
+            left_out=outcome.left_out,
+            measured=outcome.measured,
+        )
         progress.finished(outcome)
         return outcome
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 
 _MOST_RUNS = 20
@@ -69,13 +69,13 @@ def read_estimates(root: DataRoot, month: str) -> dict[str, StageEstimate]:
         return {}
 
 
-def _timings_file(root: DataRoot, stage: str, month: str) -> Place:
+def _timings_file(root: DataRoot, stage: str, month: str) -> DataPath:
     return root.path / "timings" / stage / f"{month}.json"
 
 
-def _estimates_file(root: DataRoot, month: str) -> Place:
+def _estimates_file(root: DataRoot, month: str) -> DataPath:
     return root.path / "estimates" / f"{month}.json"
 
 
-def _write(file: Place, value: object) -> None:
+def _write(file: DataPath, value: object) -> None:
     write_whole(file, json.dumps(value, default=str).encode())

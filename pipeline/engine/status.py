@@ -10,7 +10,7 @@ from pipeline.engine.run import State, state
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import CiteloomError
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.store import looking_once
+from pipeline.storage.store import listing_cache
 
 
 def stages_due(stages: Sequence[Stage], workspace: Workspace, month: str, *, force: bool = False) -> list[Stage]:
@@ -26,7 +26,7 @@ def stages_due(stages: Sequence[Stage], workspace: Workspace, month: str, *, for
 
 def month_status(stages: Sequence[Stage], workspace: Workspace, month: str) -> list[dict[str, Any]]:
     """A row for each stage: month, stage, state, rows, written_at, left_out, off, failure."""
-    with looking_once():
+    with listing_cache():
         due = {stage.name for stage in stages_due(stages, workspace, month)}
         return [_stage_status(workspace, stage, month, due=stage.name in due) for stage in stages]
 

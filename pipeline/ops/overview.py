@@ -14,7 +14,7 @@ from pipeline.errors import CiteloomError
 from pipeline.index import close_indexes
 from pipeline.ops.run_months import stages_of
 from pipeline.stages import STAGES
-from pipeline.storage.store import looking_once
+from pipeline.storage.store import listing_cache
 from pipeline.tables import DUMP_MEMBERS, PAPERS, Table
 from pipeline.wikipedia.root import held_snapshot
 
@@ -61,7 +61,7 @@ def overview(workspace: Workspace) -> Overview:
     begun = workspace.root.months(PAPERS if is_wikipedia else DUMP_MEMBERS)
     failures = all_failures(workspace.root)
     months = sorted({*begun, *(failure.month for failure in failures)})
-    with looking_once():
+    with listing_cache():
         statuses = [_month_status(workspace, stages_of(workspace), month, failures) for month in months]
     to_mend = tuple(status for status in statuses if status.failures or status.stale)
     return Overview(len(in_dump.union(months)), len(in_dump.difference(months)), to_mend, tuple(problems))

@@ -24,7 +24,7 @@ from pipeline.index import close_indexes
 from pipeline.ops.checks import CHECKS
 from pipeline.stages import CORPUS_STAGES, STAGES
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.store import looking_once
+from pipeline.storage.store import listing_cache
 from pipeline.tables import DUMP_MEMBERS, PAPERS
 from pipeline.wikipedia.root import held_snapshot, is_own
 
@@ -63,7 +63,7 @@ def run_months(
     """
     report = RunReport()
     failed: dict[str, set[str]] = {month: set() for month in months}
-    with telemetry.run(workspace.settings, len(months)), progress.listening(report), shutdown.draining():
+    with telemetry.run_span(workspace.settings, len(months)), progress.listening(report), shutdown.draining():
         if DUMP_MEMBERS in {stage.table for stage in stages}:
             report_broken_zips(workspace)
         for phase in _phases(stages):
@@ -104,7 +104,7 @@ def _run_phase(
             due |= _stages_due(workspace, stages, [month], force=force)
         _report_skipped(workspace, [stage for stage in stages if stage not in due[month]], month)
         computed = computed or bool(due[month])
-        with telemetry.month(workspace.settings, month):
+        with telemetry.month_span(workspace.settings, month):
             for stage in due[month]:
                 if shutdown.requested():
                     raise KeyboardInterrupt
@@ -116,7 +116,7 @@ def _run_phase(
 def _stages_due(
     workspace: Workspace, stages: Sequence[Stage], months: Sequence[str], *, force: bool
 ) -> dict[str, list[Stage]]:
-    with looking_once():
+    with listing_cache():
         due = {month: stages_due(stages, workspace, month, force=force) for month in months}
     close_indexes()  # asking whether a month is indexed has opened it; it belongs to one process at a time
     return due
@@ -124,7 +124,7 @@ def _stages_due(
 
 def _report_skipped(workspace: Workspace, stages: Sequence[Stage], month: str) -> None:
     """Report stages that are up to date, and forget their failures."""
-    with looking_once():
+    with listing_cache():
         for stage in stages:
             written = read_provenance(workspace.root.file(stage.table, month))
             if written is not None:

@@ -18,7 +18,7 @@ from upath import UPath
 from pipeline.arxiv.categories import spelt
 from pipeline.arxiv.identifiers import normalise
 from pipeline.errors import SettingError
-from pipeline.storage.store import Place, StorePath
+from pipeline.storage.store import DataPath, StorePath
 
 PROJECT = Path(__file__).resolve().parents[2]
 SAMPLE_DUMP = PROJECT / "examples" / "dump"
@@ -436,7 +436,7 @@ class Settings(BaseSettings):
         return self.questions or (SAMPLE_QUESTIONS if self.dump_dir == SAMPLE_DUMP else None)
 
     @cached_property
-    def data_root(self) -> Place:
+    def data_root(self) -> DataPath:
         """Absolute data root. The sample corpus and a real dump never share one by default."""
         return self._data_folder or StorePath(str(self.data).rstrip("/"), self.local_root)
 

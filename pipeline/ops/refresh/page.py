@@ -21,7 +21,7 @@ from pipeline.evaluation.report.views import ChangesView
 from pipeline.ops.refresh.compare import Counts
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 
 # Papers that a page lists; the table `changes` has all.
@@ -33,7 +33,7 @@ _PASSAGES = ("passages_added", "passages_removed", "passages_kept")
 Notes = Mapping[str, Any]
 
 
-def changes_folder(root: DataRoot) -> Place:
+def changes_folder(root: DataRoot) -> DataPath:
     """Where the pages lie."""
     return root.path / FOLDER / "changes"
 

@@ -20,7 +20,7 @@ from pipeline.metadata.harvest import HarvestReport, harvest
 from pipeline.settings import Settings
 from pipeline.stages import LLM_STAGES, STAGES, choose_stages
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.store import looking_once
+from pipeline.storage.store import listing_cache
 
 
 def _without_language_model() -> tuple[Stage, ...]:
@@ -99,7 +99,7 @@ def due_months(workspace: Workspace, months: Sequence[str], stages: Sequence[Sta
 
     This opens the embedded index, which belongs to one process at a time: the caller closes it.
     """
-    with looking_once():
+    with listing_cache():
         return [month for month in months if stages_due(preparing(stages), workspace, month)]
 
 

@@ -23,7 +23,7 @@ from pipeline.ops.refresh.stages import CHANGES, is_stale, is_whole, take_baseli
 from pipeline.ops.run_months import RunReport, known_months, report_broken_zips, run_months
 from pipeline.stages import LLM_STAGES, STAGES
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 from pipeline.wikipedia.root import refuse_arxiv
 
 
@@ -53,7 +53,7 @@ class RefreshReport:
     not_made: dict[str, list[str]] = field(default_factory=dict)
     over_budget: list[tuple[str, str]] = field(default_factory=list)
     failures: list[tuple[str, str, str]] = field(default_factory=list)
-    page: Place | None = None
+    page: DataPath | None = None
     exit_code: int = 0
 
 

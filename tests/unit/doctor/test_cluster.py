@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.ops.doctor import cluster
-from pipeline.ops.doctor.findings import Check, Finding, State, examine
+from pipeline.ops.doctor.findings import Finding, FindingState, Probe, run_probes
 from pipeline.running.ray_jobs import RayNode
 from pipeline.settings import Settings
 from tests.unit.doctor.test_servers import nobody_listens, workspace
@@ -19,7 +19,7 @@ FIT = {
 
 
 def found(folder: Path, **settings: object) -> list[Finding]:
-    return examine([Check(cluster.NAME, cluster.steps, "see the head", seconds=60.0)], workspace(folder, **settings))
+    return run_probes([Probe(cluster.NAME, cluster.steps, "see the head", seconds=60.0)], workspace(folder, **settings))
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> list[RayNode]:
 @pytest.mark.parametrize("executor", ["in_process", "k8s"])
 def test_nothing_is_asked_where_no_ray_cluster_is_set(tmp_path: Path, executor: str) -> None:
     (finding,) = found(tmp_path, executor=executor)
-    assert finding.state is State.NOT_ASKED
+    assert finding.state is FindingState.NOT_ASKED
     assert executor in finding.seen
 
 
@@ -46,7 +46,12 @@ def test_settings_that_a_cluster_demands_are_told_with_what_only_models_need_as_
 ) -> None:
     nodes.append(RayNode(4, 0))
     told = found(tmp_path, executor="ray")
-    assert [each.state for each in told] == [State.PROBLEM, State.PROBLEM, State.WARNING, State.OK]
+    assert [each.state for each in told] == [
+        FindingState.PROBLEM,
+        FindingState.PROBLEM,
+        FindingState.WARNING,
+        FindingState.OK,
+    ]
     names = ("CITELOOM_QDRANT_URL", "CITELOOM_DAGSTER_PG_URL", "CITELOOM_LLM_URL", "nodes 1, processors 4, GPUs 0")
     assert all(name in each.seen for name, each in zip(names, told, strict=True))
 
@@ -54,15 +59,20 @@ def test_settings_that_a_cluster_demands_are_told_with_what_only_models_need_as_
 @pytest.mark.parametrize(
     ("had", "settings", "state", "words"),
     [
-        ([RayNode(4, 0), RayNode(8, 1)], {"embedding_gpus": 1}, State.OK, "nodes 2, processors 12, GPUs 1"),
-        ([RayNode(2, 0), RayNode(2, 0)], {"step_cpus": 3}, State.PROBLEM, "no node has the 3 processors"),
-        ([RayNode(8, 0), RayNode(1, 1)], {"step_cpus": 2, "embedding_gpus": 1}, State.PROBLEM, "and 1 GPUs"),
-        ([RayNode(8, 2)], {}, State.WARNING, "embeddings asks for none"),
-        ([], {}, State.PROBLEM, "nodes 0"),
+        ([RayNode(4, 0), RayNode(8, 1)], {"embedding_gpus": 1}, FindingState.OK, "nodes 2, processors 12, GPUs 1"),
+        ([RayNode(2, 0), RayNode(2, 0)], {"step_cpus": 3}, FindingState.PROBLEM, "no node has the 3 processors"),
+        ([RayNode(8, 0), RayNode(1, 1)], {"step_cpus": 2, "embedding_gpus": 1}, FindingState.PROBLEM, "and 1 GPUs"),
+        ([RayNode(8, 2)], {}, FindingState.WARNING, "embeddings asks for none"),
+        ([], {}, FindingState.PROBLEM, "nodes 0"),
     ],
 )
 def test_a_step_that_no_node_could_take_is_told_of(
-    tmp_path: Path, nodes: list[RayNode], had: list[RayNode], settings: dict[str, float], state: State, words: str
+    tmp_path: Path,
+    nodes: list[RayNode],
+    had: list[RayNode],
+    settings: dict[str, float],
+    state: FindingState,
+    words: str,
 ) -> None:
     nodes += had
     (finding,) = found(tmp_path, **FIT, **settings)
@@ -74,6 +84,6 @@ def test_an_address_where_nobody_answers_is_a_problem_with_a_way_out(tmp_path: P
     pytest.importorskip("dagster_ray", reason="Ray is not installed: pip install 'citeloom[ray]'")
     address = nobody_listens()
     (finding,) = found(tmp_path, **FIT, ray_address=address)
-    assert finding.state is State.PROBLEM
+    assert finding.state is FindingState.PROBLEM
     assert address in finding.seen
     assert finding.way_out == "see the head"
