@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import dagster as dg
-from dagster._core.definitions.reconstruct import ReconstructableRepository
-from dagster._core.execution.api import execute_run_iterator
 from dagster._core.instance.ref import InstanceRef
-from dagster._core.storage.tags import PARTITION_NAME_TAG
 from dagster._core.utils import make_new_run_id
 from filelock import FileLock
 
-from assets.placement import POOLS, defined
+from assets.placement import POOLS, chosen_executor, defined
 from pipeline.engine import progress, shutdown
 from pipeline.engine.liveness import alive
 from pipeline.errors import TransientFailure
-from pipeline.running.executors import chosen_executor
 from pipeline.running.run_process import UNFINISHED, dead_runs, end_dead_runs, in_one_process
 
 # Checks that look at all months: in each of a backfill's runs they would take as long as a small month.
@@ -49,9 +45,6 @@ find_changes = dg.define_asset_job(
     executor_def=in_one_process,
 )
 
-_DEFINITIONS = "pipeline.definitions"
-"""The module that a node loads the code location from; its name alone, as it imports this one."""
-
 _NO_CAPTURE: Any = {
     "compute_logs": {
         "module": "dagster._core.storage.noop_compute_log_manager",
@@ -69,17 +62,6 @@ class RunResult:
 
     succeeded: bool
     blocked: Mapping[str, str]
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StepNews:
-    """What came in of an asset's step elsewhere. reason: why the step was lost; empty where the stage itself failed."""
-
-    asset: str
-    what: Literal["begun", "again", "made", "failed"]
-    kept: bool = False
-    seconds: float = 0.0
     reason: str = ""
 
 
@@ -101,50 +83,6 @@ def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path
             run_id=run_id,
         )
     return _result_of(result.all_events, month)
-
-
-def execute_on_cluster(
-    assets: Sequence[str], month: str, home: Path, *, force: bool, told: Callable[[StepNews], None]
-) -> RunResult:
-    """Run some assets of `refresh_corpus` on a month by the executor of the job, which starts each step elsewhere.
-
-    `told` is given what comes in of each asset's step. Dead runs are ended first, as by `execute`.
-    """
-    chosen = {dg.AssetKey(name) for name in assets}
-    job = ReconstructableRepository.for_module(_DEFINITIONS, "defs").get_reconstructable_job(refresh_corpus.name)
-    part = job.get_subset(asset_selection=chosen)
-    with _open_instance(home) as instance:
-        end_dead_runs(instance, home)
-        run = instance.create_run_for_job(
-            part.get_definition(),
-            run_config=_run_config(assets, force=force),
-            tags={PARTITION_NAME_TAG: month},
-            asset_selection=chosen,
-            job_code_origin=job.get_python_origin(),
-        )
-        events = []
-        for event in execute_run_iterator(part, run, instance):
-            events.append(event)
-            if event.step_key in assets and (news := _news(event)) is not None:
-                told(news)
-    return _result_of(events, month)
-
-
-def _news(event: dg.DagsterEvent) -> StepNews | None:
-    """What an event says of a step; None where it is nothing that is told."""
-    name, kind = str(event.step_key), dg.DagsterEventType
-    if event.event_type in (kind.STEP_START, kind.STEP_RESTARTED):
-        return StepNews(name, "begun")
-    if event.event_type is kind.STEP_UP_FOR_RETRY:
-        return StepNews(name, "again", reason=str(event.step_retry_data.error.message))
-    if event.is_step_failure:
-        # What a stage failed of, it has kept itself; of a step that was lost, only Dagster knows.
-        lost = event.step_failure_data.user_failure_data is None
-        return StepNews(name, "failed", reason=str(_error_of(event).message) if lost else "")
-    if event.event_type is kind.ASSET_MATERIALIZATION:
-        facts = event.step_materialization_data.materialization.metadata
-        return StepNews(name, "made", kept=bool(facts["kept"].value), seconds=float(str(facts["seconds"].value)))
-    return None
 
 
 def _run_config(assets: Iterable[str], *, force: bool) -> dict[str, Any]:

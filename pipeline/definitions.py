@@ -36,10 +36,9 @@ from assets import (
     summaries,
 )
 from assets.jobs import RunResult, check_months, execute, find_changes, refresh_corpus
-from assets.placement import defined
+from assets.placement import chosen_executor, defined
 from pipeline.engine.stage import Stage
 from pipeline.errors import SettingError
-from pipeline.running.executors import chosen_executor
 from pipeline.settings import Settings, load_settings
 from resources.workspace import WorkspaceResource
 from sensors.dump import dump_folder

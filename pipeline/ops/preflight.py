@@ -19,7 +19,6 @@ from pipeline.stages import JUDGING_STAGES, LLM_STAGES
 from pipeline.storage.writing import write_whole
 from pipeline.tables import DUMP_MEMBERS
 from pipeline.wikipedia.root import refuse_arxiv
-from resources.cluster import check_cluster
 
 # Lies in a data root that `citeloom demo` has filled; another dump may not be run into it, nor the demo into another.
 _DEMO_MARK = "holds-the-demo"
@@ -30,7 +29,6 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
     settings, names = workspace.settings, {stage.name for stage in stages}
     check_data_root(workspace)
     telemetry.check(settings)
-    check_cluster(settings, names)
     if "metadata" in names and settings.metadata_snapshot and not settings.metadata_snapshot.is_file():
         raise SettingError(f"CITELOOM_METADATA_SNAPSHOT: {settings.metadata_snapshot} is not a file")
     if names & {"dump_members", "metadata", "papers"}:

@@ -25,7 +25,6 @@ from pipeline.engine.stage import (
 from pipeline.engine.stages_due import check_of, pending
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, exit_code_of
 from pipeline.index import close_indexes
-from pipeline.running.on_cluster import run_on_cluster
 from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import looking_once
@@ -104,10 +103,7 @@ def _run_pending(workspace: Workspace, stages: Sequence[Stage], month: str, repo
     if not due:
         return
     before = len(report.failures)
-    if workspace.settings.on_cluster:
-        result = run_on_cluster(due, workspace, month, dagster_home(workspace), force=force)
-    else:
-        result = run_in_process(due, month, dagster_home(workspace), force=force)
+    result = run_in_process(due, month, dagster_home(workspace), force=force)
     _remember_checks(workspace, due, month, result.blocked)
     if not result.succeeded and len(report.failures) == before:
         reason = result.reason or "its page in citeloom ui shows why"

@@ -22,10 +22,7 @@ from dagster._core.execution.retries import RetryMode
 from dagster._core.execution.step_dependency_config import StepDependencyConfig
 from dagster._core.executor.in_process import InProcessExecutor
 
-from pipeline.engine import liveness, progress
-from pipeline.errors import CiteloomError
-from pipeline.running.ray_jobs import stop_jobs
-from pipeline.settings import load_settings
+from pipeline.engine import liveness
 
 UNFINISHED = (
     dg.DagsterRunStatus.NOT_STARTED,
@@ -124,23 +121,12 @@ def _end(instance: dg.DagsterInstance, run_id: str) -> list[str]:
     if run is None or run.is_finished:
         return []
     # Slots before the run: whoever ends it may be killed between the two.
-    _stop_steps(run_id)
     instance.event_log_storage.free_concurrency_slots_for_run(run_id)
     if run.status is dg.DagsterRunStatus.CANCELING:
         instance.report_run_canceled(run, "the process that was to end it is gone; what it had finished stays")
     else:
         instance.report_run_failed(run, "the process that ran it is gone; what it had finished stays")
     return [run_id]
-
-
-def _stop_steps(run_id: str) -> None:
-    """Stop the run's steps on a cluster. One that goes on all the same puts nothing in place: its run has ended."""
-    try:
-        settings = load_settings()
-        if settings.executor == "ray":
-            stop_jobs(settings, run_id)
-    except CiteloomError as error:
-        progress.noted(f"the steps of run {run_id} on the cluster could not be stopped: {error}")
 
 
 class _Sweeping:
