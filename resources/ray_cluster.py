@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import dagster as dg
-from dagster_ray.core import executor as dagster_ray
+from dagster_ray.core.executor import (  # type: ignore[attr-defined, unused-ignore]
+    RayStepHandler,
+    RetryMode,
+    StepDelegatingExecutor,
+)
 
 from pipeline.ops.ray_cluster import check_cluster, job_client, node_environment
 from pipeline.settings import load_settings
@@ -34,15 +39,16 @@ def ray_executor(context: dg.InitExecutorContext) -> dg.Executor:
         memory=None,
         resources=None,
     )
-    return dagster_ray.StepDelegatingExecutor(
+    executor: dg.Executor = StepDelegatingExecutor(
         handler,
-        retries=dagster_ray.RetryMode.ENABLED,
+        retries=RetryMode.ENABLED,
         check_step_health_interval_seconds=_SECONDS_BETWEEN_CHECKS,
         should_verify_step=True,
     )
+    return executor
 
 
-class RunAwareStepHandler(dagster_ray.RayStepHandler):
+class RunAwareStepHandler(RayStepHandler):  # type: ignore[misc, unused-ignore]
     """dagster-ray's step handler (0.4.8) with two promises that it does not keep.
 
     A job that was stopped from outside (`ray job stop`) reports nothing any more, and dagster-ray takes it for
@@ -50,31 +56,28 @@ class RunAwareStepHandler(dagster_ray.RayStepHandler):
     here they are stopped before the next step starts, as they hold processors and the lock of their month.
     """
 
-    def launch_step(self, step_handler_context: dagster_ray.StepHandlerContext) -> Iterator[dg.DagsterEvent]:
+    def launch_step(self, step_handler_context: Any) -> Iterator[dg.DagsterEvent]:
         """Start a step, after stopping those of ended runs."""
-        self._stop_steps_of_ended_runs(step_handler_context.instance)
+        self.stop_steps_of_ended_runs(step_handler_context.instance)
         yield from super().launch_step(step_handler_context)
 
-    def check_step_health(
-        self, step_handler_context: dagster_ray.StepHandlerContext
-    ) -> dagster_ray.CheckStepHealthResult:
+    def check_step_health(self, step_handler_context: Any) -> Any:
         """Whether a step's job still runs or has succeeded."""
         from ray.job_submission import JobStatus
 
         health = super().check_step_health(step_handler_context)
         job = self._get_ray_job_submission_id(step_handler_context)
         if health.is_healthy and self.client.get_job_status(job) == JobStatus.STOPPED:
-            return dagster_ray.CheckStepHealthResult.unhealthy(f"Ray job {job} was stopped from outside.")
+            return type(health).unhealthy(f"Ray job {job} was stopped from outside.")
         return health
 
-    def _stop_steps_of_ended_runs(self, instance: dg.DagsterInstance) -> None:
+    def stop_steps_of_ended_runs(self, instance: dg.DagsterInstance) -> None:
         """Stop jobs whose run has ended. Jobs of runs that this instance does not know belong to others."""
         from ray.job_submission import JobStatus
 
         for job in self.client.list_jobs():
             run_id = (job.metadata or {}).get(_RUN_LABEL)
-            if run_id is None or job.status not in (JobStatus.PENDING, JobStatus.RUNNING):
-                continue
-            run = instance.get_run_by_id(run_id)
-            if run is not None and run.is_finished:
-                self.client.stop_job(job.submission_id)
+            if run_id and job.submission_id and job.status in (JobStatus.PENDING, JobStatus.RUNNING):
+                run = instance.get_run_by_id(run_id)
+                if run is not None and run.is_finished:
+                    self.client.stop_job(job.submission_id)
