@@ -12,6 +12,6 @@ embeddings = stage_asset(
     description="Dense and sparse vectors of every passage. Vectors of a text that did not change are reused, and a "
     "month whose run was interrupted is taken up where it ended.",
     kinds=("parquet", "torch"),
-    pool=placement.device_pool(placement.defined()),
-    tags=placement.device_tags(placement.defined()),
+    pool=placement.device_pool(placement.definition_time_settings()),
+    tags=placement.gpu_tags(placement.definition_time_settings()),
 )

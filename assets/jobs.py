@@ -12,7 +12,8 @@ from dagster._core.instance.ref import InstanceRef
 from dagster._core.utils import make_new_run_id
 from filelock import FileLock
 
-from assets.placement import POOLS, chosen_executor, defined
+from assets.executors import chosen_executor
+from assets.placement import POOLS, definition_time_settings
 from pipeline.engine import progress, shutdown
 from pipeline.engine.liveness import alive
 from pipeline.errors import TransientFailure
@@ -34,7 +35,7 @@ refresh_corpus = dg.define_asset_job(
     "refresh_corpus",
     selection=dg.AssetSelection.all() - _OF_ALL_MONTHS - _ARXIV,
     description="Every stage of one month, from the zips to the report; what is up to date is kept.",
-    executor_def=chosen_executor(defined()),
+    executor_def=chosen_executor(definition_time_settings()),
 )
 
 # What the schedule starts. A run, since a tick that lasts longer than a minute is ended; `sensors.refresh` goes on.

@@ -56,6 +56,6 @@ retrieval_scores = stage_asset(
     group="evaluation",
     description="How well each way to search finds the papers that sentences cite: dense, sparse, fused, reranked, and "
     "BM25, over three forms of text, with intervals.",
-    pool=placement.device_pool(placement.defined()),
+    pool=placement.device_pool(placement.definition_time_settings()),
     extras=scores_shown,
 )

@@ -11,7 +11,7 @@ from dagster._core.errors import DagsterExecutionInterruptedError
 from dagster._utils import interrupts
 
 from assets.partitions import MONTHS
-from assets.placement import LOST_STEPS, defined
+from assets.placement import LOST_STEPS, definition_time_settings
 from assets.shown import markdown_table
 from pipeline.engine import progress, shutdown
 from pipeline.engine.stage import Outcome, Stage, Workspace, run_stage
@@ -90,7 +90,7 @@ def stage_asset(
 
 def retry_of_lost_steps() -> dg.RetryPolicy | None:
     """On a cluster, a step whose node is lost is begun again on another."""
-    return dg.RetryPolicy(max_retries=LOST_STEPS) if defined().on_cluster else None
+    return dg.RetryPolicy(max_retries=LOST_STEPS) if definition_time_settings().on_cluster else None
 
 
 def column_schema(table: Table) -> dg.TableSchema:

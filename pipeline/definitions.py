@@ -35,8 +35,9 @@ from assets import (
     standing,
     summaries,
 )
+from assets.executors import chosen_executor
 from assets.jobs import RunResult, check_months, execute, find_changes, refresh_corpus
-from assets.placement import chosen_executor, defined
+from assets.placement import definition_time_settings
 from pipeline.engine.stage import Stage
 from pipeline.errors import SettingError
 from pipeline.settings import Settings, load_settings
@@ -63,7 +64,7 @@ def build_defs(**overrides: object) -> dg.Definitions:
         schedules=[refresh_schedule(_refresh_cron()), hourly_check],
         sensors=[dump_folder, refreshed_months, stuck_runs, failed_runs],
         resources={"workspace": WorkspaceResource(), **overrides},
-        executor=chosen_executor(defined()),
+        executor=chosen_executor(definition_time_settings()),
     )
 
 
