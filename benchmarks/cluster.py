@@ -110,11 +110,13 @@ def backfill(months: Sequence[str], environment: Mapping[str, str], folder: Path
         run("dagster", ["job", "backfill", *chosen], environment, folder)
         end = time.monotonic() + 1800
         records: Sequence[dg.RunRecord] = []
-        while time.monotonic() < end and not all(record.dagster_run.is_finished for record in records or [None]):
+        while len(records) < len(months) or not all(record.dagster_run.is_finished for record in records):
+            if time.monotonic() > end:
+                raise SystemExit(f"the backfill did not end:\n{(folder / 'daemon.log').read_text()}")
             time.sleep(1)
             records = instance.get_run_records(dg.RunsFilter(job_name=JOB), limit=len(months))
         if not all(record.dagster_run.is_success for record in records):
-            raise SystemExit(f"a run failed or did not end:\n{(folder / 'daemon.log').read_text()}")
+            raise SystemExit(f"a run failed:\n{(folder / 'daemon.log').read_text()}")
         return list(records)
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dagster as dg
 
-from pipeline.definitions import defs as product
+from pipeline import definitions
 
 JOB = "papers_to_embeddings"
 STAGES = ("papers", "passages", "embeddings")
 
 # Without the product's sensors and schedules, which the daemon would run beside the backfill.
 defs = dg.Definitions(
-    assets=product.assets,
-    asset_checks=product.asset_checks,
-    resources=product.resources,
-    executor=product.executor,
+    assets=definitions.defs.assets,
+    asset_checks=definitions.defs.asset_checks,
+    resources=definitions.defs.resources,
+    executor=definitions.defs.executor,
     jobs=[dg.define_asset_job(JOB, selection=dg.AssetSelection.assets(*STAGES))],
 )
