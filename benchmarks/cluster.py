@@ -31,9 +31,10 @@ from benchmarks.cluster_job import JOB, STAGES
 from benchmarks.corpus import ZIPS, ZipOut, mixed
 from benchmarks.harness import Claim, report
 from benchmarks.ray_cluster import base_environment, cluster
+from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import read_provenance
-from resources.dagster_home import write_instance_config
+from resources.dagster_home import dagster_home
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +126,7 @@ def measure(folder: Path, months: Sequence[str], nodes: int, store: str) -> Meas
     data = folder / "data"
     shutil.rmtree(data, ignore_errors=True)
     shutil.copytree(folder / "indexed", data)
-    home = data / "dagster"
-    home.mkdir()
-    write_instance_config(load_settings(dagster_pg_url=store), home)
+    home = dagster_home(Workspace(load_settings(data=data, dagster_pg_url=store)))
     secrets = {"CITELOOM_DAGSTER_PG_URL": store}
     with cluster(nodes, {**secrets, "OMP_NUM_THREADS": "1"}, bound=True) as started:
         on_cluster = {

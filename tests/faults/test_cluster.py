@@ -18,8 +18,8 @@ import dagster as dg
 import pytest
 
 from benchmarks.ray_cluster import Cluster, base_environment, cluster
-from pipeline.ops.run_months import dagster_home
 from pipeline.storage.provenance import read_provenance
+from resources.dagster_home import dagster_home
 from tests.assets.conftest import MONTHS, Place
 from tests.assets.processes import wait_until
 from tests.faults.accounts import Watch, audited
