@@ -176,7 +176,7 @@ def main() -> None:
         build(folder, arguments.months, pages)
         before = ["run", "--months", "all", "--select", "dump_members,metadata", "--json"]
         run("citeloom", before, settings(folder, folder / "indexed"), folder)
-        shutil.rmtree(folder / "indexed" / "dagster")
+        shutil.rmtree(folder / "indexed" / "dagster", ignore_errors=True)
         store = url.replace("postgresql://", "postgresql+psycopg2://")  # as Dagster reads it on a node
         rounds = [[measure(folder, months, nodes, store) for nodes in (1, 2)] for _ in range(arguments.rounds)]
     if any(backfill.tables != rounds[0][0].tables for both in rounds for backfill in both):
