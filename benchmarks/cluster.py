@@ -14,7 +14,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -95,13 +97,15 @@ def daemon(environment: Mapping[str, str], folder: Path) -> Iterator[None]:
     with (folder / "daemon.log").open("w") as log:
         process = subprocess.Popen(
             [str(Path(sys.executable).with_name("dagster-daemon")), "run", "-m", "benchmarks.cluster_job"],
-            cwd=folder, env=environment, stdout=log, stderr=log,
+            cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
         try:
             yield
         finally:
             process.terminate()
             process.wait(60)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # its code server may outlive it
 
 
 def backfill(months: Sequence[str], environment: Mapping[str, str], folder: Path) -> list[dg.RunRecord]:
