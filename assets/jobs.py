@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dagster as dg
 
+from assets.executors import chosen_executor
 from assets.placement import definition_time_settings
-from pipeline.running.executors import chosen_executor
 
 _CHECKS_OF_ALL_MONTHS = dg.AssetSelection.checks_for_assets("months")
 _HARVEST = dg.AssetSelection.assets("arxiv_changes")

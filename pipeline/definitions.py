@@ -7,11 +7,11 @@ import dagster as dg
 from assets import operations
 from assets.catalogue import STAGE_ASSETS
 from assets.checks import MONTH_CHECKS
+from assets.executors import chosen_executor
 from assets.jobs import check_months, find_changes, refresh_corpus
 from assets.placement import definition_time_settings
 from assets.stage_asset import build_asset
 from pipeline.errors import SettingError
-from pipeline.running.executors import chosen_executor
 from pipeline.settings import Settings, load_settings
 from resources.workspace import WorkspaceResource
 from sensors.dump import dump_folder
