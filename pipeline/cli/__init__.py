@@ -1,4 +1,1 @@
-"""The commands of citeloom, a topic a module, and what they show in the terminal.
-
-Each command is a function that `pipeline.cli.app` names.
-"""
+"""The command `citeloom`: a module for each group of commands, which `pipeline.cli.app` registers."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli.options import AsJson, MonthsOption
-from pipeline.engine.stage import Workspace
-from pipeline.settings import load_settings
+from pipeline.cli.workspace import open_workspace
 
 if TYPE_CHECKING:
+    from pipeline.engine.stage import Workspace
     from pipeline.ops.retry import Plan
     from pipeline.ops.run_months import RunReport
 
@@ -21,11 +21,16 @@ def retry_failed(
     list_only: Annotated[bool, typer.Option("--list", help="Only list what failed, and run nothing.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Run again what failed, as far as its run was to go, and say what a rerun cannot clear."""
+    """Run again what failed, to the stage that its run was to reach, and list what a rerun cannot clear.
+
+    Examples:
+      citeloom retry-failed --list
+      citeloom retry-failed --months 2024-03
+    """
     from pipeline.cli.console import failures_table, out, print_json, run_table
     from pipeline.ops.retry import failures_of, plan_of
 
-    workspace = Workspace(load_settings())
+    workspace = open_workspace()
     failed = failures_of(workspace, months)
     told = {"failed": [asdict(failure) for failure in failed]}
     if not as_json:
@@ -46,11 +51,14 @@ def retry_failed(
 
 
 def _retry(workspace: Workspace, plan: Plan) -> RunReport:
-    from pipeline.cli.console import showing
+    from pipeline.cli.console import expected_seconds, showing
     from pipeline.ops.preflight import check
     from pipeline.ops.retry import retry
 
     for _, stages in plan:
         check(workspace, stages)
-    with showing(steps=sum(len(months) * len(stages) for months, stages in plan)):
+    expected: dict[tuple[str, str], float] = {}
+    for months, stages in plan:
+        expected |= expected_seconds(workspace.root, months, [stage.name for stage in stages])
+    with showing(expected=expected):
         return retry(workspace, plan)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipeline.cli.options import AsJson, MonthsOption
-from pipeline.engine.stage import Workspace
-from pipeline.settings import load_settings
+from pipeline.cli.workspace import open_workspace
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,20 +27,26 @@ def refresh(
         bool, typer.Option("--redo", help="Make what language models have not made yet, or what is out of date.")
     ] = False,
     llm_tokens: Annotated[
-        int | None, typer.Option(min=1, help="The same, for at most so many tokens; else as the setting says.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="The same, for at most so many tokens; else as the setting says."),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Ask arXiv what changed, run the months that changed and those alone, and tell what became of them."""
+    """Request what changed at arXiv, run only the months that changed, and report the changes.
+
+    Examples:
+      citeloom refresh
+      citeloom refresh --no-harvest --months 2024-03
+    """
     from pipeline.cli.console import print_json, showing
     from pipeline.ops.refresh.plan import PREPARING, ceiling
     from pipeline.ops.refresh.refreshing import refresh as bring_up_to_date
 
-    settings = load_settings(**({} if llm_tokens is None else {"refresh_llm_tokens": llm_tokens}))
+    workspace = open_workspace(refresh_llm_tokens=llm_tokens)
+    settings = workspace.settings
     tokens = ceiling(settings)
     if tokens:  # the runs read it there
         os.environ["CITELOOM_LLM_BUDGET_TOKENS"] = str(tokens)
-    workspace = Workspace(settings)
     with showing(steps=len(PREPARING)):
         report = bring_up_to_date(
             workspace,

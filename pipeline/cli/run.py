@@ -7,59 +7,67 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption
-from pipeline.cli.sharing import share
-from pipeline.engine.stage import Workspace
-from pipeline.errors import SettingError
-from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
+from pipeline.cli.options import AsJson, MonthsOption, SelectOption, UntilOption, check_stages
+from pipeline.cli.workspace import export_settings, open_workspace
 
 if TYPE_CHECKING:
+    from pipeline.engine.stage import Workspace
     from pipeline.ops.run_months import RunReport
 
 
 def run(
     months: MonthsOption = "all",
-    until: Annotated[str | None, typer.Option(help="Run every stage up to this one, and stop there.")] = None,
-    select: Annotated[str | None, typer.Option(help="Run these stages alone, with commas between.")] = None,
+    until: UntilOption = None,
+    select: SelectOption = None,
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False,
-    parallel: Annotated[int, typer.Option(min=1, max=64, help="Months at once, each in a process of its own.")] = 1,
+    parallel: Annotated[
+        int, typer.Option(metavar="N", min=1, max=64, help="Months at once, each in a process of its own.")
+    ] = 1,
     as_json: AsJson = False,
 ) -> int:
-    """Run what is missing or out of date, from the zips to the report."""
-    if until is not None and select is not None:
-        raise SettingError("--until and --select exclude each other: give one of them")
-    chosen = [name.strip() for name in (select or "").split(",") if name.strip()]
-    if select is not None and not chosen:
-        raise SettingError("--select names no stage: give one or more, with commas between")
-    return _run(load_settings(), months, until, chosen, force=force, parallel=parallel, as_json=as_json)
+    """Run the stages that are missing or out of date, from the zips to the report.
+
+    Examples:
+      citeloom run --until index_receipts
+      citeloom run --months 2024-03 --select papers,passages --force
+    """
+    selected = check_stages(until, select)
+    return _run(open_workspace(), months, until, selected, force=force, parallel=parallel, as_json=as_json)
 
 
 def demo(
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False, as_json: AsJson = False
 ) -> int:
-    """Run the sample corpus through every stage to the report, into the embedded index."""
-    from pipeline.ops.preflight import mark_demo
+    """Run the sample corpus through every stage, from its zips to the report.
 
-    settings = load_settings(dump_dir=SAMPLE_DUMP, metadata_snapshot=SAMPLE_SNAPSHOT, qdrant_url=None)
-    mark_demo(Workspace(settings))
-    return _run(settings, "all", None, [], force=force, as_json=as_json)
+    Examples:
+      citeloom demo
+      CITELOOM_DATA=demo-data citeloom demo --json
+    """
+    from pipeline.engine.stage import Workspace
+    from pipeline.ops.preflight import mark_demo
+    from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
+
+    workspace = Workspace(load_settings(dump_dir=SAMPLE_DUMP, metadata_snapshot=SAMPLE_SNAPSHOT, qdrant_url=None))
+    mark_demo(workspace)
+    return _run(workspace, "all", None, [], force=force, as_json=as_json)
 
 
 def _run(
-    settings: Settings, months: str, until: str | None, select: list[str], *, force: bool, as_json: bool,
+    workspace: Workspace, months: str, until: str | None, select: list[str], *, force: bool, as_json: bool,
     parallel: int = 1,
 ) -> int:  # fmt: skip
-    from pipeline.cli.console import showing
+    from pipeline.cli.console import expected_seconds, showing
     from pipeline.ops.preflight import check
     from pipeline.ops.run_months import known_months, run_months
     from pipeline.running.parallel import run_months_at_once
     from pipeline.stages import choose_stages
 
-    workspace, stages = Workspace(settings), choose_stages(until, select)
+    stages = choose_stages(until, select)
     chosen = known_months(workspace, months)
     check(workspace, stages)
-    share(settings)
-    with showing(steps=len(chosen) * len(stages)):
+    export_settings(workspace.settings)
+    with showing(expected=expected_seconds(workspace.root, chosen, [stage.name for stage in stages])):
         if parallel > 1 and len(chosen) > 1:
             report = run_months_at_once(workspace, chosen, stages, parallel, force=force)
         else:

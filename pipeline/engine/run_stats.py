@@ -56,6 +56,11 @@ def read_timings(root: DataRoot, stage: str, month: str) -> list[Timing]:
         return []
 
 
+def timed_months(root: DataRoot, stage: str) -> list[str]:
+    """The months of a stage that have timings, oldest first."""
+    return sorted(file.stem for file in (root.path / "timings" / stage).glob("*.json"))
+
+
 def note_estimates(root: DataRoot, month: str, expected: Mapping[str, Expected]) -> None:
     """Keep what these stages of a month are expected to take; of others, what was expected before stays."""
     kept = {**read_estimates(root, month), **expected}

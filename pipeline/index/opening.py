@@ -67,8 +67,10 @@ def live_index(workspace: Workspace) -> PassageIndex:
     collections = open_collections(workspace)
     name = collections.live()
     if name is None:
+        place = workspace.settings.qdrant_url or workspace.root.path
         raise MissingInput(
-            f"there is no index {collections.alias} yet: run citeloom run --months all --until index_receipts"
+            f"there is no index {collections.alias} in {place}: run citeloom run --until index_receipts, or use another "
+            f"data root (CITELOOM_DATA; by default a folder below the working directory)"
         )
     return collections.collection(name)
 

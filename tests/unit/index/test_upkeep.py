@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pipeline import tables
-from pipeline.cli.console import audit_lines
+from pipeline.cli.index import audit_lines
 from pipeline.engine.stage import State, Workspace, run_stage, state
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.batch import PointBatch
