@@ -49,7 +49,8 @@ def make_table(title: str, columns: Sequence[str], right: Collection[str] = (), 
     """A table of plain text. right: the columns that are aligned right. options: those of `rich.table.Table`."""
     table = Table(title=title, title_justify="left", caption_justify="left", **options)
     for column in columns:
-        table.add_column(column, justify="right" if column in right else "left")
+        longest_word = max(map(len, column.split()), default=0)  # a heading may wrap, but never inside a word
+        table.add_column(column, justify="right" if column in right else "left", min_width=longest_word)
     return table
 
 

@@ -20,9 +20,7 @@ def run(
     until: UntilOption = None,
     select: SelectOption = None,
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False,
-    parallel: Annotated[
-        int, typer.Option(metavar="N", min=1, max=64, help="Months at once, each in a process of its own.")
-    ] = 1,
+    parallel: Annotated[int, typer.Option(min=1, max=64, help="Months at once, each in a process of its own.")] = 1,
     as_json: AsJson = False,
 ) -> int:
     """Run the stages that are missing or out of date, from the zips to the report.

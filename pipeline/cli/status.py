@@ -68,8 +68,10 @@ def status_report(rows: Sequence[StatusRow], width: int) -> Iterator[Table | str
         return
     if len(months) > _MONTHS_IN_DETAIL:
         yield _months_table(wanted, months)
+        yield "how many stages are done, stale, failed or missing; rows that they left out"
     else:
         yield from _stages_tables(wanted, months, width)
+        yield "rows · age · left out; done in green, stale in yellow, failed in red, missing dimmed"
     later = len({row["stage"] for row in shown} - {row["stage"] for row in wanted})
     if later:
         yield f"{_count(later, 'later stage')} not run in any month."
@@ -97,9 +99,8 @@ def _stages_tables(rows: Sequence[StatusRow], months: Sequence[str], width: int)
             left = room
         tables[-1].append(month)
         left -= needed
-    for number, columns in enumerate(tables, 1):
-        legend = "rows · age · left out; done in green, stale in yellow, failed in red, missing dimmed"
-        table = make_table("", (), caption=legend if number == len(tables) else None)
+    for columns in tables:
+        table = make_table("", ())
         table.add_column("stage", no_wrap=True)
         for month in columns:
             table.add_column(month)
@@ -122,8 +123,7 @@ def _months_table(rows: Sequence[StatusRow], months: Sequence[str]) -> Table:
     from pipeline.cli.console import make_table
 
     columns = (*_COLOURS, "left out")
-    legend = "stages of the month that are done, stale, failed or missing; rows that its stages left out"
-    table = make_table("", ("month", *columns), right=columns, caption=legend)
+    table = make_table("", ("month", *columns), right=columns)
     for month in months:
         of_month = [row for row in rows if row["month"] == month]
         counts = Counter(row["state"] for row in of_month)

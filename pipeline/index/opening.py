@@ -69,8 +69,8 @@ def live_index(workspace: Workspace) -> PassageIndex:
     if name is None:
         place = workspace.settings.qdrant_url or workspace.root.path
         raise MissingInput(
-            f"there is no index {collections.alias} in {place}: run citeloom run --until index_receipts, or use another "
-            f"data root (CITELOOM_DATA; by default a folder below the working directory)"
+            f"there is no index {collections.alias} in {place}: run citeloom run --until index_receipts, or set "
+            f"CITELOOM_DATA to the data root that has it (by default a folder below the working directory)"
         )
     return collections.collection(name)
 

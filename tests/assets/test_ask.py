@@ -12,9 +12,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from pipeline.answering.answered import ABSTAINED
-from pipeline.answering.systems import SYSTEMS
 from pipeline.cli.app import app
-from pipeline.cli.ask import SystemOption
 from tests.assets.conftest import Place
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
 from tests.terminal import Terminal
@@ -190,11 +188,6 @@ def test_a_conversation_goes_on_after_a_question_that_failed(small: Place) -> No
 
 def test_nothing_piped_is_nothing_asked(small: Place) -> None:
     assert invoke(small, "chat", typed="").exit_code == 0
-
-
-def test_the_options_name_every_system() -> None:
-    (option,) = SystemOption.__metadata__
-    assert all(name in option.help for name in SYSTEMS)
 
 
 PROMPT_AFTER_AN_ANSWER = " s\r\n\r\n> "
