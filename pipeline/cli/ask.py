@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.options import ANSWERING_SYSTEMS, AnsweringSystemOption, AsJsonNotText, check_name
+from pipeline.cli.options import ANSWERING_SYSTEMS, AnsweringSystemOption, AsJsonNotText, check_system
 from pipeline.cli.workspace import open_workspace
-from pipeline.errors import CiteloomError, exit_code_of
+from pipeline.errors import CiteloomError, SettingError, exit_code_of
 
 if TYPE_CHECKING:
     from pipeline.answering.asking import Conversation, Reply, Watch
@@ -45,7 +45,9 @@ def ask(
       citeloom ask "How does reciprocal rank fusion work?"
       citeloom ask "What is BGE-M3?" --system wikichat --show-work
     """
-    check_name("--system", system, ANSWERING_SYSTEMS)
+    check_system("--system", system, ANSWERING_SYSTEMS)
+    if not question.strip():
+        raise SettingError("the question is empty: write what you want to know")
 
     from pipeline.answering.asking import open_conversation
     from pipeline.answering.telling import as_json as reply_as_json
@@ -72,7 +74,7 @@ def chat(
       citeloom chat --show-work
       citeloom chat --json < questions.txt
     """
-    check_name("--system", system, ANSWERING_SYSTEMS)
+    check_system("--system", system, ANSWERING_SYSTEMS)
 
     from pipeline.answering.asking import open_conversation
     from pipeline.cli.console import print_note

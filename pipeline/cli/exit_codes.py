@@ -12,6 +12,7 @@ from typing import ParamSpec
 
 import typer
 
+from pipeline.arxiv.months import check_selection
 from pipeline.errors import CiteloomError, SettingError, exit_code_of, unforeseen
 
 P = ParamSpec("P")
@@ -30,11 +31,14 @@ def with_exit_code(function: Callable[P, int | None]) -> Callable[P, None]:
 def run_command(function: Callable[P, int | None], *arguments: P.args, **options: P.kwargs) -> int:
     """Call a command's function and return its exit code; print errors with secrets redacted, and stop its services.
 
-    If `as_json` is among the options, an error is a JSON document too.
+    If `as_json` is among the options, an error is a JSON document too. The option `months` is checked first, so that a
+    malformed one is an error of its own, whatever else is wrong.
     """
     from pipeline.cli.console import print_error, print_json
 
     try:
+        if "months" in options:
+            check_selection(str(options["months"]))
         return function(*arguments, **options) or 0
     except KeyboardInterrupt:
         print_error("interrupted; finished work is kept, run the same command to continue")

@@ -83,13 +83,12 @@ RelatedWorkSystemOption = Annotated[
 ]
 
 
-def check_name(option: str, name: str, known: Sequence[str]) -> None:
-    """Raise SettingError with the nearest names, or else all of them, if an option's value is not a known name."""
-    if name in known:
-        return
-    nearest = get_close_matches(name, known)
-    hint = f"did you mean {' or '.join(nearest)}?" if nearest else f"choose from {', '.join(known)}"
-    raise SettingError(f"{option}: there is no {name!r}; {hint}")
+def check_system(option: str, name: str, known: Sequence[str]) -> None:
+    """Raise SettingError if an option names a system that does not exist."""
+    if name not in known:
+        nearest = get_close_matches(name, known)
+        hint = f"did you mean {' or '.join(nearest)}?" if nearest else f"give one of {', '.join(known)}"
+        raise SettingError(f"{option} {name}: there is no such system; {hint}")
 
 
 def check_stages(until: str | None, select: str | None) -> list[str]:
@@ -99,10 +98,12 @@ def check_stages(until: str | None, select: str | None) -> list[str]:
     selected = [name.strip() for name in (select or "").split(",") if name.strip()]
     if select is not None and not selected:
         raise SettingError("--select names no stage: give one or more, comma-separated")
-    if until is not None:
-        check_name("--until", until, STAGE_NAMES)
-    for name in selected:
-        check_name("--select", name, STAGE_NAMES)
+    named = [("--select", name) for name in selected] if until is None else [("--until", until)]
+    for option, name in named:
+        if name not in STAGE_NAMES:
+            nearest = get_close_matches(name, STAGE_NAMES)
+            hint = f"did you mean {' or '.join(nearest)}?" if nearest else "citeloom run --help lists the stages"
+            raise SettingError(f"{option} {name}: there is no such stage; {hint}")
     return selected
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import RELATED_WORK_SYSTEMS, AsJson, RelatedWorkSystemOption, check_file, check_name
+from pipeline.cli.options import RELATED_WORK_SYSTEMS, AsJson, RelatedWorkSystemOption, check_file, check_system
 from pipeline.cli.workspace import open_workspace
 from pipeline.errors import SettingError
 
@@ -32,7 +32,7 @@ def relate(
       citeloom relate --target draft.md --reference 2403.02574
       citeloom relate --task task.json --system zero_shot --output out
     """
-    check_name("--system", system, RELATED_WORK_SYSTEMS)
+    check_system("--system", system, RELATED_WORK_SYSTEMS)
     if output is not None and output.exists() and not output.is_dir():
         raise SettingError(f"--output {output} is a file: give a folder")
     if task is not None and (target is not None or reference):
@@ -63,10 +63,10 @@ def _write(target: Path | None, references: list[str], task: Path | None, system
 
     workspace = open_workspace()
     if task is not None:
-        with spinner(f"{system} reads the target and references of the task, and writes"):
+        with spinner(f"{system} reads the task and its references, and writes"):
             return relate_file(workspace, task, system=system)
     draft = target.read_text(encoding="utf-8", errors="replace") if target else ""
-    with spinner(f"{system} reads the draft and {len(references)} references, and writes"):
+    with spinner(f"{system} reads the draft and its references, and writes"):
         return write(workspace, draft, references, system=system)
 
 

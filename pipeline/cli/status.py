@@ -148,8 +148,8 @@ def quality(months: MonthsOption = "all", as_json: AsJson = False) -> int:
     from pipeline.ops.run_months import months_of_status
 
     workspace = open_workspace()
+    selected, _ = months_of_status(workspace, months)
     with spinner("measuring months that were not measured before"):
-        selected = months_of_status(workspace, months)[0]
         measured = [finding for month in selected for finding in findings(workspace, month)]
     if as_json:
         print_json([finding.as_json() for finding in measured])
@@ -190,8 +190,9 @@ def estimate(months: MonthsOption = "all", systems: SystemsOption = None, as_jso
     from pipeline.ops.run_months import months_of_status
 
     workspace = open_workspace(systems=systems)
+    selected, _ = months_of_status(workspace, months)
     with spinner("counting the calls of these months; no model is called"):
-        estimated = estimate_months(workspace, months_of_status(workspace, months)[0])
+        estimated = estimate_months(workspace, selected)
     keep(workspace, estimated)
     if as_json:
         print_json(estimated.as_json())

@@ -67,12 +67,17 @@ def live_index(workspace: Workspace) -> PassageIndex:
     collections = open_collections(workspace)
     name = collections.live()
     if name is None:
-        place = workspace.settings.qdrant_url or workspace.root.path
-        raise MissingInput(
-            f"there is no index {collections.alias} in {place}: run citeloom run --until index_receipts, or set "
-            f"CITELOOM_DATA to the data root that has it (by default a folder below the working directory)"
-        )
+        raise missing_index(workspace, collections)
     return collections.collection(name)
+
+
+def missing_index(workspace: Workspace, collections: Collections) -> MissingInput:
+    """The error where searches have no collection, which names the data root that was looked at."""
+    return MissingInput(
+        f"there is no index {collections.alias} for the data root {workspace.root.path}: run citeloom run "
+        f"--until index_receipts, or set CITELOOM_DATA to the data root that has one (by default a folder below the "
+        f"working directory)"
+    )
 
 
 def index_for(workspace: Workspace, layout: Layout) -> PassageIndex:

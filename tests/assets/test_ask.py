@@ -132,7 +132,7 @@ def test_months_and_systems_are_chosen(small: Place) -> None:
         (["--months", "2031-01"], {}, 2, "2031-01"),
         (["--months", "2024-03", "--system", "direct"], {}, 2, "direct reads no paper"),
         ([], {"llm_url": "ftp://nowhere"}, 2, "CITELOOM_LLM_URL"),
-        ([], {"qdrant_collection": "another"}, 1, "there is no index another yet"),
+        ([], {"qdrant_collection": "another"}, 1, "there is no index another"),
     ],
 )
 def test_what_cannot_be_asked_says_why(
