@@ -61,7 +61,8 @@ def space(
 
     Where the data root is on a store, on the disk of what goes with it; the figure then counts tables that go up."""
     local, settings = workspace.local, workspace.settings
-    free = free_of(local)
+    # A data root that cannot be made is what the check of the data root reports.
+    free = free_of(next(folder for folder in (local, *local.parents) if folder.exists()))
     if free < _LEAST_FREE:
         yield problem("disk space", f"{_size(free)} free on the disk of {local}", "make room on it before any run")
         return
