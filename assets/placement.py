@@ -14,20 +14,15 @@ LOST_STEPS = 2
 """Times that a step is begun again whose node is lost; what it kept piece by piece stays."""
 
 
-def defined() -> Settings:
-    """The settings by which assets are defined. Where one is wrong, those without a cluster: each run says what is."""
+def definition_time_settings() -> Settings:
+    """Settings read at definition time. Where one is wrong, those without a cluster: each run names the wrong one."""
     try:
         return load_settings()
     except SettingError:
         return Settings.model_construct(executor="in_process")
 
 
-def device_pool(settings: Settings) -> str | None:
-    """The pool that keeps a machine's GPU for one step at a time; none on a cluster, which hands out GPUs itself."""
-    return None if settings.on_cluster else "gpu"
-
-
-def device_tags(settings: Settings) -> Mapping[str, str]:
+def gpu_tags(settings: Settings) -> Mapping[str, str]:
     """Tags of the step that embeds: the GPUs that it asks for, as dagster-ray and dagster-k8s read them."""
     gpus = settings.embedding_gpus
     if not gpus or not settings.on_cluster:

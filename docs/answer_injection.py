@@ -23,7 +23,8 @@ from pipeline.answering.answer_rows import answered_of
 from pipeline.answering.answered import Answered
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.index import close_indexes
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.passages.text import embedded_text, text_digest

@@ -19,7 +19,8 @@ from statistics import fmean
 from typing import Any
 
 from pipeline import tables
-from pipeline.engine.stage import Stage, Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.evaluation.stages import G_SCORES
 from pipeline.evaluation.statistics import position_effect, values_by_system, vote_disorder, votes_by_task
 from pipeline.related_work.imported import import_rwsg

@@ -20,7 +20,8 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, told
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
 from pipeline.passages.stages import PASSAGES

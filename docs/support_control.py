@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.engine.sampling import spread
+from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.citation_support.citations import Citation, citations_of
 from pipeline.evaluation.citation_support.judge import Judged, conversation, judge
@@ -80,7 +80,7 @@ def main() -> None:
     folder, root, *most = sys.argv[1:]
     workspace = Workspace(load_settings(data=Path(root)))
     found = list(pairs(Path(folder)))
-    asked = [found[place] for place in spread(len(found), int(most[0]) if most else 24)]
+    asked = [found[place] for place in evenly_spaced(len(found), int(most[0]) if most else 24)]
     started = time.perf_counter()
     verdicts = run(ask_all(workspace, asked))
     print(f"{first_judge(workspace.settings).llm_model}, {len(asked)} of {len(found)} citations", end=", ")

@@ -87,7 +87,7 @@ GROUPS: Mapping[str, tuple[str, Commands]] = {
 }
 """Commands of two words: group → its help, its commands."""
 
-EPILOGS = {"run": f"Stages, in order: {', '.join(STAGE_NAMES)}."}
+EPILOGS = dict.fromkeys(("run", "refresh"), f"Stages, in order: {', '.join(STAGE_NAMES)}.")
 
 app = typer.Typer(
     help="Turn the ar5iv dump of arXiv into a searchable corpus of computer-science papers, and write from it.",

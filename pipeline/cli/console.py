@@ -165,7 +165,7 @@ class RunProgress(Listener):
         clock = self._clocks.setdefault((stage, month), StageClock())
         if total:
             self._run_time.advance(stage, month, done / total)
-        progress = f"{month} {stage}: {clock.tell(done, total)}"
+        progress = f"{month} {stage}: {clock.describe(done, total)}"
         self._bar.update(self._task, description=progress, left=self._time_left())
         if not err.is_terminal and clock.is_due():
             left = self._time_left()
@@ -173,11 +173,11 @@ class RunProgress(Listener):
 
     def finished(self, outcome: Outcome) -> None:
         """Print what a stage did."""
-        self._run_time.finish(outcome.stage, outcome.month, computed=not (outcome.kept or outcome.is_off))
+        self._run_time.finish(outcome.stage, outcome.month, computed=not (outcome.skipped or outcome.disabled))
         self._bar.update(self._task, advance=1, left=self._time_left())
-        if outcome.is_off:
+        if outcome.disabled:
             return
-        time_taken = "up to date" if outcome.kept else f"{outcome.seconds:.1f} s"
+        time_taken = "up to date" if outcome.skipped else f"{outcome.seconds:.1f} s"
         left_out = f", left out: {_describe_reasons(outcome.left_out)}" if outcome.left_out else ""
         err.print(f"{outcome.month} {outcome.stage}: {outcome.rows:,} rows, {time_taken}{left_out}", soft_wrap=True)
 
@@ -205,7 +205,7 @@ def run_table(outcomes: Iterable[Outcome]) -> Table:
     table = make_table("What was done", ("stage", "rows", "seconds", "left out, and why"), right=("rows", "seconds"))
     by_stage: dict[str, list[Outcome]] = {name: [] for name in STAGE_NAMES}
     for outcome in outcomes:
-        if not outcome.is_off:
+        if not outcome.disabled:
             by_stage.setdefault(outcome.stage, []).append(outcome)
     for stage, of_stage in by_stage.items():
         if not of_stage:
@@ -213,7 +213,7 @@ def run_table(outcomes: Iterable[Outcome]) -> Table:
         left_out: Counter[str] = Counter()
         for outcome in of_stage:
             left_out.update(outcome.left_out)
-        computed = [outcome.seconds for outcome in of_stage if not outcome.kept]
+        computed = [outcome.seconds for outcome in of_stage if not outcome.skipped]
         table.add_row(
             stage,
             f"{sum(outcome.rows for outcome in of_stage):,}",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption
+from pipeline.cli.options import AsJson, MonthsOption, UntilOption, check_stages
 from pipeline.cli.workspace import open_workspace
 
 if TYPE_CHECKING:
@@ -27,33 +26,44 @@ def refresh(
         bool, typer.Option("--redo", help="Make what language models have not made yet, or what is out of date.")
     ] = False,
     llm_tokens: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="The same, for at most so many tokens; else as the setting says."),
+        int | None, typer.Option(min=1, help="The same, for at most so many tokens; else as the setting says.")
     ] = None,
+    until: UntilOption = None,
     as_json: AsJson = False,
 ) -> int:
     """Request what changed at arXiv, run only the months that changed, and report the changes.
+
+    Without --until, the stages that the corpus has are kept up to date.
 
     Examples:
       citeloom refresh
       citeloom refresh --no-harvest --months 2024-03
     """
-    from pipeline.cli.console import print_json, showing
-    from pipeline.ops.refresh.plan import PREPARING, ceiling
-    from pipeline.ops.refresh.refreshing import refresh as bring_up_to_date
+    check_stages(until, None)
 
-    workspace = open_workspace(refresh_llm_tokens=llm_tokens)
-    settings = workspace.settings
+    from pipeline.cli.console import print_json, showing
+    from pipeline.cli.dagster_reporter import DagsterReporter
+    from pipeline.engine.progress import listening
+    from pipeline.engine.stage import Workspace
+    from pipeline.ops.refresh.plan import ceiling, preparing, stages_in_use
+    from pipeline.ops.refresh.refreshing import refresh as bring_up_to_date
+    from pipeline.ops.webhook import notify_of_failures
+
+    settings = open_workspace(refresh_llm_tokens=llm_tokens).settings
     tokens = ceiling(settings)
-    if tokens:  # the runs read it there
-        os.environ["CITELOOM_LLM_BUDGET_TOKENS"] = str(tokens)
-    with showing(steps=len(PREPARING)):
+    if tokens:
+        settings = settings.model_copy(update={"llm_budget_tokens": tokens})
+    workspace = Workspace(settings)
+    steps = len(preparing(stages_in_use(workspace, until)))
+    with showing(steps=steps), listening(DagsterReporter(workspace)):
         report = bring_up_to_date(
             workspace,
             months,
             ask_arxiv=settings.refresh_harvest if harvest is None else harvest,
             redo=redo or tokens > 0,
+            until=until,
         )
+    notify_of_failures(settings, report.failures)
     if as_json:
         print_json(_as_json(report))
     else:

@@ -32,12 +32,14 @@ def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
       citeloom status --months 2024-03..2024-05 --json
     """
     from pipeline.cli.console import out, print_error, print_json
-    from pipeline.ops.run_months import months_of_status
-    from pipeline.ops.run_months import status as read_status
+    from pipeline.engine.status import month_status
+    from pipeline.ops.run_months import months_of_status, stages_of
+    from pipeline.storage.store import looking_once
 
     workspace = open_workspace()
     selected, trouble = months_of_status(workspace, months)
-    rows = read_status(workspace, selected)
+    with looking_once():
+        rows = [row for month in selected for row in month_status(stages_of(workspace), workspace, month)]
     if trouble:
         print_error(trouble)
     if as_json:
@@ -60,7 +62,7 @@ def status_report(rows: Sequence[StatusRow], width: int) -> Iterator[Table | str
     """
     months = list(dict.fromkeys(row["month"] for row in rows))
     stages = list(dict.fromkeys(row["stage"] for row in rows))
-    shown = [row for row in rows if not row["off"]]
+    shown = [row for row in rows if not row["off"] and (row["state"], row["rows"]) != ("done", None)]
     reached = max((stages.index(row["stage"]) for row in shown if row["state"] != "missing"), default=-1)
     wanted = [row for row in shown if stages.index(row["stage"]) <= reached]
     if not wanted:

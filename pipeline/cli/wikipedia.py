@@ -65,7 +65,7 @@ def _import(workspace: Workspace, dump: Dump, until: str, *, force: bool) -> Run
     """Run the stages that read the dump, then those that arXiv's papers go through too, on the snapshot's month."""
     from pipeline.cli.console import expected_seconds, showing
     from pipeline.engine import progress
-    from pipeline.engine.stage import run_stage
+    from pipeline.engine.run import run_stage
     from pipeline.ops.preflight import check, check_data_root
     from pipeline.ops.run_months import RunReport, run_months
     from pipeline.stages import stage_named

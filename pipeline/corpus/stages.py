@@ -140,5 +140,5 @@ PAPERS = Stage(
     upstream=(MEMBERS_TABLE, METADATA_TABLE),
     settings=("categories", "category_match", "parser", "page_errors"),
     version=6,
-    still_holds=_could_keep_no_more,
+    outputs_exist=_could_keep_no_more,
 )

@@ -182,7 +182,7 @@ def _ratings(root: DataRoot, month: str) -> dict[str, str]:
     return {name: written.rows_sha256 for name, written in found.items() if written}
 
 
-def still_holds(workspace: Workspace, month: str, written: Provenance) -> bool:
+def outputs_exist(workspace: Workspace, month: str, written: Provenance) -> bool:
     """Whether every file of the month is there, byte for byte, and the overall index at all.
 
     On a store, by name and length: to read hundreds of pages whenever a state is asked for would take that many

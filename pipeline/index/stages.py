@@ -146,6 +146,7 @@ INDEX_RECEIPTS = Stage(
     upstream=(tables.EMBEDDINGS, tables.PASSAGES, tables.PAPERS),
     settings=("qdrant_collection", "qdrant_url", "qdrant_quantization"),
     inputs=_collection,
-    still_holds=_still_indexed,
+    outputs_exist=_still_indexed,
     version=2,
+    pool="qdrant",
 )

@@ -14,9 +14,10 @@ from typing import Any
 from pipeline import tables
 from pipeline.answering.stages import IMPORTED_ANSWERS, QUESTIONS, check_answering
 from pipeline.arxiv.months import describe_months
-from pipeline.engine.run_stats import Expected, note_estimates
-from pipeline.engine.stage import Job, Stage, State, Workspace, state
-from pipeline.engine.stages_due import pending
+from pipeline.engine.run import State, state
+from pipeline.engine.run_stats import StageEstimate, note_estimates
+from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.engine.status import stages_due
 from pipeline.errors import MissingInput
 from pipeline.evaluation.judges import prices_by_model
 from pipeline.llm.client import ClientWorkspace, check_llm
@@ -57,10 +58,10 @@ class Part:
     def to_pay(self) -> int:
         return self.calls - self.answered
 
-    def expected(self) -> Expected:
+    def expected(self) -> StageEstimate:
         """The part as it is kept, to be compared with what the stage then took."""
         tokens = self.answered_tokens + self.prompt_tokens + self.completion_tokens
-        return Expected(self.calls, tokens, self.money, self.seconds)
+        return StageEstimate(self.calls, tokens, self.money, self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,11 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> Estimate:
 
 def _counted(workspace: Workspace) -> list[Stage]:
     """The stages that say what there is to ask; a run until the last of them makes all of them."""
-    return [stage for stage in (QUESTIONS, IMPORTED_ANSWERS, RELATED_WORK_TASKS) if not stage.off(workspace.settings)]
+    return [
+        stage
+        for stage in (QUESTIONS, IMPORTED_ANSWERS, RELATED_WORK_TASKS)
+        if not stage.disabled_reason(workspace.settings)
+    ]
 
 
 def _of_which(workspace: Workspace) -> str:
@@ -164,7 +169,7 @@ class _Month:
 
     def __init__(self, workspace: Workspace, month: str, answers: dict[tuple[str, int], Any]) -> None:
         self._workspace, self._month, self._answers = workspace, month, answers
-        self._due = {stage.name for stage in pending(LLM_STAGES, workspace, month)}
+        self._due = {stage.name for stage in stages_due(LLM_STAGES, workspace, month)}
         self._made: dict[str, list[Row]] = {}
 
     def parts(self) -> Iterator[tuple[Part, int]]:
@@ -173,7 +178,7 @@ class _Month:
             rehearsal = Rehearsal(_made_up, self._answers)
             place = ClientWorkspace(self._workspace.settings, rehearsal.make_client)
             job = _Rehearsed(place, self._month, stage, made=self._made)
-            if stage.off(self._workspace.settings):
+            if stage.disabled_reason(self._workspace.settings):
                 rows = []
             else:
                 with without_waiting():

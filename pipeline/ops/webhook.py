@@ -11,8 +11,12 @@ import json
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 
 from pydantic import SecretStr
+
+from pipeline.engine import progress
+from pipeline.settings import Settings
 
 _SECONDS = 10.0
 # A tick of Dagster's daemon has 60 s.
@@ -34,6 +38,16 @@ def post(url: SecretStr, text: str) -> str:
             break
         time.sleep(pause)
     return reason
+
+
+def notify_of_failures(settings: Settings, failures: Sequence[tuple[str, str, str]]) -> None:
+    """Send one message for the failures of a command, (stage, month, message) each, where an address is set."""
+    if settings.webhook_url is None or not failures:
+        return
+    lines = [f"citeloom: {len(failures)} failed", *(f"• {stage} of {month}: {text}" for stage, month, text in failures)]
+    reason = post(settings.webhook_url, "\n".join([*lines, "Once mended: citeloom retry-failed"]))
+    if reason:
+        progress.noted(f"CITELOOM_WEBHOOK_URL: the message was not sent: {reason}")
 
 
 def _send(url: str, body: bytes) -> tuple[str, bool]:

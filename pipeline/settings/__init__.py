@@ -20,7 +20,7 @@ from pipeline.arxiv.identifiers import normalise
 from pipeline.errors import SettingError
 from pipeline.storage.store import Place, StorePath
 
-PROJECT = Path(__file__).resolve().parent.parent.parent
+PROJECT = Path(__file__).resolve().parents[2]
 SAMPLE_DUMP = PROJECT / "examples" / "dump"
 SAMPLE_SNAPSHOT = PROJECT / "examples" / "metadata.jsonl"
 SAMPLE_QUESTIONS = PROJECT / "examples" / "questions.jsonl"

@@ -24,7 +24,7 @@ from pipeline.cli.app import GROUPS, PANELS, app
 from pipeline.cli.console import RunTime, expected_seconds
 from pipeline.cli.export import DEFAULT_TABLES
 from pipeline.cli.status import StatusRow, status_report
-from pipeline.engine.run_stats import Timing, note_timing
+from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.ops.export import months as export_months
 from pipeline.related_work.systems import SYSTEMS as RELATED_WORK
 from pipeline.stages import STAGES
@@ -234,7 +234,7 @@ def test_stages_that_were_up_to_date_say_nothing_of_the_pace() -> None:
 def test_expected_times_are_those_of_the_latest_months(tmp_path: Path) -> None:
     root = DataRoot(tmp_path)
     for number in range(1, 6):
-        note_timing(root, "papers", f"2024-{number:02}", Timing("a", float(number), {}))
+        note_timing(root, "papers", f"2024-{number:02}", StageTiming("a", float(number), {}))
     months = ["2024-05", "2024-06"]
     assert expected_seconds(root, months, ["papers", "passages"]) == {
         (stage, month): 4.0 for stage in ("papers", "passages") for month in months

@@ -15,7 +15,8 @@ from pipeline import tables
 from pipeline.answering.stages import IMPORTED_ANSWERS, QUESTIONS
 from pipeline.answering.systems import SYSTEMS
 from pipeline.cli.app import app
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.llm.budget import BudgetReached
 from pipeline.llm.cache import CallCache, Paid
@@ -58,8 +59,8 @@ def test_calls_are_those_that_the_run_then_makes(tmp_path: Path, samples: int, v
         found = estimate(place, [MONTH])
         assert llm.requests == []
         outcomes = run_all(place)
-    asked = {each.stage: each.measured["llm_calls"] for each in outcomes if not each.is_off}
-    paid = {each.stage: asked[each.stage] - each.measured["llm_cached"] for each in outcomes if not each.is_off}
+    asked = {each.stage: each.measured["llm_calls"] for each in outcomes if not each.disabled}
+    paid = {each.stage: asked[each.stage] - each.measured["llm_cached"] for each in outcomes if not each.disabled}
     assert list(asked) == [part.stage for part in found.parts]
     for part in found.parts:
         assert (part.calls, part.to_pay) == (asked[part.stage], paid[part.stage]), part.stage

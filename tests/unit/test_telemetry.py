@@ -15,7 +15,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from pipeline.engine import telemetry
-from pipeline.engine.stage import Job, Stage, Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import PermanentFailure, SettingError
 from pipeline.index.load import load_month
 from pipeline.llm.client import Message, open_client
@@ -164,7 +165,8 @@ def test_without_the_setting_nothing_of_opentelemetry_is_imported(tmp_path: Path
         from pipeline.ops.run_months import run_months
         from pipeline.settings import load_settings
         from pipeline.stages import choose_stages
-        from pipeline.engine.stage import Workspace, run_stage
+        from pipeline.engine.run import run_stage
+        from pipeline.engine.stage import Workspace
         from pipeline.corpus.members import DUMP_MEMBERS
         place = Workspace(load_settings(_env_file=None, data=sys.argv[1]))
         assert run_stage(DUMP_MEMBERS, place, "2024-03").rows

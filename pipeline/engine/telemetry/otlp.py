@@ -71,9 +71,9 @@ class _Stage(_Told):
 
     def made(self, outcome: Outcome) -> None:
         left_out = sum(outcome.left_out.values())
-        self.tell({"citeloom.rows": outcome.rows, "citeloom.kept": outcome.kept, "citeloom.left_out": left_out})
-        self.count("citeloom.stage.months", 1, {"citeloom.outcome": "kept" if outcome.kept else "made"})
-        if not outcome.kept:
+        self.tell({"citeloom.rows": outcome.rows, "citeloom.kept": outcome.skipped, "citeloom.left_out": left_out})
+        self.count("citeloom.stage.months", 1, {"citeloom.outcome": "kept" if outcome.skipped else "made"})
+        if not outcome.skipped:
             self._count_made(outcome)
 
     def count(self, metric: str, number: float, facts: Facts | None = None) -> None:

@@ -11,10 +11,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from assets import jobs
 from pipeline.engine.stage import Workspace
 from pipeline.ops.doctor.findings import Finding, not_asked, ok, problem, warning
-from pipeline.ops.run_months import dagster_home
 from pipeline.settings import PROJECT
 
 _TRIED_PYTHON = (3, 11)
@@ -82,11 +80,13 @@ def _some(words: list[str]) -> str:
 
 def dagster(workspace: Workspace) -> Iterator[Finding]:
     """Dagster's home: its schema, runs whose process is gone, and pools that are held."""
+    from resources import dagster_home as dagster_home_module
+
     home = workspace.local / "dagster"
     if not (home / "dagster.yaml").is_file() and workspace.settings.dagster_pg_url is None:
         yield ok("dagster", f"{home} is not there yet: the first run makes it")
         return
-    state = jobs.examine(dagster_home(workspace))
+    state = dagster_home_module.examine(dagster_home_module.dagster_home(workspace))
     if state.outdated:
         way_out = f"DAGSTER_HOME={home} dagster instance migrate, with nothing running"
         yield problem("dagster", f"its stores are of an older schema ({', '.join(state.outdated)})", way_out)
@@ -94,9 +94,9 @@ def dagster(workspace: Workspace) -> Iterator[Finding]:
         seen = f"{len(state.dead)} runs seem to go on, and their process is gone: {_some(list(state.dead))}"
         yield warning("dagster", seen, "the next citeloom run or ui ends them, and lets go of what they hold")
     held = ", ".join(f"{pool} by {', '.join(runs)}" for pool, runs in state.pools.items())
-    if held and not state.going:
+    if held and not state.running:
         way_out = "the next citeloom run or ui lets go of them"
         yield warning("dagster", f"pools are held, and no run goes on: {held}", way_out)
     if not (state.outdated or state.dead):
         pools = f"; pools held: {held}" if held else ""
-        yield ok("dagster", f"{home}: {len(state.going)} runs go on{pools}")
+        yield ok("dagster", f"{home}: {len(state.running)} runs go on{pools}")

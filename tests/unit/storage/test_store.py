@@ -13,9 +13,9 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from pipeline.engine.digests import digest_of
-from pipeline.engine.failures import kept_failures
-from pipeline.engine.run_stats import Timing, note_timing, read_timings
-from pipeline.engine.stage import Workspace, forget_failure, record_failure
+from pipeline.engine.failures import forget_failure, kept_failures, record_failure
+from pipeline.engine.run_stats import StageTiming, note_timing, read_timings
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
 from pipeline.ops.preflight import check_data_root
 from pipeline.settings import Settings, load_settings
@@ -177,7 +177,7 @@ def test_a_month_that_is_written_anew_has_another_digest(workspace: Workspace) -
 
 def test_failures_and_timings_are_kept_on_the_store(workspace: Workspace, store: ObjectStore) -> None:
     record_failure(workspace, "papers", MONTH, PermanentFailure("a zip is broken"))
-    note_timing(workspace.root, "papers", MONTH, Timing("f", 1.5, {}))
+    note_timing(workspace.root, "papers", MONTH, StageTiming("f", 1.5, {}))
     assert [failure.message for failure in kept_failures(workspace.root)] == ["a zip is broken"]
     assert [each.seconds for each in read_timings(workspace.root, "papers", MONTH)] == [1.5]
     forget_failure(workspace, "papers", MONTH)

@@ -1,4 +1,4 @@
-"""The asset `retrieval_scores`, with its table and a picture."""
+"""The assets of search: embeddings, the index, and how well each way to search finds cited papers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Any
 
 import dagster as dg
 
-from assets import placement
-from assets.shown import intervals, markdown_table
-from assets.stage_asset import stage_asset
+from assets.placement import definition_time_settings, gpu_tags
+from assets.rendering import intervals, markdown_table
+from assets.stage_asset import StageAsset
 from pipeline import tables
+from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, told
-from pipeline.evaluation.retrieval.stages import RETRIEVAL_SCORES
+from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
+from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.storage.provenance import read_provenance
 
 _DRAWN = ("R@10", "nDCG@10")
@@ -51,11 +53,32 @@ def _picture(view: RetrievalView, metric: str, name: str, month: str) -> str:
     return intervals(name, groups, title=title, xlabel=name)
 
 
-retrieval_scores = stage_asset(
-    RETRIEVAL_SCORES,
-    group="evaluation",
-    description="How well each way to search finds the papers that sentences cite: dense, sparse, fused, reranked, and "
-    "BM25, over three forms of text, with intervals.",
-    pool=placement.device_pool(placement.defined()),
-    extras=scores_shown,
+SEARCH = (
+    StageAsset(
+        EMBEDDINGS,
+        "search",
+        "Dense and sparse vectors of every passage. Vectors of a text that did not change are reused, and an "
+        "interrupted month continues where it ended.",
+        kinds=("parquet", "torch"),
+        tags=gpu_tags(definition_time_settings()),
+    ),
+    StageAsset(
+        INDEX_RECEIPTS,
+        "search",
+        "The month's points in the Qdrant collection, audited against the embeddings id by id.",
+        kinds=("parquet", "qdrant"),
+    ),
+    StageAsset(
+        RETRIEVAL_QUERIES,
+        "evaluation",
+        "Sentences that cite papers of the corpus, without their citation markers: what a search is asked to find, "
+        "with the answer known and no labeller needed.",
+    ),
+    StageAsset(
+        RETRIEVAL_SCORES,
+        "evaluation",
+        "How well each way to search finds the papers that sentences cite: dense, sparse, fused, reranked, and BM25, "
+        "over three forms of text, with intervals.",
+        details=scores_shown,
+    ),
 )

@@ -1,4 +1,4 @@
-"""The asset `report`, with its main table and a figure."""
+"""The assets of evaluation: G-Score, citation support, stability, scores and the report."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import dagster as dg
 
-from assets.shown import Interval, intervals, markdown_table
-from assets.stage_asset import stage_asset
+from assets.rendering import Interval, intervals, markdown_table
+from assets.stage_asset import StageAsset
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.publish import FOLDER, shown_numbers
 from pipeline.evaluation.report.comparison import basis, main_rows
 from pipeline.evaluation.report.filters import words
 from pipeline.evaluation.report.found import Found
-from pipeline.evaluation.stages import REPORT
+from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, REPORT, SCORES, STABILITY
 
 _SHARES = {"citation_precision": "citation precision", "citation_recall": "citation recall"}
 _MARKS = 5
@@ -48,10 +48,37 @@ def _measured(found: Found, system: str) -> dict[str, Interval]:
     return {name: (value, low, high) for name, (value, low, high) in values.items() if value is not None}
 
 
-report = stage_asset(
-    REPORT,
-    group="evaluation",
-    description="The month's report: a static folder of pages that works from disk.",
-    kinds=("html",),
-    extras=report_shown,
+EVALUATION = (
+    StageAsset(
+        G_SCORES,
+        "evaluation",
+        "The G-Score: six marks and a vote, all systems of a task in one conversation as the paper has it; and what "
+        "the paper did not ask: other orders, one by one, a second judge.",
+        kinds=("parquet", "openai"),
+    ),
+    StageAsset(
+        CITATION_SUPPORT,
+        "evaluation",
+        "Whether what a sentence says of a cited work stands there: a verdict with the words it rests on.",
+        kinds=("parquet", "openai"),
+    ),
+    StageAsset(
+        STABILITY,
+        "evaluation",
+        "ChatCite with and without reflection, written again with other samples and in other orders of references. "
+        "Without rows unless CITELOOM_STABILITY_TASKS says on how many tasks.",
+        kinds=("parquet", "openai"),
+    ),
+    StageAsset(
+        SCORES,
+        "evaluation",
+        "Every metric of every system on each task: ROUGE against the gold section, G-Score, citations.",
+    ),
+    StageAsset(
+        REPORT,
+        "evaluation",
+        "The month's report: a static folder of pages that works from disk.",
+        kinds=("html",),
+        details=report_shown,
+    ),
 )
