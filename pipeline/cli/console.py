@@ -137,7 +137,7 @@ class RunProgress(Listener):
     """Shows a run: a bar on a terminal, else a line for every finished stage."""
 
     def __init__(self, steps: int, expected: Mapping[tuple[str, str], float]) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn())
         self._bar = Progress(
             *columns, TextColumn("{task.fields[left]}"), console=err, transient=True, disable=not err.is_terminal
         )
@@ -169,7 +169,7 @@ class RunProgress(Listener):
         self._bar.update(self._task, description=progress, left=self._time_left())
         if not err.is_terminal and clock.is_due():
             left = self._time_left()
-            print_note(f"{progress}; whole run: {left}" if left else progress)
+            print_note(f"{progress}; {left}" if left else progress)
 
     def finished(self, outcome: Outcome) -> None:
         """Print what a stage did."""
@@ -193,7 +193,7 @@ class RunProgress(Listener):
 
     def _time_left(self) -> str:
         seconds = self._run_time.seconds_left()
-        return f"about {duration(seconds)} left" if seconds and seconds >= 1 else ""
+        return f"run: about {duration(seconds)} left" if seconds and seconds >= 1 else ""
 
 
 def _describe_reasons(left_out: Mapping[str, int]) -> str:

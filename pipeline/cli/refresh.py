@@ -20,13 +20,19 @@ if TYPE_CHECKING:
 def refresh(
     months: MonthsOption = "all",
     harvest: Annotated[
-        bool | None, typer.Option("--harvest/--no-harvest", help="Ask arXiv what changed; else as the setting says.")
+        bool | None,
+        typer.Option(
+            "--harvest/--no-harvest", help="Ask arXiv what changed; by default as CITELOOM_REFRESH_HARVEST says."
+        ),
     ] = None,
     redo: Annotated[
-        bool, typer.Option("--redo", help="Make what language models have not made yet, or what is out of date.")
+        bool, typer.Option("--redo", help="Run stages that call a language model too, if missing or out of date.")
     ] = False,
     llm_tokens: Annotated[
-        int | None, typer.Option(min=1, help="The same, for at most so many tokens; else as the setting says.")
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Like --redo, with at most N tokens; by default CITELOOM_REFRESH_LLM_TOKENS."
+        ),
     ] = None,
     until: UntilOption = None,
     as_json: AsJson = False,

@@ -73,10 +73,10 @@ def status_report(rows: Sequence[StatusRow], width: int) -> Iterator[Table | str
         yield "how many stages are done, stale, failed or missing; rows that they left out"
     else:
         yield from _stages_tables(wanted, months, width)
-        yield "rows · age · left out; done in green, stale in yellow, failed in red, missing dimmed"
+        yield "rows · age · left out; green is done, yellow stale, red failed"
     later = len({row["stage"] for row in shown} - {row["stage"] for row in wanted})
     if later:
-        yield f"{_count(later, 'later stage')} not run in any month."
+        yield f"No month has reached the {_count(later, 'later stage')}."
 
 
 def _stages_tables(rows: Sequence[StatusRow], months: Sequence[str], width: int) -> Iterator[Table]:
