@@ -170,8 +170,8 @@ def test_a_follow_up_leans_on_what_was_said_until_that_is_forgotten(small: Place
 def test_work_is_turned_on_and_off(small: Place) -> None:
     done = invoke(small, "chat", typed=f"/work\n{PLANTS}\n/work\n{PLANTS}\n/dance\n/help\n")
     assert done.stderr.count("search: ") == 1
-    assert "steps are told\n" in done.stderr
-    assert "/dance is no command: /reset forgets" in done.stderr
+    assert "steps are shown\n" in done.stderr
+    assert "/dance is not a command: " in done.stderr
     assert done.exit_code == 2
 
 
