@@ -19,7 +19,7 @@ from pipeline.engine.failures import (
 from pipeline.engine.run import outcome_of, run_stage
 from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.engine.status import stages_due
-from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code_of
+from pipeline.errors import MissingInput, SettingError
 from pipeline.index import close_indexes
 from pipeline.ops.checks import CHECKS
 from pipeline.stages import CORPUS_STAGES, STAGES
@@ -67,8 +67,8 @@ def run_months(
         if DUMP_MEMBERS in {stage.table for stage in stages}:
             report_broken_zips(workspace)
         for phase in _phases(stages):
+            _run_phase(workspace, phase, months, failed, force=force)
             for month in months:
-                _run_month(workspace, phase, month, failed[month], force=force)
                 if failed[month]:
                     note_run_stages(workspace.root, month, (stage.name for stage in stages))
         for month in months:
@@ -92,42 +92,52 @@ def report_broken_zips(workspace: Workspace) -> None:
         progress.failed("dump", "all months", message)
 
 
-def _run_month(workspace: Workspace, stages: Sequence[Stage], month: str, failed: set[str], *, force: bool) -> None:
-    """Run what a month needs of some stages. failed: names of its stages that failed or are below one that did."""
-    try:
+def _run_phase(
+    workspace: Workspace, stages: Sequence[Stage], months: Sequence[str], failed: dict[str, set[str]], *, force: bool
+) -> None:
+    """Run what the months need of some stages. failed: stages of each month that failed or are below one that did."""
+    # Asked at once for all months, so that a run with nothing to do opens the embedded index once.
+    due = _stages_due(workspace, stages, months, force=force)
+    computed = False
+    for month in months:
+        if computed:  # a month may read earlier ones
+            due |= _stages_due(workspace, stages, [month], force=force)
+        _report_skipped(workspace, [stage for stage in stages if stage not in due[month]], month)
+        computed = computed or bool(due[month])
         with telemetry.month(workspace.settings, month):
-            for stage in _due_after_reporting_others(workspace, stages, month, force=force):
-                shutdown.end_if_asked()
-                if failed & {table.name for table in stage.upstream} or not _run_and_check(
-                    workspace, stage, month, force=force
-                ):
-                    failed.add(stage.name)
-    except CiteloomError as error:
-        failed.add("run")
-        progress.failed("run", month, str(error), exit_code_of(error))
-    except shutdown.Interrupted as error:
-        raise KeyboardInterrupt from error
+            for stage in due[month]:
+                if shutdown.requested():
+                    raise KeyboardInterrupt
+                below = failed[month] & {table.name for table in stage.upstream}
+                if below or not _run_and_check(workspace, stage, month, force=force):
+                    failed[month].add(stage.name)
 
 
-def _due_after_reporting_others(
-    workspace: Workspace, stages: Sequence[Stage], month: str, *, force: bool
-) -> list[Stage]:
-    """The stages that a month needs; the others are reported as skipped."""
+def _stages_due(
+    workspace: Workspace, stages: Sequence[Stage], months: Sequence[str], *, force: bool
+) -> dict[str, list[Stage]]:
     with looking_once():
-        due = stages_due(stages, workspace, month, force=force)
-        close_indexes()  # asking whether the month is indexed has opened it; it belongs to one process at a time
+        due = {month: stages_due(stages, workspace, month, force=force) for month in months}
+    close_indexes()  # asking whether a month is indexed has opened it; it belongs to one process at a time
+    return due
+
+
+def _report_skipped(workspace: Workspace, stages: Sequence[Stage], month: str) -> None:
+    """Report stages that are up to date, and forget their failures."""
+    with looking_once():
         for stage in stages:
-            written = None if stage in due else read_provenance(workspace.root.file(stage.table, month))
+            written = read_provenance(workspace.root.file(stage.table, month))
             if written is not None:
                 forget_failure(workspace, stage.name, month)
                 progress.finished(outcome_of(workspace, written, skipped=True))
-    return due
 
 
 def _run_and_check(workspace: Workspace, stage: Stage, month: str, *, force: bool) -> bool:
     """Run a stage and the checks that belong to it; whether the stages below it may run."""
     try:
         run_stage(stage, workspace, month, force=force)
+    except shutdown.Interrupted as error:
+        raise KeyboardInterrupt from error
     except Exception:  # `run_stage` has recorded and reported it; other stages and months go on
         return False
     finally:

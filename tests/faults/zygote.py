@@ -155,11 +155,11 @@ def _run(order: dict[str, Any], told: Any) -> None:
     except BaseException as error:
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=told)
     finally:
-        from pipeline.engine.process_pool import end_idle_workers
+        from pipeline.engine.process_pool import stop_idle_workers
         from pipeline.ops.services import release_services
 
         release_services()
-        end_idle_workers()
+        stop_idle_workers()
         os._exit(code)
 
 

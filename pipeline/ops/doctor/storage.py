@@ -27,8 +27,8 @@ _LEAST_FREE = 256 << 20
 # Of a snapshot: a line of 3,000 authors has 60 KB.
 _LONGEST_LINE = 1 << 20
 # For each page 34 passages (12.5 million of the 366,232 pages of no_problem); for each passage the text in two tables
-# and its sparse vector, compressed; float16 in `embeddings`; and of the index (docs/scale.md, int8) 5 bytes a dimension
-# and 660 beside them, twice, as segments are written anew beside the old ones.
+# and its sparse vector, compressed; float16 in `embeddings`; and of the index (docs/experiments/scale.md, int8)
+# 5 bytes a dimension and 660 beside them, twice, as segments are written anew beside the old ones.
 _PASSAGES_PER_PAGE = 34
 _TABLE_BYTES, _POINT_BYTES = 1_500, 660
 _DIMENSIONS = {"minilm": 384, "bge-m3": 1024}
@@ -40,7 +40,8 @@ def data_root(workspace: Workspace) -> Iterator[Finding]:
     root, local = workspace.root.path, workspace.local
     if isinstance(root, StorePath):
         yield ok(
-            "data root", f"{root} can be written; a rule of the bucket ends unfinished uploads (docs/object-store.md)"
+            "data root",
+            f"{root} can be written; a rule of the bucket ends unfinished uploads (docs/how-to/object-store.md)",
         )
     device, kind = mount_of(local)
     seen = f"{local} can be written; {kind or 'a file system'} on {device or 'a disk that nothing is told of'}"

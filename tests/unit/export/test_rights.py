@@ -11,7 +11,7 @@ import pytest
 from pipeline.ops.export.rights import Right, is_open, right_of
 from pipeline.tables import EMBEDDINGS, METADATA, PAPERS, PASSAGES, TABLES
 
-DOC = Path(__file__).resolve().parents[3] / "docs" / "export.md"
+DOC = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "export.md"
 
 
 @pytest.mark.parametrize(
