@@ -72,7 +72,7 @@ def chat(
 
     Examples:
       citeloom chat --show-work
-      citeloom chat --json < questions.txt
+      citeloom chat --system wikichat --months 2024-03
     """
     check_system("--system", system, ANSWERING_SYSTEMS)
 

@@ -94,8 +94,7 @@ def test_the_help_of_a_command_has_two_examples_that_it_accepts(words: Sequence[
     assert len(calls) == 2
     for call in calls:
         assert call[: len(words)] == list(words)
-        typed = call[len(words) :]
-        command.make_context(command.name, typed[: typed.index("<")] if "<" in typed else typed)
+        command.make_context(command.name, call[len(words) :])
 
 
 def test_help_of_run_lists_every_stage() -> None:
