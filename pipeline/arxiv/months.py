@@ -27,6 +27,12 @@ def parse_month(text: str) -> str:
     return text
 
 
+def check_selection(selection: str) -> None:
+    """Raise SettingError if a selection of months, as `select_months` takes it, is malformed."""
+    for part in _parts(selection):
+        _bounds(part)
+
+
 def select_months(selection: str, available: Iterable[str]) -> list[str]:
     """The months that a selection names, oldest first.
 
@@ -35,27 +41,34 @@ def select_months(selection: str, available: Iterable[str]) -> list[str]:
     """
     known = sorted(set(available))
     chosen: set[str] = set()
-    for part in selection.split(","):
-        if not _PART.fullmatch(part.strip()):
-            raise SettingError(
-                f"{selection!r} does not name months: write 2024-03, 2024-03..2024-05, all, or some of these with "
-                "commas between"
-            )
-        chosen.update(_select_part(part.strip(), known))
+    for part in _parts(selection):
+        low, high = _bounds(part)
+        months = [month for month in known if low <= month <= high]
+        if not months and part != "all":
+            raise SettingError(f"no month of {part} is in the dump; it holds {describe_months(known)}")
+        chosen.update(months)
     return sorted(chosen)
 
 
-def _select_part(part: str, known: list[str]) -> list[str]:
+def _parts(selection: str) -> list[str]:
+    parts = [part.strip() for part in selection.split(",")]
+    if not all(map(_PART.fullmatch, parts)):
+        raise SettingError(
+            f"{selection!r} does not name months: write 2024-03, 2024-03..2024-05, all, or several of these, "
+            "comma-separated"
+        )
+    return parts
+
+
+def _bounds(part: str) -> tuple[str, str]:
+    """The first and the last month of a part."""
     if part == "all":
-        return known
+        return "", "9999-99"
     first, dots, last = part.partition("..")
     low, high = parse_month(first), parse_month(last if dots else first)
     if low > high:
         raise SettingError(f"the range {part} runs backwards: write it as {high}..{low}")
-    found = [month for month in known if low <= month <= high]
-    if not found:
-        raise SettingError(f"no month of {part} is in the dump; it holds {describe_months(known)}")
-    return found
+    return low, high
 
 
 def describe_months(months: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""The command `citeloom`: a module per group of commands, gathered by `pipeline.cli.app`."""
+"""The command `citeloom`: a module for each group of commands, which `pipeline.cli.app` registers."""
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
-"""The command `citeloom`: its commands, their names and groups, and the exit codes.
+"""The command `citeloom`: its commands, their names and groups.
 
-Exit codes: 0 done, 1 a stage failed or a thing is not there, 2 a setting or an argument is wrong.
+The modules of the commands import only typer, so that --help and a wrong argument are answered at once; what a command
+needs is imported when it runs.
 """
 
 from __future__ import annotations
@@ -9,20 +10,18 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Annotated
 
+import click
 import typer
 
 from pipeline import __version__
 from pipeline.cli import (
+    arxiv,
     ask,
     backfill,
     doctor,
-    estimate,
     export,
-    fetch,
     grading,
-    harvest,
     index,
-    quality,
     questions,
     refresh,
     relate,
@@ -31,14 +30,13 @@ from pipeline.cli import (
     status,
     study,
     ui,
-    verify_model,
     wikipedia,
 )
-from pipeline.cli.exit_codes import ended
+from pipeline.cli.exit_codes import with_exit_code
+from pipeline.cli.options import STAGE_NAMES
 
 Commands = Mapping[str, Callable[..., int | None]]
 
-# As --help lists them: a panel's title, then its commands.
 PANELS: Mapping[str, Commands] = {
     "The corpus": {
         "demo": run.demo,
@@ -46,9 +44,9 @@ PANELS: Mapping[str, Commands] = {
         "refresh": refresh.refresh,
         "status": status.status,
         "retry-failed": backfill.retry_failed,
-        "estimate": estimate.estimate,
-        "harvest": harvest.harvest,
-        "fetch-html": fetch.fetch_html,
+        "estimate": status.estimate,
+        "harvest": arxiv.harvest,
+        "fetch-html": arxiv.fetch_html,
         "import-wikipedia": wikipedia.import_wikipedia,
         "export": export.export,
     },
@@ -64,45 +62,44 @@ PANELS: Mapping[str, Commands] = {
         "reindex": index.reindex,
         "snapshot": index.snapshot,
     },
-    "Looking after it": {
+    "Operation": {
         "ui": ui.ui,
         "doctor": doctor.doctor,
-        "quality": quality.quality,
-        "verify-model": verify_model.verify_model,
+        "quality": status.quality,
+        "verify-model": doctor.verify_model,
     },
 }
-# A group's name, what it is for, its commands.
-GROUPS: tuple[tuple[str, str, Commands], ...] = (
-    (
-        "study",
-        "Have people rate what systems wrote, blind.",
+"""The panels of --help: title → the commands in it."""
+
+GROUPS: Mapping[str, tuple[str, Commands]] = {
+    "study": (
+        "Have people rate related-work sections blind.",
         {"export": study.export, "import": study.import_, "results": study.results},
     ),
-    (
-        "questions",
-        "Review drafted questions, and check question sets.",
+    "questions": (
+        "Review drafted questions and check question sets.",
         {"review": questions.review, "check": questions.check},
     ),
-    (
-        "grading",
-        "Have people grade answers to questions, blind.",
+    "grading": (
+        "Have people grade answers to questions blind.",
         {"sheets": grading.sheets, "import": grading.import_, "results": grading.results},
     ),
-)
+}
+"""Commands of two words: group → its help, its commands."""
+
+EPILOGS = dict.fromkeys(("run", "refresh"), f"Stages, in order: {', '.join(STAGE_NAMES)}.")
 
 app = typer.Typer(
-    help="Turns the ar5iv dump of arXiv into a searchable corpus of computer-science papers, and writes from it.",
+    help="Turn the ar5iv dump of arXiv into a searchable corpus of computer-science papers, and write from it.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    suggest_commands=False,  # click does this itself
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 def main() -> None:
-    """Entry point of the command. A usage error under `--json` is a JSON document too."""
-    import click
-
+    """Entry point of the command. With --json, a usage error is a JSON document too."""
     try:
         sys.exit(app(standalone_mode=False))
     except click.ClickException as error:
@@ -117,7 +114,7 @@ def main() -> None:
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False) -> None:
+def _root(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
     if version:
         typer.echo(f"citeloom {__version__}")
         raise typer.Exit
@@ -125,12 +122,12 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 
 def _register(group: typer.Typer, commands: Commands, panel: str | None = None) -> None:
     for name, function in commands.items():
-        group.command(name, rich_help_panel=panel)(ended(function))
+        group.command(name, rich_help_panel=panel, epilog=EPILOGS.get(name))(with_exit_code(function))
 
 
 for _title, _commands in PANELS.items():
     _register(app, _commands, _title)
-for _name, _purpose, _commands in GROUPS:
-    _group = typer.Typer(help=_purpose, no_args_is_help=True)
+for _name, (_purpose, _commands) in GROUPS.items():
+    _group = typer.Typer(help=_purpose, no_args_is_help=True, suggest_commands=False)
     _register(_group, _commands)
     app.add_typer(_group, name=_name, rich_help_panel="With people")

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from pipeline.cli.options import AsJson, MonthsOption
-from pipeline.engine.stage import Workspace
-from pipeline.settings import load_settings
+from pipeline.cli.workspace import open_workspace
 
 
 def retry_failed(
@@ -17,12 +16,17 @@ def retry_failed(
     list_only: Annotated[bool, typer.Option("--list", help="Only list what failed, and run nothing.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Run again what failed, as far as its run was to go, and say what a rerun cannot clear."""
+    """Run again what failed, to the stage that its run was to reach, and list what a rerun cannot clear.
+
+    Examples:
+      citeloom retry-failed --list
+      citeloom retry-failed --months 2024-03
+    """
     from pipeline.cli.console import failures_table, out, print_json, run_table
     from pipeline.cli.run import run_and_report
     from pipeline.ops.retry import failures_of, plan_of
 
-    workspace = Workspace(load_settings())
+    workspace = open_workspace()
     failures = failures_of(workspace, months)
     document = {"failed": [asdict(failure) for failure in failures]}
     if not as_json:

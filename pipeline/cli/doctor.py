@@ -1,4 +1,4 @@
-"""The command `citeloom doctor`: probes settings, disk, servers and models, and names the way out of each problem."""
+"""The commands that check an installation: `citeloom doctor` and `verify-model`."""
 
 from __future__ import annotations
 
@@ -11,63 +11,114 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli.options import AsJson
-from pipeline.engine.stage import Workspace
+from pipeline.cli.workspace import open_workspace
 from pipeline.errors import SettingError
-from pipeline.settings import load_settings
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from pipeline.embedding.verify import Verdict
     from pipeline.ops.doctor.findings import Finding
 
 _STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red", "not asked": "dim"}
 
 
 def doctor(
-    online: Annotated[bool, typer.Option("--online", help="Ask arXiv too, its API and OAI-PMH.")] = False,
+    online: Annotated[bool, typer.Option("--online", help="Check arXiv's API and OAI-PMH too.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Look at settings, disk, servers, models and rate limits, and tell the way out of each problem."""
+    """Check settings, disk, servers, models and rate limits, and say how to solve each problem.
+
+    Examples:
+      citeloom doctor
+      citeloom doctor --online --json
+    """
     from pipeline.cli.console import out, print_json
 
-    findings, code = _find(online=online)
-    counts = Counter(each.state.value for each in findings)
+    findings, code = _examine(online=online)
+    counts = Counter(finding.state.value for finding in findings)
     if as_json:
-        print_json({"findings": [asdict(each) for each in findings], "counts": counts})
+        print_json({"findings": [asdict(finding) for finding in findings], "counts": counts})
     else:
-        out.print(_table(findings))
+        out.print(_findings_table(findings))
         out.print(", ".join(f"{state}: {count}" for state, count in counts.items()))
     return code
 
 
-def _find(*, online: bool) -> tuple[list[Finding], int]:
-    """What was found, and what the command ends with."""
-    from pipeline.cli.console import waiting
+def _examine(*, online: bool) -> tuple[list[Finding], int]:
+    """The findings and the exit code."""
+    from pipeline.cli.console import spinner
     from pipeline.ops.doctor.checks import all_probes
     from pipeline.ops.doctor.environment import invalid_settings
     from pipeline.ops.doctor.findings import FindingState, masked, run_probes
     from resources.dagster_home import dagster_home, examine
 
     try:
-        workspace = Workspace(load_settings())
+        workspace = open_workspace()
     except SettingError as error:
         secrets = [value for name, value in os.environ.items() if value and name.upper().endswith("_API_KEY")]
         return [masked(finding, secrets) for finding in invalid_settings(error)], 2
-    with waiting("looking at settings, disk, servers and models"):
+    with spinner("checking settings, disk, servers and models"):
         probes = all_probes(lambda workspace: examine(dagster_home(workspace)), online=online)
         findings = run_probes(probes, workspace)
     return findings, 1 if any(finding.state is FindingState.PROBLEM for finding in findings) else 0
 
 
-def _table(findings: Sequence[Finding]) -> Table:
-    from rich.table import Table
+def _findings_table(findings: Sequence[Finding]) -> Table:
     from rich.text import Text
 
-    table = Table("what", "state", "seen", title="What was looked at", title_justify="left")
-    for each in findings:
-        style = _STYLES[each.state.value]
-        seen = Text(each.seen)
-        if each.way_out:
-            seen.append(f"\n→ {each.way_out}", style=style)
-        table.add_row(each.name, Text(each.state.value, style=style), seen)
+    from pipeline.cli.console import make_table
+
+    table = make_table("Checks", ("check", "state", "finding"))
+    for finding in findings:
+        style = _STYLES[finding.state.value]
+        text = Text(finding.seen)
+        if finding.way_out:
+            text.append(f"\n→ {finding.way_out}", style=style)
+        table.add_row(finding.name, Text(finding.state.value, style=style), text)
+    return table
+
+
+def verify_model(
+    longest: Annotated[
+        bool, typer.Option(help="Compare a text longer than the model reads too; minutes on a CPU.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Compare the vectors that our BGE-M3 encoder gives with those of FlagEmbedding.
+
+    Examples:
+      citeloom verify-model
+      citeloom verify-model --longest --json
+    """
+    from pipeline.cli.console import out, print_json, spinner
+    from pipeline.embedding.verify import verify_model as compare
+
+    settings = open_workspace().settings
+    with spinner("loading the model twice and encoding"):
+        verdict = compare(settings, longest=longest)
+    if as_json:
+        print_json(verdict.as_json())
+    else:
+        out.print(_verdict_table(verdict))
+    return 0 if verdict.holds else 1
+
+
+def _verdict_table(verdict: Verdict) -> Table:
+    from rich.markup import escape
+
+    from pipeline.cli.console import make_table
+
+    bounds = verdict.bounds
+    numbers = (f"dense ≥ {bounds.dense}", f"ColBERT ≥ {bounds.colbert}", f"weights ≤ {bounds.weights}", "ids", "alone")
+    result = "the same vectors as FlagEmbedding" if verdict.holds else "[red]other vectors than FlagEmbedding[/]"
+    table = make_table(
+        f"{escape(verdict.model)} on {', '.join(verdict.devices)}, {verdict.precision}: {result}",
+        ("text", *numbers),
+        right=numbers,
+        caption="lowest cosines, largest difference of weights; token ids in both sparse vectors, and in only one",
+    )
+    for row in verdict.texts:
+        values = (f"{row.dense:.6f}", f"{row.colbert:.6f}", f"{row.weights:.0e}", str(row.ids), str(row.other_ids))
+        table.add_row(row.text, *values, style=None if row.holds else "red")
     return table

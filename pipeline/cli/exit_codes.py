@@ -1,4 +1,7 @@
-"""How every command ends: its exit code, what is told of an error, what is stopped."""
+"""How a command ends: its exit code, the message of an error, and the services that it started.
+
+Exit codes: 0 done, 1 a stage failed or something is missing, 2 a setting or an argument is wrong, 130 interrupted.
+"""
 
 from __future__ import annotations
 
@@ -9,57 +12,63 @@ from typing import ParamSpec
 
 import typer
 
+from pipeline.arxiv.months import check_selection
 from pipeline.errors import CiteloomError, SettingError, exit_code_of, unforeseen
-from pipeline.settings import Settings, load_settings
 
 P = ParamSpec("P")
 
 
-def ended(function: Callable[P, int | None]) -> Callable[P, None]:
-    """A command of a function: it ends with the exit code that `guarded` gives."""
+def with_exit_code(function: Callable[P, int | None]) -> Callable[P, None]:
+    """A typer command of a function that returns its exit code."""
 
     @wraps(function)
-    def run(*arguments: P.args, **options: P.kwargs) -> None:
-        raise typer.Exit(guarded(function, *arguments, **options))
+    def command(*arguments: P.args, **options: P.kwargs) -> None:
+        raise typer.Exit(run_command(function, *arguments, **options))
 
-    return run
+    return command
 
 
-def guarded(function: Callable[P, int | None], *arguments: P.args, **options: P.kwargs) -> int:
-    """Call a command's function, show what went wrong, without secrets, and end what it started; the exit code.
+def run_command(function: Callable[P, int | None], *arguments: P.args, **options: P.kwargs) -> int:
+    """Call a command's function and return its exit code; print errors with secrets redacted, and stop its services.
 
-    With `as_json` among the options, an error is a JSON document too.
+    If `as_json` is among the options, an error is a JSON document too. The option `months` is checked first, so that a
+    malformed one is an error of its own, whatever else is wrong.
     """
     from pipeline.cli.console import print_error, print_json
 
     try:
+        if "months" in options:
+            check_selection(str(options["months"]))
         return function(*arguments, **options) or 0
     except KeyboardInterrupt:
-        print_error("interrupted; what was done stays, run the same command to go on")
+        print_error("interrupted; finished work is kept, run the same command to continue")
         return 130
     except Exception as error:
-        clean = _without_secrets(error)
-        message = str(clean) if isinstance(clean, CiteloomError) else _unforeseen(clean)
+        redacted = _redact(error)
+        message = str(redacted) if isinstance(redacted, CiteloomError) else _write_traceback(redacted)
         if options.get("as_json"):
-            print_json({"error": type(clean).__name__, "message": message})
+            print_json({"error": type(redacted).__name__, "message": message})
         print_error(message)
-        return exit_code_of(clean)
+        return exit_code_of(redacted)
     finally:
-        _release()
+        _release_services()
 
 
-def _without_secrets(error: Exception) -> Exception:
+def _redact(error: Exception) -> Exception:
+    """The error without secrets. A command that has not read the settings has no secret to repeat."""
+    if "pipeline.settings" not in sys.modules:
+        return error
     from pipeline.engine.redaction import secrets_of, without_secrets
+    from pipeline.settings import load_settings
 
     try:
-        settings: Settings | None = load_settings()
-    except SettingError:
-        settings = None  # wrong settings are told of without their secrets
-    return without_secrets(error, secrets_of(settings))
+        return without_secrets(error, secrets_of(load_settings()))
+    except SettingError:  # messages about wrong settings leave secret values out
+        return without_secrets(error, secrets_of(None))
 
 
-def _unforeseen(error: Exception) -> str:
-    """Put the traceback of an error that nobody foresaw into a file of its own; the message for the user."""
+def _write_traceback(error: Exception) -> str:
+    """Write the traceback of an unforeseen error to a file of its own; returns the message for the user."""
     import tempfile
     import traceback
 
@@ -68,8 +77,8 @@ def _unforeseen(error: Exception) -> str:
     return unforeseen(error, file.name)
 
 
-def _release() -> None:
-    """End what the command may have started; a command that started nothing pays no import for it."""
+def _release_services() -> None:
+    """Stop what the command may have started, without importing it if it was never used."""
     if {"pipeline.index", "pipeline.llm"} & sys.modules.keys():
         from pipeline.ops.services import release_services
 

@@ -1,65 +1,73 @@
-"""The command `citeloom export`: tables as a data set for other people's tools."""
+"""The command `citeloom export`: tables as a Hugging Face data set."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from pipeline.cli.options import AsJson, MonthsOption
-from pipeline.engine.stage import Workspace
-from pipeline.ops.export.data_files import DEFAULT_TABLES
-from pipeline.ops.export.rights import Texts
-from pipeline.settings import load_settings
+from pipeline.cli.workspace import open_workspace
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from pipeline.ops.export.export import ExportResult
 
+# The same as in `pipeline.ops.export.data_files`, which is too heavy for --help; a test holds them equal.
+DEFAULT_TABLES = "metadata, papers, passages, references, ledger"
+
 
 def export(
-    to: Annotated[str, typer.Option("--to", help="Folder, or a hub's repository (hf://datasets/OWNER/NAME).")],
+    to: Annotated[str, typer.Option("--to", help="Folder, or a repository of the hub (hf://datasets/OWNER/NAME).")],
     months: MonthsOption = "all",
     tables: Annotated[
-        str, typer.Option(help="Tables, with commas between, or all; without --texts their ids and numbers.")
-    ] = ",".join(DEFAULT_TABLES),
+        str, typer.Option(metavar="TABLE,…", help="Tables, comma-separated, or all; ids and numbers unless --texts.")
+    ] = DEFAULT_TABLES,
     texts: Annotated[
-        Texts, typer.Option(help="Whose words: none, of papers under an open licence, or all (a folder alone).")
-    ] = Texts.NONE,
+        Literal["none", "open", "all"],
+        typer.Option(
+            help="Texts to include: none, those of papers under an open licence, or all (into a folder only)."
+        ),
+    ] = "none",
     as_json: AsJson = False,
 ) -> int:
-    """Write tables as a Hugging Face data set, and say what of it may leave the machine."""
-    from pipeline.cli.console import out, print_json, print_note, waiting
-    from pipeline.ops.export.export import ExportRequest
-    from pipeline.ops.export.export import export as write
+    """Write tables as a Hugging Face data set, and say which of it may be published.
 
-    with waiting("exporting") as step:
-        made = write(Workspace(load_settings()), ExportRequest(to, months, tables, texts), step)
+    Examples:
+      citeloom export --to my-dataset
+      citeloom export --to my-dataset --months 2024-03 --texts open
+    """
+    from pipeline.cli.console import out, print_json, print_note, spinner
+    from pipeline.ops.export.export import ExportRequest
+    from pipeline.ops.export.export import export as write_dataset
+    from pipeline.ops.export.rights import Texts
+
+    with spinner("exporting") as show_step:
+        exported = write_dataset(open_workspace(), ExportRequest(to, months, tables, Texts(texts)), show_step)
     if as_json:
-        print_json(made.as_json())
+        print_json(exported.as_json())
         return 0
-    out.print(_files_table(made))
-    for note in [*made.contents.notes, *made.terms]:
+    out.print(_tables_table(exported))
+    for note in [*exported.contents.notes, *exported.terms]:
         print_note(note)
-    typer.echo(made.commit or str(made.folder))
+    typer.echo(exported.commit or str(exported.folder))
     return 0
 
 
-def _files_table(made: ExportResult) -> Table:
+def _tables_table(exported: ExportResult) -> Table:
     """What was exported, a row for each table."""
-    from rich.table import Table
+    from pipeline.cli.console import make_table
 
     by_table = defaultdict(list)
-    for file in made.contents.files:
+    for file in exported.contents.files:
         by_table[file.table].append(file)
-    table = Table("table", "columns left out")
-    for name in ("months", "rows", "KB"):
-        table.add_column(name, justify="right")
-    for exported in made.contents.tables:
-        files = by_table[exported.table.name]
+    numbers = ("months", "rows", "KB")
+    table = make_table("Exported", ("table", "columns left out", *numbers), right=numbers)
+    for exported_table in exported.contents.tables:
+        files = by_table[exported_table.table.name]
         size = sum(file.bytes for file in files) / 1000
-        numbers = (f"{len(files):,}", f"{sum(file.rows for file in files):,}", f"{size:,.0f}")
-        table.add_row(exported.table.name, ", ".join(exported.columns_left_out) or "–", *numbers)
+        counts = (f"{len(files):,}", f"{sum(file.rows for file in files):,}", f"{size:,.0f}")
+        table.add_row(exported_table.table.name, ", ".join(exported_table.columns_left_out) or "–", *counts)
     return table

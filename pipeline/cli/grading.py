@@ -1,20 +1,16 @@
-"""The commands `citeloom grading`: sheets for graders of answers out, their verdicts in, what they say. Never the work
-itself.
-"""
+"""The commands `citeloom grading`: grading sheets, import of grades, and their results."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption
-from pipeline.engine.stage import Workspace
-from pipeline.settings import load_settings
+from pipeline.cli.options import AsJson, MonthsOption, check_file
+from pipeline.cli.workspace import open_workspace
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,24 +19,35 @@ if TYPE_CHECKING:
 
 
 def sheets(
-    to: Annotated[Path, typer.Option("--to", "--out", help="Folder for what graders get: sheets and instructions.")],
+    to: Annotated[Path, typer.Option("--to", "--out", help="Folder for the graders' files: sheets and instructions.")],
     months: MonthsOption = "all",
-    graders: Annotated[int, typer.Option(min=1, max=20, help="Graders, each with a sheet of their own.")] = 3,
-    questions: Annotated[int, typer.Option(min=1, max=1000, help="Questions that are graded, at most.")] = 50,
-    systems: Annotated[str | None, typer.Option(help="These systems, with commas between; else all graded.")] = None,
+    graders: Annotated[
+        int, typer.Option(metavar="N", min=1, max=20, help="Graders, each with a sheet of their own.")
+    ] = 3,
+    questions: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Most questions to grade.")] = 50,
+    systems: Annotated[
+        str | None, typer.Option(metavar="NAME,…", help="Systems, comma-separated; by default all that were graded.")
+    ] = None,
     name: Annotated[str, typer.Option(help="Name of the grading; graders see it.")] = "grading",
-    seed: Annotated[int, typer.Option(help="Chooses questions and letters; graders should not know it.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Selects questions and letters; graders should not know it.")
+    ] = 0,
     as_json: AsJson = False,
 ) -> int:
-    """Write blind sheets of what a judge graded; which system is behind which letter stays in the data root."""
+    """Write blind sheets of judged answers; the key to which system is behind which letter stays in the data root.
+
+    Examples:
+      citeloom grading sheets --to sheets
+      citeloom grading sheets --to sheets --graders 2 --questions 20
+    """
     from pipeline.cli.console import print_json, print_note
     from pipeline.evaluation.answers.choosing import choose, write_sheets
     from pipeline.evaluation.answers.grading_key import keep_key
     from pipeline.evaluation.human.sheets import check_folder
 
-    root = Workspace(load_settings()).root
+    root = open_workspace().root
     check_folder(to)
-    wanted = None if systems is None else [each.strip() for each in systems.split(",") if each.strip()]
+    wanted = None if systems is None else [system.strip() for system in systems.split(",") if system.strip()]
     choice = choose(root, name, months, wanted, questions=questions, seed=seed)
     key = keep_key(root, choice.key)
     files = write_sheets(choice, to, graders)
@@ -48,46 +55,60 @@ def sheets(
         print_note(note)
     if as_json:
         counts = {"questions": choice.questions, "answers": len(choice.key.labels), "lines": choice.lines}
-        told = {"grading": name, "systems": choice.systems, **counts, "lacking": choice.lacking}
-        print_json({**told, "silent": choice.silent, "files": files, "key": key})
+        document = {"grading": name, "systems": choice.systems, **counts, "lacking": choice.lacking}
+        print_json({**document, "silent": choice.silent, "files": files, "key": key})
     else:
         typer.echo("\n".join(map(str, files)))
-        print_note(f"the key is {key}: keep it from graders")
+        print_note(f"the key is {key}: do not give it to graders")
     return 0
 
 
 def import_(
     files: Annotated[list[Path], typer.Argument(help="Sheets that graders sent back, as CSV.")],
-    key: Annotated[Path | None, typer.Option(help="Key of the grading, where it is not in the data root.")] = None,
-    name: Annotated[str | None, typer.Option(help="The grading, where a sheet does not say it.")] = None,
-    grader: Annotated[str | None, typer.Option(help="The grader, where a sheet does not name one.")] = None,
+    key: Annotated[Path | None, typer.Option(help="Key of the grading, if it is not in the data root.")] = None,
+    name: Annotated[str | None, typer.Option(help="The grading, if a sheet does not name it.")] = None,
+    grader: Annotated[str | None, typer.Option(help="The grader, if a sheet does not name one.")] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Take verdicts in: all of the sheets, or nothing."""
+    """Import the CSV sheets that graders sent back: all of them, or nothing.
+
+    Examples:
+      citeloom grading import sheet-1.csv sheet-2.csv
+      citeloom grading import sheet.csv --grader ada
+    """
+    for file in files:
+        check_file("FILES", file)
+    check_file("--key", key)
+
     from pipeline.cli.console import print_json, print_note
     from pipeline.evaluation.answers.keeping import import_grades
 
-    done = import_grades(Workspace(load_settings()), files, name=name, grader=grader, key=key)
-    for note in done.notes:
+    imported = import_grades(open_workspace(), files, name=name, grader=grader, key=key)
+    for note in imported.notes:
         print_note(note)
-    for (study, who), answers in Counter((study, who) for study, who, _ in done.replaced).items():
-        print_note(f"grading {study}: what {who} gave before is replaced, of {answers} of its answers")
+    for (grading, who), answers in Counter((grading, who) for grading, who, _ in imported.replaced).items():
+        print_note(f"grading {grading}: the earlier grades of {answers} answers by {who} are replaced")
     if as_json:
-        print_json(asdict(done))
+        print_json(asdict(imported))
     else:
         typer.echo(
-            f"{done.rows:,} lines on {done.answers} answers by {', '.join(done.graders)}, grading "
-            f"{', '.join(done.studies)}, into human_grades of {', '.join(done.months)}"
+            f"imported {imported.rows:,} lines on {imported.answers} answers by {', '.join(imported.graders)}, "
+            f"grading {', '.join(imported.studies)}, into human_grades of {', '.join(imported.months)}"
         )
     return 0
 
 
 def results(
     months: MonthsOption = "all",
-    name: Annotated[str | None, typer.Option(help="One grading; else all.")] = None,
+    name: Annotated[str | None, typer.Option(help="Only this grading; by default all.")] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Say how far graders agree, how often the judge is right, and what Table 1 is by people."""
+    """Show how far graders agree, how often the judge is right, and Table 1 as people grade it.
+
+    Examples:
+      citeloom grading results
+      citeloom grading results --name pilot --json
+    """
     from pipeline.arxiv.months import select_months
     from pipeline.cli.console import out, print_json, print_note
     from pipeline.errors import MissingInput
@@ -96,41 +117,43 @@ def results(
     from pipeline.evaluation.report.answer_people import section_of
     from pipeline.tables import ANSWER_GRADES, HUMAN_GRADES
 
-    root = Workspace(load_settings()).root
-    there = root.months(HUMAN_GRADES)
-    chosen = select_months(months, there) if there else []
-    judged = {month: root.file(ANSWER_GRADES, month).exists() for month in chosen}
-    grades = {
-        month: map(grade_of, root.iterate(ANSWER_GRADES, month) if graded else ()) for month, graded in judged.items()
+    root = open_workspace().root
+    graded_months = root.months(HUMAN_GRADES)
+    selected = select_months(months, graded_months) if graded_months else []
+    judged = {month: root.file(ANSWER_GRADES, month).exists() for month in selected}
+    judge_grades = {
+        month: map(grade_of, root.iterate(ANSWER_GRADES, month) if has_judge else ())
+        for month, has_judge in judged.items()
     }
-    found = read_people(root, grades, name)
+    found = read_people(root, judge_grades, name)
     if not found.graders and not found.outdated:
-        wanted = "" if name is None else f" of grading {name}"
-        raise MissingInput(f"there are no people's grades{wanted} in {root.path}: run citeloom grading import FILE")
+        of_grading = "" if name is None else f" of grading {name}"
+        raise MissingInput(f"there are no people's grades{of_grading} in {root.path}: run citeloom grading import FILE")
     if as_json:
         print_json(found.as_json())
         return 0
     section = section_of(found)
-    for words in section.paragraphs:
-        print_note(words)
+    for paragraph in section.paragraphs:
+        print_note(paragraph)
     for grid in section.grids():
         for table in grid_tables(grid):
             out.print(table)
     return 0
 
 
-def grid_tables(grid: Grid) -> Sequence[Table]:
-    """A table of a report for a terminal, one for each group of its rows."""
+def grid_tables(grid: Grid) -> list[Table]:
+    """A table of the report for a terminal, one for each group of its rows."""
     from rich.markup import escape
-    from rich.table import Table
 
-    found = []
+    from pipeline.cli.console import make_table
+
+    tables = []
     for group in grid.groups:
         title = f"{grid.title}: {group.title}" if group.title else grid.title
-        table = Table(title=escape(title), title_justify="left")
-        for column, head in enumerate(grid.head):
-            table.add_column(escape(head), justify="right" if grid.numeric(column) else "left")
+        table = make_table(escape(title), ())
+        for column, heading in enumerate(grid.head):
+            table.add_column(escape(heading), justify="right" if grid.numeric(column) else "left")
         for row in group.rows:
             table.add_row(*(escape(cell.plain()) for cell in row))
-        found.append(table)
-    return found
+        tables.append(table)
+    return tables

@@ -2,97 +2,195 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption
-from pipeline.cli.sharing import share
-from pipeline.engine.stage import Workspace
+from pipeline.cli.options import AsJson, MonthsOption, check_file
+from pipeline.cli.workspace import export_settings, open_workspace
 from pipeline.errors import SettingError
-from pipeline.settings import load_settings
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from pipeline.engine.stage import Workspace
+    from pipeline.index.reindex import Reindexed
+    from pipeline.index.upkeep import Audit
 
 RepairOption = Annotated[bool, typer.Option("--repair", help="Load what is missing or changed, remove the rest.")]
 
+# With more months, a table has only those that are not in order.
+_MONTHS_SHOWN = 12
+# Ids of one kind and month that are printed; --json has all of them.
+_IDS_SHOWN = 5
+
 
 def audit(months: MonthsOption = "all", repair: RepairOption = False, as_json: AsJson = False) -> int:
-    """Compare the tables with the index, point by point, and mend it where that is asked for."""
-    from pipeline.cli.console import audit_lines, audit_table, out, print_json, print_note, waiting
-    from pipeline.index.upkeep import audit_months
-    from pipeline.index.upkeep import repair as mend
+    """Compare the index with the tables point by point; with --repair, make them agree.
 
-    workspace = Workspace(load_settings())
-    with waiting("asking the index for its points") as step:
-        found = audit_months(workspace, months, step)
-    after = found
-    if repair and not found.clean:
-        print_note(f"found {found.describe()}; mending")
-        after = mend(workspace, found, lambda month: print_note(f"{month}: loading it again"))
+    Examples:
+      citeloom audit
+      citeloom audit --months 2024-03 --repair
+    """
+    from pipeline.cli.console import out, print_json, print_note, spinner
+    from pipeline.index.upkeep import audit_months
+    from pipeline.index.upkeep import repair as repair_index
+
+    workspace = open_workspace()
+    with spinner("reading the points of the index") as show_step:
+        before = audit_months(workspace, months, show_step)
+    after = before
+    if repair and not before.clean:
+        print_note(f"found {before.describe()}; repairing")
+        after = repair_index(workspace, before, lambda month: print_note(f"{month}: loading it again"))
     if as_json:
-        print_json({**after.as_json(), "found": found.as_json()} if repair else after.as_json())
+        print_json({**after.as_json(), "found": before.as_json()} if repair else after.as_json())
     else:
-        out.print(audit_table(after))
+        out.print(_audit_table(after))
         for line in audit_lines(after):
             print_note(line)
     return 0 if after.clean else 1
+
+
+def _audit_table(audit: Audit) -> Table:
+    """One row per month; if there are many, only those that are not in order."""
+    from rich.markup import escape
+
+    from pipeline.cli.console import make_table
+    from pipeline.index.audit import KINDS
+
+    columns = ("expected", "present", *KINDS)
+    collections = ", ".join(dict.fromkeys(month.collection for month in audit.months))
+    table = make_table(
+        "The index agrees with the tables" if audit.clean else "[red]The index differs from the tables[/]",
+        ("month", *columns),
+        right=columns,
+        caption=f"{audit.describe()}\n{escape(collections)}",
+    )
+    for month in audit.months:
+        if month.clean and len(audit.months) > _MONTHS_SHOWN:
+            continue
+        values = (getattr(month, name) for name in columns)
+        counts = (f"{value if isinstance(value, int) else len(value):,}" for value in values)
+        table.add_row(month.month, *counts, style=None if month.clean else "red")
+    return table
+
+
+def audit_lines(audit: Audit) -> Iterator[str]:
+    """What is wrong, by name: the first ids of each kind, and months that could not be audited or repaired."""
+    from pipeline.arxiv.months import describe_months
+    from pipeline.index.audit import KINDS
+
+    for month in audit.months:
+        for kind in KINDS:
+            if ids := getattr(month, kind):
+                yield f"{month.month} {kind}: {_first_ids(ids)}"
+    for collection, ids in audit.outside:
+        if ids:
+            yield f"{collection} foreign, of no month: {_first_ids(ids)}"
+    yield from (f"{month}: {message}" for month, message in audit.failures)
+    if audit.beside:
+        yield (
+            f"searches use {audit.live}, and the vectors of {describe_months(list(audit.beside))} belong to another "
+            f"collection: citeloom run computes them again by the settings, citeloom reindex switches the collection"
+        )
+    if audit.strangers or not all(month.clean for month in audit.months):
+        yield "citeloom audit --repair corrects the index; --json lists every point"
+
+
+def _first_ids(ids: Sequence[object]) -> str:
+    more = f" and {len(ids) - _IDS_SHOWN:,} more" if len(ids) > _IDS_SHOWN else ""
+    return ", ".join(map(str, ids[:_IDS_SHOWN])) + more
 
 
 def reindex(
     drop_old: Annotated[bool, typer.Option("--drop-old", help="Delete every collection but the new one.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Load all months into a collection of the settings' model and form, and let searches ask it once it is whole."""
-    from pipeline.cli.console import print_json, print_note, reindex_lines
-    from pipeline.index.reindex import reindex as change_over
+    """Load all months into a collection for the model and layout of the settings, then switch searches to it.
+
+    Examples:
+      CITELOOM_QDRANT_QUANTIZATION=none citeloom reindex
+      citeloom reindex --drop-old
+    """
+    from pipeline.cli.console import print_json, print_note
+    from pipeline.index.reindex import reindex as switch_collection
     from pipeline.ops.preflight import check_data_root
 
-    workspace = Workspace(load_settings())
+    workspace = open_workspace()
     check_data_root(workspace)
-    share(workspace.settings)
-    done = change_over(workspace, lambda months: _load_again(workspace, months), drop_old=drop_old, told=print_note)
+    export_settings(workspace.settings)
+    done = switch_collection(workspace, lambda months: _load(workspace, months), drop_old=drop_old, told=print_note)
     if as_json:
         print_json({**asdict(done), "audit": done.audit.as_json() if done.audit else None, "done": done.done})
     else:
-        for line in reindex_lines(done):
-            typer.echo(line)
+        typer.echo("\n".join(_reindex_lines(done)))
     return 0 if done.done else 1
 
 
-def _load_again(workspace: Workspace, months: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Run on months what makes their points; what failed."""
-    from pipeline.cli.console import showing
+def _load(workspace: Workspace, months: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Run the stages that load these months; returns (stage, month, message) of each failure."""
+    from pipeline.cli.console import expected_seconds, showing
     from pipeline.index.reindex import STAGES
     from pipeline.ops.run_months import run_months
     from pipeline.stages import choose_stages
 
     stages = choose_stages(select=STAGES)
-    with showing(steps=len(months) * len(stages)):
+    expected = expected_seconds(workspace.root, months, [stage.name for stage in stages])
+    with showing(expected=expected):
         return run_months(workspace, months, stages).failures
 
 
+def _reindex_lines(done: Reindexed) -> Iterator[str]:
+    if not done.done:
+        reasons = [f"{stage} of {month} failed" for stage, month, _ in done.failures]
+        if done.audit is not None and not done.audit.clean:
+            reasons.append(f"its audit found {done.audit.describe()}, which citeloom audit lists")
+        yield f"{done.collection} is incomplete ({'; '.join(reasons)}), so searches still use {done.live}."
+        yield "Once this is corrected, citeloom reindex continues from there."
+        return
+    if done.before == done.live:
+        yield f"Searches already use {done.live}, which matches the settings: nothing was loaded."
+    else:
+        yield f"Searches now use {done.live} instead of {done.before}."
+    if done.dropped:
+        yield f"Deleted: {', '.join(done.dropped)}."
+    if done.kept:
+        yield f"No longer used, but kept: {', '.join(done.kept)}; citeloom reindex --drop-old deletes them."
+
+
 def snapshot(
-    output: Annotated[Path | None, typer.Option(help="Folder for the file; else the data root's snapshots.")] = None,
-    restore: Annotated[Path | None, typer.Option(help="Snapshot to make the index of again.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for the file; by default the folder snapshots of the data root.")
+    ] = None,
+    restore: Annotated[Path | None, typer.Option(help="Snapshot to restore the index from.")] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Put the index of a Qdrant server into one file, or make it of such a file again."""
-    from pipeline.cli.console import print_json, waiting
-    from pipeline.index.upkeep import restore_snapshot, take_snapshot
+    """Save the index of a Qdrant server as one file, or restore it from such a file.
 
+    Examples:
+      citeloom snapshot --output backups
+      citeloom snapshot --restore backups/papers.snapshot
+    """
     if output is not None and restore is not None:
         raise SettingError("--output and --restore exclude each other: give one of them")
-    workspace = Workspace(load_settings())
+    check_file("--restore", restore)
+
+    from pipeline.cli.console import print_json, spinner
+    from pipeline.index.upkeep import restore_snapshot, take_snapshot
+
+    workspace = open_workspace()
     if restore is not None:
-        with waiting(f"restoring {restore}"):
-            made = restore_snapshot(workspace, restore)
+        with spinner(f"restoring {restore}"):
+            result = restore_snapshot(workspace, restore)
     else:
-        with waiting("taking a snapshot"):
-            made = str(take_snapshot(workspace, output or workspace.local / "snapshots"))
+        with spinner("taking a snapshot"):
+            result = str(take_snapshot(workspace, output or workspace.local / "snapshots"))
     if as_json:
-        print_json({"restored" if restore else "snapshot": made})
+        print_json({"restored" if restore else "snapshot": result})
     else:
-        typer.echo(f"searches ask {made} now" if restore else made)
+        typer.echo(f"searches now use {result}" if restore else result)
     return 0

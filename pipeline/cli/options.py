@@ -1,11 +1,117 @@
-"""Options that mean the same in every command that has them."""
+"""Options that several commands share: their types, the values that they complete, and the checks of what was given.
+
+Importing this module is cheap. The names below repeat those of `pipeline.stages` and of the systems; a test holds
+them equal.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pipeline.errors import SettingError
+
+STAGE_NAMES = (
+    "dump_members", "metadata", "papers", "passages", "references", "embeddings", "index_receipts",
+    "retrieval_queries", "retrieval_scores", "questions", "answers_imported", "related_work_tasks", "key_elements",
+    "summaries_chatcite", "summaries_chatcite_grounded", "summaries_chatcite_no_elements",
+    "summaries_chatcite_no_incremental", "summaries_chatcite_no_reflection", "summaries_few_shot",
+    "summaries_litllm", "summaries_zero_shot", "g_scores", "citation_support", "stability", "answers_arxivbot",
+    "answers_direct", "answers_wikichat", "answer_grades", "question_drafts", "scores", "answer_scores", "report",
+)  # fmt: skip
+ANSWERING_SYSTEMS = ("arxivbot", "wikichat", "direct")
+RELATED_WORK_SYSTEMS = (
+    "chatcite", "chatcite_no_elements", "chatcite_no_incremental", "chatcite_no_reflection", "chatcite_grounded",
+    "zero_shot", "few_shot", "litllm",
+)  # fmt: skip
+
+
+def _complete_stage(incomplete: str) -> list[str]:
+    return [name for name in STAGE_NAMES if name.startswith(incomplete)]
+
+
+def _complete_stage_list(incomplete: str) -> list[str]:
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in _complete_stage(last)]
+
+
+def _complete_answering_system(incomplete: str) -> list[str]:
+    return [name for name in ANSWERING_SYSTEMS if name.startswith(incomplete)]
+
+
+def _complete_related_work_system(incomplete: str) -> list[str]:
+    return [name for name in RELATED_WORK_SYSTEMS if name.startswith(incomplete)]
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 AsJsonNotText = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-MonthsOption = Annotated[str, typer.Option(help="A month (2024-03), a range (2024-03..2024-05), or all.")]
+MonthsOption = Annotated[
+    str, typer.Option(metavar="MONTHS", help="A month (2024-03), a range (2024-03..2024-05), or all.")
+]
+UntilOption = Annotated[
+    str | None,
+    typer.Option(metavar="STAGE", autocompletion=_complete_stage, help="Run the stages up to and including this one."),
+]
+SelectOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="STAGE,…", autocompletion=_complete_stage_list, help="Run only these stages, comma-separated."
+    ),
+]
+SystemsOption = Annotated[
+    str | None, typer.Option(metavar="NAME,…", help="Systems, comma-separated; by default those of the settings.")
+]
+AnsweringSystemOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=_complete_answering_system,
+        help="System that answers: arxivbot, wikichat, or direct, which reads no papers.",
+    ),
+]
+RelatedWorkSystemOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=_complete_related_work_system,
+        help=f"System that writes: {', '.join(RELATED_WORK_SYSTEMS)}.",
+    ),
+]
+
+
+def check_system(option: str, name: str, known: Sequence[str]) -> None:
+    """Raise SettingError if an option names a system that does not exist."""
+    if name not in known:
+        nearest = get_close_matches(name, known)
+        hint = f"did you mean {' or '.join(nearest)}?" if nearest else f"give one of {', '.join(known)}"
+        raise SettingError(f"{option} {name}: there is no such system; {hint}")
+
+
+def check_stages(until: str | None, select: str | None) -> list[str]:
+    """The stage names of --select. Raises SettingError for an unknown stage, and if both options are given."""
+    if until is not None and select is not None:
+        raise SettingError("--until and --select exclude each other: give one of them")
+    selected = [name.strip() for name in (select or "").split(",") if name.strip()]
+    if select is not None and not selected:
+        raise SettingError("--select names no stage: give one or more, comma-separated")
+    named = [("--select", name) for name in selected] if until is None else [("--until", until)]
+    for option, name in named:
+        if name not in STAGE_NAMES:
+            nearest = get_close_matches(name, STAGE_NAMES)
+            hint = f"did you mean {' or '.join(nearest)}?" if nearest else "citeloom run --help lists the stages"
+            raise SettingError(f"{option} {name}: there is no such stage; {hint}")
+    return selected
+
+
+def check_file(argument: str, file: Path | None) -> None:
+    """Raise SettingError if an argument names a file that does not exist, or a folder."""
+    if file is None:
+        return
+    if file.is_dir():
+        raise SettingError(f"{argument} {file}: this is a folder; give a file")
+    if not file.exists():
+        raise SettingError(f"{argument} {file}: there is no such file")

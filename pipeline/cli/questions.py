@@ -1,99 +1,96 @@
-"""The commands `citeloom questions`: drafts for a person to accept, question sets checked."""
+"""The commands `citeloom questions`: review of drafted questions, and checks of question sets."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJsonNotText, MonthsOption
-from pipeline.engine.stage import Workspace
+from pipeline.cli.options import AsJsonNotText, MonthsOption, check_file
+from pipeline.cli.workspace import open_workspace
 from pipeline.errors import SettingError
-from pipeline.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from pipeline.answering.drafting_review import Draft
-    from pipeline.answering.reviewing import Desk, Reviewed
+    from pipeline.engine.stage import Workspace
 
 
 IntoOption = Annotated[
-    Path | None, typer.Option(help="Question set that accepted drafts are added to; else CITELOOM_QUESTIONS.")
+    Path | None, typer.Option(help="Question set that accepted drafts are added to; by default CITELOOM_QUESTIONS.")
 ]
-AcceptOption = Annotated[list[str] | None, typer.Option(help="Accept the draft of this id, unasked; once for each.")]
-RejectOption = Annotated[list[str] | None, typer.Option(help="Reject the draft of this id, unasked; once for each.")]
+AcceptOption = Annotated[
+    list[str] | None, typer.Option(metavar="ID", help="Accept the draft of this id without asking; repeatable.")
+]
+RejectOption = Annotated[
+    list[str] | None, typer.Option(metavar="ID", help="Reject the draft of this id without asking; repeatable.")
+]
 
 
 def review(
     months: MonthsOption = "all",
     into: IntoOption = None,
-    rejected: Annotated[bool, typer.Option("--rejected", help="Show those again that were rejected.")] = False,
+    rejected: Annotated[bool, typer.Option("--rejected", help="Show rejected drafts again.")] = False,
     accept: AcceptOption = None,
     reject: RejectOption = None,
-    accept_all: Annotated[bool, typer.Option("--accept-all", help="Accept every draft that waits, unasked.")] = False,
+    accept_all: Annotated[
+        bool, typer.Option("--accept-all", help="Accept every waiting draft without asking.")
+    ] = False,
     as_json: AsJsonNotText = False,
 ) -> int:
-    """Go through drafted questions: accept them into a question set, edit or reject them."""
-    from pipeline.answering.drafting_review import waiting
+    """Review drafted questions: accept them into a question set, edit or reject them.
 
-    workspace = Workspace(load_settings())
-    file = _into(into, workspace.settings)
+    Examples:
+      citeloom questions review --into questions.jsonl
+      citeloom questions review --into questions.jsonl --accept-all
+    """
+    from pipeline.answering.drafting_review import Shelf, waiting
+    from pipeline.answering.reviewing import draft_json
+    from pipeline.cli.console import print_json, print_note
+
+    workspace = open_workspace()
+    file = into or workspace.settings.questions  # never the shipped set, unless somebody names it
+    if file is None:
+        raise SettingError("--into names no question set: give a file, which may be new, or set CITELOOM_QUESTIONS")
     if accept or reject or accept_all:
         return _decide(workspace, file, months, accept or [], reject or [], accept_all=accept_all, as_json=as_json)
     found = waiting(workspace, months, file, rejected_too=rejected)
     if as_json:
-        _print_drafts(workspace, file, found.drafts, found.in_set, found.rejected)
+        shelf = Shelf(workspace)
+        drafts = [draft_json(draft, shelf) for draft in found.drafts]
+        print_json({"file": file, "in_set": found.in_set, "rejected": found.rejected, "drafts": drafts})
         return 0
-    told = f"{len(found.drafts)} drafts wait; {found.in_set} are in {file} already, {found.rejected} were rejected"
-    return _go_through(workspace, file, found.drafts, told)
-
-
-def _into(into: Path | None, settings: Settings) -> Path:
-    """The set of accepted questions; never the shipped one, unless somebody names it."""
-    file = into or settings.questions
-    if file is None:
-        raise SettingError("--into names no question set: give a file, which may be new, or set CITELOOM_QUESTIONS")
-    return file
-
-
-def _go_through(workspace: Workspace, file: Path, drafts: Sequence[Draft], told: str) -> int:
-    from pipeline.answering.reviewing import HELP, Review
-    from pipeline.cli.console import print_note
-
-    print_note(told)
-    if not drafts:
-        return 0
-    if not sys.stdin.isatty():
-        raise SettingError(
-            "citeloom questions review asks at a terminal, and standard input is none: give --json to list the drafts, "
-            "then --accept ID and --reject ID, or --accept-all"
-        )
-    print_note(HELP)
-    talk = Review(workspace, file, _desk())
-    try:
-        talk.go_through(drafts)
-    finally:
-        print_note(_summary(talk.reviewed, len(drafts)))
+    print_note(f"{len(found.drafts)} drafts wait; {found.in_set} are in {file} already, {found.rejected} were rejected")
+    if found.drafts:
+        _review_at_terminal(workspace, file, found.drafts)
     return 0
 
 
-def _summary(done: Reviewed, drafts: int) -> str:
-    left = drafts - done.accepted - done.rejected
-    return f"{done.accepted} accepted, {done.rejected} rejected, {left} still wait"
+def _review_at_terminal(workspace: Workspace, file: Path, drafts: Sequence[Draft]) -> None:
+    """Show one draft after another and ask what to do with it, in the terminal and the editor of VISUAL or EDITOR."""
+    from pipeline.answering.reviewing import HELP, Desk, Review
+    from pipeline.cli.console import print_note
 
-
-def _desk() -> Desk:
-    """The terminal, and the editor of VISUAL or EDITOR."""
-    from pipeline.answering.reviewing import Desk
-
-    return Desk(_ask, _edit, typer.echo)
-
-
-def _ask(prompt: str) -> str | None:
+    if not sys.stdin.isatty():
+        raise SettingError(
+            "citeloom questions review needs a terminal, and standard input is none: give --json to list the drafts, "
+            "then --accept ID and --reject ID, or --accept-all"
+        )
+    print_note(HELP)
+    session = Review(workspace, file, Desk(_prompt, _edit, typer.echo))
     try:
-        return input(prompt)
+        session.go_through(drafts)
+    finally:
+        done = session.reviewed
+        waiting = len(drafts) - done.accepted - done.rejected
+        print_note(f"{done.accepted} accepted, {done.rejected} rejected, {waiting} still wait")
+
+
+def _prompt(text: str) -> str | None:
+    try:
+        return input(text)
     except EOFError:
         typer.echo()
         return None
@@ -105,7 +102,7 @@ def _edit(text: str) -> str | None:
     try:
         return click.edit(text, extension=".yaml")
     except click.ClickException as error:
-        raise SettingError(f"{error.format_message()}: set EDITOR to an editor that is there") from None
+        raise SettingError(f"{error.format_message()}: set EDITOR to an editor that is installed") from None
 
 
 def _decide(
@@ -118,20 +115,19 @@ def _decide(
     accept_all: bool,
     as_json: bool,
 ) -> int:
-    """Accept and reject drafts by their ids, nothing where one of the ids is of no draft."""
+    """Accept and reject drafts by their ids; nothing if one of the ids is unknown."""
     from pipeline.answering.drafting_review import accept, read_drafts, reject, waiting
     from pipeline.cli.console import print_json, print_note
 
     known = {draft.question.id: draft.question for draft in read_drafts(workspace, months)}
     _check_ids(accepted, rejected, known)
-    wanted = [known[each] for each in accepted]
+    questions = [known[identifier] for identifier in accepted]
     if accept_all:
-        wanted += [
-            each.question for each in waiting(workspace, months, file).drafts if each.question.id not in rejected
-        ]
-    done = accept(workspace, file, wanted)
+        drafts = waiting(workspace, months, file).drafts
+        questions += [draft.question for draft in drafts if draft.question.id not in rejected]
+    done = accept(workspace, file, questions)
     if rejected:
-        reject(workspace, [known[each] for each in rejected])
+        reject(workspace, [known[identifier] for identifier in rejected])
     if as_json:
         print_json({"file": file, "added": done.added, "there": done.there, "rejected": list(rejected)})
     else:
@@ -140,39 +136,36 @@ def _decide(
     return 0
 
 
-def _check_ids(accepted: Sequence[str], rejected: Sequence[str], known: object) -> None:
-    strange = [each for each in (*accepted, *rejected) if each not in known]  # type: ignore[operator]
-    if strange:
-        raise SettingError(f"there is no draft {', '.join(strange)}: citeloom questions review --json lists them")
+def _check_ids(accepted: Sequence[str], rejected: Sequence[str], known: Collection[str]) -> None:
+    unknown = [identifier for identifier in (*accepted, *rejected) if identifier not in known]
+    if unknown:
+        raise SettingError(f"there is no draft {', '.join(unknown)}: citeloom questions review --json lists them")
     both = sorted({*accepted} & {*rejected})
     if both:
         raise SettingError(f"--accept and --reject both name {', '.join(both)}: leave one of them")
 
 
-def _print_drafts(workspace: Workspace, file: Path, drafts: Sequence[Draft], in_set: int, rejected: int) -> None:
-    from pipeline.answering.drafting_review import Shelf
-    from pipeline.answering.reviewing import draft_json
-    from pipeline.cli.console import print_json
-
-    shelf = Shelf(workspace)
-    told = [draft_json(draft, shelf) for draft in drafts]
-    print_json({"file": file, "in_set": in_set, "rejected": rejected, "drafts": told})
-
-
 def check(
-    file: Annotated[Path | None, typer.Argument(help="Question set; else the one of the settings.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="Question set; by default that of the settings.")] = None,
     as_json: AsJsonNotText = False,
 ) -> int:
-    """Read a question set, and say what it holds and what of it the corpus does not have."""
+    """Check a question set: what it holds, and which of its papers and phrases the corpus lacks.
+
+    Examples:
+      citeloom questions check
+      citeloom questions check questions.jsonl --json
+    """
+    check_file("FILE", file)
+
     from pipeline.answering.question_rows import set_file
     from pipeline.cli.console import print_json, print_note
     from pipeline.evaluation.answers.set_check import check_set, lines, notes
 
-    workspace = Workspace(load_settings())
-    place = file or set_file(workspace.settings)
-    if place is None:
+    workspace = open_workspace()
+    question_set = file or set_file(workspace.settings)
+    if question_set is None:
         raise SettingError("there is no question set: give a file, or set CITELOOM_QUESTIONS")
-    found = check_set(workspace, place)
+    found = check_set(workspace, question_set)
     if as_json:
         print_json(found.as_json())
         return 0

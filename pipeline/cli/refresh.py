@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption
-from pipeline.engine.stage import Workspace
-from pipeline.settings import load_settings
+from pipeline.cli.options import AsJson, MonthsOption, UntilOption, check_stages
+from pipeline.cli.workspace import open_workspace
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,28 +20,42 @@ if TYPE_CHECKING:
 def refresh(
     months: MonthsOption = "all",
     harvest: Annotated[
-        bool | None, typer.Option("--harvest/--no-harvest", help="Ask arXiv what changed; else as the setting says.")
+        bool | None,
+        typer.Option(
+            "--harvest/--no-harvest", help="Ask arXiv what changed; by default as CITELOOM_REFRESH_HARVEST says."
+        ),
     ] = None,
     redo: Annotated[
-        bool, typer.Option("--redo", help="Make what language models have not made yet, or what is out of date.")
+        bool, typer.Option("--redo", help="Run stages that call a language model too, if missing or out of date.")
     ] = False,
     llm_tokens: Annotated[
-        int | None, typer.Option(min=1, help="The same, for at most so many tokens; else as the setting says.")
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Like --redo, with at most N tokens; by default CITELOOM_REFRESH_LLM_TOKENS."
+        ),
     ] = None,
-    until: Annotated[
-        str | None, typer.Option(help="The last stage to keep up to date; else as far as the corpus was run.")
-    ] = None,
+    until: UntilOption = None,
     as_json: AsJson = False,
 ) -> int:
-    """Ask arXiv what changed, run the months that changed and no others, and report what became of them."""
+    """Request what changed at arXiv, run only the months that changed, and report the changes.
+
+    Without --until, the stages that the corpus has are kept up to date.
+
+    Examples:
+      citeloom refresh
+      citeloom refresh --no-harvest --months 2024-03
+    """
+    check_stages(until, None)
+
     from pipeline.cli.console import print_json, showing
     from pipeline.cli.dagster_reporter import DagsterReporter
     from pipeline.engine.progress import listening
+    from pipeline.engine.stage import Workspace
     from pipeline.ops.refresh.plan import ceiling, preparing, stages_in_use
     from pipeline.ops.refresh.refreshing import refresh as bring_up_to_date
     from pipeline.ops.webhook import notify_of_failures
 
-    settings = load_settings(**({} if llm_tokens is None else {"refresh_llm_tokens": llm_tokens}))
+    settings = open_workspace(refresh_llm_tokens=llm_tokens).settings
     tokens = ceiling(settings)
     if tokens:
         settings = settings.model_copy(update={"llm_budget_tokens": tokens})

@@ -8,33 +8,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption
-from pipeline.engine.stage import Stage, Workspace
-from pipeline.errors import SettingError
-from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
+from pipeline.cli.options import AsJson, MonthsOption, SelectOption, UntilOption, check_stages
+from pipeline.cli.workspace import open_workspace
 
 if TYPE_CHECKING:
+    from pipeline.engine.stage import Stage, Workspace
     from pipeline.ops.run_months import RunReport
 
 
 def run(
     months: MonthsOption = "all",
-    until: Annotated[str | None, typer.Option(help="Run every stage up to this one, and stop there.")] = None,
-    select: Annotated[str | None, typer.Option(help="Run these stages alone, with commas between.")] = None,
+    until: UntilOption = None,
+    select: SelectOption = None,
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Run what is missing or out of date, from the zips to the report."""
+    """Run the stages that are missing or out of date, from the zips to the report.
+
+    Examples:
+      citeloom run --until index_receipts
+      citeloom run --months 2024-03 --select papers,passages --force
+    """
+    selected = check_stages(until, select)
+
     from pipeline.ops.run_months import known_months
     from pipeline.stages import choose_stages
 
-    if until is not None and select is not None:
-        raise SettingError("--until and --select exclude each other: give one of them")
-    names = [name.strip() for name in (select or "").split(",") if name.strip()]
-    if select is not None and not names:
-        raise SettingError("--select names no stage: give one or more, with commas between")
-    stages = choose_stages(until, names)
-    workspace = Workspace(load_settings())
+    stages = choose_stages(until, selected)
+    workspace = open_workspace()
     report = run_and_report(workspace, [(known_months(workspace, months), stages)], force=force)
     show_run(workspace, report, as_json=as_json)
     return report.exit_code
@@ -43,10 +44,17 @@ def run(
 def demo(
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False, as_json: AsJson = False
 ) -> int:
-    """Run the sample corpus up to the index, then the language-model stages on its newest month, to a report."""
+    """Run the sample corpus up to the index, then the language-model stages on its newest month, to a report.
+
+    Examples:
+      citeloom demo
+      CITELOOM_DATA=demo-data citeloom demo --json
+    """
     from pipeline.cli.console import out
+    from pipeline.engine.stage import Workspace
     from pipeline.ops.preflight import mark_demo
     from pipeline.ops.run_months import known_months
+    from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
     from pipeline.stages import CORPUS_STAGES, STAGES
 
     workspace = Workspace(load_settings(dump_dir=SAMPLE_DUMP, metadata_snapshot=SAMPLE_SNAPSHOT, qdrant_url=None))
@@ -84,7 +92,7 @@ def run_and_report(
 
     Raises SettingError where a setting does not suit the stages, before anything runs.
     """
-    from pipeline.cli.console import showing
+    from pipeline.cli.console import expected_seconds, showing
     from pipeline.cli.dagster_reporter import DagsterReporter
     from pipeline.engine.progress import listening
     from pipeline.ops.preflight import check
@@ -94,8 +102,10 @@ def run_and_report(
     for _, stages in plan:
         check(workspace, stages)
     report = RunReport()
-    steps = sum(len(months) * len(stages) for months, stages in plan)
-    with showing(steps=steps), listening(DagsterReporter(workspace)):
+    expected: dict[tuple[str, str], float] = {}
+    for months, stages in plan:
+        expected |= expected_seconds(workspace.root, months, [stage.name for stage in stages])
+    with showing(expected=expected), listening(DagsterReporter(workspace)):
         for months, stages in plan:
             report.add(run_months(workspace, months, stages, force=force))
     notify_of_failures(workspace.settings, report.failures)

@@ -1,42 +1,48 @@
-"""The command `citeloom search`: passages for a query, or for a file of them."""
+"""The command `citeloom search`: passages for a query, or for a file of queries."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from pipeline.cli.options import AsJson
-from pipeline.engine.stage import Workspace
+from pipeline.cli.workspace import open_workspace
 from pipeline.errors import SettingError
-from pipeline.settings import load_settings
 
 if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
     from pipeline.index.search import Hit
 
 QueriesOption = Annotated[
-    Path | None, typer.Option(help="File of queries, one on each line, to ask at once; - for standard input.")
+    Path | None, typer.Option(help="File of queries, one on each line, to search for at once; - for standard input.")
 ]
-LimitOption = Annotated[int, typer.Option(min=1, max=1000, help="Results at most, for each query.")]
-OffsetOption = Annotated[int, typer.Option(min=0, help="Leave out this many results that come first.")]
+LimitOption = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Most results for each query.")]
+OffsetOption = Annotated[int, typer.Option(metavar="N", min=0, help="Skip this many of the first results.")]
 CategoryOption = Annotated[
-    list[str] | None, typer.Option(help="Only papers of this category (cs.CL) or archive (cs); once for each.")
+    list[str] | None, typer.Option(help="Only papers of this category (cs.CL) or archive (cs); repeatable.")
 ]
-KindOption = Annotated[list[str] | None, typer.Option(help="Only passages of this kind, such as table; once for each.")]
+KindOption = Annotated[list[str] | None, typer.Option(help="Only passages of this kind, such as table; repeatable.")]
 SeverityOption = Annotated[
-    list[str] | None, typer.Option(help="Only pages of this severity, such as no_problem; once for each.")
+    list[str] | None, typer.Option(help="Only pages of this severity, such as no_problem; repeatable.")
 ]
 GradeOption = Annotated[str | None, typer.Option(help="Only pages of this grade (A, B, C or D) or better.")]
-ByOption = Annotated[Literal["fused", "dense", "sparse"], typer.Option(help="Which vectors rank.")]
+ByOption = Annotated[Literal["fused", "dense", "sparse"], typer.Option(help="Vectors that rank the passages.")]
 RerankOption = Annotated[
-    Literal["none", "colbert", "cross-encoder"], typer.Option(help="What ranks the best candidates again.")
+    Literal["none", "colbert", "cross-encoder"], typer.Option(help="Rank the best candidates again with this model.")
 ]
+
+# Characters of a passage that a table shows; --json and --markdown print all of it.
+_CHARACTERS_SHOWN = 360
 
 
 def search(
-    words: Annotated[str | None, typer.Argument(help="What to look for, in words.")] = None,
+    words: Annotated[str | None, typer.Argument(help="What to search for, in words.")] = None,
     queries: QueriesOption = None,
     limit: LimitOption = 10,
     offset: OffsetOption = 0,
@@ -44,66 +50,113 @@ def search(
     kind: KindOption = None,
     severity: SeverityOption = None,
     grade: GradeOption = None,
-    first: Annotated[str | None, typer.Option("--from", help="Only papers of this month or later.")] = None,
-    last: Annotated[str | None, typer.Option("--to", help="Only papers of this month or earlier.")] = None,
+    first: Annotated[
+        str | None, typer.Option("--from", metavar="MONTH", help="Only papers of this month or later.")
+    ] = None,
+    last: Annotated[
+        str | None, typer.Option("--to", metavar="MONTH", help="Only papers of this month or earlier.")
+    ] = None,
     by: ByOption = "fused",
     rerank: RerankOption = "none",
     per_paper: Annotated[bool, typer.Option("--per-paper", help="Only the best passage of each paper.")] = False,
-    exact: Annotated[bool, typer.Option("--exact", help="Compare with every passage, uncompressed.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Compare with every passage and with uncompressed vectors.")
+    ] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown with links to the passages.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Find passages: dense and sparse vectors, fused; ranked again where asked."""
-    from pipeline.cli.console import waiting
-    from pipeline.index.asked import Asked
+    """Find passages by dense and sparse vectors, fused; optionally reranked.
 
+    Examples:
+      citeloom search "reciprocal rank fusion" --limit 5
+      citeloom search "graph neural networks" --category cs.LG --from 2024-03
+    """
     if as_json and as_markdown:
         raise SettingError("--json and --markdown exclude each other: give one of them")
+    if (words is None) == (queries is None):
+        raise SettingError("give the words to search for, or --queries FILE, and not both")
+
+    from pipeline.cli.console import out, print_json, spinner
+    from pipeline.index.asked import Asked
+
     asked = Asked(
         limit=limit, offset=offset, categories=category or (), kinds=kind or (), subsets=severity or (),
         worst_grade=grade, first_month=first, last_month=last, by=by, rerank=rerank, per_paper=per_paper, exact=exact,
     ).checked()  # fmt: skip
-    wanted = _queries(words, queries)
-    with waiting("loading the model, searching"):
+    texts = _read_queries(words, queries)
+    with spinner("loading the model, searching"):
         from pipeline.index.search import ask
 
-        answers = ask(Workspace(load_settings()), wanted, asked)
-    _show_answers(None if queries is None else wanted, answers, offset + 1, as_json=as_json, as_markdown=as_markdown)
+        results = ask(open_workspace(), texts, asked)
+
+    from pipeline.index import answers
+
+    is_batch = queries is not None
+    if as_json:
+        print_json(answers.batch_rows(texts, results) if is_batch else answers.as_rows(results[0]))
+    elif as_markdown:
+        number = offset + 1
+        markdown = (
+            answers.batch_markdown(texts, results, number) if is_batch else answers.as_markdown(results[0], number)
+        )
+        typer.echo(markdown)
+    else:
+        for query, hits in zip(texts, results, strict=True):
+            out.print(search_table(hits, offset + 1, query if is_batch else None))
     return 0
 
 
-def _queries(words: str | None, file: Path | None) -> list[str]:
+def _read_queries(words: str | None, file: Path | None) -> list[str]:
     """The one query of the arguments, or those of a file."""
     from pipeline.index.asked import check_query, read_queries
 
-    if (words is None) == (file is None):
-        raise SettingError("give the words to search for, or --queries FILE, and not both")
-    if words is None:
-        return read_queries(sys.stdin.buffer.read() if str(file) == "-" else _content(file), str(file))
-    check_query(words)
-    return [words]
-
-
-def _content(file: Path | None) -> bytes:
+    if words is not None:
+        check_query(words)
+        return [words]
+    if str(file) == "-":
+        return read_queries(sys.stdin.buffer.read(), "-")
     try:
-        return Path(file or "").read_bytes()
+        content = Path(file or "").read_bytes()
     except OSError as error:
         raise SettingError(f"--queries {file} cannot be read ({error.strerror}): give a file of queries") from error
+    return read_queries(content, str(file))
 
 
-def _show_answers(
-    queries: list[str] | None, answers: list[list[Hit]], first: int, *, as_json: bool, as_markdown: bool
-) -> None:
-    """Each query's hits, under the query where there is a file of them; first: the number of the first hit."""
-    from pipeline.cli.console import out, print_json, search_table
-    from pipeline.index import answers as told
+def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) -> Table | str:
+    """The hits of a query: number, score, paper, section and anchor, text.
 
-    if as_json:
-        print_json(told.as_rows(answers[0]) if queries is None else told.batch_rows(queries, answers))
-    elif as_markdown:
-        typer.echo(
-            told.as_markdown(answers[0], first) if queries is None else told.batch_markdown(queries, answers, first)
-        )
-    else:
-        for number, hits in enumerate(answers):
-            out.print(search_table(hits, first, None if queries is None else queries[number]))
+    first: the number of the first hit. query: shown above the table; given if there are several queries.
+    """
+    from rich.markup import escape
+    from rich.text import Text
+
+    from pipeline.cli.console import make_table
+    from pipeline.index.answers import visible
+    from pipeline.passages.text import without_markers
+
+    heading = "" if query is None else f"{escape(visible(query))}: "
+    if not hits:
+        return f"{heading}No passage was found."
+    table = make_table(f"{heading}{len(hits)} passage{'s' * (len(hits) > 1)}", (), show_lines=True)
+    table.add_column("", justify="right")
+    table.add_column("score", justify="right")
+    table.add_column("paper", ratio=1)
+    table.add_column("passage", ratio=2)
+    for number, hit in enumerate(hits, first):
+        text = " ".join(visible(without_markers(hit.text)).split())
+        if len(text) > _CHARACTERS_SHOWN:
+            text = f"{text[:_CHARACTERS_SHOWN].rsplit(' ', 1)[0]} …"
+        table.add_row(str(number), f"{hit.score:.3f}", _describe_paper(hit), Text(text))
+    return table
+
+
+def _describe_paper(hit: Hit) -> Text:
+    """The title, which a terminal may link to the passage, and where in the paper the passage is."""
+    from rich.style import Style
+    from rich.text import Text
+
+    from pipeline.index.answers import place, visible
+
+    title = Text(visible(hit.title), style=Style(link=hit.passage_url))
+    anchor = f" · #{hit.anchor}" if hit.anchor else ""
+    return Text.assemble(title, "\n", (visible(f"{hit.arxiv_id} · {place(hit)}{anchor}"), "dim"))

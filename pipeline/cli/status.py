@@ -1,32 +1,230 @@
-"""The command `citeloom status`: months by stages."""
+"""The commands that look at the months of a data root: `citeloom status`, `quality` and `estimate`."""
 
 from __future__ import annotations
 
-from pipeline.cli.options import AsJson, MonthsOption
-from pipeline.engine.stage import Workspace
-from pipeline.settings import load_settings
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pipeline.cli.options import AsJson, MonthsOption, SystemsOption
+from pipeline.cli.workspace import open_workspace
+from pipeline.engine.progress import duration
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from pipeline.evaluation.quality import Finding
+    from pipeline.ops.estimate import Estimate, StageCost
+
+# With more months, a row for each month replaces the table of stages.
+_MONTHS_IN_DETAIL = 12
+_COLOURS = {"done": "green", "stale": "yellow", "failed": "red", "missing": "dim"}
+
+StatusRow = Mapping[str, Any]
 
 
 def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
-    """Show months by stages: rows, age, what is out of date or failed, what was left out."""
-    from pipeline.cli.console import out, print_error, print_json, status_tables
+    """Show the status of every month: rows, age, what is out of date, failed or left out.
+
+    Examples:
+      citeloom status
+      citeloom status --months 2024-03..2024-05 --json
+    """
+    from pipeline.cli.console import out, print_error, print_json
     from pipeline.engine.status import month_status
     from pipeline.ops.run_months import months_of_status, stages_of
     from pipeline.storage.store import listing_cache
 
-    workspace = Workspace(load_settings())
-    chosen, trouble = months_of_status(workspace, months)
+    workspace = open_workspace()
+    selected, trouble = months_of_status(workspace, months)
     with listing_cache():
-        rows = [row for month in chosen for row in month_status(stages_of(workspace), workspace, month)]
+        rows = [row for month in selected for row in month_status(stages_of(workspace), workspace, month)]
     if trouble:
         print_error(trouble)
     if as_json:
         print_json(rows)
         return 0
-    for table in status_tables(rows):
-        out.print(table)
-    out.print("rows · age · left out; done in green, stale in yellow, failed in red")
+    out.print(f"Data root: {workspace.root.path}", soft_wrap=True, markup=False)
+    for part in status_report(rows, out.width):
+        out.print(part)
     for row in rows:
         if row["failure"]:
             print_error(f"{row['stage']} of {row['month']}: {row['failure']}")
     return 0
+
+
+def status_report(rows: Sequence[StatusRow], width: int) -> Iterator[Table | str]:
+    """The status of every stage of a few months, or a row of counts for each of many.
+
+    A stage that is off is left out, and so are the stages after the last one that any month has: nobody asked for
+    them. width: the columns of the terminal.
+    """
+    months = list(dict.fromkeys(row["month"] for row in rows))
+    stages = list(dict.fromkeys(row["stage"] for row in rows))
+    shown = [row for row in rows if not row["off"] and (row["state"], row["rows"]) != ("done", None)]
+    reached = max((stages.index(row["stage"]) for row in shown if row["state"] != "missing"), default=-1)
+    wanted = [row for row in shown if stages.index(row["stage"]) <= reached]
+    if not wanted:
+        yield f"No stage has run yet for {_count(len(months), 'month')}; citeloom run starts with {stages[0]}."
+        return
+    if len(months) > _MONTHS_IN_DETAIL:
+        yield _months_table(wanted, months)
+        yield "how many stages are done, stale, failed or missing; rows that they left out"
+    else:
+        yield from _stages_tables(wanted, months, width)
+        yield "rows · age · left out; green is done, yellow stale, red failed"
+    later = len({row["stage"] for row in shown} - {row["stage"] for row in wanted})
+    if later:
+        yield f"No month has reached the {_count(later, 'later stage')}."
+
+
+def _stages_tables(rows: Sequence[StatusRow], months: Sequence[str], width: int) -> Iterator[Table]:
+    """A row for each stage, a column for each month; as many tables as the width of the terminal asks for."""
+    from rich.text import Text
+
+    from pipeline.cli.console import make_table
+
+    cells = {(row["stage"], row["month"]): Text(_describe_row(row), _COLOURS[row["state"]]) for row in rows}
+    stages = list(dict.fromkeys(row["stage"] for row in rows))
+    empty = Text("–", "dim")
+
+    def column_width(month: str) -> int:
+        return max(len(month), *(len(cells.get((stage, month), empty)) for stage in stages)) + 3  # border and padding
+
+    tables: list[list[str]] = [[]]
+    left = room = width - max(map(len, stages)) - 4
+    for month in months:
+        needed = column_width(month)
+        if needed > left and tables[-1]:
+            tables.append([])
+            left = room
+        tables[-1].append(month)
+        left -= needed
+    for columns in tables:
+        table = make_table("", ())
+        table.add_column("stage", no_wrap=True)
+        for month in columns:
+            table.add_column(month)
+        for stage in stages:
+            table.add_row(stage, *(cells.get((stage, month), empty) for month in columns))
+        yield table
+
+
+def _describe_row(row: StatusRow) -> str:
+    facts = [row["state"]] if row["state"] != "done" else []
+    if row["rows"] is not None:
+        facts += [f"{row['rows']:,}", duration(time.time() - row["written_at"])]
+    if row["left_out"]:
+        facts.append(f"{sum(row['left_out'].values()):,} left out")
+    return " · ".join(facts)
+
+
+def _months_table(rows: Sequence[StatusRow], months: Sequence[str]) -> Table:
+    """A row for each month: how many of its stages are in each state, and what they left out."""
+    from pipeline.cli.console import make_table
+
+    columns = (*_COLOURS, "left out")
+    table = make_table("", ("month", *columns), right=columns)
+    for month in months:
+        of_month = [row for row in rows if row["month"] == month]
+        counts = Counter(row["state"] for row in of_month)
+        left_out = sum(sum(row["left_out"].values()) for row in of_month)
+        table.add_row(month, *(f"[{_COLOURS[state]}]{counts[state]}[/]" for state in _COLOURS), f"{left_out:,}")
+    return table
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def quality(months: MonthsOption = "all", as_json: AsJson = False) -> int:
+    """Show quality measures of each month, and which months differ from those around them.
+
+    Examples:
+      citeloom quality
+      citeloom quality --months 2024-03..2024-12 --json
+    """
+    from pipeline.cli.console import out, print_json, print_note, spinner
+    from pipeline.evaluation.quality import findings
+    from pipeline.ops.run_months import months_of_status
+
+    workspace = open_workspace()
+    selected, _ = months_of_status(workspace, months)
+    with spinner("measuring months that were not measured before"):
+        measured = [finding for month in selected for finding in findings(workspace, month)]
+    if as_json:
+        print_json([finding.as_json() for finding in measured])
+        return 0
+    out.print(_quality_table(measured) if measured else f"{workspace.root.path} has no month to measure yet.")
+    for finding in measured:
+        if not finding.holds:
+            print_note(f"{finding.month}: {finding.told()}")
+    return 0
+
+
+def _quality_table(findings: Sequence[Finding]) -> Table:
+    """One row per month, one column per measure; values out of range are yellow."""
+    from pipeline.cli.console import make_table
+
+    measures = list(dict.fromkeys(finding.measure for finding in findings))
+    headings = [measure.replace("_", " ") for measure in measures]
+    table = make_table("Measures by month", ("month", *headings), right=headings)
+    for month in dict.fromkeys(finding.month for finding in findings):
+        values = dict.fromkeys(measures, "–")
+        for finding in findings:
+            if finding.month == month:
+                values[finding.measure] = f"{finding.value:.4g}" if finding.holds else f"[yellow]{finding.value:.4g}[/]"
+        table.add_row(month, *values.values())
+    return table
+
+
+def estimate(months: MonthsOption = "all", systems: SystemsOption = None, as_json: AsJson = False) -> int:
+    """Estimate what the stages that call a language model would cost: calls, tokens, money, time.
+
+    Examples:
+      citeloom estimate --months 2024-03
+      citeloom estimate --systems chatcite,zero_shot --json
+    """
+    from pipeline.cli.console import out, print_json, print_note, spinner
+    from pipeline.ops.estimate import estimate as estimate_months
+    from pipeline.ops.estimate import save_expectations
+    from pipeline.ops.run_months import months_of_status
+
+    workspace = open_workspace(systems=systems)
+    selected, _ = months_of_status(workspace, months)
+    with spinner("counting the calls of these months; no model is called"):
+        estimated = estimate_months(workspace, selected)
+    save_expectations(workspace, estimated)
+    if as_json:
+        print_json(estimated.as_json())
+        return 0
+    out.print(_estimate_table(estimated))
+    for note in estimated.notes:
+        print_note(note)
+    return 0
+
+
+def _estimate_table(estimate: Estimate) -> Table:
+    """The cost of each stage that calls a language model, summed over the months."""
+    from pipeline.cli.console import make_table
+    from pipeline.ops.estimate import sum_parts
+
+    table = make_table(f"To pay in {', '.join(estimate.months)}", ())
+    # At 80 columns, a long name folds: one cut short, "key_ele…", could not be passed to another command.
+    table.add_column("stage", overflow="fold", min_width=len("key_elements"))
+    money = ("money",) if estimate.priced else ()
+    for name in ("calls", "answered", "to pay", "tokens read", "written", *money, "time"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for stage in dict.fromkeys(part.stage for part in estimate.parts):
+        parts = [part for part in estimate.parts if part.stage == stage]
+        table.add_row(stage, *_estimate_cells(sum_parts(parts), priced=estimate.priced))
+    table.add_section()
+    table.add_row("all", *_estimate_cells(estimate.total(), priced=estimate.priced), style="bold")
+    return table
+
+
+def _estimate_cells(part: StageCost, *, priced: bool) -> list[str]:
+    counts = (part.calls, part.answered, part.to_pay, part.prompt_tokens, part.completion_tokens)
+    money = [f"{part.money:,.2f}"] if priced else []
+    return [*(f"{count:,}" for count in counts), *money, duration(part.seconds) if part.seconds else "–"]

@@ -1,4 +1,4 @@
-"""The commands `citeloom study`: sheets for raters out, their ratings in, what they say."""
+"""The commands `citeloom study`: rating sheets, import of ratings, and their results."""
 
 from __future__ import annotations
 
@@ -8,33 +8,37 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption
-from pipeline.engine.stage import Workspace
-from pipeline.settings import load_settings
+from pipeline.cli.options import AsJson, MonthsOption, SystemsOption, check_file
+from pipeline.cli.workspace import open_workspace
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pipeline.evaluation.human.results import JudgeAgreement, Mean, Results
+    from pipeline.evaluation.human.results import JudgeAgreement, Results
 
 
 def export(
-    to: Annotated[Path, typer.Option(help="Folder for what raters get: form, sheet and instructions.")],
+    to: Annotated[Path, typer.Option(help="Folder for the raters' files: form, sheet and instructions.")],
     months: MonthsOption = "all",
-    tasks: Annotated[int, typer.Option(min=1, max=200, help="Tasks that each rater is given, at most.")] = 10,
-    systems: Annotated[str | None, typer.Option(help="These systems, with commas between; else those set.")] = None,
+    tasks: Annotated[int, typer.Option(metavar="N", min=1, max=200, help="Most tasks for each rater.")] = 10,
+    systems: SystemsOption = None,
     name: Annotated[str, typer.Option(help="Name of the study; raters see it.")] = "study",
-    seed: Annotated[int, typer.Option(help="Chooses tasks and letters; raters should not know it.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Selects tasks and letters; raters should not know it.")] = 0,
     with_gold: Annotated[bool, typer.Option("--with-gold", help="Show raters the published section too.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Write blind rating sheets; which system is behind which letter stays in the data root."""
+    """Write blind rating sheets; the key to which system is behind which letter stays in the data root.
+
+    Examples:
+      citeloom study export --to sheets
+      citeloom study export --to sheets --tasks 20 --systems chatcite,zero_shot
+    """
     from pipeline.cli.console import print_json, print_note
     from pipeline.evaluation.human.choosing import choose
     from pipeline.evaluation.human.sheets import check_folder, write_sheets
     from pipeline.evaluation.human.study import check_name, keep_key
 
-    workspace = Workspace(load_settings(**({} if systems is None else {"systems": systems})))
+    workspace = open_workspace(systems=systems)
     check_folder(to)
     choice = choose(
         workspace.root, check_name(name), months, workspace.settings.systems,
@@ -45,57 +49,70 @@ def export(
     for note in choice.notes():
         print_note(note)
     if as_json:
-        told = {"study": name, "tasks": len(choice.shown), "systems": choice.study.systems, "lacking": choice.lacking}
-        print_json({**told, "files": files, "key": key})
+        counts = {"study": name, "tasks": len(choice.shown), "systems": choice.study.systems, "lacking": choice.lacking}
+        print_json({**counts, "files": files, "key": key})
     else:
         typer.echo("\n".join(map(str, files)))
-        print_note(f"the key is {key}: keep it from raters")
+        print_note(f"the key is {key}: do not give it to raters")
     return 0
 
 
 def import_(
     files: Annotated[list[Path], typer.Argument(help="Files that raters sent back, CSV or JSON.")],
-    name: Annotated[str | None, typer.Option(help="The study, where the files do not say it.")] = None,
-    rater: Annotated[str | None, typer.Option(help="The rater, where a file does not name one.")] = None,
+    name: Annotated[str | None, typer.Option(help="The study, if the files do not name it.")] = None,
+    rater: Annotated[str | None, typer.Option(help="The rater, if a file does not name one.")] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Take ratings in: all of the files, or nothing."""
+    """Import the CSV or JSON files that raters sent back: all of them, or nothing.
+
+    Examples:
+      citeloom study import ratings-ada.json ratings-bob.csv
+      citeloom study import sheet.csv --rater ada
+    """
+    for file in files:
+        check_file("FILES", file)
+
     from pipeline.cli.console import print_json, print_note
     from pipeline.evaluation.human.keeping import import_ratings
 
-    done = import_ratings(Workspace(load_settings()), files, name=name, rater=rater)
-    for note in done.notes:
+    imported = import_ratings(open_workspace(), files, name=name, rater=rater)
+    for note in imported.notes:
         print_note(note)
-    for study, who, task in done.replaced:
-        print_note(f"study {study}: what {who} gave to {task} before is replaced")
+    for study, who, task in imported.replaced:
+        print_note(f"study {study}: the earlier ratings of task {task} by {who} are replaced")
     if as_json:
-        print_json(asdict(done))
+        print_json(asdict(imported))
     else:
         typer.echo(
-            f"{done.rows} ratings of {done.tasks} tasks by {', '.join(done.raters)}, study {', '.join(done.studies)}, "
-            f"into human_ratings of {', '.join(done.months)}"
+            f"imported {imported.rows} ratings of {imported.tasks} tasks by {', '.join(imported.raters)}, "
+            f"study {', '.join(imported.studies)}, into human_ratings of {', '.join(imported.months)}"
         )
     return 0
 
 
 def results(
     months: MonthsOption = "all",
-    name: Annotated[str | None, typer.Option(help="One study; else all.")] = None,
+    name: Annotated[str | None, typer.Option(help="Only this study; by default all.")] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Say what raters gave and preferred, how far they agree, and whether the judge agrees with them."""
+    """Show mean ratings and preferences, how far raters agree, and whether the judge agrees with them.
+
+    Examples:
+      citeloom study results
+      citeloom study results --name pilot --json
+    """
     from pipeline.arxiv.months import select_months
     from pipeline.cli.console import out, print_json
     from pipeline.errors import MissingInput
     from pipeline.evaluation.human.results import read_results
     from pipeline.tables import HUMAN_RATINGS
 
-    root = Workspace(load_settings()).root
-    there = root.months(HUMAN_RATINGS)
-    found = read_results(root, select_months(months, there) if there else [], name)
+    root = open_workspace().root
+    rated_months = root.months(HUMAN_RATINGS)
+    found = read_results(root, select_months(months, rated_months) if rated_months else [], name)
     if not found.ratings:
-        wanted = "" if name is None else f" of study {name}"
-        raise MissingInput(f"there are no ratings{wanted} in {root.path}: run citeloom study import FILE")
+        of_study = "" if name is None else f" of study {name}"
+        raise MissingInput(f"there are no ratings{of_study} in {root.path}: run citeloom study import FILE")
     if as_json:
         print_json(found.as_json())
         return 0
@@ -104,66 +121,63 @@ def results(
     return 0
 
 
-def result_tables(found: Results) -> list[Table]:
-    """The results as tables: by system, agreement of raters, and the judge beside them."""
-    return [_systems_table(found), _agreement_table(found), *map(_judge_table, found.judges)]
+def result_tables(results: Results) -> list[Table]:
+    """The results as tables: by system, agreement of raters, and the judge compared with them."""
+    return [_systems_table(results), _agreement_table(results), *map(_judge_table, results.judges)]
 
 
-def _systems_table(found: Results) -> Table:
-    from rich.table import Table
+def _systems_table(results: Results) -> Table:
+    from pipeline.cli.console import make_table
 
-    raters = f"{len(found.raters)} raters" if len(found.raters) != 1 else "1 rater"
-    told = f"{raters}, {found.tasks} tasks, {found.ratings} ratings"
-    table = Table("mean mark, 1 to 5", title=told, title_justify="left")
-    for system in found.systems:
-        table.add_column(system.system, justify="right")
-    for name in found.systems[0].marks:
-        table.add_row(name.replace("_", " "), *(_told(system.marks[name]) for system in found.systems))
+    raters = f"{len(results.raters)} rater{'s' * (len(results.raters) != 1)}"
+    systems = [system.system for system in results.systems]
+    title = f"{raters}, {results.tasks} tasks, {results.ratings} ratings"
+    table = make_table(title, ("mean rating, 1 to 5", *systems), right=systems)
+    for criterion in results.systems[0].marks:
+        means = (system.marks[criterion] for system in results.systems)
+        table.add_row(criterion.replace("_", " "), *(_interval(mean.value, mean.low, mean.high) for mean in means))
     table.add_section()
-    table.add_row("preferred, %", *(_told(system.preferred, 100) for system in found.systems))
+    shares = (system.preferred for system in results.systems)
+    table.add_row(
+        "preferred, %", *(_interval(share.value, share.low, share.high, digits=0, scale=100) for share in shares)
+    )
     return table
 
 
-def _told(mean: Mean, scale: float = 1) -> str:
-    return _between(mean.value, mean.low, mean.high, 0 if scale == 100 else 2, scale)
-
-
-def _between(value: float | None, low: float | None, high: float | None, digits: int = 2, scale: float = 1) -> str:
+def _interval(value: float | None, low: float | None, high: float | None, *, digits: int = 2, scale: float = 1) -> str:
     if value is None:
         return "–"
-    ends = "" if low is None or high is None else f" [{scale * low:.{digits}f}, {scale * high:.{digits}f}]"
-    return f"{scale * value:.{digits}f}{ends}"
+    bounds = "" if low is None or high is None else f" [{scale * low:.{digits}f}, {scale * high:.{digits}f}]"
+    return f"{scale * value:.{digits}f}{bounds}"
 
 
-def _agreement_table(found: Results) -> Table:
-    from rich.table import Table
+def _agreement_table(results: Results) -> Table:
+    from pipeline.cli.console import make_table
 
-    table = Table("agreement of raters", "value, 95 % interval", "rated by two or more")
-    for name, each in found.alpha.items():
-        table.add_row(f"alpha, {name.replace('_', ' ')}", _between(each.value, each.low, each.high), f"{each.units}")
-    each = found.kappa
-    table.add_row("kappa, preference", _between(each.value, each.low, each.high), f"{each.units}")
+    table = make_table("", ("agreement of raters", "value, 95 % interval", "rated by two or more"))
+    rows = {f"alpha, {criterion.replace('_', ' ')}": alpha for criterion, alpha in results.alpha.items()}
+    rows["kappa, preference"] = results.kappa
+    for name, agreement in rows.items():
+        table.add_row(name, _interval(agreement.value, agreement.low, agreement.high), f"{agreement.units}")
     return table
 
 
 def _judge_table(judge: JudgeAgreement) -> Table:
     from rich.markup import escape
-    from rich.table import Table
 
-    title = f"{escape(judge.judge)}, marking {judge.mode}, beside the raters"
-    table = Table(title, "sections", "Spearman", "same order", "raters less judge")
-    for criterion, each in judge.marks.items():
-        if each is not None:
-            numbers = (f"{each.sections}", _number(each.spearman), _share(each.same_order))
-            table.add_row(criterion.replace("_", " "), *numbers, f"{each.mean_difference:+.2f}")
+    from pipeline.cli.console import make_table
+
+    heading = f"{escape(judge.judge)}, marking {judge.mode}, compared with raters"
+    table = make_table("", (heading, "sections", "Spearman", "same order", "raters less judge"))
+    for criterion, agreement in judge.marks.items():
+        if agreement is not None:
+            table.add_row(
+                criterion.replace("_", " "),
+                f"{agreement.sections}",
+                "–" if agreement.spearman is None else f"{agreement.spearman:.2f}",
+                "–" if agreement.same_order is None else f"{100 * agreement.same_order:.0f} %",
+                f"{agreement.mean_difference:+.2f}",
+            )
     if judge.votes:
         table.add_row("same favourite", f"{judge.same} of {judge.votes} tasks")
     return table
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.0f} %"

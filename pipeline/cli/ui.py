@@ -11,24 +11,28 @@ from typing import Annotated
 import typer
 
 from pipeline.cli.options import AsJson
-from pipeline.cli.sharing import share
-from pipeline.engine.stage import Workspace
+from pipeline.cli.workspace import export_settings, open_workspace
 from pipeline.errors import SettingError
-from pipeline.settings import PROJECT, load_settings
 
 
 def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on loopback.")] = 3000, as_json: AsJson = False
 ) -> int:
-    """Open the Dagster UI on loopback, on the data of the settings."""
+    """Start the Dagster UI on loopback, on the data of the settings.
+
+    Examples:
+      citeloom ui
+      citeloom ui --port 3001
+    """
     from pipeline.cli.console import err, print_json
     from pipeline.ops.preflight import check_data_root
+    from pipeline.settings import PROJECT
     from resources.dagster_home import dagster_home, open_instance
 
-    workspace = Workspace(load_settings())
+    workspace = open_workspace()
     check_data_root(workspace)
     _refuse_taken(port)
-    share(workspace.settings)
+    export_settings(workspace.settings)
     home = dagster_home(workspace)
     open_instance(home).dispose()  # makes the databases and pools, and fails here where Postgres does not answer
     url = f"http://127.0.0.1:{port}"

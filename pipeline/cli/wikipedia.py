@@ -1,4 +1,4 @@
-"""The command `citeloom import-wikipedia`: a snapshot into a data root of its own."""
+"""The command `citeloom import-wikipedia`: a Wikipedia snapshot into a data root of its own."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
-from pipeline.cli.options import AsJson
-from pipeline.engine.stage import Stage, Workspace
+from pipeline.cli.options import AsJson, check_file
+from pipeline.cli.workspace import open_workspace
 from pipeline.errors import CiteloomError
-from pipeline.settings import load_settings
 
 if TYPE_CHECKING:
+    from pipeline.engine.stage import Workspace
     from pipeline.ops.run_months import RunReport
     from pipeline.wikipedia.dump import Dump
 
@@ -24,31 +24,46 @@ Until = Literal["metadata", "papers", "passages", "embeddings", "index_receipts"
 def import_wikipedia(
     files: Annotated[list[Path], typer.Argument(help="Files of an HTML dump (…-ENTERPRISE-HTML.json.tar.gz).")],
     month: Annotated[
-        str | None, typer.Option(help="Month of the snapshot (2024-09), where the files' names do not tell it.")
+        str | None, typer.Option(help="Month of the snapshot (2024-09), if the names of the files lack it.")
     ] = None,
-    until: Annotated[Until, typer.Option(help="Run every stage up to this one, and stop there.")] = "index_receipts",
+    until: Annotated[
+        Until,
+        typer.Option(
+            metavar="STAGE",
+            help="Run the stages up to and including this one: metadata, papers, passages, embeddings or "
+            "index_receipts.",
+        ),
+    ] = "index_receipts",
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Read a dump of Wikipedia into a data root of its own, for citeloom search and ask --system wikichat."""
+    """Read files of a Wikipedia HTML dump into a data root of its own, for search and ask --system wikichat.
+
+    Examples:
+      CITELOOM_DATA=wiki citeloom import-wikipedia enwiki-*.json.tar.gz
+      CITELOOM_DATA=wiki citeloom import-wikipedia w.tar.gz --month 2024-09
+    """
+    for file in files:
+        check_file("FILES", file)
+
     from pipeline.cli.console import out, print_error, print_json, run_table
     from pipeline.wikipedia.dump import open_dump
 
-    report = _import(Workspace(load_settings()), open_dump(files, month), until, force=force)
+    report = _import(open_workspace(), open_dump(files, month), until, force=force)
     failures = [dict(zip(("stage", "month", "message"), failure, strict=True)) for failure in report.failures]
     if as_json:
         print_json({"outcomes": [asdict(outcome) for outcome in report.outcomes], "failures": failures})
         return report.exit_code
     out.print(run_table(report.outcomes))
     if failures:
-        named = ", ".join(failure["stage"] for failure in failures)
-        print_error(f"{named} failed, as told above; once mended, the same command goes on from there")
+        stages = ", ".join(failure["stage"] for failure in failures)
+        print_error(f"{stages} failed, see above; once this is corrected, the same command continues from there")
     return report.exit_code
 
 
 def _import(workspace: Workspace, dump: Dump, until: str, *, force: bool) -> RunReport:
-    """Run the dump's own stages, then the project's, on the snapshot's month; what came of it."""
-    from pipeline.cli.console import showing
+    """Run the stages that read the dump, then those that arXiv's papers go through too, on the snapshot's month."""
+    from pipeline.cli.console import expected_seconds, showing
     from pipeline.engine import progress
     from pipeline.engine.run import run_stage
     from pipeline.ops.preflight import check, check_data_root
@@ -57,21 +72,21 @@ def _import(workspace: Workspace, dump: Dump, until: str, *, force: bool) -> Run
     from pipeline.wikipedia.root import claim
     from pipeline.wikipedia.stages import stages_of
 
-    every: list[str] = list(get_args(Until))
-    chosen = every[: every.index(until) + 1]
-    own: list[Stage] = [stage for stage in stages_of(dump) if stage.name in chosen]
-    others = [stage_named(name) for name in chosen[2:]]
+    names: list[str] = list(get_args(Until))
+    selected = names[: names.index(until) + 1]
+    dump_stages = [stage for stage in stages_of(dump) if stage.name in selected]
+    shared_stages = [stage_named(name) for name in selected[2:]]
     check_data_root(workspace)
     claim(workspace, dump.month)
-    check(workspace, others)
+    check(workspace, shared_stages)
     report = RunReport()
-    with showing(steps=len(chosen)):
-        with progress.listening(report), suppress(CiteloomError):  # the report has been told of it
-            for stage in own:
+    with showing(expected=expected_seconds(workspace.root, [dump.month], selected)):
+        with progress.listening(report), suppress(CiteloomError):  # the report, which listens, has the failure
+            for stage in dump_stages:
                 run_stage(stage, workspace, dump.month, force=force)
         if report.failures:
             return report
-        after = run_months(workspace, [dump.month], others, force=force)
+        after = run_months(workspace, [dump.month], shared_stages, force=force)
     report.outcomes += after.outcomes
     report.failures += after.failures
     report.exit_code = max(report.exit_code, after.exit_code)

@@ -54,6 +54,11 @@ def read_timings(root: DataRoot, stage: str, month: str) -> list[StageTiming]:
         return []
 
 
+def timed_months(root: DataRoot, stage: str) -> list[str]:
+    """The months of a stage that have timings, oldest first."""
+    return sorted(file.stem for file in (root.path / "timings" / stage).glob("*.json"))
+
+
 def note_estimates(root: DataRoot, month: str, expected: Mapping[str, StageEstimate]) -> None:
     """Record what some stages of a month are expected to take; earlier estimates of other stages stay."""
     estimates = {**read_estimates(root, month), **expected}

@@ -67,10 +67,17 @@ def live_index(workspace: Workspace) -> PassageIndex:
     collections = open_collections(workspace)
     name = collections.live()
     if name is None:
-        raise MissingInput(
-            f"there is no index {collections.alias} yet: run citeloom run --months all --until index_receipts"
-        )
+        raise missing_index(workspace, collections)
     return collections.collection(name)
+
+
+def missing_index(workspace: Workspace, collections: Collections) -> MissingInput:
+    """The error where searches have no collection, which names the data root that was looked at."""
+    return MissingInput(
+        f"there is no index {collections.alias} for the data root {workspace.root.path}: run citeloom run "
+        f"--until index_receipts, or set CITELOOM_DATA to the data root that has one (by default a folder below the "
+        f"working directory)"
+    )
 
 
 def index_for(workspace: Workspace, layout: Layout) -> PassageIndex:

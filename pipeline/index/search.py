@@ -13,7 +13,7 @@ from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, TransientFailure
 from pipeline.index.asked import Asked, Options, check_query
 from pipeline.index.links import abstract_url, passage_url
-from pipeline.index.opening import open_collections
+from pipeline.index.opening import missing_index, open_collections
 from pipeline.index.passage_index import Found, PassageIndex
 from pipeline.index.passage_texts import read_texts
 from pipeline.index.rerank import make_reranker
@@ -91,7 +91,15 @@ def ask(
         check_query(query, f"query {number}" if len(queries) > 1 else "the query")
     if not queries:
         return []
-    return on_live(collections or open_collections(workspace), partial(_answer, workspace, queries, checked, steady))
+    opened = collections or open_collections(workspace)
+    try:
+        return on_live(opened, partial(_answer, workspace, queries, checked, steady))
+    except _NoCollection:
+        raise missing_index(workspace, opened) from None
+
+
+class _NoCollection(MissingInput):
+    """No collection is live."""
 
 
 def on_live(collections: Collections, work: Callable[[PassageIndex, Layout], T]) -> T:
@@ -114,7 +122,7 @@ def on_live(collections: Collections, work: Callable[[PassageIndex, Layout], T])
 def _live(collections: Collections) -> str:
     name = collections.live()
     if name is None:
-        raise MissingInput(_nothing_in(collections.alias, "is not there"))
+        raise _NoCollection(_nothing_in(collections.alias, "is not there"))
     return name
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from pipeline.cli.exit_codes import guarded
+from pipeline.cli.exit_codes import run_command
 from pipeline.engine.redaction import OTHER_SECRETS, SHORTEST, redacted, secrets_of, without_secrets
 from pipeline.errors import CiteloomError, PermanentFailure, TransientFailure
 from pipeline.settings import Settings, load_settings
@@ -112,7 +112,7 @@ def test_neither_a_message_nor_a_crash_log_holds_a_secret(
     def fail(*, as_json: bool) -> int:
         raise kind(f"refused: {KEY}") from caught(f"at {KEY}")
 
-    assert guarded(fail, as_json=True) == 1
+    assert run_command(fail, as_json=True) == 1
     out, err = capsys.readouterr()
     assert Search(NAMES).in_text(out, err) == []
     assert Search(NAMES).in_folder(crash_logs) == []

@@ -61,7 +61,8 @@ def space(
     For a data root on an object store it is the local folder's disk; the bound then includes tables that are uploaded.
     """
     local, settings = workspace.local, workspace.settings
-    free = free_of(local)
+    # A data root that cannot be made is what the check of the data root reports.
+    free = free_of(next(folder for folder in (local, *local.parents) if folder.exists()))
     if free < _LEAST_FREE:
         yield problem("disk space", f"{_size(free)} free on the disk of {local}", "make room on it before any run")
         return

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from pipeline.cli.console import search_table
+from pipeline.cli.search import search_table
 from pipeline.index.answers import as_markdown, as_rows, batch_markdown, batch_rows, visible
 from pipeline.index.links import abstract_url, passage_url
 from pipeline.index.search import Hit

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pipeline import tables
-from pipeline.cli.console import audit_lines
+from pipeline.cli.index import audit_lines
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError

@@ -46,7 +46,7 @@ def test_a_study_goes_out_comes_back_and_is_told(citeloom: Callable[..., Any], t
     out = export(citeloom)
     assert out.exit_code == 0, out.output
     assert {file.name for file in (tmp_path / "sheets").iterdir()} == {"README.txt", "form.html", "sheet.csv"}
-    assert "keep it from raters" in out.stderr
+    assert "the key is " in out.stderr
     back = citeloom("import", *(filled(tmp_path, rater, place) for place, rater in enumerate(("Ada", "Ben"))))
     assert back.exit_code == 0, back.output
     assert "24 ratings of 4 tasks by Ada, Ben, study pilot, into human_ratings of 2024-03" in back.stdout
@@ -87,7 +87,7 @@ def test_the_judge_is_shown_beside_the_raters(citeloom: Callable[..., Any], tmp_
         (("export", "--to", "sheets", "--systems", "chatcite,litllm"), 1, "4 without litllm"),
         (("export", "--to", "sheets", "--months", "2031-01"), 2, "2031-01"),
         (("export", "--to", "a_file"), 2, "--to a_file is a file"),
-        (("import", "nowhere.csv"), 2, "nowhere.csv cannot be read"),
+        (("import", "nowhere.csv"), 2, "nowhere.csv"),
         (("results",), 1, "citeloom study import"),
     ],
 )

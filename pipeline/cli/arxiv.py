@@ -1,0 +1,72 @@
+"""The commands that request data from arXiv: `citeloom harvest` and `fetch-html`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from pipeline.cli.options import AsJson, AsJsonNotText
+from pipeline.cli.workspace import open_workspace
+
+
+def harvest(
+    first: Annotated[
+        str | None,
+        typer.Option("--from", metavar="DAY", help="First day (2026-11-01); by default where the last harvest ended."),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Request the metadata that changed at arXiv since the last harvest, over OAI-PMH.
+
+    Examples:
+      citeloom harvest
+      citeloom harvest --from 2026-11-01
+    """
+    from pipeline.cli.console import out, print_json, showing
+    from pipeline.metadata.harvest import harvest as harvest_metadata
+
+    workspace = open_workspace()
+    with showing(steps=1):
+        report = harvest_metadata(workspace.settings, workspace, since=first)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        out.print(str(report), soft_wrap=True)
+    return 0
+
+
+def fetch_html(
+    month: Annotated[str | None, typer.Option(help="Month of the papers to fetch (2026-10).")] = None,
+    ids: Annotated[str, typer.Option(metavar="ID,…", help="Fetch only these papers: arXiv ids, comma-separated.")] = "",
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Request at most this many papers.")] = None,
+    again: Annotated[bool, typer.Option(help="Request papers again that had no page before.")] = False,
+    accept_terms: Annotated[
+        bool, typer.Option("--accept-terms", help="Accept arXiv's terms, which the command prints without this.")
+    ] = False,
+    as_json: AsJsonNotText = False,
+) -> int:
+    """Fetch HTML pages that the dump lacks from arXiv's site, at its rate limit, into the dump's folder.
+
+    Examples:
+      citeloom fetch-html --month 2026-10 --accept-terms
+      citeloom fetch-html --ids 2610.01234,2610.04321 --accept-terms
+    """
+    from pipeline.cli.console import out, print_json, showing
+    from pipeline.corpus.fetching.fetch import fetch
+    from pipeline.corpus.fetching.terms import TERMS
+    from pipeline.corpus.fetching.wanted import choose
+    from pipeline.errors import SettingError
+
+    workspace = open_workspace()
+    if not (accept_terms or workspace.settings.fetch_html):
+        raise SettingError(TERMS)
+    named = [name.strip() for name in ids.split(",") if name.strip()]
+    with showing(steps=1):
+        report = fetch(workspace, choose(workspace, month, named), limit=limit, again=again)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        out.print(str(report), soft_wrap=True, markup=False)
+    return 0

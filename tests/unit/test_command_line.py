@@ -1,0 +1,241 @@
+"""The command line before a command runs: help, wrong arguments, completion; and what its tables and progress show."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import pytest
+import typer
+from rich.console import Console
+from rich.table import Table
+from typer.testing import CliRunner
+
+from pipeline.answering.systems import SYSTEMS as ANSWERING
+from pipeline.cli import options
+from pipeline.cli.app import GROUPS, PANELS, app
+from pipeline.cli.console import RunTime, expected_seconds
+from pipeline.cli.export import DEFAULT_TABLES
+from pipeline.cli.status import StatusRow, status_report
+from pipeline.engine.run_stats import StageTiming, note_timing
+from pipeline.ops.export import months as export_months
+from pipeline.related_work.systems import SYSTEMS as RELATED_WORK
+from pipeline.stages import STAGES
+from pipeline.storage.data_root import DataRoot
+
+COMMANDS = [
+    *((name,) for commands in PANELS.values() for name in commands),
+    *((group, name) for group, (_, commands) in GROUPS.items() for name in commands),
+]
+HEAVY = {
+    "dagster", "torch", "pyarrow", "qdrant_client", "openai", "matplotlib", "numpy", "pydantic", "pipeline.settings",
+    "pipeline.stages", "pipeline.engine.stage",
+}  # fmt: skip
+
+
+def modules_after(folder: Path, *arguments: str) -> tuple[int, set[str]]:
+    """The exit code of a command in a process of its own, and the modules that it has loaded."""
+    program = (
+        "import json, sys\n"
+        "from pipeline.cli.app import main\n"
+        "try:\n    main()\n"
+        "except SystemExit as end:\n    print(json.dumps([end.code or 0, list(sys.modules)]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], cwd=folder, capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    code, modules = json.loads(done.stdout.splitlines()[-1])
+    return code, set(modules)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["run", "--help"], 0),
+        (["serch"], 2),
+        (["run", "--nonsense"], 2),
+        (["run", "--until", "passagez"], 2),
+        (["search", "words", "--limit", "0"], 2),
+        (["search"], 2),
+        (["ask", "What?", "--system", "nope"], 2),
+        (["relate", "--system", "nope"], 2),
+        (["questions", "check", "absent.jsonl"], 2),
+    ],
+)
+def test_help_and_wrong_arguments_import_no_heavy_package(tmp_path: Path, arguments: list[str], code: int) -> None:
+    ended, modules = modules_after(tmp_path, *arguments)
+    assert (ended, modules & HEAVY) == (code, set())
+
+
+def test_names_known_to_the_command_line_are_those_of_the_stages_systems_and_tables() -> None:
+    assert tuple(stage.name for stage in STAGES) == options.STAGE_NAMES
+    assert set(options.ANSWERING_SYSTEMS) == ANSWERING.keys()
+    assert set(options.RELATED_WORK_SYSTEMS) == RELATED_WORK.keys()
+    assert tuple(DEFAULT_TABLES.split(", ")) == export_months.DEFAULT_TABLES
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_help_of_a_command_has_two_examples_that_it_accepts(words: Sequence[str]) -> None:
+    command: click.Command = typer.main.get_command(app)
+    for word in words:
+        assert isinstance(command, click.Group)
+        command = command.commands[word]
+    _, _, examples = inspect.cleandoc(command.help or "").partition("Examples:\n")
+    calls = [shlex.split(line.partition("citeloom ")[2]) for line in examples.splitlines()]
+    assert len(calls) == 2
+    for call in calls:
+        assert call[: len(words)] == list(words)
+        command.make_context(command.name, call[len(words) :])
+
+
+def test_help_of_run_lists_every_stage() -> None:
+    shown = CliRunner().invoke(app, ["run", "--help"]).stdout
+    assert [stage.name for stage in STAGES if stage.name not in shown] == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("citeloom run --until pass", ["passages"]),
+        ("citeloom run --select papers,emb", ["papers,embeddings"]),
+        ("citeloom ask --system wiki", ["wikichat"]),
+        ("citeloom relate --system zero", ["zero_shot"]),
+        ("citeloom stat", ["status"]),
+    ],
+)
+def test_a_shell_completes_commands_stages_and_systems(typed: str, completed: list[str]) -> None:
+    shell = {"_CITELOOM_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    done = CliRunner().invoke(app, [], prog_name="citeloom", env=shell)
+    assert done.stdout.split() == completed
+
+
+def test_an_unknown_command_is_answered_with_one_suggestion() -> None:
+    done = CliRunner().invoke(app, ["serch"])
+    assert (done.exit_code, done.output.count("Did you mean")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["relate", "--target", "FILE", "--reference", "2403.00001"],
+        ["relate", "--task", "FILE"],
+        ["import-tasks", "FILE", "--output", "out"],
+        ["import-wikipedia", "FILE"],
+        ["study", "import", "FILE"],
+        ["grading", "import", "FILE"],
+        ["questions", "check", "FILE"],
+        ["search", "--queries", "FILE"],
+        ["snapshot", "--restore", "FILE"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+@pytest.mark.parametrize("kind", ["absent", "folder"])
+def test_an_argument_that_names_no_file_ends_with_2_and_names_it(
+    arguments: list[str], kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    done = CliRunner().invoke(app, [kind if word == "FILE" else word for word in arguments])
+    assert (done.exit_code, kind in done.stderr) == (2, True), done.output
+
+
+def status_row(stage: str, month: str, state: str = "done", off: str = "") -> StatusRow:
+    rows = None if state == "missing" else 10
+    return {
+        "month": month, "stage": stage, "state": state, "rows": rows, "written_at": None if rows is None else 0.0,
+        "left_out": {}, "off": off, "failure": None,
+    }  # fmt: skip
+
+
+def printed(rows: Sequence[StatusRow], width: int = 80) -> list[str]:
+    console = Console(width=width, no_color=True)
+    with console.capture() as capture:
+        for part in status_report(rows, width):
+            console.print(part)
+    return capture.get().splitlines()
+
+
+def test_status_leaves_out_stages_that_no_month_has_reached_and_those_that_are_off() -> None:
+    rows = [
+        status_row("papers", "2024-03"),
+        status_row("passages", "2024-03", off="not wanted"),
+        status_row("embeddings", "2024-03", "stale"),
+        status_row("report", "2024-03", "missing"),
+    ]
+    text = "\n".join(printed(rows))
+    assert ("papers" in text, "embeddings" in text) == (True, True)
+    assert ("passages" in text, "report" in text, "missing ·" in text) == (False, False, False)
+
+
+def test_status_of_many_months_counts_missing_stages_up_to_the_last_that_a_month_has() -> None:
+    months = [f"2024-{number:02}" for number in range(1, 13)] + ["2025-01"]
+    rows = [status_row("papers", month) for month in months]
+    rows += [status_row("passages", month, "done" if month == months[0] else "missing") for month in months]
+    rows += [status_row(stage, month, "missing") for stage in ("scores", "report") for month in months]
+    tables = [part for part in status_report(rows, 80) if isinstance(part, Table)]
+    (table,) = tables
+    missing = next(list(column.cells) for column in table.columns if column.header == "missing")
+    assert [cell.split("]")[1].split("[")[0] for cell in missing] == ["0", *["1"] * 12]
+
+
+def test_status_at_80_columns_shows_names_and_cells_whole() -> None:
+    name = max(options.STAGE_NAMES, key=len)
+    lines = printed([status_row(name, f"2024-{number:02}") for number in range(1, 6)])
+    assert sum(name in line for line in lines) > 1
+    assert all(len(line) <= 80 and "…" not in line for line in lines)
+
+
+def test_status_of_a_new_data_root_lists_no_stage() -> None:
+    (line,) = printed([status_row(stage, "2024-03", "missing") for stage in ("papers", "passages")], width=200)
+    assert "papers" in line
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_time_left_is_what_stages_took_before_at_the_pace_of_this_run() -> None:
+    clock = Clock()
+    run = RunTime({("papers", "2024-03"): 10, ("embeddings", "2024-03"): 100, ("report", "2024-03"): 10}, clock)
+    run.start("papers", "2024-03")
+    assert run.seconds_left() is None
+    clock.now += 20  # half as fast as before
+    run.finish("papers", "2024-03", computed=True)
+    assert run.seconds_left() == 220
+    run.start("embeddings", "2024-03")
+    clock.now += 100
+    run.advance("embeddings", "2024-03", 0.5)
+    assert run.seconds_left() == 120
+    run.finish("embeddings", "2024-03", computed=True)
+    run.finish("report", "2024-03", computed=False)
+    assert run.seconds_left() == 0
+
+
+def test_stages_that_were_up_to_date_say_nothing_of_the_pace() -> None:
+    run = RunTime({("papers", "2024-03"): 1, ("papers", "2024-04"): 1}, Clock())
+    run.finish("papers", "2024-03", computed=False)
+    assert run.seconds_left() is None
+
+
+def test_expected_times_are_those_of_the_latest_months(tmp_path: Path) -> None:
+    root = DataRoot(tmp_path)
+    for number in range(1, 6):
+        note_timing(root, "papers", f"2024-{number:02}", StageTiming("a", float(number), {}))
+    months = ["2024-05", "2024-06"]
+    assert expected_seconds(root, months, ["papers", "passages"]) == {
+        (stage, month): 4.0 for stage in ("papers", "passages") for month in months
+    }
+    assert set(expected_seconds(root, months, ["passages"]).values()) == {1.0}
