@@ -1,4 +1,4 @@
-"""arXiv identifiers: in the names of dump members, in running text, and the month that each belongs to.
+"""arXiv identifiers: parsed from names of dump members and from running text, and the month of each.
 
 Forms and dates: https://info.arxiv.org/help/arxiv_identifier.html.
 """
