@@ -6,7 +6,6 @@ environment, or in a `.env` in the folder in which `ray start` was called.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Mapping
 
 from pipeline.errors import SettingError
@@ -55,7 +54,7 @@ def node_environment(settings: Settings) -> Mapping[str, str]:
     node must see both in the same place.
     """
     told = {name: getattr(settings, name) for name in Settings.model_fields if not is_secret(name)}
-    told |= {"data": settings.data_root, "local": settings.local_root, "workers": math.ceil(settings.step_cpus)}
+    told |= {"data": settings.data_root, "local": settings.local_root, "workers": settings.step_cpus}
     return {f"CITELOOM_{name.upper()}": _written(value) for name, value in told.items()}
 
 

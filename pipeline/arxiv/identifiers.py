@@ -60,7 +60,7 @@ def strip_version(identifier: str) -> str:
     return split_version(identifier)[0]
 
 
-def normalise(identifier: str) -> str | None:
+def normalize_arxiv_id(identifier: str) -> str | None:
     """An identifier in its standard form, or None for what is none: no version, no `arXiv:`, no subject class."""
     bare = strip_version(identifier.strip())
     bare = re.sub(r"^arxiv:\s*", "", bare, flags=re.IGNORECASE)
@@ -130,7 +130,7 @@ def find_arxiv_id(text: str) -> str | None:
     """
     for pattern in (_IN_TEXT, _OLD_IN_TEXT):
         for match in pattern.finditer(text):
-            found = normalise(match[1])
+            found = normalize_arxiv_id(match[1])
             if found:
                 return found
     return None

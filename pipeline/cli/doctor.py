@@ -45,13 +45,13 @@ def _find(*, online: bool) -> tuple[list[Finding], int]:
     from pipeline.cli.console import waiting
     from pipeline.ops.doctor.checks import every_check
     from pipeline.ops.doctor.findings import State, examine, masked
-    from pipeline.ops.doctor.given import as_findings, given_names, unknown_names
+    from pipeline.ops.doctor.given import as_findings
 
     try:
         workspace = Workspace(load_settings())
     except SettingError as error:
         secrets = [value for name, value in os.environ.items() if value and name.upper().endswith("_API_KEY")]
-        return [masked(each, secrets) for each in [*as_findings(error), *unknown_names(given_names(os.environ))]], 2
+        return [masked(each, secrets) for each in as_findings(error)], 2
     with waiting("looking at settings, disk, servers and models"):
         findings = examine(every_check(online=online), workspace)
     return findings, 1 if any(each.state is State.PROBLEM for each in findings) else 0

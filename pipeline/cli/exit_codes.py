@@ -49,13 +49,13 @@ def guarded(function: Callable[P, int | None], *arguments: P.args, **options: P.
 
 
 def _without_secrets(error: Exception) -> Exception:
-    from pipeline.engine.redaction import secrets_of, without_secrets
+    from pipeline.engine.redaction import collect_secrets, redact_error
 
     try:
         settings: Settings | None = load_settings()
     except SettingError:
         settings = None  # wrong settings are told of without their secrets
-    return without_secrets(error, secrets_of(settings))
+    return redact_error(error, collect_secrets(settings))
 
 
 def _unforeseen(error: Exception) -> str:

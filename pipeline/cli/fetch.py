@@ -30,7 +30,7 @@ def fetch_html(
     from pipeline.corpus.fetching.wanted import choose
 
     settings = load_settings()
-    if not (accept_terms or settings.fetch_html):
+    if not accept_terms:
         raise SettingError(TERMS)
     workspace = Workspace(settings)
     named = [name.strip() for name in ids.split(",") if name.strip()]

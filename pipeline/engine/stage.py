@@ -26,7 +26,7 @@ from pydantic import SecretStr
 from pipeline import __version__
 from pipeline.engine import progress, shutdown, telemetry
 from pipeline.engine.failures import failure_file, kept_failure, kind_of
-from pipeline.engine.redaction import secrets_of, without_secrets
+from pipeline.engine.redaction import collect_secrets, redact_error
 from pipeline.engine.run_stats import Timing, note_timing
 from pipeline.errors import CiteloomError, MissingInput, TransientFailure, exit_code_of, unforeseen
 from pipeline.settings import Settings
@@ -268,7 +268,7 @@ def _failure_told(stage: Stage, workspace: Workspace, month: str) -> Iterator[No
     try:
         yield
     except Exception as error:
-        clean = without_secrets(error, secrets_of(workspace.settings))
+        clean = redact_error(error, collect_secrets(workspace.settings))
         message = record_failure(workspace, stage.name, month, clean)
         progress.failed(stage.name, month, message, exit_code_of(clean))
         if clean is error:

@@ -233,9 +233,9 @@ def _notes(
     priced = prices_by_model(settings)
     unpriced = [model for model, prices in priced.items() if not prices.known]
     if len(unpriced) == len(priced):
-        yield "no money, as CITELOOM_LLM_PRICE_READ and CITELOOM_LLM_PRICE_WRITTEN are not set"
+        yield "no money, as CITELOOM_LLM_PRICES is not set"
     elif unpriced:
-        yield f"the money is without {', '.join(unpriced)}, of which no price is set (CITELOOM_JUDGE_PRICE_READ, …)"
+        yield f"the money is without {', '.join(unpriced)}, of which CITELOOM_LLM_PRICES has no price"
     if lacking:
         named = describe_months(list(lacking))
         yield f"not counted, having no {_of_which(workspace)} yet: {named} (run --until related_work_tasks first)"

@@ -117,9 +117,6 @@ class EmbeddingSettings(BaseModel):
     embedder_device: str = Field(
         "auto", description="auto or cuda (all GPUs), cpu, or devices such as cuda:1, separated by commas."
     )
-    embedder_precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
-        "auto", description="Precision of matrix products; auto is fp16 for BGE-M3 on a GPU, else fp32."
-    )
     embedder_tokens: int = Field(
         0, ge=0, description="Tokens in one batch of the embedder; 0 for 1,024 on a CPU, 32,768 on a GPU."
     )
@@ -159,6 +156,9 @@ class RetrievalSettings(BaseModel):
     retrieval_queries: int = Field(
         1000, ge=0, description="Most citing sentences of a month on which retrieval is scored; 0 for none."
     )
+    retrieval_pool: int = Field(
+        20_000, ge=100, description="Most passages over which retrieval is scored: those of the cited papers first."
+    )
 
 
 class LanguageModelSettings(BaseModel):
@@ -175,7 +175,9 @@ class LanguageModelSettings(BaseModel):
     llm_concurrency: int = Field(4, ge=1, description="Calls in flight at the same time.")
     llm_timeout: float = Field(300.0, gt=0, description="Time limit of one call, in seconds.")
     llm_budget_calls: int = Field(0, ge=0, description="Most paid calls of one run; 0 for no limit.")
-    llm_budget_tokens: int = Field(0, ge=0, description="Most paid tokens of one run, read and written; 0 for no limit.")
+    llm_budget_tokens: int = Field(
+        0, ge=0, description="Most paid tokens of one run, read and written; 0 for no limit."
+    )
     llm_budget_money: float = Field(
         0.0, ge=0, description="Most money of one run, at the prices of CITELOOM_LLM_PRICES; 0 for no limit."
     )
@@ -208,12 +210,19 @@ class JudgeSettings(BaseModel):
     judge_repeats: int = Field(
         3, ge=1, description="Times that each judge marks a task's systems side by side, each time in another order."
     )
+    judge_alone: bool = Field(True, description="Also have each section marked by itself.")
+    support_passages: int = Field(3, ge=1, description="Passages of a cited work that a judge of a citation reads.")
     support_citations: int = Field(
         1000, ge=0, description="Most citations of one section that are judged, the rest are counted; 0 for none."
     )
     stability_tasks: int = Field(0, ge=0, description="Tasks of a month on which stability is measured; 0 for none.")
+    stability_repeats: int = Field(
+        5, ge=2, description="Times that each of these tasks is written, with other samples and in other orders."
+    )
     grade_controls: int = Field(
-        0, ge=0, description="Questions of a month on which the judge is tested with answers of known grade; 0 for none."
+        0,
+        ge=0,
+        description="Questions of a month on which the judge is tested with answers of known grade; 0 for none.",
     )
 
 
@@ -232,6 +241,7 @@ class RelatedWorkSettings(BaseModel):
     draft_tokens: int = Field(
         512, ge=16, description="Longest draft in tokens; with many references, 24 for each of them if that is more."
     )
+    element_tokens: int = Field(96, ge=16, description="Longest of the seven key-element answers, in tokens.")
     min_references: int = Field(
         2, ge=1, description="Fewest references to papers of the corpus that make a paper a related-work task."
     )
@@ -267,7 +277,7 @@ class AnsweringSettings(BaseModel):
     )
     llm_cutoff: Annotated[str, AfterValidator(check_month_or_day)] = Field(
         "",
-        description="Knowledge cut-off of the LLM (YYYY-MM): questions on later papers count as recent; empty for none.",
+        description="Knowledge cut-off of the LLM (YYYY-MM): questions on later papers are recent; empty for none.",
     )
     answer_candidates: int = Field(20, ge=1, description="Passages of one search, which the LLM ranks.")
     answer_passages: int = Field(3, ge=1, description="Best-ranked passages that the LLM reads for one search.")

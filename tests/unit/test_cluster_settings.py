@@ -73,8 +73,8 @@ def test_a_command_has_no_steps_as_pods() -> None:
 
 def test_a_node_reads_the_same_settings_but_for_its_share_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     given = load_settings(
-        **FIT, subsets="warning,error", metadata_snapshot="", step_cpus=2.5, temperature=0.25,
-        judge_alone=False, questions="questions.yaml", draft_papers="2403.00001",
+        **FIT, subsets="warning,error", metadata_snapshot="", workers=3, temperature=0.25,
+        arxiv_api=False, questions="questions.yaml", draft_papers="2403.00001",
     )  # fmt: skip
     told = node_environment(given)
     for name, value in {**told, "CITELOOM_DAGSTER_PG_URL": FIT["dagster_pg_url"]}.items():
@@ -103,7 +103,7 @@ def test_a_cluster_that_does_not_answer_is_named() -> None:
 
 def test_a_lost_step_is_begun_again_and_the_one_that_embeds_alone_asks_for_a_gpu() -> None:
     """In a process of its own: assets are defined when the code location is loaded."""
-    told = _defined({"CITELOOM_EXECUTOR": "ray", "CITELOOM_EMBEDDING_GPUS": "1", "CITELOOM_STEP_CPUS": "2"})
+    told = _defined({"CITELOOM_EXECUTOR": "ray", "CITELOOM_EMBEDDING_GPUS": "1", "CITELOOM_WORKERS": "2"})
     assert told["executor"] == "ray"
     assert {name: json.loads(asked["dagster-ray/config"]) for name, asked in told["asked"].items()} == {
         "embeddings": {"num_gpus": 1.0}

@@ -11,7 +11,6 @@ def every_check(*, online: bool) -> list[Check]:
     network = "see the network, and the address that the settings give"
     disk = "see that the disk and its mount are well"
     return [
-        Check("settings", given.names, "correct .env"),
         Check("settings", given.unread, "correct .env"),
         Check("settings", given.refused, "correct the settings"),
         Check("python", installed.python, "make install"),

@@ -39,7 +39,7 @@ def _offered(settings: Settings, nodes: Sequence[RayNode]) -> Iterator[Finding]:
     if not any(node.cpus >= settings.step_cpus for node in nodes):
         yield problem(
             NAME, f"{seen}; no node has the {settings.step_cpus:g} processors of a step, which would wait for ever",
-            "lower CITELOOM_STEP_CPUS, or start a larger node",
+            "lower CITELOOM_WORKERS, or start a larger node",
         )  # fmt: skip
     elif settings.embedding_gpus and not any(_embeds(settings, node) for node in nodes):
         yield problem(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from pipeline.engine.redaction import SHOWN, redacted, secrets_of
+from pipeline.engine.redaction import MASK, collect_secrets, redact
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 
@@ -68,7 +68,7 @@ def not_asked(name: str, seen: str) -> Finding:
 def examine(checks: Sequence[Check], workspace: Workspace) -> list[Finding]:
     """What the checks find, one after another: two that import torch at once might see half of it."""
     found = [finding for check in checks for finding in _ask(check, workspace)]
-    return [masked(finding, secrets_of(workspace.settings)) for finding in found]
+    return [masked(finding, collect_secrets(workspace.settings)) for finding in found]
 
 
 def _ask(check: Check, workspace: Workspace) -> list[Finding]:
@@ -95,12 +95,12 @@ def _look(check: Check, workspace: Workspace) -> list[Finding]:
 
 def masked(finding: Finding, secrets: Collection[str]) -> Finding:
     """The finding without secrets, and without names and passwords in addresses: servers repeat what they are sent."""
-    seen, way_out = (_without_user(redacted(text, secrets)) for text in (finding.seen, finding.way_out))
+    seen, way_out = (_without_user(redact(text, secrets)) for text in (finding.seen, finding.way_out))
     return replace(finding, seen=seen, way_out=way_out)
 
 
 def _without_user(text: str) -> str:
-    return re.sub(r"//[^/\s@]*@", f"//{SHOWN}@", text)
+    return re.sub(r"//[^/\s@]*@", f"//{MASK}@", text)
 
 
 def _line(text: str) -> str:

@@ -1,13 +1,10 @@
-"""Settings as they were given: names that are none, values that nothing reads, and what the stages would refuse."""
+"""Settings that have no effect, or that the stages would refuse."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
-from pathlib import Path
 
 from pipeline.answering.stages import check_answering
 from pipeline.engine import telemetry
@@ -15,13 +12,11 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.evaluation.judges import judges
 from pipeline.llm.client import check_llm
-from pipeline.ops.doctor.findings import Finding, ok, problem, warning
+from pipeline.ops.doctor.findings import Finding, problem, warning
 from pipeline.related_work.systems import chosen_systems
 from pipeline.settings import Settings
 
 _PREFIX = "CITELOOM_"
-# What the project's own tests read.
-_OF_TESTS = ("CITELOOM_TEST_", "CITELOOM_REQUIRE_TOOLS", "CITELOOM_BGE_M3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,43 +41,10 @@ _NEEDS = (
     ),
     _Needs(("llm_api_key",), "llm_url"),
     _Needs(("judge_api_key",), "judge_url"),
-    _Needs(("judge_price_read", "judge_price_written"), "judge_model"),
     _Needs(("second_judge_api_key",), "second_judge_url"),
-    _Needs(("second_judge_url", "second_judge_price_read", "second_judge_price_written"), "second_judge_model"),
+    _Needs(("second_judge_url",), "second_judge_model"),
     _Needs(("embedder_path", "embedder_colbert"), "embedder", "bge-m3"),
 )
-
-
-def given_names(environment: Mapping[str, str], file: Path = Path(".env")) -> dict[str, str]:
-    """Every CITELOOM_… that is given, in capitals, and where: "the environment" or the file's name.
-
-    Raises SettingError where the file cannot be read.
-    """
-    from dotenv import dotenv_values
-
-    try:
-        in_file = dotenv_values(file) if file.is_file() else {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingError(f"{file} cannot be read ({error}): write it anew as UTF-8 text") from error
-    places = ((in_file, str(file)), (environment, "the environment"))
-    return {name.upper(): place for names, place in places for name in names if name.upper().startswith(_PREFIX)}
-
-
-def unknown_names(names: Mapping[str, str]) -> Iterator[Finding]:
-    """Names that are no setting, and are read by nobody; with the setting whose name is nearest."""
-    known = {f"{_PREFIX}{name.upper()}" for name in Settings.model_fields}
-    for name, place in sorted(names.items()):
-        if name not in known and not name.startswith(_OF_TESTS):
-            near = get_close_matches(name, known, n=1, cutoff=0.7)
-            way_out = f"did you mean {near[0]}?" if near else "remove it; the README lists every setting"
-            yield warning("settings", f"{name}, in {place}, is no setting and is ignored", way_out)
-
-
-def names(workspace: Workspace) -> Iterator[Finding]:
-    """Whether every name that is given is a setting."""
-    given = given_names(os.environ)
-    unknown = list(unknown_names(given))
-    yield from unknown or [ok("settings", f"{len(given)} given, all of them known")]
 
 
 def unread(workspace: Workspace) -> Iterator[Finding]:

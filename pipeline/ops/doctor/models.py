@@ -115,7 +115,7 @@ def gpu(workspace: Workspace) -> Iterator[Finding]:
 
     settings = workspace.settings
     devices = pick_devices(settings.embedder_device)
-    precision = pick_precision(settings.embedder_precision, devices[0]) if settings.embedder == "bge-m3" else "fp32"
+    precision = pick_precision("auto", devices[0]) if settings.embedder == "bge-m3" else "fp32"
     if devices == ("cpu",):
         yield _without_gpu(settings, precision, built=bool(torch.version.cuda))
         return

@@ -55,8 +55,8 @@ def test_settings_that_a_cluster_demands_are_told_with_what_only_models_need_as_
     ("had", "settings", "state", "words"),
     [
         ([RayNode(4, 0), RayNode(8, 1)], {"embedding_gpus": 1}, State.OK, "nodes 2, processors 12, GPUs 1"),
-        ([RayNode(2, 0), RayNode(2, 0)], {"step_cpus": 3}, State.PROBLEM, "no node has the 3 processors"),
-        ([RayNode(8, 0), RayNode(1, 1)], {"step_cpus": 2, "embedding_gpus": 1}, State.PROBLEM, "and 1 GPUs"),
+        ([RayNode(2, 0), RayNode(2, 0)], {"workers": 3}, State.PROBLEM, "no node has the 3 processors"),
+        ([RayNode(8, 0), RayNode(1, 1)], {"workers": 2, "embedding_gpus": 1}, State.PROBLEM, "and 1 GPUs"),
         ([RayNode(8, 2)], {}, State.WARNING, "embeddings asks for none"),
         ([], {}, State.PROBLEM, "nodes 0"),
     ],

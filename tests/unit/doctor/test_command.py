@@ -30,14 +30,12 @@ def doctor(*options: str) -> tuple[int, list[dict[str, Any]]]:
 
 
 def test_a_fresh_machine_has_no_problem_and_every_check_has_its_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CITELOOM_QDRNT_URL", "x")
+    monkeypatch.setenv("CITELOOM_JUDGE_API_KEY", "read-by-nothing")
     code, findings = doctor()
     assert (code, {each["state"] for each in findings}) == (0, {"ok", "warning", "not asked"})
     silent = {"arxiv contact"}  # which the sample corpus does not need
     assert {check.name for check in every_check(online=False)} - silent <= {each["name"] for each in findings}
     assert all(each["way_out"] for each in findings if each["state"] in ("warning", "problem"))
-    unknown = [each for each in findings if "CITELOOM_QDRNT_URL" in each["seen"]]
-    assert [each["way_out"] for each in unknown] == ["did you mean CITELOOM_QDRANT_URL?"]
 
 
 def test_a_problem_ends_it_with_1_and_shows_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,6 +52,6 @@ def test_settings_that_cannot_be_read_end_it_with_2_without_their_secrets(monkey
     monkeypatch.setenv("CITELOOM_LLM_API_KEY", "sesame-sentinel")
     monkeypatch.setenv("CITELOOM_LLM_KEY", "sesame-sentinel")
     code, findings = doctor()
-    assert (code, {each["state"] for each in findings}) == (2, {State.PROBLEM, State.WARNING})
-    assert "CITELOOM_TEMPERATURE" in findings[0]["seen"]
+    assert (code, {each["state"] for each in findings}) == (2, {State.PROBLEM})
+    assert any("CITELOOM_TEMPERATURE" in each["seen"] for each in findings)
     assert "sesame" not in json.dumps(findings)
