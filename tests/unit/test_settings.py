@@ -102,7 +102,7 @@ class TestCategories:
             ("computer", "cs"),
             ("computer science", "cs"),
             ("maths", "math"),
-            ("cs.XL", "cs.CL"),
+            ("physics.optic", "physics.optics"),
             ("quantph", "quant-ph"),
         ],
     )
@@ -162,7 +162,7 @@ class TestNames:
 
     def test_a_command_ends_with_2(self, tmp_path: Path) -> None:
         done = subprocess.run(
-            [str(Path(sys.executable).with_name("citeloom")), "status"],
+            [sys.executable, "-c", "from pipeline.cli.app import main; main()", "status"],
             env={**os.environ, "CITELOOM_QDRANT_ULR": "http://127.0.0.1:9"},
             cwd=tmp_path, capture_output=True, text=True, timeout=120,
         )  # fmt: skip
@@ -220,4 +220,4 @@ def test_loading_the_settings_loads_no_file_system_of_an_object_store() -> None:
         "import sys, pipeline.settings as s; s.load_settings(); print('upath' in sys.modules, 'fsspec' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.stdout.split() == ["False", "False"], done.stderr
+    assert done.stdout.strip() == "set()", done.stderr
