@@ -28,21 +28,21 @@ def parse_month(text: str) -> str:
 
 
 def select_months(selection: str, available: Iterable[str]) -> list[str]:
-    """The months that a selection names, oldest first.
+    """The available months that a selection names, oldest first.
 
     `selection` is `all`, one month (`2024-03`), a range (`2024-03..2024-05`, both ends included), or several of
-    these with commas between. Raises SettingError where it is malformed or names a month that is not available.
+    these separated by commas. Raises SettingError if it is malformed or names no available month.
     """
     known = sorted(set(available))
-    chosen: set[str] = set()
+    selected: set[str] = set()
     for part in selection.split(","):
         if not _PART.fullmatch(part.strip()):
             raise SettingError(
                 f"{selection!r} does not name months: write 2024-03, 2024-03..2024-05, all, or some of these with "
                 "commas between"
             )
-        chosen.update(_select_part(part.strip(), known))
-    return sorted(chosen)
+        selected.update(_select_part(part.strip(), known))
+    return sorted(selected)
 
 
 def _select_part(part: str, known: list[str]) -> list[str]:
@@ -52,14 +52,14 @@ def _select_part(part: str, known: list[str]) -> list[str]:
     low, high = parse_month(first), parse_month(last if dots else first)
     if low > high:
         raise SettingError(f"the range {part} runs backwards: write it as {high}..{low}")
-    found = [month for month in known if low <= month <= high]
-    if not found:
+    within = [month for month in known if low <= month <= high]
+    if not within:
         raise SettingError(f"no month of {part} is in the dump; it holds {describe_months(known)}")
-    return found
+    return within
 
 
 def describe_months(months: list[str]) -> str:
-    """The months in words: all of them if few, else first, last and count."""
+    """The months in words: all of them if there are at most six, else their number, the first and the last."""
     if not months:
         return "no month at all"
     if len(months) <= 6:
