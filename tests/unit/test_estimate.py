@@ -171,7 +171,7 @@ def test_money_of_a_judge_alone_is_money_too(tmp_path: Path) -> None:
         found = estimate(place, [MONTH])
     assert found.priced
     assert {part.stage for part in found.parts if part.money} == {"g_scores"}
-    assert any("without scripted, of which no price is set" in note for note in found.notes)
+    assert any("without scripted" in note and "CITELOOM_LLM_PRICES" in note for note in found.notes)
 
 
 def test_money_without_a_price_is_a_wrong_setting(tmp_path: Path) -> None:
