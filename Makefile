@@ -29,7 +29,7 @@ ui: install
 test: install-dev qdrant
 	$(PYTEST) tests $(SHORT)
 
-# 200 kills, failing writes, full disks, servers that vanish, a backfill from the page: what docs/reliability.md tells.
+# 200 kills, failing writes, full disks, servers that vanish, a backfill from the page: docs/concepts/reliability.md.
 # Groups in the order given, since the long ones stand first; pytest-xdist would begin with those of most tests.
 test-faults: install-dev qdrant
 	$(PIP) --editable '.[ray]'
@@ -42,6 +42,7 @@ lint: install-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: install qdrant
 	$(PIP) --editable '.[bench,postgres,ray]'

@@ -1,1 +1,1 @@
-"""What exists: one thin module per stage, which says what its table is to a reader of the Dagster UI."""
+"""What exists: the assets that Dagster shows, a module a group, and the checks of a month."""

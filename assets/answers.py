@@ -1,34 +1,54 @@
-"""The assets `answers_<system>`, one for each, and `answers_imported`."""
+"""The assets of question answering: questions, one asset for each answering system, grades and scores."""
 
 from __future__ import annotations
 
-import dagster as dg
+from assets.stage_asset import StageAsset
+from pipeline.answering.drafting_stage import QUESTION_DRAFTS
+from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
+from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 
-from assets.stage_asset import stage_asset
-from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS
-
-_ANSWERS_BY = {
+_METHODS = {
     "arxivbot": "arXivBot: searches, claims, reflection, another search, an answer from the claims alone",
     "direct": "the model alone (baseline)",
-    "wikichat": "WikiChat: what was retrieved, and what the model says and passages bear out (baseline)",
+    "wikichat": "WikiChat: what was retrieved, and what the model says and passages support (baseline)",
 }
 
-
-def _asset(system: str) -> dg.AssetsDefinition:
-    return stage_asset(
-        ANSWERS[system],
-        group="answers",
-        description=f"Answers of {_ANSWERS_BY[system]}. Without rows where CITELOOM_ANSWER_SYSTEMS lacks it.",
+ANSWERING = (
+    StageAsset(
+        QUESTIONS,
+        "answers",
+        "Questions of CITELOOM_QUESTIONS whose newest paper is of the month, with their gold claims.",
+    ),
+    StageAsset(
+        IMPORTED_ANSWERS,
+        "answers",
+        "Answers made elsewhere, such as on a chat site, from the CSV file of CITELOOM_IMPORTED_ANSWERS.",
+    ),
+    *(
+        StageAsset(
+            stage,
+            "answers",
+            f"Answers of {_METHODS[system]}. Without rows where CITELOOM_ANSWER_SYSTEMS lacks it.",
+            kinds=("parquet", "openai"),
+        )
+        for system, stage in ANSWERS.items()
+    ),
+    StageAsset(
+        ANSWER_GRADES,
+        "answers",
+        "Every answer claim by claim: is it correct, and which gold claims does the answer hold?",
         kinds=("parquet", "openai"),
-        # Those that search read the index, which belongs to one process at a time where it is embedded.
-        pool="llm" if system == "direct" else "qdrant",
-    )
-
-
-answers = [_asset(system) for system in ANSWERS]
-
-answers_imported = stage_asset(
-    IMPORTED_ANSWERS,
-    group="answers",
-    description="Answers made elsewhere, such as on a chat site, from the CSV file of CITELOOM_IMPORTED_ANSWERS.",
+    ),
+    StageAsset(
+        ANSWER_SCORES,
+        "answers",
+        "Factual and coverage shares of every answer, and how much of what it needed retrieval showed.",
+    ),
+    StageAsset(
+        QUESTION_DRAFTS,
+        "answers",
+        "Questions with gold claims that the LLM proposes for CITELOOM_DRAFT_QUESTIONS papers of the month and for "
+        "those of CITELOOM_DRAFT_PAPERS. Asked of nobody until a person accepts them: citeloom questions review.",
+        kinds=("parquet", "openai"),
+    ),
 )

@@ -1,275 +1,35 @@
-"""Jobs over the assets, and running one in this process."""
+"""Jobs over the assets: one month through every stage, a harvest, and the checks over all months."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
-
 import dagster as dg
-from dagster._core.definitions.reconstruct import ReconstructableRepository
-from dagster._core.execution.api import execute_run_iterator
-from dagster._core.instance.ref import InstanceRef
-from dagster._core.storage.tags import PARTITION_NAME_TAG
-from dagster._core.utils import make_new_run_id
-from filelock import FileLock
 
-from assets.placement import POOLS, defined
-from pipeline.engine import progress, shutdown
-from pipeline.engine.liveness import alive
-from pipeline.errors import TransientFailure
-from pipeline.running.executors import chosen_executor
-from pipeline.running.run_process import UNFINISHED, dead_runs, end_dead_runs, in_one_process
+from assets.executors import chosen_executor
+from assets.placement import definition_time_settings
 
-# Checks that look at all months: in each of a backfill's runs they would take as long as a small month.
-_OF_ALL_MONTHS = dg.AssetSelection.checks_for_assets("months")
-_ARXIV = dg.AssetSelection.assets("arxiv_changes")
-check_months = dg.define_asset_job(
-    "check_months",
-    selection=_OF_ALL_MONTHS,
-    description="Which months failed or are out of date now, and whether the newest is there.",
-    executor_def=in_one_process,
-)
+_CHECKS_OF_ALL_MONTHS = dg.AssetSelection.checks_for_assets("months")
+_HARVEST = dg.AssetSelection.assets("arxiv_changes")
 
-# A job may not bear the name of an asset, hence the verb. It is what the schedule and the sensor start, and what
-# `citeloom run` executes in process: 0.6 s of overhead a run, against 10 s for one process per step.
+# A job may not bear the name of an asset, hence the verb. The schedule, the sensors and backfills start it.
 refresh_corpus = dg.define_asset_job(
     "refresh_corpus",
-    selection=dg.AssetSelection.all() - _OF_ALL_MONTHS - _ARXIV,
-    description="Every stage of one month, from the zips to the report; what is up to date is kept.",
-    executor_def=chosen_executor(defined()),
+    selection=dg.AssetSelection.all() - _CHECKS_OF_ALL_MONTHS - _HARVEST,
+    description="Every stage of one month, from the zips to the report; what is up to date is skipped.",
+    executor_def=chosen_executor(definition_time_settings()),
 )
 
-# What the schedule starts. A run, since a tick that lasts longer than a minute is ended; `sensors.refresh` goes on.
+# A run and not the tick of a schedule, which Dagster ends after a minute; `sensors.refresh` starts what follows.
 find_changes = dg.define_asset_job(
     "find_changes",
-    selection=_ARXIV,
+    selection=_HARVEST,
     description="Ask arXiv what changed, and find the months to refresh; their runs follow.",
-    executor_def=in_one_process,
+    executor_def=dg.in_process_executor,
 )
 
-_DEFINITIONS = "pipeline.definitions"
-"""The module that a node loads the code location from; its name alone, as it imports this one."""
-
-_NO_CAPTURE: Any = {
-    "compute_logs": {
-        "module": "dagster._core.storage.noop_compute_log_manager",
-        "class": "NoOpComputeLogManager",
-    }
-}
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """What came of one run: whether all succeeded, and which assets a blocking check stopped, with what it said.
-
-    reason: what Dagster itself met, such as a full disk under its own databases; empty where it met nothing.
-    """
-
-    succeeded: bool
-    blocked: Mapping[str, str]
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StepNews:
-    """What came in of an asset's step elsewhere. reason: why the step was lost; empty where the stage itself failed."""
-
-    asset: str
-    what: Literal["begun", "again", "made", "failed"]
-    kept: bool = False
-    seconds: float = 0.0
-    reason: str = ""
-
-
-def execute(job: dg.JobDefinition, assets: Sequence[str], month: str, home: Path, *, force: bool) -> RunResult:
-    """Run some assets of a job on a month in this process, recorded in the instance at `home`.
-
-    Runs whose process was killed are ended first: they would show as running for ever, and hold their pools' slots.
-    """
-    run_id = make_new_run_id()
-    with _open_instance(home) as instance, alive(home, run_id):
-        end_dead_runs(instance, home)
-        _tell_who_is_waited_for(instance)
-        result = job.execute_in_process(
-            run_config=_run_config(assets, force=force),
-            instance=instance,
-            partition_key=month,
-            raise_on_error=False,
-            asset_selection=[dg.AssetKey(name) for name in assets],
-            run_id=run_id,
-        )
-    return _result_of(result.all_events, month)
-
-
-def execute_on_cluster(
-    assets: Sequence[str], month: str, home: Path, *, force: bool, told: Callable[[StepNews], None]
-) -> RunResult:
-    """Run some assets of `refresh_corpus` on a month by the executor of the job, which starts each step elsewhere.
-
-    `told` is given what comes in of each asset's step. Dead runs are ended first, as by `execute`.
-    """
-    chosen = {dg.AssetKey(name) for name in assets}
-    job = ReconstructableRepository.for_module(_DEFINITIONS, "defs").get_reconstructable_job(refresh_corpus.name)
-    part = job.get_subset(asset_selection=chosen)
-    with _open_instance(home) as instance:
-        end_dead_runs(instance, home)
-        run = instance.create_run_for_job(
-            part.get_definition(),
-            run_config=_run_config(assets, force=force),
-            tags={PARTITION_NAME_TAG: month},
-            asset_selection=chosen,
-            job_code_origin=job.get_python_origin(),
-        )
-        events = []
-        for event in execute_run_iterator(part, run, instance):
-            events.append(event)
-            if event.step_key in assets and (news := _news(event)) is not None:
-                told(news)
-    return _result_of(events, month)
-
-
-def _news(event: dg.DagsterEvent) -> StepNews | None:
-    """What an event says of a step; None where it is nothing that is told."""
-    name, kind = str(event.step_key), dg.DagsterEventType
-    if event.event_type in (kind.STEP_START, kind.STEP_RESTARTED):
-        return StepNews(name, "begun")
-    if event.event_type is kind.STEP_UP_FOR_RETRY:
-        return StepNews(name, "again", reason=str(event.step_retry_data.error.message))
-    if event.is_step_failure:
-        # What a stage failed of, it has kept itself; of a step that was lost, only Dagster knows.
-        lost = event.step_failure_data.user_failure_data is None
-        return StepNews(name, "failed", reason=str(_error_of(event).message) if lost else "")
-    if event.event_type is kind.ASSET_MATERIALIZATION:
-        facts = event.step_materialization_data.materialization.metadata
-        return StepNews(name, "made", kept=bool(facts["kept"].value), seconds=float(str(facts["seconds"].value)))
-    return None
-
-
-def _run_config(assets: Iterable[str], *, force: bool) -> dict[str, Any]:
-    return {
-        "ops": {name: {"config": {"force": force, "retries": 0}} for name in assets},
-        "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
-    }
-
-
-def _result_of(events: Sequence[dg.DagsterEvent], month: str) -> RunResult:
-    """What came of a run that told these events. Raises KeyboardInterrupt where it was interrupted."""
-    if shutdown.requested() or any(_is_interruption(event) for event in events):
-        raise KeyboardInterrupt  # Dagster takes a signal for the end of one run; whoever sent it meant the command
-    succeeded = any(event.is_job_success for event in events)
-    return RunResult(succeeded, _tell_checks(events, month), _reason(events))
-
-
-def sweep(home: Path) -> list[str]:
-    """End the runs of the instance at `home` whose process is gone; their ids."""
-    with _open_instance(home) as instance:
-        return end_dead_runs(instance, home)
-
-
-@dataclass(frozen=True, slots=True)
-class HomeState:
-    """How Dagster's instance stands. going, dead: unfinished runs whose process lives, and is gone. pools: who holds
-    each. outdated: stores of an older schema than this Dagster's."""
-
-    going: tuple[str, ...]
-    dead: tuple[str, ...]
-    pools: Mapping[str, tuple[str, ...]]
-    outdated: tuple[str, ...]
-
-
-def examine(home: Path) -> HomeState:
-    """How the instance at `home` stands; nothing of it is changed. Raises as opening it does."""
-    with _open_instance(home) as instance:
-        dead = dead_runs(instance, home)
-        unfinished = [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=list(UNFINISHED)))]
-        events = instance.event_log_storage
-        holders = {pool: events.get_concurrency_info(pool).active_run_ids for pool in events.get_concurrency_keys()}
-        stores = {"runs": instance.run_storage, "events": events, "schedules": instance.schedule_storage}
-        return HomeState(
-            tuple(run for run in unfinished if run not in dead),
-            tuple(dead),
-            {pool: tuple(sorted(runs)) for pool, runs in sorted(holders.items()) if runs},
-            tuple(name for name, store in stores.items() if _is_outdated(store)),
-        )
-
-
-def _is_outdated(store: Any) -> bool:
-    """Whether a store's schema is not the newest one of this Dagster; all of Dagster's stores are told by alembic."""
-    found = store.alembic_version() if store is not None else None
-    return found is not None and found[0] != found[1]
-
-
-def _tell_checks(events: Iterable[dg.DagsterEvent], month: str) -> dict[str, str]:
-    """Tell which checks did not hold; what is said of the blocking ones, by asset."""
-    blocked = {}
-    evaluated = (event for event in events if event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION)
-    for check in (event.asset_check_evaluation_data for event in evaluated):
-        if not check.passed:
-            asset = check.asset_key.path[-1]
-            facts = ", ".join(f"{name} {fact.value}" for name, fact in check.metadata.items())
-            if check.severity is dg.AssetCheckSeverity.WARN:
-                progress.noted(f"{asset} of {month}: {check.description or f'{check.check_name}: {facts}'}")
-                continue
-            message = f"its check {check.check_name} does not hold: {facts}"
-            progress.failed(asset, month, message)
-            if check.blocking:
-                blocked[asset] = message
-    return blocked
-
-
-def _open_instance(home: Path) -> dg.DagsterInstance:
-    """The instance at `home`, without its capture of what a process prints.
-
-    That costs two processes for every run, which print tracebacks of their own when the user presses Ctrl-C, and what
-    stages have to say goes to the event log. Two processes that both find the instance's databases absent would each
-    stamp them, and fail: hence the lock. Raises TransientFailure where Postgres does not answer.
-    """
-    with FileLock(home / "opening.lock"):
-        try:
-            instance = dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_NO_CAPTURE))
-            instance.get_runs(limit=1)
-            _make_pools(instance)
-        except Exception as error:
-            if not type(error).__module__.startswith("dagster_postgres"):  # the package may not be installed
-                raise
-            reason = " ".join(str(error.__cause__).split("\n(Background")[0].split())
-            raise TransientFailure(f"CITELOOM_DAGSTER_PG_URL: Postgres does not let us in: {reason}") from error
-        return instance
-
-
-def _make_pools(instance: dg.DagsterInstance) -> None:
-    """Give each pool its limit, one process at a time: Dagster (1.13.27) does so when a step first asks for the pool,
-    and on Postgres the second of two steps that ask at once fails with its run."""
-    events = instance.event_log_storage
-    for pool in sorted(set(POOLS) - events.get_concurrency_keys()):
-        events.initialize_concurrency_limit_to_default(pool)
-
-
-def _is_interruption(event: dg.DagsterEvent) -> bool:
-    error = _error_of(event)
-    return error is not None and error.cls_name == "DagsterExecutionInterruptedError"
-
-
-def _error_of(event: dg.DagsterEvent) -> Any:
-    if event.is_job_failure:
-        return event.job_failure_data.error
-    return event.step_failure_data.error if event.is_step_failure else None
-
-
-def _reason(events: Iterable[dg.DagsterEvent]) -> str:
-    """The first line of the last error of a run; empty where there was none."""
-    errors = [_error_of(event) for event in events]
-    lines = [error.message.strip().splitlines()[0] for error in errors if error is not None and error.message.strip()]
-    return lines[-1] if lines else ""
-
-
-def _tell_who_is_waited_for(instance: dg.DagsterInstance) -> None:
-    for pool in sorted(instance.event_log_storage.get_concurrency_keys()):
-        holders = instance.event_log_storage.get_concurrency_info(pool).active_run_ids
-        if holders:
-            progress.noted(
-                f"the pool {pool} is held by run {', '.join(sorted(holders))}, which this one will wait for; "
-                "it is ended if its process dies; one of a machine that is gone, terminate on its page in citeloom ui"
-            )
+# A job of its own: in each of a backfill's runs these checks would take as long as a small month.
+check_months = dg.define_asset_job(
+    "check_months",
+    selection=_CHECKS_OF_ALL_MONTHS,
+    description="Which months failed or are out of date now, and whether the newest is there.",
+    executor_def=dg.in_process_executor,
+)

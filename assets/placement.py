@@ -1,4 +1,4 @@
-"""Where steps run and what they ask of a cluster, as assets and jobs are told when they are defined."""
+"""Pools, retries and GPUs of steps, as assets and jobs need them when they are defined."""
 
 from __future__ import annotations
 
@@ -11,24 +11,19 @@ from pipeline.settings import Settings, load_settings
 POOLS = ("arxiv_api", "gpu", "llm", "qdrant")
 """The pools that assets name; dagster.yaml says what each is for."""
 LOST_STEPS = 2
-"""Times that a step is begun again whose node is lost; what it kept piece by piece stays."""
+"""How often a step whose node is lost is retried; what it finished piece by piece stays."""
 
 
-def defined() -> Settings:
-    """The settings by which assets are defined. Where one is wrong, those without a cluster: each run says what is."""
+def definition_time_settings() -> Settings:
+    """Settings read at definition time. If one is invalid, the defaults: each run names the invalid one."""
     try:
         return load_settings()
     except SettingError:
         return Settings.model_construct(executor="in_process")
 
 
-def device_pool(settings: Settings) -> str | None:
-    """The pool that keeps a machine's GPU for one step at a time; none on a cluster, which hands out GPUs itself."""
-    return None if settings.on_cluster else "gpu"
-
-
-def device_tags(settings: Settings) -> Mapping[str, str]:
-    """Tags of the step that embeds: the GPUs that it asks for, as dagster-ray and dagster-k8s read them."""
+def gpu_tags(settings: Settings) -> Mapping[str, str]:
+    """Tags of the step that embeds: the GPUs it requests, as dagster-ray and dagster-k8s read them."""
     gpus = settings.embedding_gpus
     if not gpus or not settings.on_cluster:
         return {}

@@ -1,96 +1,120 @@
-"""How a stage becomes an asset: partitions, column schema, what is told of a run, which failures a rerun may clear."""
+"""How a stage becomes a Dagster asset: partitions, column schema, metadata of a finished month, retries."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import dagster as dg
 import pyarrow as pa
-from dagster._core.errors import DagsterExecutionInterruptedError
-from dagster._utils import interrupts
 
 from assets.partitions import MONTHS
-from assets.placement import LOST_STEPS, defined
-from assets.shown import markdown_table
+from assets.placement import LOST_STEPS, definition_time_settings
+from assets.rendering import markdown_table
 from pipeline.engine import progress, shutdown
-from pipeline.engine.stage import Outcome, Stage, Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.index import close_indexes
+from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import open_parquet
 from pipeline.tables import Table
-
-Extras = Callable[[Workspace, str], Mapping[str, Any]]
 
 # A minute between tries: a server that restarts or a rate limit is over after a few of them.
 SECONDS_BETWEEN_RETRIES = 60
 PREVIEW_ROWS = 5
 
 
+def _no_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True)
+class StageAsset:
+    """A stage as the Dagster UI shows it.
+
+    details: further metadata of a finished month, such as a picture. after: assets that go before it in a run, though
+    it reads no table of theirs. tags: of its step, which a cluster reads.
+    """
+
+    stage: Stage
+    group: str
+    description: str
+    kinds: Sequence[str] = ("parquet",)
+    after: Sequence[str] = ()
+    details: Callable[[Workspace, str], Mapping[str, Any]] = _no_details
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def code_version(self) -> str:
+        return f"{self.stage.table.version}.{self.stage.version}"
+
+
 class StageConfig(dg.Config):
-    """What a run may be told of one asset."""
+    """What a run can set for one asset."""
 
     force: bool = False
     """Compute the month again although it is up to date."""
     retries: int = 3
-    """Tries after a failure that may pass, such as a server that does not answer."""
+    """Retries after a failure that may pass, such as a server that does not answer."""
 
 
-def _no_extras(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    return {}
-
-
-def stage_asset(
-    stage: Stage,
-    *,
-    group: str,
-    description: str,
-    kinds: Iterable[str] = ("parquet",),
-    pool: str | None = None,
-    after: Iterable[str] = (),
-    extras: Extras = _no_extras,
-    tags: Mapping[str, str] = MappingProxyType({}),
-) -> dg.AssetsDefinition:
-    """The asset of a stage. `extras` adds metadata of a finished month, such as a picture.
-
-    pool: limits how many runs work on it at once. after: assets that go before it in a run, though it reads no table
-    of theirs. tags: of its step, which a cluster reads.
-    """
+def build_asset(asset: StageAsset) -> dg.AssetsDefinition:
+    """The Dagster asset of a stage."""
+    stage = asset.stage
+    settings = definition_time_settings()
 
     @dg.asset(
         name=stage.name,
-        deps=list(dict.fromkeys([*(table.name for table in stage.upstream), *after])),
+        deps=list(dict.fromkeys([*(table.name for table in stage.upstream), *asset.after])),
         partitions_def=MONTHS,
-        group_name=group,
-        kinds=set(kinds),
-        description=f"{description}\n\nA row is {stage.table.row}.",
+        group_name=asset.group,
+        kinds=set(asset.kinds),
+        description=f"{asset.description}\n\nA row is {stage.table.row}.",
         metadata={"dagster/column_schema": column_schema(stage.table)},
-        code_version=f"{stage.table.version}.{stage.version}",
-        pool=pool,
-        op_tags=dict(tags),
+        code_version=asset.code_version,
+        # A cluster hands out its GPUs itself.
+        pool=None if stage.pool == "gpu" and settings.on_cluster else stage.pool,
+        op_tags=dict(asset.tags),
         retry_policy=retry_of_lost_steps(),
     )
     def _asset(
         context: dg.AssetExecutionContext, config: StageConfig, workspace: dg.ResourceParam[Workspace]
     ) -> dg.MaterializeResult[None]:
         outcomes = [_run(context, stage, workspace, month, config) for month in context.partition_keys]
-        last = outcomes[-1]
         try:
-            shown = {
-                **_preview(stage, workspace, last.month),
-                **_ledger(stage, workspace, last.month),
-                **extras(workspace, last.month),
-            }
+            metadata = {**_totals(outcomes), **month_metadata(asset, workspace, outcomes[-1].month)}
+            version = _data_version(stage, workspace, outcomes[-1].month)
         except CiteloomError as error:  # the store of the data root may be gone by now
             raise dg.Failure(description=str(error), allow_retries=False) from error
-        return dg.MaterializeResult(metadata={**_account(outcomes), **shown})
+        return dg.MaterializeResult(metadata=metadata, data_version=version if len(outcomes) == 1 else None)
 
     return _asset
 
 
+def materialization(asset: StageAsset, workspace: Workspace, outcome: Outcome) -> dg.AssetMaterialization:
+    """The same materialization as an event, for a month that was computed outside any run of Dagster."""
+    tags = {"dagster/code_version": asset.code_version}
+    version = _data_version(asset.stage, workspace, outcome.month)
+    if version is not None:
+        tags["dagster/data_version"] = version.value
+    return dg.AssetMaterialization(
+        asset_key=asset.stage.name,
+        partition=outcome.month,
+        metadata={**_totals([outcome]), **month_metadata(asset, workspace, outcome.month)},
+        tags=tags,
+    )
+
+
+def _data_version(stage: Stage, workspace: Workspace, month: str) -> dg.DataVersion | None:
+    """The digest of the month's rows, so that Dagster's staleness agrees with the engine's."""
+    written = read_provenance(workspace.root.file(stage.table, month))
+    return dg.DataVersion(written.rows_sha256) if written and written.rows_sha256 else None
+
+
 def retry_of_lost_steps() -> dg.RetryPolicy | None:
-    """On a cluster, a step whose node is lost is begun again on another."""
-    return dg.RetryPolicy(max_retries=LOST_STEPS) if defined().on_cluster else None
+    """On a cluster, a step whose node is lost is started again on another."""
+    return dg.RetryPolicy(max_retries=LOST_STEPS) if definition_time_settings().on_cluster else None
 
 
 def column_schema(table: Table) -> dg.TableSchema:
@@ -103,12 +127,17 @@ def column_schema(table: Table) -> dg.TableSchema:
 def _run(
     context: dg.AssetExecutionContext, stage: Stage, workspace: Workspace, month: str, config: StageConfig
 ) -> Outcome:
+    """Run the stage's month, and say by the kind of exception whether Dagster is to try again."""
+    shutdown.end_with_parent()
     try:
-        listener = _LogProgress(context.log)
-        with progress.listening(listener), shutdown.fenced(_fence(context)), shutdown.draining(_end_after_this_step):
+        with (
+            progress.listening(_LogProgress(context.log)),
+            shutdown.fenced(lambda: _reason_run_is_lost(context)),
+            shutdown.draining(),
+        ):
             outcome = run_stage(stage, workspace, month, force=config.force)
     except shutdown.Interrupted as error:
-        raise DagsterExecutionInterruptedError from error
+        raise dg.DagsterExecutionInterruptedError from error
     except TransientFailure as error:
         if context.retry_number >= config.retries:
             raise dg.Failure(description=str(error), allow_retries=False) from error
@@ -116,72 +145,73 @@ def _run(
         raise dg.RetryRequested(config.retries, SECONDS_BETWEEN_RETRIES) from error
     except CiteloomError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
-    except Exception as error:  # that nobody foresaw: it is no lost node, for which alone a cluster's step is retried
+    except Exception as error:  # an error of ours is no lost node, for which alone a cluster's step is retried
         raise dg.Failure(description=f"{type(error).__name__}: {error}", allow_retries=False) from error
     finally:
         close_indexes()  # asking whether the month is up to date has opened Edge, which other processes may want
-    verb = "kept, up to date" if outcome.kept else f"made in {outcome.seconds:.1f} s"
-    context.log.info(f"{stage.name} {month}: {outcome.rows} rows, {verb}")
+    if shutdown.requested():  # the month is in place; the rest of the run is not to begin
+        raise dg.DagsterExecutionInterruptedError
+    action = "skipped, up to date" if outcome.skipped else f"computed in {outcome.seconds:.1f} s"
+    context.log.info(f"{stage.name} {month}: {outcome.rows} rows, {action}")
     return outcome
 
 
-def _fence(context: dg.AssetExecutionContext) -> shutdown.Fence:
-    """Tells whether the step's run still goes on: others may have ended it, as where its process is gone and the step
-    works on another machine."""
-
-    def lost() -> str:
-        run = context.instance.get_run_by_id(context.run_id)
-        if run is None or run.is_finished:
-            how = run.status.value.lower() if run else "it was deleted"
-            return f"run {context.run_id} was ended from outside ({how})"
-        return ""
-
-    return lost
-
-
-def _end_after_this_step() -> None:
-    """Have Dagster end the run as if the signal came now: the stage took it, and ended well all the same."""
-    interrupts._received_interrupt["received"] = True
+def _reason_run_is_lost(context: dg.AssetExecutionContext) -> str:
+    """Why the step's run is no longer its own, as where it was ended on its page; empty where it still is."""
+    run = context.instance.get_run_by_id(context.run_id)
+    if run is None or run.is_finished:
+        reason = run.status.value.lower() if run else "it was deleted"
+        return f"run {context.run_id} was ended from outside ({reason})"
+    return ""
 
 
 class _LogProgress(progress.Listener):
-    """Tells in the run's log, every half minute, how far a stage is."""
+    """Writes to the run's log, every half minute, how far a stage is."""
 
     def __init__(self, log: dg.DagsterLogManager) -> None:
         self._log, self._clock = log, progress.StageClock()
 
     def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
-        """Tell how far it is, where it was not told just now."""
+        """Log how far the stage is, unless that was logged within the last half minute."""
         if self._clock.is_due():
-            self._log.info(f"{stage} {month}: {self._clock.tell(done, total)}")
+            self._log.info(f"{stage} {month}: {self._clock.describe(done, total)}")
 
     def noted(self, message: str) -> None:
-        """Tell what a user should know."""
+        """Log a message for the user."""
         self._log.info(message)
 
 
-def _account(outcomes: list[Outcome]) -> dict[str, Any]:
-    """Numbers of a run, summed over its months, each under a name that the UI can plot over time."""
-    account: dict[str, Any] = {
+def _totals(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Figures of a run, summed over its months, each under a name that the UI can plot over time."""
+    totals: dict[str, Any] = {
         "dagster/row_count": sum(outcome.rows for outcome in outcomes),
         "seconds": round(sum(outcome.seconds for outcome in outcomes), 3),
         "bytes": sum(outcome.bytes for outcome in outcomes),
-        "kept": all(outcome.kept for outcome in outcomes),
+        "skipped": all(outcome.skipped for outcome in outcomes),
         "left_out": 0,
     }
     for outcome in outcomes:
         for reason, count in outcome.left_out.items():
-            account["left_out"] += count
-            account[f"left_out/{reason}"] = account.get(f"left_out/{reason}", 0) + count
+            totals["left_out"] += count
+            totals[f"left_out/{reason}"] = totals.get(f"left_out/{reason}", 0) + count
         for name, value in {**outcome.notes, **outcome.measured}.items():
-            account[name] = _shown(value)
-    return account
+            totals[name] = _metadata_value(value)
+    return totals
 
 
-def _shown(value: Any) -> Any:
+def _metadata_value(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 3)
     return dg.MetadataValue.json(value) if isinstance(value, Mapping | list) else value
+
+
+def month_metadata(asset: StageAsset, workspace: Workspace, month: str) -> dict[str, Any]:
+    """The month's first rows, what it left out and why, and the asset's own details."""
+    return {
+        **_preview(asset.stage, workspace, month),
+        **_ledger(asset.stage, workspace, month),
+        **asset.details(workspace, month),
+    }
 
 
 def _preview(stage: Stage, workspace: Workspace, month: str) -> dict[str, Any]:
@@ -200,8 +230,8 @@ def _ledger(stage: Stage, workspace: Workspace, month: str) -> dict[str, Any]:
             reasons = batch["reason"].to_pylist()
             counts.update(reasons)
             for reason in set(reasons) - examples.keys():
-                place = reasons.index(reason)
-                examples[reason] = [batch["subject"][place].as_py(), batch["detail"][place].as_py()]
+                first = reasons.index(reason)
+                examples[reason] = [batch["subject"][first].as_py(), batch["detail"][first].as_py()]
     if not counts:
         return {}
     rows = [(reason, f"{count:,}", *examples[reason]) for reason, count in counts.most_common()]

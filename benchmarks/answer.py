@@ -31,7 +31,8 @@ from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.stages import PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.metadata.stages import METADATA
 from pipeline.passages.stages import PASSAGES

@@ -1,50 +1,57 @@
-"""A backfill on a Ray cluster: two nodes of one processor each against one such node.
+"""A Dagster backfill on a Ray cluster: two nodes of one processor each against one such node.
 
     python -m benchmarks.cluster [--quick] [--months N] [--pages N] [--rounds N]
 
-Months of pages from `benchmarks.corpus`, through papers, passages and embeddings (MiniLM, one thread), all months at
-once by `citeloom run --parallel`; the zips are indexed before. Each node is bound to a processor of its own; the
-command, Postgres and the cluster's own services share what there is, as they would on the head. Every run has a data
-root and a cluster of its own, started before the clock. Never a network between machines: both nodes are this one.
+Months of pages from `benchmarks.corpus`, through papers, passages and embeddings (MiniLM, one thread), by
+`dagster job backfill` and Dagster's daemon: a run for each month, two at once, each step a Ray job. The zips are
+indexed before. Each node is bound to a processor of its own; the daemon, the runs' own processes, Postgres and the
+cluster's services share both, as they would on the head. Every backfill has a data root and a cluster of its own,
+started before the clock. Both nodes are this machine: no network is between them.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import dagster as dg
+
+from benchmarks import postgres_server
+from benchmarks.cluster_job import JOB, STAGES
 from benchmarks.corpus import ZIPS, ZipOut, mixed
 from benchmarks.harness import Claim, report
-from benchmarks.postgres_server import programs, running
-from benchmarks.ray_cluster import cluster
-
-STAGES = ("papers", "passages", "embeddings")
-BEFORE = ("dump_members", "metadata")
+from benchmarks.ray_cluster import base_environment, cluster
+from pipeline.engine.stage import Workspace
+from pipeline.settings import load_settings
+from pipeline.storage.provenance import read_provenance
+from resources.dagster_home import dagster_home
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One run: wall seconds of the command, seconds of each stage over its months, and the digests of its tables."""
+    """One backfill: seconds from the start of its first run to the end of its last, seconds within stages, number of
+    passages, and the digest of each table."""
 
     wall: float
-    stages: Mapping[str, float]
-    rows: Mapping[str, int]
+    work: float
+    passages: int
     tables: Mapping[str, str]
 
 
 def build(folder: Path, months: int, pages: int) -> None:
-    """Zips and a snapshot for so many months of so many pages each."""
+    """Write zips and a snapshot of so many months with so many pages each."""
     (folder / "dump").mkdir(parents=True)
     zips: dict[str, ZipOut] = {}
     with (folder / "snapshot.jsonl").open("w") as snapshot:
@@ -54,7 +61,7 @@ def build(folder: Path, months: int, pages: int) -> None:
             if page.subset not in zips:
                 zips[page.subset] = ZipOut(folder / "dump" / ZIPS[page.subset])
             zips[page.subset].add(f"{page.subset}/{yymm}/{arxiv_id}.html", page)
-            # A title of its own is embedded with each passage, so that no vector is taken over from another paper.
+            # The title is embedded with each passage: a different one, so that no vector is reused from another paper.
             record = {"id": arxiv_id, "title": f"Paper {number}", "abstract": "Of words.", "categories": "cs.CL cs.IR"}
             snapshot.write(json.dumps({**record, "authors": "A. Author", "versions": []}) + "\n")
     for written in zips.values():
@@ -62,10 +69,9 @@ def build(folder: Path, months: int, pages: int) -> None:
 
 
 def settings(folder: Path, data: Path) -> dict[str, str]:
-    """The environment of a run on the corpus in `folder`."""
-    others = {name: value for name, value in os.environ.items() if not name.startswith(("CITELOOM_", "RAY_"))}
+    """The environment of a command on the corpus in `folder`."""
     return {
-        **others,
+        **base_environment(),
         "OMP_NUM_THREADS": "1",
         "CITELOOM_DUMP_DIR": str(folder / "dump"),
         "CITELOOM_METADATA_SNAPSHOT": str(folder / "snapshot.jsonl"),
@@ -75,44 +81,84 @@ def settings(folder: Path, data: Path) -> dict[str, str]:
     }
 
 
-def run(stages: tuple[str, ...], months: int, environment: Mapping[str, str], folder: Path) -> dict[str, Any]:
-    """Run some stages of all months at once; what the command told of it. Exits where it failed."""
-    citeloom = str(Path(sys.executable).with_name("citeloom"))
-    chosen = ["--months", "all", "--select", ",".join(stages), "--parallel", str(months), "--json"]
+def run(program: str, arguments: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
+    """Run a command of this environment to its end. Exits if it fails."""
+    command = [str(Path(sys.executable).with_name(program)), *arguments]
     done = subprocess.run(
-        [citeloom, "run", *chosen], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, timeout=1800
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1800
     )
     if done.returncode:
-        raise SystemExit(f"the run failed:\n{done.stdout}")
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}")
 
 
-def measure(folder: Path, months: int, nodes: int, store: str) -> Measured:
+@contextlib.contextmanager
+def daemon(environment: Mapping[str, str], folder: Path) -> Iterator[None]:
+    """Dagster's daemon, which starts queued runs."""
+    with (folder / "daemon.log").open("w") as log:
+        process = subprocess.Popen(
+            [str(Path(sys.executable).with_name("dagster-daemon")), "run", "-m", "benchmarks.cluster_job"],
+            cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(60)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # its code server may outlive it
+
+
+def backfill(months: Sequence[str], environment: Mapping[str, str], folder: Path) -> list[dg.RunRecord]:
+    """Backfill the months as a user does from a shell; the finished runs. Exits if one fails."""
+    chosen = ["--job", JOB, "-m", "benchmarks.cluster_job", "--partitions", ",".join(months), "--noprompt"]
+    with dg.DagsterInstance.from_config(environment["DAGSTER_HOME"]) as instance, daemon(environment, folder):
+        run("dagster", ["job", "backfill", *chosen], environment, folder)
+        end = time.monotonic() + 1800
+        records: Sequence[dg.RunRecord] = []
+        while len(records) < len(months) or not all(record.dagster_run.is_finished for record in records):
+            if time.monotonic() > end:
+                raise SystemExit(f"the backfill did not end:\n{(folder / 'daemon.log').read_text()}")
+            time.sleep(1)
+            records = instance.get_run_records(dg.RunsFilter(job_name=JOB), limit=len(months))
+        if not all(record.dagster_run.is_success for record in records):
+            raise SystemExit(f"a run failed:\n{(folder / 'daemon.log').read_text()}")
+        return list(records)
+
+
+def measure(folder: Path, months: Sequence[str], nodes: int, store: str) -> Measured:
     """One backfill on a cluster of so many nodes."""
-    from pipeline.storage.provenance import read_provenance
-
     data = folder / "data"
     shutil.rmtree(data, ignore_errors=True)
     shutil.copytree(folder / "indexed", data)
+    home = dagster_home(Workspace(load_settings(data=data, dagster_pg_url=store)))
     secrets = {"CITELOOM_DAGSTER_PG_URL": store}
-    with cluster(nodes, {**secrets, "OMP_NUM_THREADS": "1"}, bound=True) as there:
-        steps = {
+    with cluster(nodes, {**secrets, "OMP_NUM_THREADS": "1"}, bound=True) as started:
+        on_cluster = {
             "CITELOOM_EXECUTOR": "ray",
-            "CITELOOM_RAY_ADDRESS": there.address,
-            "CITELOOM_QDRANT_URL": "http://127.0.0.1:9",  # no stage of these asks it
+            "CITELOOM_RAY_ADDRESS": started.address,
+            "CITELOOM_QDRANT_URL": "http://127.0.0.1:9",  # required, and used by none of these stages
+            "DAGSTER_HOME": str(home),
         }
-        started = time.perf_counter()
-        told = run(STAGES, months, {**settings(folder, data), **secrets, **steps, **there.environment}, folder)
-        wall = time.perf_counter() - started
-    seconds = dict.fromkeys(STAGES, 0.0)
-    rows = dict.fromkeys(STAGES, 0)
-    for outcome in told["outcomes"]:
-        seconds[outcome["stage"]] += outcome["seconds"]
-        rows[outcome["stage"]] += outcome["rows"]
-    files = [file for stage in STAGES for file in sorted((data / stage).glob("*.parquet"))]
-    written = {str(file.relative_to(data)): read_provenance(file) for file in files}
-    return Measured(wall, seconds, rows, {name: each.rows_sha256 if each else "" for name, each in written.items()})
+        environment = {**settings(folder, data), **secrets, **on_cluster, **started.environment}
+        records = backfill(months, environment, folder)
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        work = sum(stage_seconds(instance, record.dagster_run.run_id) for record in records)
+    written = {
+        f"{stage} {month}": read_provenance(data / stage / f"{month}.parquet") for stage in STAGES for month in months
+    }
+    return Measured(
+        wall=max(record.end_time or 0.0 for record in records) - min(record.start_time or 0.0 for record in records),
+        work=work,
+        passages=sum(table.rows for name, table in written.items() if table and name.startswith("passages ")),
+        tables={name: table.rows_sha256 if table else "" for name, table in written.items()},
+    )
+
+
+def stage_seconds(instance: dg.DagsterInstance, run_id: str) -> float:
+    """Seconds within the stages of a run, as its materializations report them."""
+    events = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
+    materializations = [event.asset_materialization for event in events]
+    return sum(float(str(each.metadata["seconds"].value)) for each in materializations if each)
 
 
 def main() -> None:
@@ -123,29 +169,29 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="five pages a month: whether it runs at all")
     parser.add_argument("--json", action="store_true", help="accepted, as by all: the last line is JSON in any case")
-    asked = parser.parse_args()
-    pages = 5 if asked.quick else asked.pages
-    found = programs()
-    if found is None:
+    arguments = parser.parse_args()
+    pages = 5 if arguments.quick else arguments.pages
+    programs = postgres_server.programs()
+    if programs is None:
         raise SystemExit("PostgreSQL is not installed: take Debian's package postgresql")
-    with tempfile.TemporaryDirectory() as name, running(found, "a-password-of-the-benchmark") as store:
+    months = [f"2024-{number + 1:02}" for number in range(arguments.months)]
+    with tempfile.TemporaryDirectory() as name, postgres_server.running(programs, "a-password-of-the-benchmark") as url:
         folder = Path(name)
-        build(folder, asked.months, pages)
-        run(BEFORE, 1, settings(folder, folder / "indexed"), folder)
-        shutil.rmtree(folder / "indexed" / "dagster")
-        one, two = [], []
-        for _ in range(asked.rounds):
-            one.append(measure(folder, asked.months, 1, store))
-            two.append(measure(folder, asked.months, 2, store))
-    if any(each.tables != one[0].tables for each in [*one, *two]):
+        build(folder, arguments.months, pages)
+        before = ["run", "--months", "all", "--select", "dump_members,metadata", "--json"]
+        run("citeloom", before, settings(folder, folder / "indexed"), folder)
+        shutil.rmtree(folder / "indexed" / "dagster", ignore_errors=True)
+        store = url.replace("postgresql://", "postgresql+psycopg2://")  # as Dagster reads it on a node
+        rounds = [[measure(folder, months, nodes, store) for nodes in (1, 2)] for _ in range(arguments.rounds)]
+    if any(backfill.tables != rounds[0][0].tables for both in rounds for backfill in both):
         raise SystemExit("the runs did not give the same tables")
-    ratio = statistics.median(slow.wall / fast.wall for slow, fast in zip(one, two, strict=True))
-    figures: dict[str, object] = {"months": asked.months, "pages of each": pages, "rounds": asked.rounds}
-    figures |= {"passages": one[0].rows["passages"]}
-    for nodes, runs in (("one node", one), ("two nodes", two)):
-        figures[f"{nodes}, s"] = round(statistics.median(each.wall for each in runs), 1)
-        work = statistics.median(sum(each.stages.values()) for each in runs)
+    figures: dict[str, object] = {"months": arguments.months, "pages of each": pages, "rounds": arguments.rounds}
+    figures |= {"passages": rounds[0][0].passages}
+    for number, nodes in enumerate(("one node", "two nodes")):
+        figures[f"{nodes}, s"] = round(statistics.median(both[number].wall for both in rounds), 1)
+        work = statistics.median(both[number].work for both in rounds)
         figures[f"{nodes}, of these within stages, s"] = round(work, 1)
+    ratio = statistics.median(one.wall / two.wall for one, two in rounds)
     report("cluster", figures, [Claim("times as fast on two nodes as on one", round(ratio, 2), 1.7)])
 
 

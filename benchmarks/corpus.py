@@ -115,7 +115,8 @@ def build_month(folder: Path, count: int) -> int:
 def run_month(folder: Path, workers: int) -> None:
     """Run the stages on a month, in this process; prints what was measured as one line of JSON."""
     from pipeline.corpus.stages import PAPERS
-    from pipeline.engine.stage import Workspace, run_stage
+    from pipeline.engine.run import run_stage
+    from pipeline.engine.stage import Workspace
     from pipeline.settings import load_settings
     from pipeline.stages import STAGES
 

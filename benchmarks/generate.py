@@ -29,7 +29,8 @@ from typing import Any
 from benchmarks.harness import Claim, report
 from benchmarks.scripted_endpoint import MODEL, ask, completion, prose, serving
 from pipeline import tables
-from pipeline.engine.stage import Stage, Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.llm.cache import CallCache
 from pipeline.llm.client import ClientWorkspace, LlmClient
 from pipeline.llm.loop import without_waiting

@@ -1,6 +1,6 @@
 """The labelled bibliography items: what was read out of them rightly, and which papers they are resolved to.
 
-Used by `benchmarks/references.py` and by the tests. docs/references.md tells how the labels were made.
+Used by `benchmarks/references.py` and by the tests. docs/methods/references.md tells how the labels were made.
 """
 
 from __future__ import annotations

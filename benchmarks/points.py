@@ -145,7 +145,8 @@ def write_months(root: DataRoot, months: Sequence[str], count: int, structure: S
 
 def sample_papers() -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """The sample corpus's papers, as far as points have to do with them, each with its passages."""
-    from pipeline.engine.stage import Workspace, run_stage
+    from pipeline.engine.run import run_stage
+    from pipeline.engine.stage import Workspace
     from pipeline.settings import load_settings
     from pipeline.stages import choose_stages
 

@@ -1,8 +1,7 @@
 """A Ray cluster on loopback for as long as a benchmark or a test runs: nodes of one processor each on this machine.
 
-Each node's processes bear a mark in their environment, by which they are found: a node is killed like a machine that
-loses its power, and nothing outlives the cluster. Ray binds every interface of the machine, so a token is asked of
-whoever comes.
+Each node's processes carry a mark in their environment, by which they are found: a node is killed like a machine that
+loses its power, and nothing outlives the cluster. Ray binds every interface of the machine, so a token is required.
 """
 
 from __future__ import annotations
@@ -21,9 +20,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+_PROJECT = Path(__file__).resolve().parents[1]
+_PROGRAMS = Path(sys.executable).parent
 _MARK = "CLUSTER_NODE_OF_A_TEST"
-# The least that Ray starts with is 75 MB; steps hand over by files and put nothing into it.
+# The least that Ray starts with is 75 MB; steps exchange files and put nothing into it.
 _OBJECT_STORE_BYTES = 80_000_000
+
+
+def base_environment() -> dict[str, str]:
+    """This process's environment without settings of ours and Ray's; finds our code and programs first."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith(("CITELOOM_", "RAY_"))}
+    path = os.pathsep.join([str(_PROGRAMS), others.get("PATH", os.defpath)])
+    return {**others, "PATH": path, "PYTHONPATH": str(_PROJECT)}
 
 
 @dataclass(slots=True)
@@ -33,16 +41,20 @@ class Node:
     name: str
 
     def processes(self) -> dict[int, list[str]]:
-        """The command of each process of the node, by its number."""
-        found = {}
+        """The command line of each process of the node, by process id."""
+        commands = {}
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 if f"{_MARK}={self.name}".encode() in (folder / "environ").read_bytes().split(b"\0"):
-                    found[int(folder.name)] = (folder / "cmdline").read_text().split("\0")
-        return found
+                    commands[int(folder.name)] = (folder / "cmdline").read_text().split("\0")
+        return commands
+
+    def steps(self) -> list[int]:
+        """The ids of the processes that run a Dagster step."""
+        return [process for process, command in self.processes().items() if "execute_step" in command]
 
     def kill(self) -> None:
-        """End every process of the node at once (SIGKILL), and wait until none is left."""
+        """Kill every process of the node at once (SIGKILL), and wait until none is left."""
         end = time.monotonic() + 60
         while (left := self.processes()) and time.monotonic() < end:
             for process in left:
@@ -53,7 +65,7 @@ class Node:
 
 @dataclass(slots=True)
 class Cluster:
-    """A cluster whose nodes share a folder. bound: whether each node has one processor of the machine's alone."""
+    """A cluster whose nodes share a folder. bound: whether each node has one processor of the machine to itself."""
 
     folder: Path
     variables: Mapping[str, str]
@@ -64,16 +76,16 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        """Of the job server."""
+        """URL of the job server."""
         return f"http://127.0.0.1:{self.ports[1]}"
 
     @property
     def environment(self) -> dict[str, str]:
-        """What lets a client of the job server in."""
+        """Variables with which the job server admits a client."""
         return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": self.token}
 
     def add_node(self) -> Node:
-        """Start one more node with one processor; the first one is the head. Raises where it does not come up."""
+        """Start one more node with one processor; the first one is the head. Raises if it does not come up."""
         node = Node(f"{self.folder.name}-{len(self.nodes)}")
         port, dashboard, client = self.ports
         where = (
@@ -86,9 +98,9 @@ class Cluster:
             ]
         )  # fmt: skip
         self.nodes.append(node)
-        alone = ["taskset", "--cpu-list", str((len(self.nodes) - 1) % (os.cpu_count() or 1))] if self.bound else []
+        one_processor = ["taskset", "--cpu-list", str((len(self.nodes) - 1) % (os.cpu_count() or 1))]
         command = [
-            *alone, str(Path(sys.executable).with_name("ray")), "start", *where,
+            *(one_processor if self.bound else []), str(_PROGRAMS / "ray"), "start", *where,
             "--node-ip-address", "127.0.0.1", "--num-cpus", "1", "--num-gpus", "0", "--disable-usage-stats",
             "--object-store-memory", str(_OBJECT_STORE_BYTES),
             "--dashboard-agent-listen-port", str(free_ports(1)[0]), "--include-log-monitor", "false",
@@ -104,17 +116,16 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster(nodes: int, variables: Mapping[str, str], *, bound: bool = False) -> Iterator[Cluster]:
-    """A cluster of so many nodes, whose processes have these variables and no others of ours; ended at the end."""
-    # Not below a test's own folder: a socket's path may have 107 signs.
+    """A cluster of so many nodes, whose processes have these variables and no other settings; killed at the end."""
+    # Not below a test's own folder: the path of a socket may have 107 characters.
     folder = Path(tempfile.mkdtemp(prefix="citeloom-ray-"))
-    basis = {name: value for name, value in os.environ.items() if not name.startswith(("CITELOOM_", "RAY_"))}
-    made = Cluster(folder, {**basis, **variables}, bound)
+    started = Cluster(folder, {**base_environment(), **variables}, bound)
     try:
         for _ in range(nodes):
-            made.add_node()
-        yield made
+            started.add_node()
+        yield started
     finally:
-        for node in reversed(made.nodes):
+        for node in reversed(started.nodes):
             node.kill()
         shutil.rmtree(folder, ignore_errors=True)
 

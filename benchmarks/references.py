@@ -2,8 +2,8 @@
 
     python -m benchmarks.references [--quick]
 
-The labels lie in tests/labels; docs/references.md tells how they were made. They need the real pages of ../shared/data,
-which are not part of the project: without them only the catalogue's speed is measured.
+The labels lie in tests/labels; docs/methods/references.md tells how they were made. They need the real pages of
+../shared/data, which are not part of the project: without them only the catalogue's speed is measured.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def share(hits: int, of: int) -> str:
 
 def fields(labels: Sequence[Label], items: Items) -> tuple[Figures, list[Claim]]:
     """How many items each field was read rightly of, in the half that was tuned on and in the other."""
-    # Two kinds of mistakes in the test half were mended once it had been looked at: docs/references.md.
+    # Two kinds of mistakes in the test half were mended once it had been looked at: docs/methods/references.md.
     figures: Figures = {"labelled items": len(labels)}
     counts = {}
     for half in ("dev", "test"):

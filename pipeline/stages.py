@@ -1,4 +1,4 @@
-"""Which stages there are, in the order in which they run."""
+"""The list of all stages."""
 
 from __future__ import annotations
 
@@ -28,13 +28,16 @@ from pipeline.passages.stages import PASSAGES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 
-_JUDGING = (G_SCORES, CITATION_SUPPORT, STABILITY, ANSWER_GRADES)
-_ASKING = (
+JUDGING_STAGES = (G_SCORES, CITATION_SUPPORT, STABILITY, ANSWER_GRADES)
+"""Stages that ask a judge, a language model too."""
+
+LLM_STAGES = (
     KEY_ELEMENTS, *SUMMARIES.values(), G_SCORES, CITATION_SUPPORT, STABILITY, *ANSWERS.values(), ANSWER_GRADES,
     QUESTION_DRAFTS,
 )  # fmt: skip
+"""Stages that ask a language model."""
 
-STAGES: tuple[Stage, ...] = (
+CORPUS_STAGES: tuple[Stage, ...] = (
     DUMP_MEMBERS,
     METADATA,
     PAPERS,
@@ -47,17 +50,11 @@ STAGES: tuple[Stage, ...] = (
     QUESTIONS,
     IMPORTED_ANSWERS,
     RELATED_WORK_TASKS,
-    *_ASKING,
-    SCORES,
-    ANSWER_SCORES,
-    REPORT,
 )
+"""Stages up to the index, the tasks and the questions: they ask no language model."""
 
-
-LLM_STAGES = _ASKING
-"""Those that ask a language model."""
-JUDGING_STAGES = _JUDGING
-"""Of these, those that ask a judge."""
+STAGES: tuple[Stage, ...] = (*CORPUS_STAGES, *LLM_STAGES, SCORES, ANSWER_SCORES, REPORT)
+"""All stages, in the order in which they run."""
 
 
 def stage_named(name: str) -> Stage:

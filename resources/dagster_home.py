@@ -1,17 +1,26 @@
-"""What Dagster's instance of a data root is told: the project's dagster.yaml, and Postgres in place of SQLite where
-CITELOOM_DAGSTER_PG_URL is set.
+"""Dagster's instance of a data root: its folder, its dagster.yaml, opening it, and what state it is in.
 
-The URL holds a password, so the file names the variable and never its value, and no message shows it.
+Postgres replaces SQLite where CITELOOM_DAGSTER_PG_URL is set. The URL holds a password, so dagster.yaml names the
+variable and never its value, and no message shows it.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from pipeline.errors import SettingError
+import dagster as dg
+import psutil
+from filelock import FileLock
+
+from pipeline.engine.stage import Workspace
+from pipeline.errors import SettingError, TransientFailure
 from pipeline.settings import PROJECT, Settings
+from pipeline.stages import STAGES
 from pipeline.storage.writing import write_whole
 
 _VARIABLE = "CITELOOM_DAGSTER_PG_URL"
@@ -23,33 +32,138 @@ storage:
     postgres_url:
       env: {_VARIABLE}
 """
+UNFINISHED = (
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+)
+# The clocks of an event and of a process's start differ by less.
+_CLOCK_TOLERANCE_SECONDS = 2.0
 
 
-def write_instance_config(settings: Settings, home: Path) -> None:
-    """Put dagster.yaml into the folder of the instance, where it differs from what is there.
+def dagster_home(workspace: Workspace) -> Path:
+    """The folder of Dagster's instance, with its dagster.yaml; also set as DAGSTER_HOME.
 
-    Raises SettingError where CITELOOM_DAGSTER_PG_URL is no address of Postgres, or its package is not installed.
+    Raises SettingError where CITELOOM_DAGSTER_PG_URL is not an address of Postgres, or its package is not installed.
     """
+    home = workspace.local / "dagster"
+    home.mkdir(parents=True, exist_ok=True)
     content = (PROJECT / "dagster.yaml").read_bytes()
-    if settings.dagster_pg_url is not None:
-        share_postgres(settings)
+    if workspace.settings.dagster_pg_url is not None:
+        share_postgres(workspace.settings)
         content += _POSTGRES.encode()
     file = home / "dagster.yaml"
     if not file.exists() or file.read_bytes() != content:
         write_whole(file, content)
+    os.environ["DAGSTER_HOME"] = str(home)
+    return home
 
 
 def share_postgres(settings: Settings) -> None:
-    """Put the address of Postgres, where one is set, where Dagster reads it: into the environment; it may have come
-    from .env. Raises SettingError as `write_instance_config` does."""
+    """Put the address of Postgres, where one is set, into the environment, where Dagster reads it: it may have come
+    from .env. Raises SettingError as `dagster_home` does."""
     if settings.dagster_pg_url is not None:
-        os.environ[_VARIABLE] = _checked(settings.dagster_pg_url.get_secret_value())
+        os.environ[_VARIABLE] = _checked_url(settings.dagster_pg_url.get_secret_value())
 
 
-def _checked(url: str) -> str:
+def _checked_url(url: str) -> str:
     if not url.startswith((_SCHEME, "postgresql+psycopg2://")):
-        raise SettingError(f"{_VARIABLE} is no address of Postgres: give postgresql://user:password@host:5432/database")
+        raise SettingError(
+            f"{_VARIABLE} is not an address of Postgres: give postgresql://user:password@host:5432/database"
+        )
     if importlib.util.find_spec("dagster_postgres") is None:
         raise SettingError(f"{_VARIABLE} needs dagster-postgres: pip install 'citeloom[postgres]', or unset it")
     # SQLAlchemy 2.1 takes a plain address to be psycopg 3's; dagster-postgres is written for psycopg2, and brings it.
     return url.replace(_SCHEME, "postgresql+psycopg2://")
+
+
+def open_instance(home: Path) -> dg.DagsterInstance:
+    """The instance at `home`, whose databases are made where they are missing.
+
+    Two processes that both find them missing would each make them, and one fail: hence the lock. Raises
+    TransientFailure where Postgres does not answer.
+    """
+    with FileLock(home / "opening.lock"):
+        try:
+            instance = dg.DagsterInstance.from_config(str(home))
+            instance.get_runs(limit=1)
+            _make_pools(instance)
+        except Exception as error:
+            if not type(error).__module__.startswith("dagster_postgres"):  # the package may not be installed
+                raise
+            reason = " ".join(str(error.__cause__).split("\n(Background")[0].split())
+            raise TransientFailure(f"{_VARIABLE}: cannot connect to Postgres: {reason}") from error
+        return instance
+
+
+def _make_pools(instance: dg.DagsterInstance) -> None:
+    """Give each pool its limit. Dagster (1.13.27) does so when a step first asks for the pool, and on Postgres the
+    second of two steps that ask at once fails with its run."""
+    events = instance.event_log_storage
+    for pool in sorted({stage.pool for stage in STAGES if stage.pool} - events.get_concurrency_keys()):
+        events.initialize_concurrency_limit_to_default(pool)
+
+
+def dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+    """The unfinished runs whose process has ended.
+
+    Only of runs that Dagster's default launcher started: their processes are on this machine, beside the code server.
+    """
+    if not isinstance(instance.run_launcher, dg.DefaultRunLauncher):
+        return []
+    runs = instance.get_runs(dg.RunsFilter(statuses=list(UNFINISHED)))
+    return [run for run in runs if _process_is_gone(instance, run.run_id)]
+
+
+def _process_is_gone(instance: dg.DagsterInstance, run_id: str) -> bool:
+    """Whether the process that a run's events name has ended; False while they name none.
+
+    A process that began after the event has the number of one that is gone.
+    """
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
+        event = entry.dagster_event
+        pid = event.engine_event_data.metadata.get("pid") if event else None
+        if pid is not None:
+            try:
+                began = psutil.Process(int(str(pid.value))).create_time()
+            except psutil.NoSuchProcess:
+                return True
+            return bool(began > entry.timestamp + _CLOCK_TOLERANCE_SECONDS)
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceState:
+    """The state of Dagster's instance.
+
+    running, dead: ids of unfinished runs whose process lives, and is gone. pools: the runs that hold slots of each.
+    outdated: stores of an older schema than this Dagster's.
+    """
+
+    running: tuple[str, ...]
+    dead: tuple[str, ...]
+    pools: Mapping[str, tuple[str, ...]]
+    outdated: tuple[str, ...]
+
+
+def examine(home: Path) -> InstanceState:
+    """The state of the instance at `home`; nothing of it is changed. Raises as `open_instance` does."""
+    with open_instance(home) as instance:
+        dead = [run.run_id for run in dead_runs(instance)]
+        unfinished = [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=list(UNFINISHED)))]
+        events = instance.event_log_storage
+        holders = {pool: events.get_concurrency_info(pool).active_run_ids for pool in events.get_concurrency_keys()}
+        stores = {"runs": instance.run_storage, "events": events, "schedules": instance.schedule_storage}
+        return InstanceState(
+            tuple(run for run in unfinished if run not in dead),
+            tuple(dead),
+            {pool: tuple(sorted(runs)) for pool, runs in sorted(holders.items()) if runs},
+            tuple(name for name, store in stores.items() if _is_outdated(store)),
+        )
+
+
+def _is_outdated(store: Any) -> bool:
+    """Whether a store's schema is older than this Dagster's."""
+    version = store.alembic_version() if store is not None else None
+    return version is not None and version[0] != version[1]

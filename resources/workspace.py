@@ -1,7 +1,4 @@
-"""The workspace as a Dagster resource.
-
-Nothing of a setting passes through run config: literal values there land in Dagster's run store.
-"""
+"""The workspace as a Dagster resource: settings and secrets come from the environment, never through run config."""
 
 from __future__ import annotations
 
@@ -18,16 +15,12 @@ LLM_BUDGET_TAG = "citeloom/llm_budget"
 
 
 class WorkspaceResource(dg.ConfigurableResource[Workspace]):
-    """Gives assets a `pipeline.engine.stage.Workspace`; ends at the run's end what the run has started."""
-
-    keep_services: bool = False
-    """Leave the embedded model's server and the embedded index open after a run, for a process that runs many."""
+    """Gives assets a `pipeline.engine.stage.Workspace`; stops at the run's end what the run has started."""
 
     def create_resource(self, context: dg.InitResourceContext) -> Workspace:
         tags = context.run.tags if context.run else {}
-        named = {"llm_budget_tokens": LLM_TOKENS_TAG, "llm_budget_name": LLM_BUDGET_TAG}
-        return Workspace(load_settings(**{setting: tags[tag] for setting, tag in named.items() if tag in tags}))
+        settings = {"llm_budget_tokens": LLM_TOKENS_TAG, "llm_budget_name": LLM_BUDGET_TAG}
+        return Workspace(load_settings(**{name: tags[tag] for name, tag in settings.items() if tag in tags}))
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
-        if not self.keep_services:
-            release_services()
+        release_services()

@@ -1,1 +1,1 @@
-"""When: what starts runs."""
+"""When: the sensors and schedules that start runs and report failures."""

@@ -8,19 +8,20 @@ import dagster as dg
 from assets.jobs import refresh_corpus
 from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.corpus.members import DUMP_MEMBERS
-from pipeline.engine.stage import Workspace, fingerprint
+from pipeline.engine.run import fingerprint
+from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 
 NAME = "dump_folder"
-# After the first failed run, and after each further one: a disk that was full or a server that was down may be back.
-# A month that fails thus often waits for the schedule's next refresh, or for a person.
+# Waits after the first failed run and after each further one: a full disk or a server that was down may be back. A
+# month that still fails waits for the schedule's next refresh, or for a person.
 RETRY_SECONDS = (3_600, 4 * 3_600, 16 * 3_600)
-# Runs of this sensor that are looked back at, newest first: those of 400 months at once, and tries after them.
+# Runs of this sensor that are examined, newest first: those of 400 months at once, and retries after them.
 _RUNS = 1_000
 
 
-def marks(workspace: Workspace) -> dict[str, str]:
-    """The months of the dump, each with the fingerprint of its pages now."""
+def month_fingerprints(workspace: Workspace) -> dict[str, str]:
+    """Month of the dump → fingerprint of its pages now."""
     months = months_in_dump(workspace.settings)
     return {month: fingerprint(DUMP_MEMBERS, workspace, month).fingerprint for month in months}
 
@@ -28,8 +29,8 @@ def marks(workspace: Workspace) -> dict[str, str]:
 def months_to_retry(instance: dg.DagsterInstance, now: float) -> list[str]:
     """Months whose last runs of this sensor failed, and whose time has come. now: seconds since the epoch.
 
-    The sensor remembers what it asked for, not what came of it: without this, a month whose run failed would be left
-    until its pages change again. A run that was cancelled was cancelled by a person, and is not asked for again.
+    The sensor's cursor holds what it asked for, not how it ended: without this, a month whose run failed would be left
+    until its pages change again. A cancelled run was cancelled by a person, and is not asked for again.
     """
     records = instance.get_run_records(dg.RunsFilter(tags={"dagster/sensor_name": NAME}), limit=_RUNS)
     failures: dict[str, list[float]] = {}
@@ -50,16 +51,16 @@ def months_to_retry(instance: dg.DagsterInstance, now: float) -> list[str]:
 def dump_folder(
     context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]
 ) -> dg.SensorResult | dg.SkipReason:
-    """Starts a refresh for every month of the dump that is new or whose pages have changed; again where it failed."""
+    """Starts a run for every month of the dump that is new or whose pages have changed; again where it failed."""
     seen = json.loads(context.cursor or "{}")
     try:
-        now = marks(workspace)
+        current = month_fingerprints(workspace)
     except CiteloomError as error:
         return dg.SkipReason(str(error))
-    changed = {month: mark for month, mark in now.items() if seen.get(month) != mark}
-    months = sorted(changed.keys() | (now.keys() & months_to_retry(context.instance, time.time())))
+    changed = {month: mark for month, mark in current.items() if seen.get(month) != mark}
+    months = sorted(changed.keys() | (current.keys() & months_to_retry(context.instance, time.time())))
     if not months:
-        return dg.SkipReason(f"all {len(seen)} months of the dump are as they were")
+        return dg.SkipReason(f"no change in the {len(seen)} months of the dump")
     # No run_key: Dagster never runs one twice, and pages may come and go twice. A run too many finds all of it done.
     requests = [dg.RunRequest(partition_key=month) for month in months]
     return dg.SensorResult(run_requests=requests, cursor=json.dumps({**seen, **changed}, sort_keys=True))

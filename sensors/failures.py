@@ -1,4 +1,4 @@
-"""The sensor that tells CITELOOM_WEBHOOK_URL of failed runs."""
+"""The sensor that notifies CITELOOM_WEBHOOK_URL of failed runs."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.ops.webhook import post
 
 
-# On by itself, since without an address it does nothing. Of runs that `citeloom run` has in its own process, that
-# command tells; Dagster shows this sensor none of them.
+# On by default, since without an address it does nothing. The command line posts its own failures.
 @dg.run_failure_sensor(default_status=dg.DefaultSensorStatus.RUNNING, minimum_interval_seconds=30)
 def failed_runs(context: dg.RunFailureSensorContext, workspace: dg.ResourceParam[Workspace]) -> dg.SkipReason:
     """Sends a message for each run that failed, with what failed and how to go on, where an address is set."""
@@ -18,14 +17,14 @@ def failed_runs(context: dg.RunFailureSensorContext, workspace: dg.ResourceParam
         return dg.SkipReason("CITELOOM_WEBHOOK_URL is not set")
     reason = post(url, message_of(context.dagster_run, context.get_step_failure_events(), context.failure_event))
     if reason:
-        # No error: the tick would fail again and again for what no run can help, and the failure is kept elsewhere.
+        # Not an exception: the tick would fail again and again, and the failure itself is recorded elsewhere.
         context.log.warning(f"CITELOOM_WEBHOOK_URL: a message was not sent: {reason}")
-        return dg.SkipReason(f"run {context.dagster_run.run_id} was not told of: {reason}")
-    return dg.SkipReason(f"told of run {context.dagster_run.run_id}")
+        return dg.SkipReason(f"no message was sent for run {context.dagster_run.run_id}: {reason}")
+    return dg.SkipReason(f"sent a message for run {context.dagster_run.run_id}")
 
 
 def message_of(run: dg.DagsterRun, steps: Sequence[dg.DagsterEvent], ended: dg.DagsterEvent) -> str:
-    """What a message says of a failed run: its month, each asset that failed with the reason, what to do."""
+    """The message for a failed run: its month, each asset that failed with the reason, and what to do."""
     month = run.tags.get("dagster/partition") or _range(run)
     lines = [f"citeloom: {run.job_name} failed" + (f" for {month}" if month else "")]
     lines += [f"• {step.step_key}: {_reason(step)}" for step in steps] or [f"• {ended.message}"]
@@ -47,4 +46,4 @@ def _reason(step: dg.DagsterEvent) -> str:
     error = failure.error
     while error is not None and error.cause is not None:
         error = error.cause
-    return " ".join(error.message.split()) if error is not None else "for a reason that its page shows"
+    return " ".join(error.message.split()) if error is not None else "see its page for the reason"

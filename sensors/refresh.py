@@ -1,18 +1,17 @@
-"""The schedule that refreshes the corpus, and the sensor that goes on where its run ends.
+"""The schedule that refreshes the corpus, and the sensor that starts what follows.
 
     schedule → run of find_changes: harvest, months that are due
     sensor   → a run for each of these months, up to the index, tasks and questions
-    sensor   → a run for each month that came so far, of what lies below
+    sensor   → a run for each month that succeeded, of the stages below
 
-Each month is a run of its own, so that months queue, fail and are tried again by themselves, on whatever machine
-Dagster gives them.
+Each month is a run of its own, so that months queue, fail and are retried independently.
 """
 
 import dagster as dg
 
 from assets.jobs import find_changes, refresh_corpus
 from pipeline.engine.stage import Stage, Workspace
-from pipeline.ops.refresh.plan import PREPARING, ceiling, downstream
+from pipeline.ops.refresh.plan import ceiling, downstream, preparing, stages_in_use
 from pipeline.ops.refresh.stages import CHANGES
 from resources.workspace import LLM_BUDGET_TAG, LLM_TOKENS_TAG
 
@@ -26,11 +25,11 @@ def refresh_schedule(cron: str) -> dg.ScheduleDefinition:
         name="refresh",
         job=find_changes,
         cron_schedule=cron,
-        description="Ask arXiv what changed, then run the months that changed, and those alone.",
+        description="Ask arXiv what changed, then run the months that changed and no others.",
     )
 
 
-# It runs without being switched on: it does nothing unless the schedule has started something.
+# On by default: it does nothing unless the schedule has started something.
 @dg.run_status_sensor(
     run_status=dg.DagsterRunStatus.SUCCESS,
     monitored_jobs=[find_changes, refresh_corpus],
@@ -40,21 +39,22 @@ def refresh_schedule(cron: str) -> dg.ScheduleDefinition:
 def refreshed_months(
     context: dg.RunStatusSensorContext, workspace: dg.ResourceParam[Workspace]
 ) -> list[dg.RunRequest] | dg.SkipReason:
-    """Starts the next part of a refresh: months that changed, then what lies below their index."""
+    """Starts the next part of a refresh: the months that changed, then the stages below their index."""
     run = context.dagster_run
     if run.job_name == find_changes.name:
-        return [_request(run, month, "corpus", [*_names(PREPARING), CHANGES.name]) for month in _months(context)]
+        names = [*_names(preparing(stages_in_use(workspace))), CHANGES.name]
+        return [_request(run, month, "corpus", names) for month in _months(context)]
     if run.tags.get(PART_TAG) != "corpus":
-        return dg.SkipReason(f"run {run.run_id} is no part of a refresh that another one follows")
+        return dg.SkipReason(f"nothing follows run {run.run_id}")
     month, tokens = run.tags["dagster/partition"], ceiling(workspace.settings)
-    due = downstream(workspace, month, redo=tokens > 0).run
+    due = downstream(workspace, month, stages_in_use(workspace), redo=tokens > 0).run
     if not due:
-        return dg.SkipReason(f"{month} needs nothing below its index that may be run")
+        return dg.SkipReason(f"nothing below the index of {month} is to be run")
     return [_request(run, month, "downstream", [*_names(due), CHANGES.name], tokens)]
 
 
 def _months(context: dg.RunStatusSensorContext) -> list[str]:
-    """The months that the run found to be due."""
+    """The months that the run found due."""
     kind = dg.DagsterEventType.ASSET_MATERIALIZATION
     events = [entry.dagster_event for entry in context.instance.all_logs(context.dagster_run.run_id, of_type=kind)]
     told = [event.step_materialization_data.materialization.metadata["months"].value for event in events if event]
@@ -66,8 +66,8 @@ def _names(stages: tuple[Stage, ...]) -> list[str]:
 
 
 def _request(run: dg.DagsterRun, month: str, part: str, assets: list[str], tokens: int = 0) -> dg.RunRequest:
-    """A run of some assets of a month, asked for once for each run that it follows. All of a refresh share one budget,
-    named by the run that the schedule started."""
+    """A run of some assets of a month, requested once for each run that it follows. All runs of a refresh share one
+    budget, named after the run that the schedule started."""
     budget = run.tags.get(LLM_BUDGET_TAG, f"refresh {run.run_id}")
     tags = {PART_TAG: part, LLM_BUDGET_TAG: budget, **({LLM_TOKENS_TAG: str(tokens)} if tokens else {})}
     return dg.RunRequest(

@@ -1,15 +1,23 @@
-"""The sensor that ends runs whose process is gone."""
+"""The sensor that fails runs whose process is gone, as after a crash of the machine or of the code server.
 
-from pathlib import Path
+Dagster's default launcher has no health check, so such a run would stay STARTED and hold its pools' slots. Once it has
+failed, run monitoring frees the slots (`free_slots_after_run_end_seconds` in dagster.yaml).
+"""
 
 import dagster as dg
 
-from pipeline.running.run_process import end_dead_runs
+from resources.dagster_home import dead_runs
 
 
-# On by itself: a run that is stuck holds its pools' slots, so that nothing else runs until it is ended.
+# On by default: a stuck run holds its pools' slots, so that nothing else runs until it is ended.
 @dg.sensor(minimum_interval_seconds=30, default_status=dg.DefaultSensorStatus.RUNNING)
 def stuck_runs(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-    """Ends runs that show as running though their process is gone, as after a crash of the machine."""
-    ended = end_dead_runs(context.instance, Path(context.instance.root_directory))
-    return dg.SkipReason(f"ended {', '.join(ended)}" if ended else "every unfinished run has its process")
+    """Fails runs that are unfinished though their process is gone; a run that was being cancelled is cancelled."""
+    dead = dead_runs(context.instance)
+    for run in dead:
+        if run.status is dg.DagsterRunStatus.CANCELING:
+            context.instance.report_run_canceled(run, "the process that was to end it is gone; finished stages stay")
+        else:
+            context.instance.report_run_failed(run, "the process that ran it is gone; finished stages stay")
+    ids = ", ".join(run.run_id for run in dead)
+    return dg.SkipReason(f"ended {ids}" if dead else "every unfinished run has its process")

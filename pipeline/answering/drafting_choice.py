@@ -16,7 +16,7 @@ from pipeline.answering.drafting import Paper, Subject
 from pipeline.answering.questions import Kind
 from pipeline.answering.retrieving import Found
 from pipeline.arxiv.identifiers import month_of
-from pipeline.engine.sampling import spread
+from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Workspace
 from pipeline.storage.data_root import DataRoot
 from pipeline.wikipedia.root import month_in
@@ -50,7 +50,7 @@ def chosen_papers(workspace: Workspace, month: str) -> list[str]:
     settings = workspace.settings
     named = {each for each in settings.draft_papers if month_of(each) == month}
     there = sorted(row["arxiv_id"] for row in workspace.root.iterate(tables.PAPERS, month, ["arxiv_id"]))
-    evenly = {there[place] for place in spread(len(there), settings.draft_questions)}
+    evenly = {there[place] for place in evenly_spaced(len(there), settings.draft_questions)}
     return sorted(named | evenly)
 
 

@@ -24,7 +24,7 @@ from pipeline.answering.retrieving import Found
 from pipeline.arxiv.months import select_months
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 
 _LOCK_SECONDS = 60
@@ -144,12 +144,12 @@ def read_rejected(workspace: Workspace) -> Mapping[str, str]:
         ) from None
 
 
-def _rejected_file(workspace: Workspace) -> Place:
+def _rejected_file(workspace: Workspace) -> DataPath:
     return workspace.root.path / "question_reviews" / "rejected.json"
 
 
 @contextmanager
-def _held(workspace: Workspace, file: Place) -> Iterator[None]:
+def _held(workspace: Workspace, file: DataPath) -> Iterator[None]:
     """Hold a file against another review of the same data root, so that neither's questions are lost."""
     place = file.resolve() if isinstance(file, Path) else file
     name = hashlib.sha256(str(place).encode()).hexdigest()[:16]

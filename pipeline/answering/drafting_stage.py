@@ -150,5 +150,6 @@ QUESTION_DRAFTS = Stage(
     upstream=(tables.METADATA, tables.PAPERS, tables.PASSAGES, tables.REFERENCES),
     settings=("llm_model", "llm_context"),
     inputs=inputs,
-    off=off,
+    disabled_reason=off,
+    pool="llm",
 )

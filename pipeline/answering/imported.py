@@ -11,7 +11,7 @@ from pipeline.answering.answered import Answered, plain_answer
 from pipeline.answering.questions import Question
 from pipeline.answering.systems import SYSTEMS
 from pipeline.errors import SettingError
-from pipeline.evaluation.annotation.csv_reader import Record, column_name, decoded, read_content, records, twice_named
+from pipeline.storage.csv_reader import Record, column_name, decoded, read_content, records, twice_named
 
 _WANTED = "a CSV file of answers"
 # csv takes 131,072 characters of a cell, and no answer that a person would grade is as long.

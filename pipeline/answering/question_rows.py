@@ -16,7 +16,7 @@ from typing import Any
 from pipeline import tables
 from pipeline.answering.questions import GoldClaim, Question, gold_passages, read_questions
 from pipeline.engine.digests import digest_of
-from pipeline.engine.sampling import spread
+from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Workspace
 from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
@@ -119,7 +119,7 @@ def _can_be_asked(job: Job, question: Question, passages: Mapping[str, Any]) -> 
 
 def _chosen(job: Job, questions: Sequence[Question]) -> list[int]:
     """Which are asked where CITELOOM_MAX_QUESTIONS is too small for all: evenly over the set, which may be sorted."""
-    taken = spread(len(questions), job.settings.max_questions)
+    taken = evenly_spaced(len(questions), job.settings.max_questions)
     for place in sorted(set(range(len(questions))) - set(taken)):
         job.leave_out(questions[place].id, "over_the_limit", f"CITELOOM_MAX_QUESTIONS is {job.settings.max_questions}")
     return taken

@@ -1,6 +1,6 @@
 """Question sets: questions on papers with their gold claims, read from a file and checked, and where the claims stand.
 
-The formats are told in docs/questions.md.
+The formats are told in docs/methods/questions.md.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 FEWEST_WORDS, MOST_WORDS = 4, 20
 # Of the faults of a file, those that are told at once.
 _TOLD = 5
-_FORMAT = "docs/questions.md tells the format"
+_FORMAT = "docs/methods/questions.md tells the format"
 # Signs that a keyboard lacks, as those who copy a phrase by hand write them; bars part the cells of a table.
 _PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "\xad": None, "|": " "})
 

@@ -154,7 +154,7 @@ QUESTIONS = Stage(
     upstream=(tables.METADATA, tables.PASSAGES),
     settings=("max_questions",),
     inputs=question_rows.inputs,
-    off=question_rows.off,
+    disabled_reason=question_rows.off,
 )
 
 
@@ -174,7 +174,9 @@ def _answer_stage(system: System) -> Stage:
         settings=(*system.settings, *(("embedder", "embedded_form") if system.retrieves else ())),
         version=_VERSIONS.get(system.name, 1),
         inputs=partial(_answer_inputs, system),
-        off=partial(_answers_off, system),
+        disabled_reason=partial(_answers_off, system),
+        # Those that search read the index, which belongs to one process at a time where it is embedded.
+        pool="qdrant" if system.retrieves else "llm",
     )
 
 
@@ -186,5 +188,5 @@ IMPORTED_ANSWERS = Stage(
     build=_build_imported,
     upstream=(tables.QUESTIONS,),
     inputs=_imported_inputs,
-    off=_imported_off,
+    disabled_reason=_imported_off,
 )

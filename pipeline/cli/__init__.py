@@ -1,4 +1,8 @@
-"""The commands of citeloom, a topic a module, and what they show in the terminal.
+"""The command `citeloom`: a module per group of commands, gathered by `pipeline.cli.app`."""
 
-Each command is a function that `pipeline.cli.app` names.
-"""
+
+def main() -> None:
+    """Entry point of the command."""
+    from pipeline.cli.app import main as run
+
+    run()

@@ -1,19 +1,15 @@
-"""The command `citeloom retry-failed`: what failed, listed and run again."""
+"""The command `citeloom retry-failed`."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from pipeline.cli.options import AsJson, MonthsOption
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
-
-if TYPE_CHECKING:
-    from pipeline.ops.retry import Plan
-    from pipeline.ops.run_months import RunReport
 
 
 def retry_failed(
@@ -23,34 +19,24 @@ def retry_failed(
 ) -> int:
     """Run again what failed, as far as its run was to go, and say what a rerun cannot clear."""
     from pipeline.cli.console import failures_table, out, print_json, run_table
+    from pipeline.cli.run import run_and_report
     from pipeline.ops.retry import failures_of, plan_of
 
     workspace = Workspace(load_settings())
-    failed = failures_of(workspace, months)
-    told = {"failed": [asdict(failure) for failure in failed]}
+    failures = failures_of(workspace, months)
+    document = {"failed": [asdict(failure) for failure in failures]}
     if not as_json:
-        out.print(failures_table(failed) if failed else "Nothing that failed is kept.")
-    if list_only or not failed:
+        out.print(failures_table(failures) if failures else f"No failure is recorded in {workspace.root.path}.")
+    if list_only or not failures:
         if as_json:
-            print_json(told)
+            print_json(document)
         return 0
-    report = _retry(workspace, plan_of(workspace, failed))
-    left = failures_of(workspace, months)
+    report = run_and_report(workspace, plan_of(workspace, failures))
+    remaining = failures_of(workspace, months)
     if as_json:
         outcomes = [asdict(outcome) for outcome in report.outcomes]
-        print_json({**told, "outcomes": outcomes, "still_failed": [asdict(failure) for failure in left]})
+        print_json({**document, "outcomes": outcomes, "still_failed": [asdict(failure) for failure in remaining]})
         return report.exit_code
     out.print(run_table(report.outcomes))
-    out.print(failures_table(left, title="Failed still") if left else "All of it is done now.")
+    out.print(failures_table(remaining, title="Still failed") if remaining else "Everything is done now.")
     return report.exit_code
-
-
-def _retry(workspace: Workspace, plan: Plan) -> RunReport:
-    from pipeline.cli.console import showing
-    from pipeline.ops.preflight import check
-    from pipeline.ops.retry import retry
-
-    for _, stages in plan:
-        check(workspace, stages)
-    with showing(steps=sum(len(months) * len(stages) for months, stages in plan)):
-        return retry(workspace, plan)

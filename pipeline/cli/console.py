@@ -93,7 +93,7 @@ class RunProgress(Listener):
     def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
         """Show how far it is, and how long it will take; where there is no terminal, at times in a line of its own."""
         clock = self._clocks.setdefault((stage, month), StageClock())
-        told = f"{month} {stage}: {clock.tell(done, total)}"
+        told = f"{month} {stage}: {clock.describe(done, total)}"
         self._bar.update(self._task, description=told)
         if not err.is_terminal and clock.is_due():
             print_note(told)
@@ -101,9 +101,9 @@ class RunProgress(Listener):
     def finished(self, outcome: Outcome) -> None:
         """Tell what came of a stage."""
         self._bar.advance(self._task)
-        if outcome.is_off:
+        if outcome.disabled:
             return
-        done = "kept" if outcome.kept else f"{outcome.seconds:.1f} s"
+        done = "kept" if outcome.skipped else f"{outcome.seconds:.1f} s"
         left_out = f", left out: {_reasons(outcome.left_out)}" if outcome.left_out else ""
         err.print(f"{outcome.month} {outcome.stage}: {outcome.rows:,} rows, {done}{left_out}", soft_wrap=True)
 
@@ -127,7 +127,7 @@ def run_table(outcomes: Iterable[Outcome]) -> Table:
     for name in ("rows", "seconds"):
         table.add_column(name, justify="right")
     table.add_column("left out, and why")
-    found = [outcome for outcome in outcomes if not outcome.is_off]
+    found = [outcome for outcome in outcomes if not outcome.disabled]
     for stage in STAGES:
         of_stage = [outcome for outcome in found if outcome.stage == stage.name]
         if of_stage:
@@ -165,7 +165,7 @@ def _sum(outcomes: Sequence[Outcome]) -> tuple[str, str, str]:
     left_out: Counter[str] = Counter()
     for outcome in outcomes:
         left_out.update(outcome.left_out)
-    kept = all(outcome.kept for outcome in outcomes)
+    kept = all(outcome.skipped for outcome in outcomes)
     seconds = "done before" if kept else f"{sum(outcome.seconds for outcome in outcomes):.1f}"
     return f"{sum(outcome.rows for outcome in outcomes):,}", seconds, _reasons(dict(sorted(left_out.items()))) or "–"
 

@@ -1,4 +1,4 @@
-"""The command `citeloom doctor`: what was looked at, how it stands, and the way out."""
+"""The command `citeloom doctor`: probes settings, disk, servers and models, and names the way out of each problem."""
 
 from __future__ import annotations
 
@@ -43,18 +43,20 @@ def doctor(
 def _find(*, online: bool) -> tuple[list[Finding], int]:
     """What was found, and what the command ends with."""
     from pipeline.cli.console import waiting
-    from pipeline.ops.doctor.checks import every_check
-    from pipeline.ops.doctor.findings import State, examine, masked
-    from pipeline.ops.doctor.given import as_findings
+    from pipeline.ops.doctor.checks import all_probes
+    from pipeline.ops.doctor.environment import invalid_settings
+    from pipeline.ops.doctor.findings import FindingState, masked, run_probes
+    from resources.dagster_home import dagster_home, examine
 
     try:
         workspace = Workspace(load_settings())
     except SettingError as error:
         secrets = [value for name, value in os.environ.items() if value and name.upper().endswith("_API_KEY")]
-        return [masked(each, secrets) for each in as_findings(error)], 2
+        return [masked(finding, secrets) for finding in invalid_settings(error)], 2
     with waiting("looking at settings, disk, servers and models"):
-        findings = examine(every_check(online=online), workspace)
-    return findings, 1 if any(each.state is State.PROBLEM for each in findings) else 0
+        probes = all_probes(lambda workspace: examine(dagster_home(workspace)), online=online)
+        findings = run_probes(probes, workspace)
+    return findings, 1 if any(finding.state is FindingState.PROBLEM for finding in findings) else 0
 
 
 def _table(findings: Sequence[Finding]) -> Table:

@@ -19,13 +19,13 @@ def estimate(
     """Say what the LLM stages would cost, before anything is spent: calls, tokens, money, time."""
     from pipeline.cli.console import estimate_table, out, print_json, print_note, waiting
     from pipeline.ops.estimate import estimate as rehearse
-    from pipeline.ops.estimate import keep
+    from pipeline.ops.estimate import save_expectations
     from pipeline.ops.run_months import months_of_status
 
     workspace = Workspace(load_settings(**({} if systems is None else {"systems": systems})))
     with waiting("rehearsing the calls that the months would make; nothing is asked"):
         found = rehearse(workspace, months_of_status(workspace, months)[0])
-    keep(workspace, found)
+    save_expectations(workspace, found)
     if as_json:
         print_json(found.as_json())
         return 0

@@ -9,14 +9,14 @@ import typer
 
 from pipeline.cli.options import AsJson, MonthsOption
 from pipeline.engine.stage import Workspace
-from pipeline.ops.export.months import DEFAULT_TABLES
+from pipeline.ops.export.data_files import DEFAULT_TABLES
 from pipeline.ops.export.rights import Texts
 from pipeline.settings import load_settings
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pipeline.ops.export.export import Exported
+    from pipeline.ops.export.export import ExportResult
 
 
 def export(
@@ -32,11 +32,11 @@ def export(
 ) -> int:
     """Write tables as a Hugging Face data set, and say what of it may leave the machine."""
     from pipeline.cli.console import out, print_json, print_note, waiting
-    from pipeline.ops.export.export import Asked
+    from pipeline.ops.export.export import ExportRequest
     from pipeline.ops.export.export import export as write
 
     with waiting("exporting") as step:
-        made = write(Workspace(load_settings()), Asked(to, months, tables, texts), step)
+        made = write(Workspace(load_settings()), ExportRequest(to, months, tables, texts), step)
     if as_json:
         print_json(made.as_json())
         return 0
@@ -47,7 +47,7 @@ def export(
     return 0
 
 
-def _files_table(made: Exported) -> Table:
+def _files_table(made: ExportResult) -> Table:
     """What was exported, a row for each table."""
     from rich.table import Table
 
@@ -57,9 +57,9 @@ def _files_table(made: Exported) -> Table:
     table = Table("table", "columns left out")
     for name in ("months", "rows", "KB"):
         table.add_column(name, justify="right")
-    for shape in made.contents.shapes:
-        files = by_table[shape.table.name]
+    for exported in made.contents.tables:
+        files = by_table[exported.table.name]
         size = sum(file.bytes for file in files) / 1000
         numbers = (f"{len(files):,}", f"{sum(file.rows for file in files):,}", f"{size:,.0f}")
-        table.add_row(shape.table.name, ", ".join(shape.held) or "–", *numbers)
+        table.add_row(exported.table.name, ", ".join(exported.columns_left_out) or "–", *numbers)
     return table

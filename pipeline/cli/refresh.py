@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,25 +29,34 @@ def refresh(
     llm_tokens: Annotated[
         int | None, typer.Option(min=1, help="The same, for at most so many tokens; else as the setting says.")
     ] = None,
+    until: Annotated[
+        str | None, typer.Option(help="The last stage to keep up to date; else as far as the corpus was run.")
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Ask arXiv what changed, run the months that changed and those alone, and tell what became of them."""
+    """Ask arXiv what changed, run the months that changed and no others, and report what became of them."""
     from pipeline.cli.console import print_json, showing
-    from pipeline.ops.refresh.plan import PREPARING, ceiling
+    from pipeline.cli.dagster_reporter import DagsterReporter
+    from pipeline.engine.progress import listening
+    from pipeline.ops.refresh.plan import ceiling, preparing, stages_in_use
     from pipeline.ops.refresh.refreshing import refresh as bring_up_to_date
+    from pipeline.ops.webhook import notify_of_failures
 
     settings = load_settings(**({} if llm_tokens is None else {"refresh_llm_tokens": llm_tokens}))
     tokens = ceiling(settings)
-    if tokens:  # the runs read it there
-        os.environ["CITELOOM_LLM_BUDGET_TOKENS"] = str(tokens)
+    if tokens:
+        settings = settings.model_copy(update={"llm_budget_tokens": tokens})
     workspace = Workspace(settings)
-    with showing(steps=len(PREPARING)):
+    steps = len(preparing(stages_in_use(workspace, until)))
+    with showing(steps=steps), listening(DagsterReporter(workspace)):
         report = bring_up_to_date(
             workspace,
             months,
             ask_arxiv=settings.refresh_harvest if harvest is None else harvest,
             redo=redo or tokens > 0,
+            until=until,
         )
+    notify_of_failures(settings, report.failures)
     if as_json:
         print_json(_as_json(report))
     else:

@@ -1,17 +1,17 @@
-"""The commands `citeloom run` and `demo`: stages over months, and what came of them."""
+"""The commands `citeloom run` and `demo`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.cli.options import AsJson, MonthsOption
-from pipeline.cli.sharing import share
-from pipeline.engine.stage import Workspace
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import SettingError
-from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
+from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
 
 if TYPE_CHECKING:
     from pipeline.ops.run_months import RunReport
@@ -22,53 +22,88 @@ def run(
     until: Annotated[str | None, typer.Option(help="Run every stage up to this one, and stop there.")] = None,
     select: Annotated[str | None, typer.Option(help="Run these stages alone, with commas between.")] = None,
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False,
-    parallel: Annotated[int, typer.Option(min=1, max=64, help="Months at once, each in a process of its own.")] = 1,
     as_json: AsJson = False,
 ) -> int:
     """Run what is missing or out of date, from the zips to the report."""
+    from pipeline.ops.run_months import known_months
+    from pipeline.stages import choose_stages
+
     if until is not None and select is not None:
         raise SettingError("--until and --select exclude each other: give one of them")
-    chosen = [name.strip() for name in (select or "").split(",") if name.strip()]
-    if select is not None and not chosen:
+    names = [name.strip() for name in (select or "").split(",") if name.strip()]
+    if select is not None and not names:
         raise SettingError("--select names no stage: give one or more, with commas between")
-    return _run(load_settings(), months, until, chosen, force=force, parallel=parallel, as_json=as_json)
+    stages = choose_stages(until, names)
+    workspace = Workspace(load_settings())
+    report = run_and_report(workspace, [(known_months(workspace, months), stages)], force=force)
+    show_run(workspace, report, as_json=as_json)
+    return report.exit_code
 
 
 def demo(
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False, as_json: AsJson = False
 ) -> int:
-    """Run the sample corpus through every stage to the report, into the embedded index."""
+    """Run the sample corpus up to the index, then the language-model stages on its newest month, to a report."""
+    from pipeline.cli.console import out
     from pipeline.ops.preflight import mark_demo
+    from pipeline.ops.run_months import known_months
+    from pipeline.stages import CORPUS_STAGES, STAGES
 
-    settings = load_settings(dump_dir=SAMPLE_DUMP, metadata_snapshot=SAMPLE_SNAPSHOT, qdrant_url=None)
-    mark_demo(Workspace(settings))
-    return _run(settings, "all", None, [], force=force, as_json=as_json)
+    workspace = Workspace(load_settings(dump_dir=SAMPLE_DUMP, metadata_snapshot=SAMPLE_SNAPSHOT, qdrant_url=None))
+    mark_demo(workspace)
+    months = known_months(workspace, "all")
+    report = run_and_report(workspace, [(months, CORPUS_STAGES), (months[-1:], STAGES)], force=force)
+    show_run(workspace, report, as_json=as_json)
+    if not as_json and not report.failures:
+        out.print("Try it:\n" + "\n".join(f"  {command}" for command in _next_commands(workspace)), soft_wrap=True)
+    return report.exit_code
 
 
-def _run(
-    settings: Settings, months: str, until: str | None, select: list[str], *, force: bool, as_json: bool,
-    parallel: int = 1,
-) -> int:  # fmt: skip
+def _next_commands(workspace: Workspace) -> list[str]:
+    """Commands that work as printed, in this folder and on this data root."""
+    import shlex
+    import sys
+    from pathlib import Path
+
+    program = Path(sys.argv[0])
+    if program.is_absolute() and program.is_relative_to(Path.cwd()):
+        program = program.relative_to(Path.cwd())
+    data = shlex.quote(str(workspace.settings.data_root))
+    citeloom = f"CITELOOM_DATA={data} {program}" if workspace.settings.data is not None else str(program)
+    return [
+        f'{citeloom} search "retrieval for scientific questions"',
+        f'{citeloom} ask "How is retrieval evaluated without labels?"',
+        f"{citeloom} ui",
+    ]
+
+
+def run_and_report(
+    workspace: Workspace, plan: Sequence[tuple[Sequence[str], Sequence[Stage]]], *, force: bool = False
+) -> RunReport:
+    """Run the months of a plan through their stages, with progress shown, Dagster and the webhook notified.
+
+    Raises SettingError where a setting does not suit the stages, before anything runs.
+    """
     from pipeline.cli.console import showing
+    from pipeline.cli.dagster_reporter import DagsterReporter
+    from pipeline.engine.progress import listening
     from pipeline.ops.preflight import check
-    from pipeline.ops.run_months import known_months, run_months
-    from pipeline.running.parallel import run_months_at_once
-    from pipeline.stages import choose_stages
+    from pipeline.ops.run_months import RunReport, run_months
+    from pipeline.ops.webhook import notify_of_failures
 
-    workspace, stages = Workspace(settings), choose_stages(until, select)
-    chosen = known_months(workspace, months)
-    check(workspace, stages)
-    share(settings)
-    with showing(steps=len(chosen) * len(stages)):
-        if parallel > 1 and len(chosen) > 1:
-            report = run_months_at_once(workspace, chosen, stages, parallel, force=force)
-        else:
-            report = run_months(workspace, chosen, stages, force=force)
-    _show_run(workspace, report, as_json=as_json)
-    return int(report.exit_code)
+    for _, stages in plan:
+        check(workspace, stages)
+    report = RunReport()
+    steps = sum(len(months) * len(stages) for months, stages in plan)
+    with showing(steps=steps), listening(DagsterReporter(workspace)):
+        for months, stages in plan:
+            report.add(run_months(workspace, months, stages, force=force))
+    notify_of_failures(workspace.settings, report.failures)
+    return report
 
 
-def _show_run(workspace: Workspace, report: RunReport, *, as_json: bool) -> None:
+def show_run(workspace: Workspace, report: RunReport, *, as_json: bool) -> None:
+    """Print what a run did: a row a stage, its failures, and where the report lies."""
     from pipeline.cli.console import out, print_error, print_json, run_table
 
     page = workspace.root.path / "reports" / "index.html"
@@ -79,7 +114,7 @@ def _show_run(workspace: Workspace, report: RunReport, *, as_json: bool) -> None
         return
     out.print(run_table(report.outcomes))
     if failures:
-        named = ", ".join(f"{failure['stage']} of {failure['month']}" for failure in failures)
-        print_error(f"{len(failures)} failed, as told above: {named}; once mended, the same command goes on from there")
+        names = ", ".join(f"{failure['stage']} of {failure['month']}" for failure in failures)
+        print_error(f"{len(failures)} failed (messages above): {names}; once mended, the same command continues")
     if page.exists():
         out.print(f"Report: {page}", soft_wrap=True)

@@ -10,12 +10,14 @@ from pipeline.settings import load_settings
 def status(months: MonthsOption = "all", as_json: AsJson = False) -> int:
     """Show months by stages: rows, age, what is out of date or failed, what was left out."""
     from pipeline.cli.console import out, print_error, print_json, status_tables
-    from pipeline.ops.run_months import months_of_status
-    from pipeline.ops.run_months import status as status_of
+    from pipeline.engine.status import month_status
+    from pipeline.ops.run_months import months_of_status, stages_of
+    from pipeline.storage.store import listing_cache
 
     workspace = Workspace(load_settings())
     chosen, trouble = months_of_status(workspace, months)
-    rows = status_of(workspace, chosen)
+    with listing_cache():
+        rows = [row for month in chosen for row in month_status(stages_of(workspace), workspace, month)]
     if trouble:
         print_error(trouble)
     if as_json:

@@ -21,23 +21,22 @@ def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on loopback.")] = 3000, as_json: AsJson = False
 ) -> int:
     """Open the Dagster UI on loopback, on the data of the settings."""
-    from assets.jobs import sweep
     from pipeline.cli.console import err, print_json
     from pipeline.ops.preflight import check_data_root
-    from pipeline.ops.run_months import dagster_home
+    from resources.dagster_home import dagster_home, open_instance
 
     workspace = Workspace(load_settings())
     check_data_root(workspace)
     _refuse_taken(port)
     share(workspace.settings)
     home = dagster_home(workspace)
-    sweep(home)
+    open_instance(home).dispose()  # makes the databases and pools, and fails here where Postgres does not answer
     url = f"http://127.0.0.1:{port}"
     if as_json:
         print_json({"url": url, "dagster_home": str(home)})
     err.print(f"Dagster UI: {url} (data in {workspace.root.path}); Ctrl-C ends it", soft_wrap=True)
     sys.stdout.flush()
-    os.dup2(2, 1)  # what Dagster logs is no part of the command's answer
+    os.dup2(2, 1)  # what Dagster logs is not part of the command's output
     # Dagster recommends another of its commands at every start.
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
     # What a shell starts in the background is deaf to Ctrl-C, and Dagster would be to SIGTERM as well.
@@ -50,6 +49,8 @@ def ui(
 def _refuse_taken(port: int) -> None:
     """Raise SettingError where another program listens on the port: Dagster would start and show nothing."""
     with socket.socket() as probe:
+        # As the server itself does: connections of a page that was open linger for a minute after Ctrl-C.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:

@@ -50,7 +50,7 @@ def _import(workspace: Workspace, dump: Dump, until: str, *, force: bool) -> Run
     """Run the dump's own stages, then the project's, on the snapshot's month; what came of it."""
     from pipeline.cli.console import showing
     from pipeline.engine import progress
-    from pipeline.engine.stage import run_stage
+    from pipeline.engine.run import run_stage
     from pipeline.ops.preflight import check, check_data_root
     from pipeline.ops.run_months import RunReport, run_months
     from pipeline.stages import stage_named

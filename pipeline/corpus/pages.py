@@ -15,7 +15,7 @@ from pipeline.corpus.dump.reader import MemberReader
 from pipeline.corpus.error_policy import apply_policy
 from pipeline.corpus.paper import PageError, Paper
 from pipeline.corpus.quality import Quality, grade
-from pipeline.engine.worker_process import time_limit
+from pipeline.engine.process_pool import time_limit
 from pipeline.storage.writing import Row
 from pipeline.tables import PAPERS
 

@@ -13,7 +13,7 @@ from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.pages import Parse, Parsed, Reading, Wanted, parse_pages
 from pipeline.corpus.wanted import Extent, chunks, decide, wanted
 from pipeline.engine import progress
-from pipeline.engine.process_pool import Lost, count_workers, map_chunks
+from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.storage.provenance import Provenance, read_provenance
@@ -52,7 +52,7 @@ class PaperBuilder:
         workers = count_workers(job.settings.workers)
         cut = chunks(wanted(job), _chunk_bytes(extent, workers))
         for chunk, parsed in map_chunks(partial(parse_pages, reading), cut, workers):
-            if isinstance(parsed, Lost):
+            if isinstance(parsed, LostItem):
                 _leave_out_lost(job, chunk[0], parsed)
             else:
                 yield from _account(job, parsed)
@@ -93,7 +93,7 @@ def _account(job: Job, parsed: Parsed) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-def _leave_out_lost(job: Job, page: Wanted, lost: Lost) -> None:
+def _leave_out_lost(job: Job, page: Wanted, lost: LostItem) -> None:
     """Write down a page that ended its worker; what depends on the machine is marked so."""
     limit = ""
     if lost.reason == "too_slow":
@@ -140,5 +140,5 @@ PAPERS = Stage(
     upstream=(MEMBERS_TABLE, METADATA_TABLE),
     settings=("categories", "category_match", "parser", "page_errors"),
     version=6,
-    still_holds=_could_keep_no_more,
+    outputs_exist=_could_keep_no_more,
 )

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pipeline.errors import PermanentFailure
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import open_parquet
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 from pipeline.tables import EMBEDDINGS
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Group(Protocol):
 class RowGroup:
     """One row group of a month of embeddings. Reading it raises PermanentFailure where the file is damaged."""
 
-    file: Place
+    file: DataPath
     number: int
 
     def digests(self) -> pa.ChunkedArray:
@@ -62,7 +62,7 @@ class RowGroup:
             ) from error
 
 
-def groups_of_month(file: Place, model: str, vectors: str, stage_version: int) -> Iterator[RowGroup]:
+def groups_of_month(file: DataPath, model: str, vectors: str, stage_version: int) -> Iterator[RowGroup]:
     """The row groups of a month of embeddings; none where it is absent or its vectors are not those of today.
 
     model: the embedder's name. vectors: which kinds there are, as the file's inputs state them. Raises

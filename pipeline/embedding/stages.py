@@ -197,4 +197,5 @@ EMBEDDINGS = Stage(
     upstream=(tables.PASSAGES,),
     settings=("embedder", "embedded_form"),
     inputs=_model,
+    pool="gpu",
 )

@@ -8,26 +8,26 @@ from functools import lru_cache
 
 from pipeline.engine.stage import Workspace
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.store import Place, identity_of
+from pipeline.storage.store import DataPath, file_version
 from pipeline.tables import Table
 
 
 def digest_of(workspace: Workspace, table: Table, months: Iterable[str]) -> str:
-    """One digest over the rows of some months of a table; a month that is not there counts."""
+    """One digest over the rows of some months of a table; a missing month counts as such."""
     return hashlib.sha256("\n".join(_rows(workspace, table, month) for month in months).encode()).hexdigest()
 
 
 def _rows(workspace: Workspace, table: Table, month: str) -> str:
     file = workspace.root.file(table, month)
     try:
-        return f"{month} {_rows_sha256(file, *identity_of(file))}"
+        return f"{month} {_rows_sha256(file, *file_version(file))}"
     except FileNotFoundError:
         return f"{month} absent"
 
 
 # Each of 400 months asks for all before it: that would be 160,000 files to open whenever a state is asked for.
 @lru_cache(maxsize=1 << 12)
-def _rows_sha256(file: Place, *identity: object) -> str:
-    """Digest of the rows of a file. identity: what differs after it was written anew."""
+def _rows_sha256(file: DataPath, *identity: object) -> str:
+    """Digest of the rows of a file. identity: differs after the file was rewritten."""
     written = read_provenance(file)
     return written.rows_sha256 if written else "absent"

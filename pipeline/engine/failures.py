@@ -1,97 +1,129 @@
-"""What failed and has not been mended since: one file for each stage and month, and what a run of the
-month was to do.
-"""
+"""Failures that no run has cleared since: one file for each stage and month, and how far the month's run was to go."""
 
 from __future__ import annotations
 
 import json
 import re
+import traceback
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.engine.stage import Workspace
+from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure, unforeseen
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 
-FOLDER = "failures"
-_NAME = re.compile(r"(?P<stage>.+)-(?P<month>\d{4}-\d\d)")
-# The other name under which a stage may be kept: it is done, and a blocking check of it did not hold.
-CHECK = "check-"
+_FOLDER = "failures"
+_FILE_NAME = re.compile(r"(?P<stage>.+)-(?P<month>\d{4}-\d\d)")
+_CHECK = "check-"
 
-_MAY_PASS = "may pass: a rerun may clear it"  # noqa: S105 - no password
-_MEND = "stays until what it names is mended: a rerun alone clears nothing"
+_TRANSIENT = "may pass: a rerun may clear it"
+_PERMANENT = "stays until what it names is mended: a rerun alone clears nothing"
 _UNFORESEEN = "unforeseen: a rerun shows whether it comes again"
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One stage of one month that failed, and its message."""
+    """A month that failed in a stage or in a check of it. kind: whether a rerun can clear it, in words."""
 
     stage: str
     month: str
     message: str
     kind: str
-    """Whether a rerun can clear it, in words."""
 
     @property
     def of(self) -> str:
-        """The stage, where the failure is of its check too."""
-        return self.stage.removeprefix(CHECK)
+        """The stage, also where it is a check of it that failed."""
+        return self.stage.removeprefix(_CHECK)
+
+
+def check_name(stage: str) -> str:
+    """The name under which a failed blocking check of a stage is recorded."""
+    return f"{_CHECK}{stage}"
+
+
+def record_failure(workspace: Workspace, stage: str, month: str, error: Exception) -> str:
+    """Record that a month failed, until it succeeds; returns the message for the user.
+
+    An error that nobody foresaw is named as such, with the file that holds its traceback.
+    """
+    file = _failure_file(workspace.root, stage, month)
+    message = str(error) if isinstance(error, CiteloomError) else unforeseen(error, file)
+    trace = "".join(traceback.format_exception(error))
+    record = {"stage": stage, "month": month, "message": message, "kind": kind_of(error), "traceback": trace}
+    # The disk or the store may be what failed: the message is returned all the same.
+    with suppress(CiteloomError, OSError):
+        write_whole(file, json.dumps(record).encode())
+    return message
 
 
 def kind_of(error: BaseException) -> str:
     """Whether a rerun can clear an error, in words."""
     if isinstance(error, TransientFailure):
-        return _MAY_PASS
-    return _MEND if isinstance(error, PermanentFailure | SettingError) else _UNFORESEEN
+        return _TRANSIENT
+    return _PERMANENT if isinstance(error, PermanentFailure | SettingError) else _UNFORESEEN
 
 
-def failure_file(root: DataRoot, stage: str, month: str) -> Place:
-    """Where the failure of a stage's month is kept."""
-    return root.path / FOLDER / f"{stage}-{month}.json"
+def forget_failure(workspace: Workspace, stage: str, month: str) -> None:
+    """Remove the record of a failure: the month succeeded."""
+    _failure_file(workspace.root, stage, month).unlink(missing_ok=True)
 
 
-def kept_failure(root: DataRoot, stage: str, month: str) -> Failure | None:
-    """The failure of a stage's month, or None."""
-    return _read(failure_file(root, stage, month), stage, month)
+def read_failure(workspace: Workspace, stage: str, month: str) -> str | None:
+    """The message of a month's last failure, or None."""
+    failure = _read(_failure_file(workspace.root, stage, month), stage, month)
+    return None if failure is None else failure.message
 
 
-def kept_failures(root: DataRoot) -> list[Failure]:
-    """All failures that are kept, month by month."""
-    files = (root.path / FOLDER).glob("*.json")
-    named = ((file, match) for file in files if (match := _NAME.fullmatch(file.stem)) is not None)
-    found = (_read(file, match["stage"], match["month"]) for file, match in named)
-    return sorted(filter(None, found), key=lambda failure: (failure.month, failure.stage))
+def read_failure_or_check(workspace: Workspace, stage: str, month: str) -> str | None:
+    """The message of a month's last failure in a stage, or else in a blocking check of it; None without either."""
+    return read_failure(workspace, stage, month) or read_failure(workspace, check_name(stage), month)
 
 
-def _read(file: Place, stage: str, month: str) -> Failure | None:
+def all_failures(root: DataRoot) -> list[Failure]:
+    """All recorded failures, by month and stage."""
+    failures = []
+    for file in (root.path / _FOLDER).glob("*.json"):
+        match = _FILE_NAME.fullmatch(file.stem)
+        failure = None if match is None else _read(file, match["stage"], match["month"])
+        if failure is not None:
+            failures.append(failure)
+    return sorted(failures, key=lambda failure: (failure.month, failure.stage))
+
+
+def _read(file: DataPath, stage: str, month: str) -> Failure | None:
     try:
-        told = json.loads(file.read_bytes())
-        return Failure(stage, month, str(told["message"]), str(told.get("kind", _UNFORESEEN)))
+        record = json.loads(file.read_bytes())
+        return Failure(stage, month, str(record["message"]), str(record.get("kind", _UNFORESEEN)))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return Failure(stage, month, f"it failed, and {file}, which should say why, is damaged", _UNFORESEEN)
 
 
-def note_asked(root: DataRoot, month: str, stages: Iterable[str]) -> None:
-    """Keep which stages a run of a month was to do, that came to no good end."""
-    write_whole(_asked_file(root, month), json.dumps(list(stages)).encode())
+def _failure_file(root: DataRoot, stage: str, month: str) -> DataPath:
+    return root.path / _FOLDER / f"{stage}-{month}.json"
 
 
-def forget_asked(root: DataRoot, month: str) -> None:
-    """Drop it: a run of the month ended well."""
-    _asked_file(root, month).unlink(missing_ok=True)
+def note_run_stages(root: DataRoot, month: str, stages: Iterable[str]) -> None:
+    """Record which stages a month's failed run was to do: `citeloom retry-failed` goes as far."""
+    write_whole(_run_stages_file(root, month), json.dumps(list(stages)).encode())
 
 
-def asked(root: DataRoot, month: str) -> Sequence[str]:
-    """The stages that the month's last run was to do; none where that is not known."""
+def forget_run_stages(root: DataRoot, month: str) -> None:
+    """Remove that record: a run of the month succeeded."""
+    _run_stages_file(root, month).unlink(missing_ok=True)
+
+
+def read_run_stages(root: DataRoot, month: str) -> Sequence[str]:
+    """The stages that the month's failed run was to do; empty where that is not known."""
     try:
-        return [str(name) for name in json.loads(_asked_file(root, month).read_bytes())]
+        return [str(name) for name in json.loads(_run_stages_file(root, month).read_bytes())]
     except (OSError, ValueError, TypeError):
         return []
 
 
-def _asked_file(root: DataRoot, month: str) -> Place:
-    return root.path / FOLDER / "asked" / f"{month}.json"
+def _run_stages_file(root: DataRoot, month: str) -> DataPath:
+    return root.path / _FOLDER / "asked" / f"{month}.json"

@@ -1,4 +1,4 @@
-"""Who is told how a run goes on. Stages tell; the command line listens."""
+"""Progress events of a run: stages publish them, the command line and Dagster's log listen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECONDS_BETWEEN_LINES = 30
 
 
 class Listener:
-    """What hears of a run, and does nothing about it: a listener overrides what it cares for.
+    """Receives every event of a run and ignores it; a subclass overrides the events that it needs.
 
     `outcome` is a `pipeline.engine.stage.Outcome`.
     """
@@ -24,34 +24,37 @@ class Listener:
         """So many of the month's rows are done, out of so many where that is known."""
 
     def finished(self, outcome: Any) -> None:
-        """The month is done or was kept."""
+        """The month was computed or skipped."""
 
     def failed(self, stage: str, month: str, message: str, exit_code: int = 1) -> None:
         """The month ended with an error; `exit_code` is what the command is to end with."""
 
+    def checked(self, check: Any, month: str, result: Any) -> None:
+        """A check of a finished month was evaluated; `pipeline.engine.checks.Check` and its `CheckResult`."""
+
     def noted(self, message: str) -> None:
-        """Something that a user should know while they wait."""
+        """A message for the user who waits."""
 
 
 class StageClock:
-    """The time that a stage has taken on a month, and will."""
+    """Measures a stage at work on a month, and estimates the time left."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._began = self._told = now()
+        self._began = self._last_line = now()
 
-    def tell(self, done: int, total: int | None) -> str:
-        """How far the stage is: `1,200 rows`, or `1,200 of 7,300, about 3 min left`."""
+    def describe(self, done: int, total: int | None) -> str:
+        """How far the stage is, in words: `1,200 rows`, or `1,200 of 7,300, about 3 min left`."""
         if not total:
             return f"{done:,} rows"
         left = (total - done) * (self._now() - self._began) / done if done else 0
         return f"{done:,} of {total:,}" + (f", about {duration(left)} left" if left >= 1 else "")
 
     def is_due(self) -> bool:
-        """Whether it is time to tell it again where each telling stays, as in a log."""
-        if self._now() - self._told < SECONDS_BETWEEN_LINES:
+        """Whether it is time for another line of a log."""
+        if self._now() - self._last_line < SECONDS_BETWEEN_LINES:
             return False
-        self._told = self._now()
+        self._last_line = self._now()
         return True
 
 
@@ -68,7 +71,7 @@ _listeners: list[Listener] = []
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Tell `listener` of every stage that runs in this process within the block."""
+    """Send the events of every stage that runs in this process within the block to `listener`."""
     _listeners.append(listener)
     try:
         yield
@@ -77,30 +80,36 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def started(stage: str, month: str) -> None:
-    """Tell that a stage begins on a month."""
+    """Publish that a stage begins on a month."""
     for listener in _listeners:
         listener.started(stage, month)
 
 
 def advanced(stage: str, month: str, done: int, total: int | None = None) -> None:
-    """Tell that so many of a month's rows are done, out of so many where that is known."""
+    """Publish that so many of a month's rows are done, out of so many where that is known."""
     for listener in _listeners:
         listener.advanced(stage, month, done, total)
 
 
 def finished(outcome: Any) -> None:
-    """Tell that a month is done or was kept."""
+    """Publish that a month was computed or skipped."""
     for listener in _listeners:
         listener.finished(outcome)
 
 
 def failed(stage: str, month: str, message: str, exit_code: int = 1) -> None:
-    """Tell that a month ended with an error, and what the command is to end with."""
+    """Publish that a month ended with an error, and the exit code that the command is to end with."""
     for listener in _listeners:
         listener.failed(stage, month, message, exit_code)
 
 
+def checked(check: Any, month: str, result: Any) -> None:
+    """Publish that a check of a finished month was evaluated."""
+    for listener in _listeners:
+        listener.checked(check, month, result)
+
+
 def noted(message: str) -> None:
-    """Tell something that a user should know while they wait."""
+    """Publish a message for the user who waits."""
     for listener in _listeners:
         listener.noted(message)

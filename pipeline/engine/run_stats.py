@@ -1,8 +1,8 @@
-"""What runs took, and what they were expected to cost: kept beside the tables, for those who read a report.
+"""Run statistics: what runs took, and what they were expected to cost, in files beside the tables.
 
-`<data root>/timings/<stage>/<month>.json` has the figures of each run of the month as its inputs are now; a run that
-was killed leaves none. `<data root>/estimates/<month>.json` has the last estimate of each stage that had anything to
-pay. Never part of what a table holds, for they differ from run to run.
+`<data root>/timings/<stage>/<month>.json` has the figures of each run of the month with its present inputs; a killed
+run leaves none. `<data root>/estimates/<month>.json` has the last estimate of each stage that had anything to pay.
+They differ from run to run, so they are never part of a table.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 
-# Somebody who runs a month by force each day need not read how long it took a year ago.
-_MOST = 20
+_MOST_RUNS = 20
 _UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class StageTiming:
     """One run: wall seconds, and what it measured, such as `llm_requests` and `llm_request_seconds`."""
 
     fingerprint: str
@@ -31,9 +30,8 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
-    """What a stage was expected to take in all: calls and tokens, of answers kept before too; money and seconds of
-    what was to be paid then."""
+class StageEstimate:
+    """What a stage was expected to take: calls and tokens of all its answers, money and seconds of uncached ones."""
 
     calls: int
     tokens: int
@@ -41,43 +39,43 @@ class Expected:
     seconds: float
 
 
-def note_timing(root: DataRoot, stage: str, month: str, timing: Timing) -> None:
-    """Keep a run's figures beside those of earlier runs with the same inputs; others are dropped."""
-    same = [each for each in read_timings(root, stage, month) if each.fingerprint == timing.fingerprint]
-    _write(_timings_file(root, stage, month), [asdict(each) for each in [*same, timing][-_MOST:]])
+def note_timing(root: DataRoot, stage: str, month: str, timing: StageTiming) -> None:
+    """Add a run's figures to those of earlier runs with the same inputs; figures of other inputs are dropped."""
+    earlier = [run for run in read_timings(root, stage, month) if run.fingerprint == timing.fingerprint]
+    _write(_timings_file(root, stage, month), [asdict(run) for run in [*earlier, timing][-_MOST_RUNS:]])
 
 
-def read_timings(root: DataRoot, stage: str, month: str) -> list[Timing]:
-    """The runs of a month, oldest first; none where nothing is kept, or what is kept cannot be read."""
+def read_timings(root: DataRoot, stage: str, month: str) -> list[StageTiming]:
+    """The runs of a month, oldest first; empty where the file is missing or damaged."""
     try:
-        told = json.loads(_timings_file(root, stage, month).read_bytes())
-        return [Timing(str(each["fingerprint"]), float(each["seconds"]), dict(each["measured"])) for each in told]
+        runs = json.loads(_timings_file(root, stage, month).read_bytes())
+        return [StageTiming(str(run["fingerprint"]), float(run["seconds"]), dict(run["measured"])) for run in runs]
     except _UNREADABLE:
         return []
 
 
-def note_estimates(root: DataRoot, month: str, expected: Mapping[str, Expected]) -> None:
-    """Keep what these stages of a month are expected to take; of others, what was expected before stays."""
-    kept = {**read_estimates(root, month), **expected}
-    _write(_estimates_file(root, month), {stage: asdict(each) for stage, each in sorted(kept.items())})
+def note_estimates(root: DataRoot, month: str, expected: Mapping[str, StageEstimate]) -> None:
+    """Record what some stages of a month are expected to take; earlier estimates of other stages stay."""
+    estimates = {**read_estimates(root, month), **expected}
+    _write(_estimates_file(root, month), {stage: asdict(estimate) for stage, estimate in sorted(estimates.items())})
 
 
-def read_estimates(root: DataRoot, month: str) -> dict[str, Expected]:
-    """Stage → what it was expected to take; none where nothing is kept, or what is kept cannot be read."""
+def read_estimates(root: DataRoot, month: str) -> dict[str, StageEstimate]:
+    """Stage → its estimate; empty where the file is missing or damaged."""
     try:
-        told = json.loads(_estimates_file(root, month).read_bytes())
-        return {stage: Expected(**each) for stage, each in told.items()}
+        estimates = json.loads(_estimates_file(root, month).read_bytes())
+        return {stage: StageEstimate(**estimate) for stage, estimate in estimates.items()}
     except _UNREADABLE:
         return {}
 
 
-def _timings_file(root: DataRoot, stage: str, month: str) -> Place:
+def _timings_file(root: DataRoot, stage: str, month: str) -> DataPath:
     return root.path / "timings" / stage / f"{month}.json"
 
 
-def _estimates_file(root: DataRoot, month: str) -> Place:
+def _estimates_file(root: DataRoot, month: str) -> DataPath:
     return root.path / "estimates" / f"{month}.json"
 
 
-def _write(file: Place, value: object) -> None:
+def _write(file: DataPath, value: object) -> None:
     write_whole(file, json.dumps(value, default=str).encode())

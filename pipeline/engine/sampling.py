@@ -1,13 +1,10 @@
-"""Which of many things are taken where not all can be."""
+"""Evenly spaced samples."""
 
 from __future__ import annotations
 
 
-def spread(count: int, most: int) -> list[int]:
-    """Which of `count` things are taken where `most` are at most: all, else as many evenly over the whole.
-
-    The middle of each of `most` equal stretches, so that neither the beginning nor the end is favoured.
-    """
+def evenly_spaced(count: int, most: int) -> list[int]:
+    """Positions of at most `most` of `count` items: all of them, or the middles of `most` equal stretches."""
     if count <= most:
         return list(range(count))
     return [(2 * place + 1) * count // (2 * most) for place in range(most)]

@@ -1,16 +1,19 @@
-"""What may stop a stage at work, and where it looks: a signal, which drains, and the loss of its run, which bars it.
+"""How a process at work ends: signals drain it, the loss of its run bars it, and the end of its parent kills it.
 
-The first SIGINT or SIGTERM asks the stage to end: work that is kept piece by piece (vectors, answers of a model) ends
-after the piece under way, any other stage may finish. After `DRAIN_SECONDS` it is interrupted where it stands, and
-`KILL_SECONDS` later the kernel ends the process, should even that not help. A second signal ends the process at once.
+The first SIGINT or SIGTERM asks the work to end: what is saved piece by piece (vectors, answers of a model) ends after
+the piece under way, any other stage may finish. After `DRAIN_SECONDS` it is interrupted where it stands, and
+`KILL_SECONDS` later the kernel ends the process. A second signal ends the process at once.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import multiprocessing
 import os
 import select
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,30 +22,31 @@ from types import FrameType
 from pipeline.engine import progress
 from pipeline.errors import PermanentFailure
 
-# Service managers commonly wait 30 s before they kill. A stage has half of them; what follows, the run's record and its
-# workers' end, took 6 s on two cores with nine busy processes.
+# Service managers commonly wait 30 s before they kill. A stage has half of them; what follows, the end of worker
+# processes and of the run's record, took 6 s on two cores with nine busy processes.
 DRAIN_SECONDS = 15.0
 KILL_SECONDS = 12.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_NOTHING = 0
+_NO_SIGNAL = 0
+_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 Fence = Callable[[], str]
 
 
 class Interrupted(BaseException):
-    """The stage was asked to end, and does. No failure of it: what is kept of it stays, and nothing is recorded."""
+    """The work was asked to end, and does. Not a failure: what is saved stays, and nothing is recorded."""
 
 
 class RunLost(PermanentFailure):
-    """The run that a stage works for is no longer its own, so nothing of it may be put in place."""
+    """The run that a stage works for was ended by others, so nothing of it may be put in place."""
 
 
 class _State:
-    """Of this process; signals belong to the whole of it."""
+    """State of this process; signals belong to the whole of it."""
 
     requested = False
     overdue = False
-    fences: list[Fence] = []  # noqa: RUF012 - one list for the process is what is meant
+    fences: list[Fence] = []  # noqa: RUF012 - one list for the process is intended
 
 
 def requested() -> bool:
@@ -51,14 +55,14 @@ def requested() -> bool:
 
 
 def end_if_asked() -> None:
-    """Raise Interrupted where this process was asked to end; called where all work so far is kept."""
+    """Raise Interrupted where this process was asked to end; called where all work so far is saved."""
     if _State.requested:
         raise Interrupted
 
 
 @contextlib.contextmanager
-def draining(then: Callable[[], None]) -> Iterator[None]:
-    """Within it, a signal asks the block to end, as the module says; `then` is called where it ended well all the same.
+def draining() -> Iterator[None]:
+    """Within it, a signal asks the block to end, as the module says; afterwards `requested` tells whether one came.
 
     Without effect in a thread that is not the main one, where Python delivers no signal.
     """
@@ -66,65 +70,63 @@ def draining(then: Callable[[], None]) -> Iterator[None]:
         yield
         return
     reading, writing = os.pipe()
-    os.set_blocking(writing, False)  # as `set_wakeup_fd` asks
-    watch = _Watch(reading)
+    os.set_blocking(writing, False)  # as `set_wakeup_fd` requires
+    watch = _SignalWatch(reading)
     threading.Thread(target=watch.run, name="citeloom-drain", daemon=True).start()
-    others = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    before = {number: signal.signal(number, _handle) for number in _SIGNALS}
+    previous_fd = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    previous_handlers = {number: signal.signal(number, _handle) for number in _SIGNALS}
     try:
         yield
     finally:
         watch.ended.set()
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)
-        signal.set_wakeup_fd(others)
+        signal.set_wakeup_fd(previous_fd)
         os.close(writing)
         if _State.requested:
             signal.setitimer(signal.ITIMER_REAL, KILL_SECONDS)
-    if _State.requested:
-        then()
 
 
 def _handle(number: int, frame: FrameType | None) -> None:
-    """Does as little as can be: the block may have been stopped anywhere, with any lock in hand.
+    """Set flags only: the block may have been stopped anywhere, with any lock in hand.
 
-    The rest is for `_Watch`: the kernel may give a signal to a thread that is not the main one, which then runs no
-    handler until it wakes for a reason of its own, such as a model's answer.
+    The rest is `_SignalWatch`'s: the kernel may give a signal to a thread that is not the main one, and then no handler
+    runs until the main thread wakes for a reason of its own, such as a model's answer.
     """
     if _State.overdue:
         raise Interrupted
     _State.requested = True
-    # The kernel's own end of it, which asks no interpreter that may be deep in a library's loop.
+    # SIGALRM then ends the process without any help of an interpreter that may be deep in a library's loop.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
-class _Watch:
-    """What a thread of its own does about signals, whose numbers come over a pipe as soon as there is one."""
+class _SignalWatch:
+    """Reacts to signals in a thread of its own; their numbers come over a pipe as soon as there is one."""
 
     def __init__(self, reading: int) -> None:
         self._reading = reading
-        self._requested = _State.requested
+        self._already_requested = _State.requested
         self.ended = threading.Event()
 
     def run(self) -> None:
-        """Have the block end, and interrupt it where it does not; until the pipe is closed."""
+        """Ask the block to end, and interrupt it where it does not; until the pipe is closed."""
         with os.fdopen(self._reading, "rb", buffering=0):
-            again = self._next()
-            if again is not None and not self._requested:
-                self._ask()
-                again = self._next(DRAIN_SECONDS)
-                if again == _NOTHING:
+            number = self._next_signal()
+            if number is not None and not self._already_requested:
+                self._ask_to_end()
+                number = self._next_signal(DRAIN_SECONDS)
+                if number == _NO_SIGNAL:
                     self._interrupt()
-                    self._next()  # the interruption itself
-                    again = self._next()
-            if again is not None:
-                os._exit(128 + again)
+                    self._next_signal()  # the interruption itself
+                    number = self._next_signal()
+            if number is not None:
+                os._exit(128 + number)
 
-    def _ask(self) -> None:
+    def _ask_to_end(self) -> None:
         _State.requested = True
         signal.setitimer(signal.ITIMER_REAL, DRAIN_SECONDS + KILL_SECONDS)
         progress.noted(
-            f"asked to end: what is under way may take {DRAIN_SECONDS:.0f} s; a second signal ends it at once"
+            f"asked to end: the work under way may take {DRAIN_SECONDS:.0f} s; a second signal ends it at once"
         )
 
     def _interrupt(self) -> None:
@@ -132,13 +134,13 @@ class _Watch:
         _State.overdue = True
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
-    def _next(self, seconds: float | None = None) -> int | None:
-        """The next signal that asks to end; _NOTHING where none comes in time, None once the block has ended."""
+    def _next_signal(self, seconds: float | None = None) -> int | None:
+        """The next signal that asks to end; _NO_SIGNAL where none comes in time, None once the block has ended."""
         latest = None if seconds is None else time.monotonic() + seconds
         while True:
             left = None if latest is None else max(0.0, latest - time.monotonic())
             if not select.select([self._reading], [], [], left)[0]:
-                return _NOTHING
+                return _NO_SIGNAL
             number = os.read(self._reading, 1)
             if not number or self.ended.is_set():
                 return None
@@ -148,7 +150,7 @@ class _Watch:
 
 @contextlib.contextmanager
 def fenced(fence: Fence) -> Iterator[None]:
-    """Within it, `check_fence` asks `fence`, which says why the run is no longer this process's; empty where it is."""
+    """Within it, `check_fence` calls `fence`: why the run is no longer this process's, or empty where it still is."""
     _State.fences.append(fence)
     try:
         yield
@@ -157,8 +159,26 @@ def fenced(fence: Fence) -> Iterator[None]:
 
 
 def check_fence() -> None:
-    """Raise RunLost where the run that this process works for was ended by others; asked before a month is placed."""
+    """Raise RunLost where the run that this process works for was ended by others; called before a month is placed."""
     for fence in _State.fences:
         reason = fence()
         if reason:
             raise RunLost(f"nothing is put in place: {reason}")
+
+
+def end_with_parent(parent: int | None = None) -> None:
+    """Have the kernel kill this process (SIGKILL) as soon as its parent ends; at once if it has ended already.
+
+    parent: the process number of the parent; None for the process that `multiprocessing` started this one from, and
+    without effect where it did not. By prctl(2), on Linux alone: the signal comes when the *thread* that started this
+    process ends.
+    """
+    if parent is None:
+        started_from = multiprocessing.parent_process()
+        parent = started_from.pid if started_from else None
+    if parent is None:
+        return
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)

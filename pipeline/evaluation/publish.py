@@ -44,7 +44,7 @@ from pipeline.evaluation.report.views import RunView
 from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
-from pipeline.storage.store import Place, looking_once
+from pipeline.storage.store import DataPath, listing_cache
 from pipeline.storage.writing import Row, write_whole
 
 FOLDER = "reports"
@@ -126,7 +126,7 @@ def _write(root: DataRoot, path: str, content: bytes) -> dict[str, Any]:
     return {"path": path, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
-def _remove_others(folder: Place, names: set[str]) -> None:
+def _remove_others(folder: DataPath, names: set[str]) -> None:
     """Remove pages of tasks and questions that are no more, and what a killed run left half written."""
     for pattern in ("task-*.html", "question-*.html", ANSWERS_PAGE, ".*.tmp"):
         for file in folder.glob(pattern):
@@ -182,7 +182,7 @@ def _ratings(root: DataRoot, month: str) -> dict[str, str]:
     return {name: written.rows_sha256 for name, written in found.items() if written}
 
 
-def still_holds(workspace: Workspace, month: str, written: Provenance) -> bool:
+def outputs_exist(workspace: Workspace, month: str, written: Provenance) -> bool:
     """Whether every file of the month is there, byte for byte, and the overall index at all.
 
     On a store, by name and length: to read hundreds of pages whenever a state is asked for would take that many
@@ -191,11 +191,11 @@ def still_holds(workspace: Workspace, month: str, written: Provenance) -> bool:
     root = workspace.root
     if not (root.path / FOLDER / "index.html").is_file():
         return False
-    with looking_once():
+    with listing_cache():
         return all(_is_whole(root.path / row["path"], row) for row in root.rows(tables.REPORT, month))
 
 
-def _is_whole(file: Place, row: Row) -> bool:
+def _is_whole(file: DataPath, row: Row) -> bool:
     if not file.is_file():
         return False
     if isinstance(file, Path):

@@ -29,8 +29,8 @@ NEIGHBOURS = 6
 FEWEST_NEIGHBOURS = 4
 _SPREADS = 4.0
 _MAD_TO_DEVIATION = 1.4826
-# The standard deviation of passages per paper, of their mean: 0.35 in the eleven papers of docs/first-run.md, among
-# which there is no thesis.
+# The standard deviation of passages per paper, of their mean: 0.35 in the eleven papers of
+# docs/experiments/first-run.md, among which there is no thesis.
 _VARIATION_OF_LENGTHS = 0.6
 # Rounding to float16 moves the length of a unit vector of 1,024 numbers by less than 0.001.
 _NORM_OFF = 0.01

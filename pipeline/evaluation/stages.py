@@ -24,6 +24,7 @@ G_SCORES = Stage(
     settings=(*_JUDGE, "second_judge_model", "judge_repeats", "judge_alone"),
     version=2,
     inputs=judging.inputs,
+    pool="llm",
 )
 
 CITATION_SUPPORT = Stage(
@@ -33,7 +34,8 @@ CITATION_SUPPORT = Stage(
     settings=(*_JUDGE, "support_passages", "support_citations"),
     version=2,
     inputs=support.inputs,
-    off=support.off,
+    disabled_reason=support.off,
+    pool="llm",
 )
 
 STABILITY = Stage(
@@ -43,7 +45,8 @@ STABILITY = Stage(
     settings=(*dict.fromkeys((*_JUDGE, *SYSTEMS["chatcite"].settings)), "stability_tasks", "stability_repeats"),
     version=2,
     inputs=stability.inputs,
-    off=stability.off,
+    disabled_reason=stability.off,
+    pool="llm",
 )
 
 SCORES = Stage(
@@ -61,14 +64,15 @@ ANSWER_GRADES = Stage(
     settings=(*_JUDGE, "second_judge_model", "support_passages", "grade_controls"),
     version=2,
     inputs=answers.inputs,
-    off=question_rows.off,
+    disabled_reason=question_rows.off,
+    pool="llm",
 )
 
 ANSWER_SCORES = Stage(
     table=tables.ANSWER_SCORES,
     build=answers.build_scores,
     upstream=(tables.ANSWER_GRADES,),
-    off=question_rows.off,
+    disabled_reason=question_rows.off,
 )
 
 REPORT = Stage(
@@ -97,5 +101,5 @@ REPORT = Stage(
         tables.ANSWER_SCORES,
     ),
     inputs=publish.inputs,
-    still_holds=publish.still_holds,
+    outputs_exist=publish.outputs_exist,
 )

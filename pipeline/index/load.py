@@ -128,7 +128,7 @@ def _in_flight(
     under_way: dict[Future[None], PointBatch] = {}
     while True:
         while len(under_way) < index.in_flight and (batch := next(batches, None)) is not None:
-            send = telemetry.in_span("index load batch", {"citeloom.points": len(batch)}, index.upsert)
+            send = telemetry.bind_span("index load batch", {"citeloom.points": len(batch)}, index.upsert)
             under_way[pool.submit(send, batch)] = batch
         if not under_way:
             return

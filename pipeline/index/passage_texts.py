@@ -13,7 +13,7 @@ from pipeline.errors import PermanentFailure
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
     from pipeline.index.passage_index import Found
-    from pipeline.storage.store import Place
+    from pipeline.storage.store import DataPath
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ def _warn_of(lost: Sequence[Found]) -> None:
         )
 
 
-def _texts_of(file: Place, month: str, points: Sequence[Found]) -> dict[str, str]:
+def _texts_of(file: DataPath, month: str, points: Sequence[Found]) -> dict[str, str]:
     import pyarrow as pa
 
     from pipeline.storage.reading import read_table

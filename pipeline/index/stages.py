@@ -17,7 +17,7 @@ from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import write_whole
 
 if TYPE_CHECKING:
-    from pipeline.storage.store import Place
+    from pipeline.storage.store import DataPath
     from pipeline.storage.writing import Row
 
 
@@ -110,7 +110,7 @@ def _listed(job: Job, ids: Sequence[str]) -> str:
     return f"All {len(ids)} are listed in {file}"
 
 
-def _list_file(job: Job) -> Place:
+def _list_file(job: Job) -> DataPath:
     return job.workspace.root.path / "failures" / f"{job.stage.name}-{job.month}-points.txt"
 
 
@@ -146,6 +146,7 @@ INDEX_RECEIPTS = Stage(
     upstream=(tables.EMBEDDINGS, tables.PASSAGES, tables.PAPERS),
     settings=("qdrant_collection", "qdrant_url", "qdrant_quantization"),
     inputs=_collection,
-    still_holds=_still_indexed,
+    outputs_exist=_still_indexed,
     version=2,
+    pool="qdrant",
 )

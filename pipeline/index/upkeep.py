@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
 from pipeline.arxiv.months import select_months
-from pipeline.engine.stage import Workspace, exclusive, run_stage
+from pipeline.engine.locks import month_lock
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, MissingInput, SettingError
 from pipeline.index.audit import KINDS, MonthAudit, audit_month
 from pipeline.index.load import digest_of
@@ -205,7 +207,7 @@ def _outside_of(workspace: Workspace, index: PassageIndex) -> tuple[PointId, ...
 
 def _audit_and_note(workspace: Workspace, month: str) -> MonthAudit:
     """Audit a month while nobody loads it, and let its receipt say what was found."""
-    with exclusive(INDEX_RECEIPTS, workspace, month):
+    with month_lock(workspace, INDEX_RECEIPTS.name, month):
         audit, found = audit_of(workspace, month)
         _note(workspace, month, audit, found)
     return audit

@@ -329,10 +329,10 @@ class LlmClient:
         body = dict(call.request) | {"seed": samples[0]} | ({"n": len(samples)} if len(samples) > 1 else {})
         cost = Spent()
         try:
-            with telemetry.span(f"chat {self.model}", _facts(body), remote=True) as told:
+            with telemetry.span(f"chat {self.model}", _facts(body), remote=True) as span:
                 reply = await transport.send(body)
                 cost = reply.spent
-                told.tell(_spent_facts(cost))
+                span.set_attributes(_spent_facts(cost))
         finally:
             self._budget.settle(worst, cost, self.usage.prices)
             self.usage.retries, self.usage.waited = transport.retries, transport.waited
@@ -365,7 +365,7 @@ def _read_repaired(text: str, schema: type[Model], cost: Spent) -> Answer[Model]
         return LlmAnswerError(f"no {schema.__name__} could be read, repair included: {short(error)}", cost)
 
 
-def _facts(body: Mapping[str, Any]) -> telemetry.Facts:
+def _facts(body: Mapping[str, Any]) -> telemetry.Attributes:
     """What is told of a request: never its messages. Names: OpenTelemetry's conventions for generative AI."""
     return {
         "gen_ai.operation.name": "chat",
@@ -376,7 +376,7 @@ def _facts(body: Mapping[str, Any]) -> telemetry.Facts:
     }
 
 
-def _spent_facts(cost: Spent) -> telemetry.Facts:
+def _spent_facts(cost: Spent) -> telemetry.Attributes:
     return {"gen_ai.usage.input_tokens": cost.prompt_tokens, "gen_ai.usage.output_tokens": cost.completion_tokens}
 
 

@@ -13,7 +13,7 @@ import os
 import sys
 from typing import Any
 
-from pipeline.engine.liveness import end_with_parent
+from pipeline.engine.shutdown import end_with_parent
 
 
 def main() -> None:

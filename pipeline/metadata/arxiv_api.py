@@ -1,7 +1,6 @@
 """The arXiv API for lists of identifiers, asked as arXiv asks to be asked.
 
-The package `arxiv` builds the queries and reads the Atom; the HTTP is ours (`asking`), since arxiv.py 4.0.2 repeats at
-once whatever is not 200 and has no time-out.
+HTTP is our own (`asking`): arxiv.py 4.0.2 repeats at once whatever is not 200, and has no time-out.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlencode
 
 from pipeline.errors import PermanentFailure
 from pipeline.metadata.answers import MISSES_OF_ABSENT, Answers
@@ -98,11 +98,8 @@ class ArxivApi:
             )
 
     def _address(self, ids: Sequence[str]) -> str:
-        import arxiv
-
-        client = arxiv.Client(page_size=len(ids))
-        client.query_url_format = self._url + "?{}"
-        return str(client._format_url(arxiv.Search(id_list=list(ids)), 0, len(ids)))
+        query = urlencode({"id_list": ",".join(ids), "start": 0, "max_results": len(ids)})
+        return f"{self._url}?{query}"
 
     def _fetch(self, address: str) -> dict[str, Record]:
         return self._asker.ask(address, self._read)

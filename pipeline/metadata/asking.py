@@ -165,9 +165,9 @@ class Asker:
     def _get(self, address: str) -> Answer:
         self.requests += 1
         try:
-            with self._told() as told, self._http.stream("GET", address) as response:
+            with self._told() as span, self._http.stream("GET", address) as response:
                 self._reached = True
-                told.tell({"http.response.status_code": response.status_code})
+                span.set_attributes({"http.response.status_code": response.status_code})
                 headers = response.headers
                 body, kind = self._body(response), headers.get("Content-Type", "")
                 answer = Answer(response.status_code, headers.get("Location", ""), body, address, kind)

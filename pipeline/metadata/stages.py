@@ -155,4 +155,5 @@ METADATA = Stage(
     settings=("arxiv_api",),
     version=2,
     inputs=_digests,
+    pool="arxiv_api",
 )

@@ -1,6 +1,4 @@
-"""How all months stand at once: which failed, which are out of date, how to mend each, and whether the newest is
-there.
-"""
+"""Overview of all months: which failed, which are out of date, how to mend each, and whether the newest is there."""
 
 from __future__ import annotations
 
@@ -9,66 +7,64 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
-from pipeline.engine.failures import Failure, kept_failures
+from pipeline.engine.failures import Failure, all_failures
 from pipeline.engine.stage import Stage, Workspace
-from pipeline.engine.stages_due import pending
+from pipeline.engine.status import stages_due
 from pipeline.errors import CiteloomError
 from pipeline.index import close_indexes
+from pipeline.ops.run_months import stages_of
 from pipeline.stages import STAGES
-from pipeline.storage.store import looking_once
+from pipeline.storage.store import listing_cache
 from pipeline.tables import DUMP_MEMBERS, PAPERS, Table
-from pipeline.wikipedia.root import held_snapshot, is_own
+from pipeline.wikipedia.root import held_snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """A month that is not as it should be: what failed, and which stages are there and out of date."""
+class MonthStatus:
+    """A month that needs attention: its failures, and the stages whose tables are there and out of date."""
 
     month: str
-    failed: tuple[Failure, ...]
+    failures: tuple[Failure, ...]
     stale: tuple[str, ...]
 
     @property
-    def mend(self) -> str:
-        """The command that mends it, once what a failure names is mended."""
-        if self.failed:
+    def command(self) -> str:
+        """The command that mends it, once the cause of a failure is removed."""
+        if self.failures:
             return f"citeloom retry-failed --months {self.month}"
         return f"citeloom run --months {self.month} --select {','.join(self.stale)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """All months at a glance. trouble: what is wrong with the dump as a whole, a sentence each."""
+    """All months at a glance. to_mend: those that failed or are out of date. dump_problems: a sentence each."""
 
     months: int
     not_begun: int
-    wrong: tuple[Standing, ...]
-    trouble: tuple[str, ...]
+    to_mend: tuple[MonthStatus, ...]
+    dump_problems: tuple[str, ...]
 
     @property
-    def holds(self) -> bool:
+    def passed(self) -> bool:
         """Whether there is nothing to mend."""
-        return not self.wrong and not self.trouble
+        return not self.to_mend and not self.dump_problems
 
 
 def overview(workspace: Workspace) -> Overview:
-    """How the months of the dump and of the data root stand now.
+    """The months of the dump and of the data root as they are now.
 
-    A month that was never run is counted and no more. A month takes 0.06 s of processor time where there are three and
-    0.14 s where there are 400; the embedded index is let go after each, since other processes may want it.
+    A month that was never run is only counted. A month takes 0.06 s of processor time where there are three and 0.14 s
+    where there are 400; the embedded index is closed after each, since other processes may need it.
     """
-    stages, begun = STAGES, set(workspace.root.months(DUMP_MEMBERS))
-    in_dump, trouble = _dump(workspace)
-    if held_snapshot(workspace.root):
-        stages = tuple(each for each in STAGES if is_own(each.name, workspace.settings))
-        begun = set(workspace.root.months(PAPERS))
-        in_dump, trouble = set(), []
-    failures = kept_failures(workspace.root)
-    months = sorted(begun | {failure.month for failure in failures})
-    with looking_once():
-        found = [_standing(workspace, stages, month, failures) for month in months]
-    wrong = tuple(each for each in found if each.failed or each.stale)
-    return Overview(len(in_dump.union(months)), len(in_dump.difference(months)), wrong, tuple(trouble))
+    is_wikipedia = bool(held_snapshot(workspace.root))
+    in_dump, problems = (set[str](), list[str]()) if is_wikipedia else _dump(workspace)
+    begun = workspace.root.months(PAPERS if is_wikipedia else DUMP_MEMBERS)
+    failures = all_failures(workspace.root)
+    months = sorted({*begun, *(failure.month for failure in failures)})
+    with listing_cache():
+        statuses = [_month_status(workspace, stages_of(workspace), month, failures) for month in months]
+    to_mend = tuple(status for status in statuses if status.failures or status.stale)
+    return Overview(len(in_dump.union(months)), len(in_dump.difference(months)), to_mend, tuple(problems))
 
 
 def _dump(workspace: Workspace) -> tuple[set[str], list[str]]:
@@ -78,17 +74,18 @@ def _dump(workspace: Workspace) -> tuple[set[str], list[str]]:
         return set(), [str(error)]
 
 
-def _standing(workspace: Workspace, stages: Sequence[Stage], month: str, failures: Sequence[Failure]) -> Standing:
-    due = {stage.name: stage for stage in pending(stages, workspace, month)}
+def _month_status(
+    workspace: Workspace, stages: Sequence[Stage], month: str, failures: Sequence[Failure]
+) -> MonthStatus:
+    due = {stage.name: stage for stage in stages_due(stages, workspace, month)}
     close_indexes()
-    failed = tuple(each for each in failures if each.month == month and _is_open(each, due))
-    stale = (name for name, stage in due.items() if workspace.root.file(stage.table, month).exists())
-    return Standing(month, failed, tuple(stale))
-
-
-def _is_open(failure: Failure, due: dict[str, Stage]) -> bool:
-    """Whether the failure still matters: a stage that another run has done since is no more due."""
-    return failure.of in due or failure.of not in {stage.name for stage in STAGES}
+    known = {stage.name for stage in STAGES}
+    # A failure of a stage that a later run has made is over.
+    still_open = tuple(
+        failure for failure in failures if failure.month == month and (failure.of in due or failure.of not in known)
+    )
+    stale = tuple(name for name, stage in due.items() if workspace.root.file(stage.table, month).exists())
+    return MonthStatus(month, still_open, stale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +98,7 @@ class Freshness:
     expected: str | None
 
     @property
-    def holds(self) -> bool:
+    def passed(self) -> bool:
         """Whether the month that should be there is."""
         return self.expected is None or (self.newest is not None and self.newest >= self.expected)
 

@@ -1,4 +1,4 @@
-"""What can be known to be wrong before a run begins, so that nobody learns of it hours later."""
+"""Checks before a run begins, so that a wrong setting is not found hours later."""
 
 from __future__ import annotations
 
@@ -19,18 +19,16 @@ from pipeline.stages import JUDGING_STAGES, LLM_STAGES
 from pipeline.storage.writing import write_whole
 from pipeline.tables import DUMP_MEMBERS
 from pipeline.wikipedia.root import refuse_arxiv
-from resources.cluster import check_cluster
 
 # Lies in a data root that `citeloom demo` has filled; another dump may not be run into it, nor the demo into another.
 _DEMO_MARK = "holds-the-demo"
 
 
 def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
-    """Raise SettingError for a setting that cannot do for these stages, or a data root that cannot be written."""
+    """Raise SettingError for a setting that does not suit these stages, or a data root that cannot be written."""
     settings, names = workspace.settings, {stage.name for stage in stages}
     check_data_root(workspace)
     telemetry.check(settings)
-    check_cluster(settings, names)
     if "metadata" in names and settings.metadata_snapshot and not settings.metadata_snapshot.is_file():
         raise SettingError(f"CITELOOM_METADATA_SNAPSHOT: {settings.metadata_snapshot} is not a file")
     if names & {"dump_members", "metadata", "papers"}:
@@ -50,7 +48,10 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
 
 
 def _check_index(workspace: Workspace) -> None:
-    """Raise SettingError where the index would refuse what hours of embedding made; a server may come up meanwhile."""
+    """Raise SettingError where the index would refuse the vectors, which hours of embedding precede.
+
+    A server that is down may be up by then.
+    """
     try:
         check_layout(workspace)
     except TransientFailure:
@@ -60,7 +61,7 @@ def _check_index(workspace: Workspace) -> None:
 
 
 def check_data_root(workspace: Workspace) -> None:
-    """Raise SettingError where the data root cannot be written, or is the demo's and the dump is not."""
+    """Raise SettingError where the data root cannot be written, or holds the demo and the dump is another one."""
     root = workspace.root.path
     for place, setting in {workspace.local: "CITELOOM_LOCAL", root: "CITELOOM_DATA"}.items():
         try:
@@ -75,7 +76,7 @@ def check_data_root(workspace: Workspace) -> None:
 
 
 def mark_demo(workspace: Workspace) -> None:
-    """Mark a data root as the demo's. Raises SettingError where it holds a corpus already."""
+    """Mark a data root as the demo's. Raises SettingError where it already holds a corpus."""
     check_data_root(workspace)
     root = workspace.root.path
     if not (root / _DEMO_MARK).exists():

@@ -1,192 +1,158 @@
-"""Which months and stages are to run, and running them."""
+"""Run stages over months in this process: the loop behind `citeloom run`, `demo`, `refresh` and `retry-failed`."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 from pipeline.arxiv.months import select_months
 from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
-from pipeline.engine import progress, telemetry
-from pipeline.engine.failures import forget_asked, note_asked
-from pipeline.engine.stage import (
-    Outcome,
-    Stage,
-    State,
-    Workspace,
+from pipeline.engine import progress, shutdown, telemetry
+from pipeline.engine.checks import run_checks
+from pipeline.engine.failures import (
+    check_name,
     forget_failure,
-    outcome_of,
-    read_failure,
+    forget_run_stages,
+    note_run_stages,
     record_failure,
 )
-from pipeline.engine.stages_due import check_of, pending
-from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, exit_code_of
+from pipeline.engine.run import outcome_of, run_stage
+from pipeline.engine.stage import Outcome, Stage, Workspace
+from pipeline.engine.status import stages_due
+from pipeline.errors import MissingInput, SettingError
 from pipeline.index import close_indexes
-from pipeline.running.on_cluster import run_on_cluster
-from pipeline.stages import STAGES
+from pipeline.ops.checks import CHECKS
+from pipeline.stages import CORPUS_STAGES, STAGES
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.store import looking_once
+from pipeline.storage.store import listing_cache
 from pipeline.tables import DUMP_MEMBERS, PAPERS
 from pipeline.wikipedia.root import held_snapshot, is_own
-from resources.dagster_home import write_instance_config
 
 
 @dataclass(slots=True)
 class RunReport(progress.Listener):
-    """What came of a run: an outcome per stage and month, and the messages of what failed."""
+    """The outcomes of a run, and its failures as (stage, month, message)."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     failures: list[tuple[str, str, str]] = field(default_factory=list)
-    """(stage, month, message)"""
     exit_code: int = 0
 
     def finished(self, outcome: Outcome) -> None:
-        """Note what came of a stage."""
+        """Add an outcome."""
         self.outcomes.append(outcome)
 
     def failed(self, stage: str, month: str, message: str, exit_code: int = 1) -> None:
-        """Note what failed, and why."""
+        """Add a failure."""
         self.failures.append((stage, month, message))
         self.exit_code = max(self.exit_code, exit_code)
+
+    def add(self, other: RunReport) -> None:
+        """Add the report of another run; a failure that both report, such as a broken zip, stands once."""
+        self.outcomes += other.outcomes
+        self.failures += [failure for failure in other.failures if failure not in self.failures]
+        self.exit_code = max(self.exit_code, other.exit_code)
 
 
 def run_months(
     workspace: Workspace, months: Sequence[str], stages: Sequence[Stage], *, force: bool = False
 ) -> RunReport:
-    """Run what the months need, oldest first; a month that fails leaves the others to go on."""
+    """Run what the months need, oldest first; a month that fails leaves the others to go on.
+
+    All months go through the stages that ask no language model before any goes through the others, so that the corpus
+    can be searched as early as possible. Raises KeyboardInterrupt after SIGINT or SIGTERM (see `engine.shutdown`).
+    """
     report = RunReport()
-    with telemetry.run(workspace.settings, len(months)), progress.listening(report):
-        tell_of_broken_zips(workspace, stages)
+    failed: dict[str, set[str]] = {month: set() for month in months}
+    with telemetry.run_span(workspace.settings, len(months)), progress.listening(report), shutdown.draining():
+        if DUMP_MEMBERS in {stage.table for stage in stages}:
+            report_broken_zips(workspace)
+        for phase in _phases(stages):
+            _run_phase(workspace, phase, months, failed, force=force)
+            for month in months:
+                if failed[month]:
+                    note_run_stages(workspace.root, month, (stage.name for stage in stages))
         for month in months:
-            run_month(workspace, stages, month, report, force=force)
-            keep_asked(workspace, stages, month, report)
+            if not failed[month]:
+                forget_run_stages(workspace.root, month)
+                forget_failure(workspace, "run", month)
+    if shutdown.requested():
+        raise KeyboardInterrupt
     return report
 
 
-def keep_asked(workspace: Workspace, stages: Sequence[Stage], month: str, report: RunReport) -> None:
-    """Keep how far a month was to be run, where it failed: `citeloom retry-failed` goes on from there."""
-    if any(of == month for _, of, _ in report.failures):
-        note_asked(workspace.root, month, (stage.name for stage in stages))
-    else:
-        forget_asked(workspace.root, month)
-        forget_failure(workspace, "run", month)
+def _phases(stages: Sequence[Stage]) -> tuple[Sequence[Stage], Sequence[Stage]]:
+    """The stages before the first that asks a language model, and the others."""
+    before = {stage.name for stage in CORPUS_STAGES}
+    return [stage for stage in stages if stage.name in before], [stage for stage in stages if stage.name not in before]
 
 
-def tell_of_broken_zips(workspace: Workspace, stages: Sequence[Stage]) -> None:
-    """Tell of each zip that cannot be used, where the stages read zips; its pages are missing, whatever becomes of
-    those in the other zips."""
-    if any(stage.table is DUMP_MEMBERS for stage in stages):
-        for message in broken_zips(workspace.settings):
-            progress.failed("dump", "all months", message)
+def report_broken_zips(workspace: Workspace) -> None:
+    """Report each zip that cannot be used as a failure: its pages are missing, whatever the other zips hold."""
+    for message in broken_zips(workspace.settings):
+        progress.failed("dump", "all months", message)
 
 
-def run_month(workspace: Workspace, stages: Sequence[Stage], month: str, report: RunReport, *, force: bool) -> None:
-    """Run what a month needs of some stages; `report`, which listens, is told what comes of it."""
-    try:
-        with telemetry.month(workspace.settings, month):
-            _run_pending(workspace, stages, month, report, force=force)
-    except CiteloomError as error:
-        progress.failed("run", month, str(error), exit_code_of(error))
+def _run_phase(
+    workspace: Workspace, stages: Sequence[Stage], months: Sequence[str], failed: dict[str, set[str]], *, force: bool
+) -> None:
+    """Run what the months need of some stages. failed: stages of each month that failed or are below one that did."""
+    # Asked at once for all months, so that a run with nothing to do opens the embedded index once.
+    due = _stages_due(workspace, stages, months, force=force)
+    computed = False
+    for month in months:
+        if computed:  # a month may read earlier ones
+            due |= _stages_due(workspace, stages, [month], force=force)
+        _report_skipped(workspace, [stage for stage in stages if stage not in due[month]], month)
+        computed = computed or bool(due[month])
+        with telemetry.month_span(workspace.settings, month):
+            for stage in due[month]:
+                if shutdown.requested():
+                    raise KeyboardInterrupt
+                below = failed[month] & {table.name for table in stage.upstream}
+                if below or not _run_and_check(workspace, stage, month, force=force):
+                    failed[month].add(stage.name)
 
 
-def _run_pending(workspace: Workspace, stages: Sequence[Stage], month: str, report: RunReport, *, force: bool) -> None:
-    from pipeline.definitions import run_in_process
+def _stages_due(
+    workspace: Workspace, stages: Sequence[Stage], months: Sequence[str], *, force: bool
+) -> dict[str, list[Stage]]:
+    with listing_cache():
+        due = {month: stages_due(stages, workspace, month, force=force) for month in months}
+    close_indexes()  # asking whether a month is indexed has opened it; it belongs to one process at a time
+    return due
 
-    with looking_once():
-        due = pending(stages, workspace, month, force=force)
-        close_indexes()  # asking how the month stands has opened it; it belongs to one process at a time
+
+def _report_skipped(workspace: Workspace, stages: Sequence[Stage], month: str) -> None:
+    """Report stages that are up to date, and forget their failures."""
+    with listing_cache():
         for stage in stages:
-            if stage not in due:
-                _tell_kept(workspace, stage, month)
-    if not due:
-        return
-    before = len(report.failures)
-    if workspace.settings.on_cluster:
-        result = run_on_cluster(due, workspace, month, dagster_home(workspace), force=force)
-    else:
-        result = run_in_process(due, month, dagster_home(workspace), force=force)
-    _remember_checks(workspace, due, month, result.blocked)
-    if not result.succeeded and len(report.failures) == before:
-        reason = result.reason or "its page in citeloom ui shows why"
-        progress.failed("run", month, f"Dagster ended it: {reason}")
+            written = read_provenance(workspace.root.file(stage.table, month))
+            if written is not None:
+                forget_failure(workspace, stage.name, month)
+                progress.finished(outcome_of(workspace, written, skipped=True))
 
 
-def failure_of(workspace: Workspace, stage: Stage, month: str) -> str | None:
-    """What is known of a month's failure in a stage, or of its blocking check's; None where it did not fail."""
-    names = (stage.name, check_of(stage))
-    return next(filter(None, (read_failure(workspace, name, month) for name in names)), None)
-
-
-def _remember_checks(workspace: Workspace, ran: Sequence[Stage], month: str, blocked: Mapping[str, str]) -> None:
-    """Keep which stages are done and did not pass a blocking check: the next run must not go on below them."""
-    with looking_once():
-        for stage in ran:
-            if stage.name in blocked:
-                record_failure(workspace, check_of(stage), month, PermanentFailure(blocked[stage.name]))
-            else:
-                forget_failure(workspace, check_of(stage), month)
-
-
-def _tell_kept(workspace: Workspace, stage: Stage, month: str) -> None:
-    forget_failure(workspace, stage.name, month)
-    written = read_provenance(workspace.root.file(stage.table, month))
-    if written is not None:
-        progress.finished(outcome_of(workspace, written, kept=True, seconds=0.0, measured={}))
-
-
-def dagster_home(workspace: Workspace) -> Path:
-    """The folder of Dagster's instance in the data root, holding its dagster.yaml; set as DAGSTER_HOME.
-
-    Raises SettingError as `write_instance_config` does.
-    """
-    home = workspace.local / "dagster"
-    home.mkdir(parents=True, exist_ok=True)
-    write_instance_config(workspace.settings, home)
-    os.environ["DAGSTER_HOME"] = str(home)
-    return home
-
-
-def status(workspace: Workspace, months: Sequence[str]) -> list[dict[str, Any]]:
-    """How every stage of every month stands: state, rows, when it was written, ledger counts, failure."""
-    with looking_once():
-        return [row for month in months for row in _month_status(workspace, month)]
-
-
-def _month_status(workspace: Workspace, month: str) -> list[dict[str, Any]]:
-    stages = STAGES
-    if held_snapshot(workspace.root):
-        stages = tuple(stage for stage in STAGES if is_own(stage.name, workspace.settings))
-    due = {stage.name for stage in pending(stages, workspace, month)}
-    return [_stage_status(workspace, stage, month, due=stage.name in due) for stage in stages]
-
-
-def _stage_status(workspace: Workspace, stage: Stage, month: str, *, due: bool) -> dict[str, Any]:
-    file = workspace.root.file(stage.table, month)
-    failure = failure_of(workspace, stage, month) if due else None
+def _run_and_check(workspace: Workspace, stage: Stage, month: str, *, force: bool) -> bool:
+    """Run a stage and the checks that belong to it; whether the stages below it may run."""
     try:
-        written = read_provenance(file)
-    except CiteloomError as error:
-        written, failure = None, str(error)
-    stale = State.STALE if file.exists() else State.MISSING
-    return {
-        "month": month,
-        "stage": stage.name,
-        "state": "failed" if failure else (stale if due else State.DONE).value,
-        "rows": written.rows if written else None,
-        "written_at": file.stat().st_mtime if written else None,
-        "left_out": dict(written.left_out) if written else {},
-        "off": str(written.notes.get("off", "")) if written else "",
-        "failure": failure,
-    }
+        run_stage(stage, workspace, month, force=force)
+    except shutdown.Interrupted as error:
+        raise KeyboardInterrupt from error
+    except Exception:  # `run_stage` has recorded and reported it; other stages and months go on
+        return False
+    finally:
+        close_indexes()
+    try:
+        return run_checks(CHECKS, stage, workspace, month)
+    except Exception as error:  # a check that could not be evaluated: a server that is down, say
+        progress.failed(stage.name, month, record_failure(workspace, check_name(stage.name), month, error))
+        return False
 
 
 def known_months(workspace: Workspace, selection: str) -> list[str]:
     """The months of the dump that a selection names; raises SettingError where it names none of them.
 
-    Where the data root holds Wikipedia, its snapshot's month: it is of no dump of arXiv's.
+    A data root of Wikipedia has one month, its snapshot's.
     """
     if held_snapshot(workspace.root):
         return select_months(selection, workspace.root.months(PAPERS))
@@ -194,14 +160,21 @@ def known_months(workspace: Workspace, selection: str) -> list[str]:
 
 
 def months_of_status(workspace: Workspace, selection: str) -> tuple[list[str], str | None]:
-    """The months of the dump and of the data root that a selection names, and what is wrong with the dump, if it is."""
+    """The months of the dump and of the data root that a selection names, and what is wrong with the dump, or None."""
     if held_snapshot(workspace.root):
         return known_months(workspace, selection), None
-    held = set(workspace.root.months(DUMP_MEMBERS))
+    in_root = set(workspace.root.months(DUMP_MEMBERS))
     try:
-        months = select_months(selection, held.union(months_in_dump(workspace.settings)))
+        months = select_months(selection, in_root.union(months_in_dump(workspace.settings)))
         return months, "\n".join(broken_zips(workspace.settings)) or None
     except (MissingInput, SettingError) as error:
-        if not held:
+        if not in_root:
             raise
-        return select_months(selection, held), str(error)
+        return select_months(selection, in_root), str(error)
+
+
+def stages_of(workspace: Workspace) -> Sequence[Stage]:
+    """The stages that have work on a data root: on Wikipedia's, few."""
+    if held_snapshot(workspace.root):
+        return [stage for stage in STAGES if is_own(stage.name, workspace.settings)]
+    return STAGES

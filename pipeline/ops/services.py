@@ -1,4 +1,4 @@
-"""What a process may have started and must end: the embedded model's server and the embedded index."""
+"""Services that a process starts on demand and must stop: the embedded model's server and the embedded index."""
 
 from __future__ import annotations
 

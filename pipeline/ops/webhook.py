@@ -1,7 +1,7 @@
-"""One message to the address of CITELOOM_WEBHOOK_URL.
+"""Messages to the address of CITELOOM_WEBHOOK_URL, in the format of Slack's incoming webhooks.
 
-The body is that of Slack's incoming webhooks (https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks),
-which Mattermost and others take too. The address is a secret: whoever has it may post.
+Mattermost and others accept it too (https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks). The
+address is a secret, because it is all that one needs to post. So it is sent with urllib: httpx logs every address.
 """
 
 from __future__ import annotations
@@ -11,47 +11,58 @@ import json
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 
 from pydantic import SecretStr
 
-_SECONDS = 10.0
-# A tick of Dagster's daemon has 60 s.
+from pipeline.engine import progress
+from pipeline.settings import Settings
+
+_TIMEOUT_SECONDS = 10.0
+# Between three attempts. A tick of Dagster's daemon has 60 s.
 _PAUSES = (1.0, 3.0)
-# Slack cuts a message at 40,000 signs and asks for 4,000 at most.
-_MOST_SIGNS = 3_000
+# Slack truncates at 40,000 characters and recommends 4,000.
+_MAX_CHARACTERS = 3_000
 
 
-def post(url: SecretStr, text: str) -> str:
-    """Send a message; why it could not be, in words that do not name the address, empty where it was sent.
+def post(url: SecretStr, text: str, pauses: Sequence[float] = _PAUSES) -> str:
+    """Send a message; returns why it could not be sent, without the address, or an empty string.
 
-    Tried three times, for whatever may pass; a refusal of the message itself (400 to 499, but 429) comes once.
+    Transient errors are retried; a refusal (status 400 to 499, except 429) is not.
     """
-    body = json.dumps({"text": _plain(text)}).encode()
-    reason = ""
-    for pause in (*_PAUSES, 0.0):
-        reason, passes = _send(url.get_secret_value(), body)
-        if not reason or not passes:
+    if len(text) > _MAX_CHARACTERS:
+        text = f"{text[:_MAX_CHARACTERS]}…"
+    for character, entity in {"&": "&amp;", "<": "&lt;", ">": "&gt;"}.items():  # Slack's only markup characters
+        text = text.replace(character, entity)
+    body = json.dumps({"text": text}).encode()
+    for pause in (*pauses, None):
+        reason, is_transient = _send(url.get_secret_value(), body)
+        if not is_transient or pause is None:
             break
         time.sleep(pause)
     return reason
 
 
+def notify_of_failures(settings: Settings, failures: Sequence[tuple[str, str, str]]) -> None:
+    """Send one message for the failures of a command, (stage, month, message) each, where an address is set."""
+    if settings.webhook_url is None or not failures:
+        return
+    lines = [f"citeloom: {len(failures)} failed", *(f"• {stage} of {month}: {text}" for stage, month, text in failures)]
+    reason = post(settings.webhook_url, "\n".join([*lines, "Once mended: citeloom retry-failed"]))
+    if reason:
+        progress.noted(f"CITELOOM_WEBHOOK_URL: the message was not sent: {reason}")
+
+
 def _send(url: str, body: bytes) -> tuple[str, bool]:
-    """Why it was not sent, and whether that may pass."""
+    """Why the body was not sent, empty if it was; and whether a retry may succeed."""
     try:
-        asked = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 - see Settings
-        with urllib.request.urlopen(asked, timeout=_SECONDS):  # noqa: S310
+        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 - see Settings
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS):  # noqa: S310
             return "", False
     except urllib.error.HTTPError as error:
         return f"it answers {error.code}", error.code == 429 or error.code >= 500
     except (ValueError, http.client.InvalidURL):
-        return "it is no address", False
+        return "it is not a valid address", False
     except (OSError, http.client.HTTPException) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         return f"it does not answer ({type(reason).__name__})", True
-
-
-def _plain(text: str) -> str:
-    """The text as Slack shows it as it stands: its three signs of markup escaped, and not too long."""
-    cut = text if len(text) <= _MOST_SIGNS else f"{text[:_MOST_SIGNS]}…"
-    return cut.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,7 +1,7 @@
 """Where the sentences of scientific text end.
 
 Rules and never a model: the same on every machine, and next to nothing beside the parsing of a page. What they find
-of hand-checked sentences, and what libraries find, is in docs/passages.md.
+of hand-checked sentences, and what libraries find, is in docs/methods/passages.md.
 """
 
 from __future__ import annotations

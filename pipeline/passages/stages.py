@@ -9,7 +9,7 @@ from functools import partial
 import pyarrow as pa
 
 from pipeline import tables
-from pipeline.engine.process_pool import Lost, count_workers, map_chunks
+from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
 from pipeline.engine.stage import Job, Stage
 from pipeline.errors import TransientFailure
 from pipeline.passages.batch import passages_of_chunk
@@ -41,7 +41,7 @@ def _packed(job: Job) -> Iterator[pa.RecordBatch]:
         yield from (pack_chunk([group]) for group in groups)
         return
     for chunk, passages in map_chunks(pack_chunk, ([group] for group in groups), workers):
-        if isinstance(passages, Lost):
+        if isinstance(passages, LostItem):
             begins = root.group(tables.PAPERS, job.month, chunk[0], ["arxiv_id"])["arxiv_id"]
             raise TransientFailure(
                 f"the worker that packed {len(begins)} papers of {job.month}, {begins[0]} first, did not end its "

@@ -1,6 +1,6 @@
 """ChatCite with one of its three parts taken out (section 5.3 of arXiv 2403.02574). Never more than one part.
 
-The paper says little of how; docs/related-work.md tells what it says, what it leaves open, and what is ours here.
+The paper says little of how; docs/methods/related-work.md names what it says, what it leaves open and what is ours.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def relate(
 
 
 def relate_file(workspace: Workspace, file: Path, system: str = "chatcite") -> Related:
-    """A related-work section for a task file (docs/related-work.md), over the references that it lists.
+    """A related-work section for a task file (docs/methods/related-work.md), over the references that it lists.
 
     Raises SettingError for a file that is no task and for papers that it takes from the corpus and that are not there;
     and as `relate` does.

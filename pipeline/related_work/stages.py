@@ -212,7 +212,8 @@ KEY_ELEMENTS = Stage(
     settings=("llm_model", "llm_context", "element_tokens"),
     version=2,
     inputs=_element_inputs,
-    off=_elements_off,
+    disabled_reason=_elements_off,
+    pool="llm",
 )
 
 
@@ -226,7 +227,8 @@ def _summary_stage(system: System) -> Stage:
         settings=system.settings,
         version=2,
         inputs=partial(_summary_inputs, system),
-        off=partial(_summaries_off, system),
+        disabled_reason=partial(_summaries_off, system),
+        pool="llm",
     )
 
 

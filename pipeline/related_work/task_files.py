@@ -1,4 +1,4 @@
-"""Related-work tasks as files: the JSON format of docs/related-work.md, read and checked."""
+"""Related-work tasks as files: the JSON format of docs/methods/related-work.md, read and checked."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def read_task_file(file: Path) -> TaskFile:
         raise SettingError(f"{file} cannot be read ({error.strerror}): give the path of a task file") from error
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'file'}: {each['msg']}" for each in error.errors()[:3])
-        raise SettingError(f"{file} is no task file: {faults}. docs/related-work.md tells the format") from None
+        raise SettingError(f"{file} is no task file: {faults}. docs/methods/related-work.md tells the format") from None
 
 
 def write_task_file(task: TaskFile, folder: Path) -> Path:

@@ -27,7 +27,7 @@ from pipeline.settings.fields import (
     RetrievalSettings,
 )
 from pipeline.settings.validators import WITH_PASSWORD
-from pipeline.storage.store import Place, StorePath
+from pipeline.storage.store import DataPath, StorePath
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -113,7 +113,7 @@ class Settings(
         return self.questions or (SAMPLE_QUESTIONS if self.dump_dir == SAMPLE_DUMP else None)
 
     @cached_property
-    def data_root(self) -> Place:
+    def data_root(self) -> DataPath:
         """Absolute data root. The sample corpus and a real dump never share one by default."""
         return self._data_folder or StorePath(str(self.data).rstrip("/"), self.local_root)
 

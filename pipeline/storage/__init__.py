@@ -1,1 +1,1 @@
-"""Files of the data root: where a month of a table lies, how it is read, and how it is written whole or not at all."""
+"""The data root on a disk or an object store: months of tables, read, and written whole or not at all."""

@@ -1,4 +1,4 @@
-"""Where every month of every table lies, and the reading of it.
+"""The data root: where each month of each table is, and how it is read.
 
 One table, one month, one file: `<data root>/<table>/<YYYY-MM>.parquet`.
 """
@@ -16,53 +16,57 @@ import pyarrow.parquet as pq
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import open_file, open_parquet
-from pipeline.storage.store import Place
-from pipeline.tables import LEDGER, Table
+from pipeline.storage.store import DataPath
+from pipeline.tables import EMBEDDINGS, LEDGER, Table
 
 
 @dataclass(frozen=True, slots=True)
 class DataRoot:
     """The folder that holds every table, on a disk or an object store."""
 
-    path: Place
+    path: DataPath
 
-    def file(self, table: Table, month: str) -> Place:
-        """Where a month of a table lies."""
+    def file(self, table: Table, month: str) -> DataPath:
+        """The file of a month of a table."""
         return self.path / table.name / f"{month}.parquet"
 
-    def ledger_file(self, stage: str, month: str) -> Place:
-        """Where a stage's ledger of a month lies; each stage owns its own, so no two writers meet."""
+    def ledger_file(self, stage: str, month: str) -> DataPath:
+        """The file of a stage's ledger of a month; each stage has its own, so that each has one writer."""
         return self.path / LEDGER.name / stage / f"{month}.parquet"
 
     def months(self, table: Table) -> list[str]:
-        """Months of a table that are there, oldest first."""
+        """The months of a table that exist, oldest first."""
         return sorted(file.stem for file in (self.path / table.name).glob("*.parquet"))
 
     def read(self, table: Table, month: str, columns: list[str] | None = None) -> pa.Table:
         """A month of a table, or some columns of it.
 
-        Raises MissingInput where the month is absent, PermanentFailure where the file is of another schema version,
-        has other columns, or cannot be read.
+        Raises MissingInput where the month does not exist, PermanentFailure where the file has another schema version,
+        other columns, or cannot be read.
         """
-        with self._opened(table, month) as source:
+        with self._open(table, month) as source:
             return pq.read_table(source, columns=columns)
 
     @contextlib.contextmanager
-    def _opened(self, table: Table, month: str) -> Iterator[Any]:
-        """A month's file, as pyarrow's readers take it. Raises as `read` does, also for what is read within."""
+    def _open(self, table: Table, month: str) -> Iterator[Any]:
+        """A month's file for pyarrow's readers, with its version and columns checked. Raises as `read` does."""
         file = self.file(table, month)
         provenance = read_provenance(file)
         if provenance is None:
             raise MissingInput(
-                f"{table.name} of {month} is not there ({file}): run citeloom run --months {month} --until {table.name}"
+                f"{table.name} of {month} does not exist ({file}): "
+                f"run citeloom run --months {month} --until {table.name}"
             )
         if provenance.schema_version != table.version:
+            cost = "embeddings and paid answers are reused where their inputs are unchanged"
+            if table == EMBEDDINGS:
+                cost = "its vectors are computed again"
             raise PermanentFailure(
-                f"{file} has schema version {provenance.schema_version}, this citeloom writes {table.version}: "
-                f"run citeloom run --months {month} --select {table.name} --force"
+                f"{file} has schema version {provenance.schema_version}, and this citeloom reads {table.version}: run "
+                f"citeloom run --months {month} --until {table.name}, which makes it again from its inputs; {cost}"
             )
-        with _damage_named(file, table, month), open_file(file) as source:
-            _refuse_drift(file, pq.read_schema(source), table, month)
+        with _named_damage(file, table, month), open_file(file) as source:
+            _check_columns(file, pq.read_schema(source), table, month)
             yield source
 
     def rows(self, table: Table, month: str, columns: list[str] | None = None) -> list[dict[str, Any]]:
@@ -70,45 +74,50 @@ class DataRoot:
         return list(self.read(table, month, columns).to_pylist(maps_as_pydicts="strict"))
 
     def iterate(self, table: Table, month: str, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
-        """The rows of a month one by one, holding one row group at a time. Raises as `read` does."""
+        """The rows of a month one by one, with one row group in memory. Raises as `read` does."""
         for batch in self.batches(table, month, columns):
             yield from batch.to_pylist(maps_as_pydicts="strict")
 
     def batches(self, table: Table, month: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows of a month as Arrow batches, one row group or less at a time. Raises as `read` does."""
+        """The rows of a month as Arrow batches of at most one row group. Raises as `read` does."""
         # Reading ahead keeps all row groups until the last: 500 MB for a file of 400 MB, 120 MB without.
-        with self._opened(table, month) as source, pq.ParquetFile(source, pre_buffer=False) as parquet:
+        with self._open(table, month) as source, pq.ParquetFile(source, pre_buffer=False) as parquet:
             yield from parquet.iter_batches(batch_size=table.rows_per_group, columns=columns)
 
     def count_groups(self, table: Table, month: str) -> int:
-        """How many row groups a month has. Raises as `read` does."""
-        with self._opened(table, month) as source:
+        """The number of row groups of a month. Raises as `read` does."""
+        with self._open(table, month) as source:
             return int(pq.read_metadata(source).num_row_groups)
 
     def group(self, table: Table, month: str, number: int, columns: list[str] | None = None) -> pa.RecordBatch:
-        """One row group of a month, counted from 0, for a worker that was told which. Raises PermanentFailure where
-        it cannot be read."""
+        """One row group of a month, counted from 0, without the checks of `read`, for a worker process.
+
+        Raises PermanentFailure where it cannot be read.
+        """
         file = self.file(table, month)
-        with _damage_named(file, table, month), open_parquet(file) as parquet:
+        with _named_damage(file, table, month), open_parquet(file) as parquet:
             return parquet.read_row_group(number, columns=columns).combine_chunks().to_batches()[0]
 
 
-def _refuse_drift(file: Place, found: pa.Schema, table: Table, month: str) -> None:
-    """Raise PermanentFailure where a file says that it is of the table's version, and its columns are others."""
-    if found.equals(table.schema):
+def _check_columns(file: DataPath, schema: pa.Schema, table: Table, month: str) -> None:
+    """Raise PermanentFailure where a file of the table's version has other columns."""
+    if schema.equals(table.schema):
         return
-    told = [f"{field.name} {field.type}{'' if field.nullable else ' not null'}" for field in found]
-    wanted = [f"{field.name} {field.type}{'' if field.nullable else ' not null'}" for field in table.schema]
-    other = [each for each in told if each not in wanted] + [each for each in wanted if each not in told]
+    actual, expected = (
+        [f"{field.name} {field.type}{'' if field.nullable else ' not null'}" for field in columns]
+        for columns in (schema, table.schema)
+    )
+    differing = [column for column in actual if column not in expected]
+    differing += [column for column in expected if column not in actual]
     raise PermanentFailure(
-        f"{file} does not have the columns of {table.name} ({', '.join(other) or 'in another order'}): "
+        f"{file} does not have the columns of {table.name} ({', '.join(differing) or 'in another order'}): "
         f"run citeloom run --months {month} --select {table.name} --force"
     )
 
 
 @contextlib.contextmanager
-def _damage_named(file: Place, table: Table, month: str) -> Iterator[None]:
-    """Name the file whose pages cannot be read; its footer may well be whole."""
+def _named_damage(file: DataPath, table: Table, month: str) -> Iterator[None]:
+    """Name the file whose pages cannot be read, although its footer can."""
     try:
         yield
     except (OSError, pa.ArrowInvalid) as error:

@@ -1,24 +1,30 @@
-"""What made a month of a table, kept in its file's metadata."""
+"""Provenance: what made a month of a table, kept in the metadata of its file."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pipeline.errors import PermanentFailure
-from pipeline.storage.reading import read_note
-from pipeline.storage.store import Place
+from pipeline.storage.reading import FOOTER_BYTES
+from pipeline.storage.store import DataPath, StorePath, has_listing_cache
 
 METADATA_KEY = b"citeloom"
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What made a file, kept in its metadata."""
+    """What made a file: versions, settings, inputs with their digests, row counts."""
 
     table: str
     month: str
@@ -34,12 +40,48 @@ class Provenance:
     notes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_provenance(file: Place) -> Provenance | None:
-    """What made a file; None where it does not exist. Raises PermanentFailure where it is no table of citeloom."""
+def read_provenance(file: DataPath) -> Provenance | None:
+    """What made a file; None where it does not exist. Raises PermanentFailure where citeloom did not write it.
+
+    On a store it takes one request; within `listing_cache` none for a file whose provenance was read before.
+    """
     try:
-        note = read_note(file, METADATA_KEY)
-        return None if note is None else Provenance(**json.loads(note))
+        if isinstance(file, Path):
+            text = bytes((pq.read_metadata(file).metadata or {})[METADATA_KEY]) if file.exists() else None
+        else:
+            text = _cached_footer(file, file.stat().etag) if has_listing_cache() else _read_footer(file)
+        return None if text is None else Provenance(**json.loads(text))
+    except FileNotFoundError:
+        return None
     except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
         raise PermanentFailure(
             f"{file} is not a table that citeloom wrote ({error}): move it away and run again"
         ) from error
+
+
+def _read_footer(file: StorePath) -> bytes:
+    """The provenance in a Parquet file's footer."""
+    end = file.read_end(FOOTER_BYTES)
+    # A Parquet file ends with its footer, the footer's length in four bytes, and PAR1.
+    length = int.from_bytes(end[-8:-4], "little") + 8
+    if len(end) < length and len(end) == FOOTER_BYTES:
+        end = file.read_end(length)
+    return bytes((pq.read_metadata(pa.BufferReader(end)).metadata or {})[METADATA_KEY])
+
+
+@lru_cache(maxsize=1 << 12)
+def _cached_footer(file: StorePath, etag: str) -> bytes:
+    """As `_read_footer`, cached on this machine's disk for as long as the file's etag is the same."""
+    name = hashlib.sha256(f"{file} {METADATA_KEY!r}".encode()).hexdigest()[:32]
+    cache_file = file.local / "cache" / "notes" / f"{name}.json"
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        cached = json.loads(cache_file.read_bytes())
+        if cached["mark"] == etag:
+            return str(cached["note"]).encode()
+    text = _read_footer(file)
+    with contextlib.suppress(OSError):  # it is only a cache
+        cache_file.parent.mkdir(parents=True, exist_ok=True)
+        staged = cache_file.with_suffix(f".{os.getpid()}.tmp")
+        staged.write_text(json.dumps({"mark": etag, "note": text.decode()}))
+        os.replace(staged, cache_file)
+    return text

@@ -1,7 +1,7 @@
-"""A place on an object store, with the few methods of `pathlib.Path` that a data root needs.
+"""Files on an object store, with the few methods of `pathlib.Path` that a data root needs.
 
-Each takes one request where the store can do with one (a path of universal-pathlib takes two to five for the same), an
-upload is whole or absent, and every error of a store's library is told alike.
+Each method takes one request where possible (universal-pathlib takes two to five), an upload is whole or absent, and
+every error of a store's library becomes one of ours.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from typing import Any
 from pipeline.errors import SettingError, TransientFailure
 
 _S3 = ("s3", "s3a")
-# Their uploads are seen once they are complete, and not before. Any other file system gets a name for the time being.
-_WHOLE_UPLOADS = (*_S3, "gs", "gcs", "az", "abfs", "abfss", "adl")
-# Of a file that goes up in parts: s3fs would hold ten parts of 50 MB in memory.
-_PARTS_OF_S3: Mapping[str, int] = {"chunksize": 8 << 20, "max_concurrency": 4}
-# Under which names stores tell what stands for a file's content, and when it was written (S3, GCS, Azure, fsspec).
-_MARKS = ("ETag", "etag", "md5Hash", "content_md5", "mtime", "LastModified", "last_modified", "created")
-_MOMENTS = ("LastModified", "last_modified", "mtime", "updated", "created")
+# Stores on which an upload is visible only once it is complete. Elsewhere it gets a temporary name until then.
+_ATOMIC_UPLOADS = (*_S3, "gs", "gcs", "az", "abfs", "abfss", "adl")
+# For multipart uploads; by default s3fs holds ten parts of 50 MB in memory.
+_S3_UPLOAD: Mapping[str, int] = {"chunksize": 8 << 20, "max_concurrency": 4}
+# Where the listings of S3, GCS, Azure and fsspec say what version a file has, and when it was written.
+_ETAG_KEYS = ("ETag", "etag", "md5Hash", "content_md5", "mtime", "LastModified", "last_modified", "created")
+_TIME_KEYS = ("LastModified", "last_modified", "mtime", "updated", "created")
 _CREDENTIALS = "give credentials as the store's own library reads them, for S3 AWS_ACCESS_KEY_ID and the like"
-# What libraries of stores raise where there are no credentials; none of them is an error of Python's own.
-_WITHOUT_CREDENTIALS = (
+# Exceptions for missing credentials, of libraries that may not be installed; none derives from PermissionError.
+_CREDENTIAL_ERRORS = (
     "NoCredentialsError",
     "PartialCredentialsError",
     "DefaultCredentialsError",
@@ -40,22 +40,22 @@ Info = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
-    """What a store tells of a file. st_size: bytes. st_mtime: seconds. mark: another one whenever it was changed."""
+class FileStat:
+    """Size in bytes, time of writing in seconds, and a tag that differs whenever the content does."""
 
     st_size: int
     st_mtime: float
-    mark: str
+    etag: str
 
 
 @dataclass(frozen=True, slots=True)
 class StorePath:
-    """A file on an object store, or the name that several begin with: a store has no folders.
+    """A file on an object store, or the prefix of several: a store has no folders.
 
-    address: as fsspec reads it (`s3://bucket/corpus/papers/2024-03.parquet`). local: the folder on this machine's disk
-    for what goes with the data root and need not be seen from other machines.
+    address: for fsspec (`s3://bucket/corpus/papers/2024-03.parquet`). local: the folder on this machine's disk for
+    caches, locks and files that are about to be uploaded.
 
-    Its methods raise SettingError where the store refuses us, TransientFailure where it does not answer.
+    Its methods raise SettingError where the store refuses access, TransientFailure where it does not answer.
     """
 
     address: str
@@ -80,18 +80,16 @@ class StorePath:
         return StorePath(self.address.rpartition("/")[0], self.local)
 
     def as_uri(self) -> str:
-        """Its address."""
         return self.address
 
     @property
     def _protocol(self) -> str:
         return self.address.partition("://")[0]
 
-    def _reached(self) -> tuple[Any, str]:
-        """The store as fsspec has it, and the file's name there.
+    def _connect(self) -> tuple[Any, str]:
+        """The fsspec file system and the file's key in it. Raises SettingError where no installed library fits.
 
-        It caches no listing, for another machine may have changed what it listed. Raises SettingError where no library
-        here knows such addresses.
+        fsspec caches no listings here: another machine may have changed them.
         """
         from fsspec.core import url_to_fs
 
@@ -102,189 +100,177 @@ class StorePath:
             raise SettingError(f"CITELOOM_DATA: {self} cannot be reached ({error}){way_out}") from error
         return system, str(key)
 
-    def stat(self) -> Status:
-        """What the store tells of a file. Raises FileNotFoundError where it is not there."""
+    def stat(self) -> FileStat:
+        """Raises FileNotFoundError where it does not exist."""
         info = self._info()
         if info is None:
-            raise FileNotFoundError(None, "it is not there", str(self))
-        return Status(int(info["size"]), _seconds(info), mark_of(info))
+            raise FileNotFoundError(None, "does not exist", str(self))
+        return FileStat(int(info["size"]), _time_of(info), etag_of(info))
 
     def is_file(self) -> bool:
-        """Whether there is such a file."""
         return self._info() is not None
 
     exists = is_file
 
     def _info(self) -> Info | None:
-        looked = _looked.get()
-        if looked is not None:
-            return self.parent._looked_at(looked).get(self.name)
-        with self._told():
-            system, key = self._reached()
+        if _listings.get() is not None:
+            return self.parent._list().get(self.name)
+        with self._store_errors():
+            system, key = self._connect()
             try:
                 info: Info = system.info(key)
             except FileNotFoundError:
                 return None
         return info if info["type"] == "file" else None
 
-    def _looked_at(self, looked: _Looked) -> Mapping[str, Info]:
-        """What lies directly in this folder, by name, as it was when it was first looked at."""
-        if self not in looked:
-            looked[self] = self._list()
-        return looked[self]
-
-    def _list(self) -> dict[str, Info]:
-        with self._told():
-            system, key = self._reached()
+    def _list(self) -> Mapping[str, Info]:
+        """The files directly in this folder, by name; within `listing_cache` as they were when first listed."""
+        cache = _listings.get()
+        if cache is not None and self in cache:
+            return cache[self]
+        with self._store_errors():
+            system, key = self._connect()
             try:
-                found = system.ls(key, detail=True)
+                entries = system.ls(key, detail=True)
             except FileNotFoundError:
-                return {}
-        return {str(info["name"]).rpartition("/")[2]: info for info in found if info["type"] == "file"}
+                entries = []
+        listing = {str(info["name"]).rpartition("/")[2]: info for info in entries if info["type"] == "file"}
+        if cache is not None:
+            cache[self] = listing
+        return listing
 
     def glob(self, pattern: str) -> Iterator[StorePath]:
-        """The files below whose names match, sorted; `/` in a pattern stands for itself, as in `*/key.json`."""
+        """The files below whose names match, sorted. `*` does not match `/`: `*/key.json` is one level deeper."""
         if "/" not in pattern:
-            looked = _looked.get()
-            names = self._list() if looked is None else self._looked_at(looked)
+            names = list(self._list())
         else:
-            names = {name: {} for name in self._names_below()}
+            with self._store_errors():
+                system, key = self._connect()
+                names = [str(name)[len(key) + 1 :] for name in system.find(key)]
         depth = pattern.count("/")
         return (
             self / name for name in sorted(names) if name.count("/") == depth and fnmatch.fnmatchcase(name, pattern)
         )
 
-    def _names_below(self) -> list[str]:
-        with self._told():
-            system, key = self._reached()
-            return [str(name)[len(key) + 1 :] for name in system.find(key)]
-
     def read_bytes(self) -> bytes:
-        """The file's content. Raises FileNotFoundError where it is not there."""
-        if _looked.get() is not None and self._info() is None:
-            raise FileNotFoundError(None, "it is not there", str(self))
-        with self._told():
-            system, key = self._reached()
-            # From its first byte on, not whole: for that s3fs asks for the size first. Nothing that is read is empty.
+        """The content. Raises FileNotFoundError where it does not exist."""
+        if _listings.get() is not None and self._info() is None:
+            raise FileNotFoundError(None, "does not exist", str(self))
+        with self._store_errors():
+            system, key = self._connect()
+            # With an explicit start, since s3fs asks for the size first otherwise. No file that is read is empty.
             return bytes(system.cat_file(key, start=0))
 
     def read_text(self) -> str:
-        """The file's content, as UTF-8. Raises FileNotFoundError where it is not there."""
+        """The content, as UTF-8. Raises FileNotFoundError where it does not exist."""
         return self.read_bytes().decode()
 
     def read_end(self, length: int) -> bytes:
-        """The last bytes of a file, fewer where it is shorter. Raises FileNotFoundError where it is not there."""
-        with self._told():
-            system, key = self._reached()
+        """The last bytes, fewer where the file is shorter. Raises FileNotFoundError where it does not exist."""
+        with self._store_errors():
+            system, key = self._connect()
             return bytes(system.cat_file(key, start=-length))
 
     @contextlib.contextmanager
-    def opened(self, block: int) -> Iterator[Any]:
-        """The file, open for reading at any place; `block` bytes more are fetched than asked for.
+    def open(self, read_ahead: int) -> Iterator[Any]:
+        """The file, open for random reads, each of which fetches `read_ahead` bytes more.
 
-        A file that is written anew meanwhile is read to its old end or not at all. Raises FileNotFoundError where it is
-        not there.
+        A file that is replaced meanwhile is read to its old end or not at all. Raises FileNotFoundError where it does
+        not exist.
         """
-        with self._told():
-            system, key = self._reached()
-            file = system.open(key, "rb", cache_type="readahead", block_size=block)
+        with self._store_errors():
+            system, key = self._connect()
+            file = system.open(key, "rb", cache_type="readahead", block_size=read_ahead)
         with contextlib.closing(file):
-            yield _Told(file, self._told)
+            yield _OpenFile(file, self._store_errors)
 
     def write_bytes(self, content: bytes) -> None:
-        """Put a small file there, whole or not at all."""
+        """Write a small file, whole or not at all."""
         self._put(lambda system, key: system.pipe_file(key, content))
 
     def upload(self, file: Path) -> None:
-        """Put a file of this machine's disk there, whole or not at all."""
-        parts = _PARTS_OF_S3 if self._protocol in _S3 else {}
-        self._put(lambda system, key: system.put_file(str(file), key, **parts))
+        """Upload a local file, whole or not at all."""
+        options = _S3_UPLOAD if self._protocol in _S3 else {}
+        self._put(lambda system, key: system.put_file(str(file), key, **options))
 
     def _put(self, put: Callable[[Any, str], object]) -> None:
-        with self._told(), self._forgotten():
+        with self._store_errors(), self._changing():
             try:
-                self._put_whole(put)
+                system, key = self._connect()
+                if self._protocol in _ATOMIC_UPLOADS:
+                    put(system, key)
+                    return
+                folder = key.rpartition("/")[0]
+                system.makedirs(folder, exist_ok=True)
+                for orphan in self.parent.glob(f".{self.name}.*.tmp"):  # of killed runs; the caller holds the lock
+                    orphan.unlink(missing_ok=True)
+                staged = f"{folder}/.{self.name}.{os.getpid()}.tmp"
+                put(system, staged)
+                system.mv(staged, key)
             except FileNotFoundError as error:
-                raise SettingError(
-                    f"CITELOOM_DATA: {self} cannot be written ({error}): make the bucket first"
-                ) from error
-
-    def _put_whole(self, put: Callable[[Any, str], object]) -> None:
-        system, key = self._reached()
-        if self._protocol in _WHOLE_UPLOADS:
-            put(system, key)
-            return
-        folder = key.rpartition("/")[0]
-        system.makedirs(folder, exist_ok=True)
-        for orphan in self.parent.glob(f".{self.name}.*.tmp"):
-            orphan.unlink(missing_ok=True)  # of a run that was killed; the caller holds the file
-        staged = f"{folder}/.{self.name}.{os.getpid()}.tmp"
-        put(system, staged)
-        system.mv(staged, key)
+                message = f"CITELOOM_DATA: {self} cannot be written ({error}): make the bucket first"
+                raise SettingError(message) from error
 
     def unlink(self, missing_ok: bool = False) -> None:
-        """Remove the file. Raises FileNotFoundError where it is not there, unless `missing_ok`; S3 never tells."""
-        looked = _looked.get()
-        if looked is not None and missing_ok and self._info() is None:
+        """Remove the file. Raises FileNotFoundError where it does not exist, unless `missing_ok`; on S3 never."""
+        if missing_ok and _listings.get() is not None and self._info() is None:
             return
-        with self._told(), self._forgotten(), contextlib.suppress(*([FileNotFoundError] if missing_ok else [])):
-            system, key = self._reached()
+        ignored = (FileNotFoundError,) if missing_ok else ()
+        with self._store_errors(), self._changing(), contextlib.suppress(*ignored):
+            system, key = self._connect()
             system.rm_file(key)
 
-    def staged(self) -> Path:
-        """Where this process makes the file before it goes up; what killed ones left of it is removed."""
+    def local_staging_file(self) -> Path:
+        """Where this process writes the file before its upload; leftovers of killed processes are removed."""
         name = f"{hashlib.sha256(str(self).encode()).hexdigest()[:16]}.{self.name}"
-        staging = self.local / "staging"
-        staging.mkdir(parents=True, exist_ok=True)
-        for orphan in staging.glob(f".{name}.*.tmp"):
-            orphan.unlink(missing_ok=True)
-        return staging / f".{name}.{os.getpid()}.tmp"
+        return staging_file(self.local / "staging" / name)
 
     @contextlib.contextmanager
-    def _forgotten(self) -> Iterator[None]:
-        """What is changed within, this process looks at again."""
+    def _changing(self) -> Iterator[None]:
+        """Drop the folder from `listing_cache` after the block, so that this process sees its own changes."""
         try:
             yield
         finally:
-            (_looked.get() or {}).pop(self.parent, None)
+            (_listings.get() or {}).pop(self.parent, None)
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
-        """What the store's library raises, as an error of ours; that something is absent is no error of the store."""
+    def _store_errors(self) -> Iterator[None]:
+        """Turn errors of the store's library into ours. An absent file stays FileNotFoundError."""
         try:
             yield
         except (FileNotFoundError, SettingError, TransientFailure):
             raise
         except PermissionError as error:
-            raise SettingError(f"CITELOOM_DATA: the store refuses us {self} ({error}): {_CREDENTIALS}") from error
+            raise SettingError(f"CITELOOM_DATA: the store denies access to {self} ({error}): {_CREDENTIALS}") from error
         except NotImplementedError as error:
-            raise SettingError(f"CITELOOM_DATA: {self} cannot be written by its library: take another store") from error
+            message = f"CITELOOM_DATA: the store's library cannot write {self}: use another store"
+            raise SettingError(message) from error
         except Exception as error:
-            if type(error).__name__ in _WITHOUT_CREDENTIALS:
+            if type(error).__name__ in _CREDENTIAL_ERRORS:
                 raise SettingError(f"CITELOOM_DATA: {self}: {error}: {_CREDENTIALS}") from error
             reason = " ".join(str(error).split())
             raise TransientFailure(
                 f"CITELOOM_DATA: {self} cannot be reached ({type(error).__name__}: {reason}): run again once the store "
-                "answers; what was done stays"
+                "answers; finished months are kept"
             ) from error
 
 
-Place = Path | StorePath
+DataPath = Path | StorePath
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """A file of a store's library, open for reading, whose errors are told as those of its path."""
+class _OpenFile:
+    """A file of a store's library, with its errors turned into ours."""
 
     file: Any
-    told: Callable[[], contextlib.AbstractContextManager[None]]
+    store_errors: Callable[[], contextlib.AbstractContextManager[None]]
 
     def read(self, length: int = -1) -> bytes:
-        with self.told():
+        with self.store_errors():
             return bytes(self.file.read(length))
 
-    def seek(self, place: int, whence: int = 0) -> int:
-        return int(self.file.seek(place, whence))
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return int(self.file.seek(offset, whence))
 
     def tell(self) -> int:
         return int(self.file.tell())
@@ -294,50 +280,60 @@ class _Told:
         return bool(self.file.closed)
 
     def close(self) -> None:
-        """Nothing: whoever opened it closes it."""
+        """Nothing: `StorePath.open` closes the file."""
 
 
-_Looked = dict[StorePath, Mapping[str, Info]]
-_looked: ContextVar[_Looked | None] = ContextVar("looked", default=None)
+_listings: ContextVar[dict[StorePath, Mapping[str, Info]] | None] = ContextVar("listings", default=None)
 
 
 @contextlib.contextmanager
-def looking_once() -> Iterator[None]:
-    """Within it, a folder of a store is listed once, and what is not in the listing is not asked for.
+def listing_cache() -> Iterator[None]:
+    """Within the block, list each folder of a store once, and ask for no file that the listing lacks.
 
-    For whoever looks at many files and changes few: 24 months of 40 tables are 40 requests in place of 960. What
-    others change meanwhile is not seen.
+    For reading many files and changing few: 24 months of 40 tables take 40 requests instead of 960. Changes by others
+    are not seen meanwhile.
     """
-    if _looked.get() is not None:
+    if _listings.get() is not None:
         yield
         return
-    token = _looked.set({})
+    token = _listings.set({})
     try:
         yield
     finally:
-        _looked.reset(token)
+        _listings.reset(token)
 
 
-def is_looking() -> bool:
-    """Whether this is within `looking_once`, where what a store tells of a file costs no request of its own."""
-    return _looked.get() is not None
+def has_listing_cache() -> bool:
+    """Whether this is within `listing_cache`, where `StorePath.stat` costs no request of its own."""
+    return _listings.get() is not None
 
 
-def identity_of(file: Place) -> tuple[object, ...]:
-    """What differs after a file was written anew. Raises FileNotFoundError where it is not there."""
+def file_version(file: DataPath) -> tuple[object, ...]:
+    """A value that differs once the file was rewritten. Raises FileNotFoundError where it does not exist."""
     if isinstance(file, StorePath):
-        return (file.stat().mark,)
+        return (file.stat().etag,)
     status = file.stat()
     return status.st_mtime_ns, status.st_ino, status.st_size
 
 
-def mark_of(info: Info) -> str:
-    """What of a store's words on a file is another one whenever the file was changed; empty where nothing is."""
-    return next((str(info[key]) for key in _MARKS if info.get(key)), "")
+def staging_file(file: Path) -> Path:
+    """The temporary name beside a file on a disk, under which this process writes it.
+
+    Leftovers of killed processes are removed; the caller holds the file's lock, so nobody is writing them.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for orphan in file.parent.glob(f".{file.name}.*.tmp"):
+        orphan.unlink(missing_ok=True)
+    return file.with_name(f".{file.name}.{os.getpid()}.tmp")
 
 
-def _seconds(info: Info) -> float:
-    told = next((info[key] for key in _MOMENTS if info.get(key)), 0.0)
-    if isinstance(told, str):
-        told = datetime.fromisoformat(told)
-    return told.timestamp() if isinstance(told, datetime) else float(told)
+def etag_of(info: Info) -> str:
+    """The part of a store's listing that differs whenever a file was changed; empty if there is none."""
+    return next((str(info[key]) for key in _ETAG_KEYS if info.get(key)), "")
+
+
+def _time_of(info: Info) -> float:
+    written = next((info[key] for key in _TIME_KEYS if info.get(key)), 0.0)
+    if isinstance(written, str):
+        written = datetime.fromisoformat(written)
+    return written.timestamp() if isinstance(written, datetime) else float(written)

@@ -1,59 +1,48 @@
-"""Every table, once: its schema, what a row is, and the version of that contract.
-
-One module a topic; this one gathers them.
-"""
+"""Every table, once: its schema, what a row is, and the version of that contract."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from pipeline.tables.answering import (
-    ANSWER_CLAIM,
     ANSWER_GRADES,
     ANSWER_SCORES,
-    ANSWER_SENTENCE,
     ANSWERING_SYSTEMS,
     ANSWERS,
-    FOUND_PASSAGE,
-    GOLD_CLAIM,
-    GRADED_CLAIM,
-    GRADED_GOLD,
     HUMAN_GRADES,
     IMPORTED,
     QUESTION_DRAFTS,
     QUESTIONS,
 )
 from pipeline.tables.corpus import (
-    AUTHOR,
-    BIBLIOGRAPHY_ITEM,
     BLOCK,
+    CHANGES,
     DUMP_MEMBERS,
+    EMBEDDINGS,
     GRADES,
+    INDEX_RECEIPTS,
+    LEDGER,
     METADATA,
     PAPERS,
     PASSAGES,
     REFERENCES,
-    SECTION,
+    REPORT,
+    RETRIEVAL_QUERIES,
+    RETRIEVAL_SCORES,
 )
-from pipeline.tables.operations import CHANGES, LEDGER, REPORT
 from pipeline.tables.related_work import (
     CITATION_SUPPORT,
     CRITERIA,
-    G_MARKS,
     G_SCORES,
     HUMAN_RATINGS,
     KEY_ELEMENTS,
     RELATED_WORK_SYSTEMS,
     RELATED_WORK_TASKS,
     SCORES,
-    SHOWN_PASSAGE,
     STABILITY,
     SUMMARIES,
-    SUMMARY_SENTENCE,
-    TASK_REFERENCE,
 )
-from pipeline.tables.search import EMBEDDINGS, INDEX_RECEIPTS, RETRIEVAL_QUERIES, RETRIEVAL_SCORES
-from pipeline.tables.table import COUNT, FLAG, TEXT, TEXTS, Table
+from pipeline.tables.table import TEXT, TEXTS, Table
 
 TABLES: Mapping[str, Table] = {
     table.name: table
@@ -68,26 +57,15 @@ TABLES: Mapping[str, Table] = {
 __all__ = [
     "ANSWERING_SYSTEMS",
     "ANSWERS",
-    "ANSWER_CLAIM",
     "ANSWER_GRADES",
     "ANSWER_SCORES",
-    "ANSWER_SENTENCE",
-    "AUTHOR",
-    "BIBLIOGRAPHY_ITEM",
     "BLOCK",
     "CHANGES",
     "CITATION_SUPPORT",
-    "COUNT",
     "CRITERIA",
     "DUMP_MEMBERS",
     "EMBEDDINGS",
-    "FLAG",
-    "FOUND_PASSAGE",
-    "GOLD_CLAIM",
-    "GRADED_CLAIM",
-    "GRADED_GOLD",
     "GRADES",
-    "G_MARKS",
     "G_SCORES",
     "HUMAN_GRADES",
     "HUMAN_RATINGS",
@@ -107,13 +85,9 @@ __all__ = [
     "RETRIEVAL_QUERIES",
     "RETRIEVAL_SCORES",
     "SCORES",
-    "SECTION",
-    "SHOWN_PASSAGE",
     "STABILITY",
     "SUMMARIES",
-    "SUMMARY_SENTENCE",
     "TABLES",
-    "TASK_REFERENCE",
     "TEXT",
     "TEXTS",
     "Table",

@@ -1,4 +1,4 @@
-"""Tables of arXivBot and its baselines: questions, answers, and their grades and scores."""
+"""Tables of arXivBot and its baselines: questions, answers, their grades and scores."""
 
 from __future__ import annotations
 
@@ -6,58 +6,58 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from pipeline.tables.related_work import SHOWN_PASSAGE
-from pipeline.tables.table import COUNT, FLAG, TEXT, TEXTS, Table, column, schema
+from pipeline.tables.related_work import JUDGE_PASSAGE
+from pipeline.tables.table import COUNT, FLAG, TEXT, TEXTS, Table, llm_usage, schema
 
-GOLD_CLAIM = pa.struct([("claim", TEXT), ("arxiv_id", TEXT), ("evidence", TEXTS), ("passages", TEXTS)])
-FOUND_PASSAGE = pa.struct(
-    [
-        ("hop", pa.int32()),
-        ("passage_id", TEXT),
-        ("arxiv_id", TEXT),
-        ("title", TEXT),
-        ("section_path", TEXTS),
-        ("anchor", TEXT),
-        ("kind", TEXT),
-        ("text", TEXT),
-        ("month", TEXT),
-    ]
+GOLD_CLAIM = pa.struct({"claim": TEXT, "arxiv_id": TEXT, "evidence": TEXTS, "passages": TEXTS})
+RETRIEVED_PASSAGE = pa.struct(
+    {
+        "hop": pa.int32(),
+        "passage_id": TEXT,
+        "arxiv_id": TEXT,
+        "title": TEXT,
+        "section_path": TEXTS,
+        "anchor": TEXT,
+        "kind": TEXT,
+        "text": TEXT,
+        "month": TEXT,
+    }
 )
 ANSWER_CLAIM = pa.struct(
-    [
-        ("number", pa.int32()),
-        ("text", TEXT),
-        ("passage_id", TEXT),
-        ("arxiv_id", TEXT),
-        ("anchor", TEXT),
-        ("hop", pa.int32()),
-        ("source", TEXT),
-    ]
+    {
+        "number": pa.int32(),
+        "text": TEXT,
+        "passage_id": TEXT,
+        "arxiv_id": TEXT,
+        "anchor": TEXT,
+        "hop": pa.int32(),
+        "source": TEXT,
+    }
 )
-ANSWER_SENTENCE = pa.struct([("text", TEXT), ("claims", pa.list_(pa.int32()))])
+ANSWER_SENTENCE = pa.struct({"text": TEXT, "claims": pa.list_(pa.int32())})
 GRADED_CLAIM = pa.struct(
-    [
-        ("claim", TEXT),
-        ("verdict", TEXT),
-        ("quote", TEXT),
-        ("quoted", TEXT),
-        ("passage_id", TEXT),
-        ("passages", pa.list_(SHOWN_PASSAGE)),
-        ("cut", FLAG),
-        ("failure", TEXT),
-    ]
+    {
+        "claim": TEXT,
+        "verdict": TEXT,
+        "quote": TEXT,
+        "quoted": TEXT,
+        "passage_id": TEXT,
+        "passages": pa.list_(JUDGE_PASSAGE),
+        "cut": FLAG,
+        "failure": TEXT,
+    }
 )
 GRADED_GOLD = pa.struct(
-    [
-        ("claim", TEXT),
-        ("verdict", TEXT),
-        ("quote", TEXT),
-        ("quoted", FLAG),
-        ("cut", FLAG),
-        ("failure", TEXT),
-        ("shown_in_hop", pa.int32()),
-        ("has_passage", FLAG),
-    ]
+    {
+        "claim": TEXT,
+        "verdict": TEXT,
+        "quote": TEXT,
+        "quoted": FLAG,
+        "cut": FLAG,
+        "failure": TEXT,
+        "shown_in_hop": pa.int32(),
+        "has_passage": FLAG,
+    }
 )
 
 
@@ -84,10 +84,10 @@ QUESTION_DRAFTS = Table(
     pa.schema(
         [
             *QUESTIONS.schema,
-            column("model", TEXT, "model that proposed it; null where it was made of tables"),
-            column("calls", COUNT, "LLM calls that it took"),
-            column("prompt_tokens", COUNT, "tokens read"),
-            column("completion_tokens", COUNT, "tokens written"),
+            *schema(
+                ("model", TEXT, "model that proposed it; null where it was made of tables"),
+                *llm_usage("LLM calls that it took"),
+            ),
         ]
     ),
 )
@@ -102,24 +102,22 @@ _ANSWER_COLUMNS = schema(
     ("sentences", pa.list_(ANSWER_SENTENCE), "its sentences with the numbers of the claims that they rest on"),
     ("claims", pa.list_(ANSWER_CLAIM), "claims with the passage that each rests on and the hop that brought it"),
     ("queries", TEXTS, "the query of each hop"),
-    ("shown", pa.list_(FOUND_PASSAGE), "passages that the model read, hop by hop"),
+    ("shown", pa.list_(RETRIEVED_PASSAGE), "passages that the model read, hop by hop"),
     ("hops", pa.int32(), "searches made"),
     ("abstained", FLAG, "whether it says that the corpus does not hold the answer"),
     ("trace", TEXT, "every step in order, JSON"),
-    ("calls", COUNT, "LLM calls that it took"),
-    ("prompt_tokens", COUNT, "tokens read"),
-    ("completion_tokens", COUNT, "tokens written"),
+    *llm_usage("LLM calls that it took"),
 )
 ANSWERS: Mapping[str, Table] = {
     system: Table(
         f"answers_{system}",
         f"the answer of {'a system elsewhere' if system == IMPORTED else system} to one question",
         _ANSWER_COLUMNS,
-        rows_per_group=50,  # a trace with what was found and shown is some 50 KB
+        rows_per_group=50,  # a trace with all retrieved passages is some 50 KB
     )
     for system in (*ANSWERING_SYSTEMS, IMPORTED)
 }
-"""System → the table of its answers: one for each, so that each is made, kept and made again for itself."""
+"""System → the table of its answers. Each system has its own, so that each is computed and cached separately."""
 
 ANSWER_GRADES = Table(
     "answer_grades",
@@ -142,9 +140,7 @@ ANSWER_GRADES = Table(
         ("parts_full", COUNT, "parts that named as many claims as may be"),
         ("parts_cut", COUNT, "parts of which the end was not read"),
         ("split_failures", TEXTS, "why parts could not be read"),
-        ("calls", COUNT, "LLM calls that grading took"),
-        ("prompt_tokens", COUNT, "tokens read"),
-        ("completion_tokens", COUNT, "tokens written"),
+        *llm_usage("LLM calls that grading took"),
     ),
     rows_per_group=100,
 )

@@ -1,4 +1,4 @@
-"""Tables of the corpus: members of the dump, metadata, papers, passages and references."""
+"""Tables of the corpus: dump, metadata, papers, passages, references, their index, and what runs record of them."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import pyarrow as pa
 
 from pipeline.tables.table import COUNT, FLAG, TEXT, TEXTS, Table, schema
 
-# Of a page's text, best first: what `papers.grade` may hold.
+# Values of `papers.grade`, best first.
 GRADES = ("A", "B", "C", "D")
 
-AUTHOR = pa.struct([("name", TEXT), ("affiliations", TEXTS), ("emails", TEXTS)])
-SECTION = pa.struct([("anchor", TEXT), ("number", TEXT), ("title", TEXT), ("depth", pa.int32()), ("path", TEXTS)])
-BLOCK = pa.struct([("kind", TEXT), ("anchor", TEXT), ("section_path", TEXTS), ("text", TEXT), ("cited_keys", TEXTS)])
+AUTHOR = pa.struct({"name": TEXT, "affiliations": TEXTS, "emails": TEXTS})
+SECTION = pa.struct({"anchor": TEXT, "number": TEXT, "title": TEXT, "depth": pa.int32(), "path": TEXTS})
+BLOCK = pa.struct({"kind": TEXT, "anchor": TEXT, "section_path": TEXTS, "text": TEXT, "cited_keys": TEXTS})
 BIBLIOGRAPHY_ITEM = pa.struct(
-    [
-        ("key", TEXT),
-        ("raw", TEXT),
-        ("title", TEXT),
-        ("authors", TEXTS),
-        ("year", pa.int32()),
-        ("venue", TEXT),
-        ("doi", TEXT),
-        ("arxiv_id", TEXT),
-    ]
+    {
+        "key": TEXT,
+        "raw": TEXT,
+        "title": TEXT,
+        "authors": TEXTS,
+        "year": pa.int32(),
+        "venue": TEXT,
+        "doi": TEXT,
+        "arxiv_id": TEXT,
+    }
 )
 
 DUMP_MEMBERS = Table(
@@ -130,5 +130,102 @@ REFERENCES = Table(
         ("doi", TEXT, "DOI, lower case"),
         ("cited_arxiv_id", TEXT, "the cited paper where it is on arXiv and known"),
         ("resolved_by", TEXT, "identifier, doi, title, or null"),
+    ),
+)
+
+EMBEDDINGS = Table(
+    "embeddings",
+    "one passage's vectors",
+    schema(
+        ("passage_id", TEXT, "passage"),
+        ("arxiv_id", TEXT, "paper"),
+        ("text_sha256", TEXT, "SHA-256 of the text that was embedded"),
+        ("model", TEXT, "model that made the vectors"),
+        ("dense", pa.list_(pa.float16()), "dense vector, unit length"),
+        ("sparse_ids", pa.list_(pa.uint32()), "token ids of the sparse vector, ascending"),
+        ("sparse_weights", pa.list_(pa.float32()), "weights of these tokens"),
+        ("colbert", pa.list_(pa.list_(pa.float16())), "one vector per token; null unless asked for"),
+        ("truncated", FLAG, "whether the text was longer than the model reads"),
+    ),
+    rows_per_group=500,  # with ColBERT vectors a passage of 300 tokens is 600 KB
+)
+INDEX_RECEIPTS = Table(
+    "index_receipts",
+    "one audited load of a month into the collection",
+    schema(
+        ("collection", TEXT, "collection"),
+        ("engine", TEXT, "server or edge"),
+        ("model", TEXT, "model of the vectors"),
+        ("expected", COUNT, "points that the embeddings table asks for"),
+        ("present", COUNT, "of these, points found after the load"),
+        ("missing", COUNT, "of these, points not found"),
+        ("stale", COUNT, "points of the month still there after the load that the table does not ask for"),
+        ("ids_sha256", TEXT, "SHA-256 over the sorted ids and text hashes of the month"),
+    ),
+)
+RETRIEVAL_QUERIES = Table(
+    "retrieval_queries",
+    "one citing sentence with the papers that a search for it should find",
+    schema(
+        ("query_id", TEXT, "UUIDv5 of the citing paper and the text"),
+        ("arxiv_id", TEXT, "citing paper, whose own passages never count"),
+        ("passage_id", TEXT, "passage that the sentence is in"),
+        ("text", TEXT, "sentence without its citation markers"),
+        ("cited", TEXTS, "papers of the corpus that it cites, sorted"),
+    ),
+)
+RETRIEVAL_SCORES = Table(
+    "retrieval_scores",
+    "one metric of one way to search, over the month's queries",
+    schema(
+        ("method", TEXT, "dense, sparse, fused, colbert, cross_encoder, bm25, or fused_minus_bm25"),
+        ("form", TEXT, "text that was searched: passage, title or sections, as CITELOOM_EMBEDDED_FORM names them"),
+        ("metric", TEXT, "R@1, R@5, R@10, R@50, RR@50 or nDCG@10, of papers"),
+        ("value", pa.float64(), "mean over the queries, 0 to 1; for fused_minus_bm25 the mean difference"),
+        ("low", pa.float64(), "lower end of the 95 % interval; null where one paper asks every query"),
+        ("high", pa.float64(), "upper end of the 95 % interval; null where one paper asks every query"),
+        ("queries", COUNT, "queries asked"),
+        ("papers", COUNT, "papers searched"),
+        ("passages", COUNT, "passages searched"),
+        ("model", TEXT, "what ranked: the embedding model, the cross-encoder, or BM25's settings"),
+    ),
+)
+
+REPORT = Table(
+    "report",
+    "one file of the month's report",
+    schema(
+        ("path", TEXT, "path below the data root"),
+        ("bytes", COUNT, "size"),
+        ("sha256", TEXT, "SHA-256 of the file"),
+    ),
+)
+CHANGES = Table(
+    "changes",
+    "one paper as the last refresh left it, with what had changed since the one before",
+    schema(
+        ("arxiv_id", TEXT, "paper"),
+        ("change", TEXT, "new, changed, withdrawn, removed (its page or its category went) or kept"),
+        ("what", TEXTS, "of a changed paper: version, page, metadata, text (its passages)"),
+        ("version_before", pa.int32(), "newest version known before; null where none was"),
+        ("version", pa.int32(), "newest version known now; null where none is"),
+        ("passages_added", COUNT, "passages, by id and text, that were not there before"),
+        ("passages_removed", COUNT, "passages, by id and text, that are no more"),
+        ("passages_kept", COUNT, "passages, by id and text, that were there before"),
+        ("vectors_reused", COUNT, "of its passages, those of whose text the month had a vector of the same model"),
+        ("html_sha256", TEXT, "SHA-256 of the page; null for a paper that is gone"),
+        ("metadata_sha256", TEXT, "SHA-256 of what its metadata says, version and dates left aside"),
+        ("passages_sha256", pa.binary(), "of each passage 12 bytes of the SHA-256 of id and text"),
+        ("texts_sha256", pa.binary(), "of each passage the first 12 bytes of text_sha256, in the same order"),
+    ),
+)
+LEDGER = Table(
+    "ledger",
+    "one thing left out",
+    schema(
+        ("subject", TEXT, "arXiv id, passage id or file"),
+        ("stage", TEXT, "stage that left it out"),
+        ("reason", TEXT, "reason, one of a few per stage"),
+        ("detail", TEXT, "what exactly"),
     ),
 )

@@ -1,4 +1,4 @@
-"""Tables of ChatCite and its baselines: tasks, key elements, summaries, and their judgements and scores."""
+"""Tables of ChatCite and its baselines: tasks, key elements, summaries, their judgements and scores."""
 
 from __future__ import annotations
 
@@ -6,31 +6,29 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from pipeline.tables.table import COUNT, FLAG, TEXT, TEXTS, Table, schema
+from pipeline.tables.table import COUNT, FLAG, TEXT, TEXTS, Table, llm_usage, schema
 
-# source: full_text, abstract or item, as what there is of the work; text: that itself, null where it is in papers
+# source: full_text, abstract or item, whichever is available; text: that text, null where it is in `papers`
 TASK_REFERENCE = pa.struct(
-    [
-        ("number", pa.int32()),
-        ("arxiv_id", TEXT),
-        ("key", TEXT),
-        ("title", TEXT),
-        ("year", pa.int32()),
-        ("source", TEXT),
-        ("text", TEXT),
-    ]
+    {
+        "number": pa.int32(),
+        "arxiv_id": TEXT,
+        "key": TEXT,
+        "title": TEXT,
+        "year": pa.int32(),
+        "source": TEXT,
+        "text": TEXT,
+    }
 )
-# passages: ids of those that the sentence rests on, where its system ties them; support: what its own judge found
-SUMMARY_SENTENCE = pa.struct(
-    [("text", TEXT), ("references", pa.list_(pa.int32())), ("passages", TEXTS), ("support", TEXT)]
-)
+# passages: ids of the sentence's sources, where its system names them; support: the verdict of the system's own judge
+SUMMARY_SENTENCE = pa.struct({"text": TEXT, "references": pa.list_(pa.int32()), "passages": TEXTS, "support": TEXT})
 
 CRITERIA = ("consistency", "coherence", "comparative", "integrity", "fluency", "citation_accuracy")
-"""What the G-Score and the human study mark from 1 to 5 (ChatCite, section 4)."""
+"""Criteria that the G-Score and the human study mark from 1 to 5 (ChatCite, section 4)."""
 
-G_MARKS = pa.struct([("system", TEXT), *((criterion, pa.int32()) for criterion in CRITERIA)])
-# passage_id: that of `passages`, or null for a work outside the corpus; anchor: the passage's place in the page
-SHOWN_PASSAGE = pa.struct([("passage_id", TEXT), ("anchor", TEXT), ("text", TEXT)])
+G_MARKS = pa.struct({"system": TEXT} | dict.fromkeys(CRITERIA, pa.int32()))
+# passage_id: id in `passages`, null for a work outside the corpus; anchor: id of the element in the page
+JUDGE_PASSAGE = pa.struct({"passage_id": TEXT, "anchor": TEXT, "text": TEXT})
 
 RELATED_WORK_TASKS = Table(
     "related_work_tasks",
@@ -63,9 +61,7 @@ KEY_ELEMENTS = Table(
         ("innovations", TEXT, "answer 6"),
         ("limitations", TEXT, "answer 7"),
         ("content_cut", FLAG, "whether the paper was cut to fit the model's context"),
-        ("calls", COUNT, "LLM calls that it took"),
-        ("prompt_tokens", COUNT, "tokens read"),
-        ("completion_tokens", COUNT, "tokens written"),
+        *llm_usage("LLM calls that it took"),
     ),
 )
 RELATED_WORK_SYSTEMS = (
@@ -84,9 +80,7 @@ _SUMMARY_COLUMNS = schema(
         "sentences with the references they cite and the passages they rest on",
     ),
     ("trace", TEXT, "drafts, votes and what was kept, round by round, JSON"),
-    ("calls", COUNT, "LLM calls that it took, key elements not counted"),
-    ("prompt_tokens", COUNT, "tokens read"),
-    ("completion_tokens", COUNT, "tokens written"),
+    *llm_usage("LLM calls that it took, key elements not counted"),
 )
 SUMMARIES: Mapping[str, Table] = {
     system: Table(
@@ -98,7 +92,7 @@ SUMMARIES: Mapping[str, Table] = {
     )
     for system in RELATED_WORK_SYSTEMS
 }
-"""System → the table of its sections: one for each, so that each is made, kept and made again for itself."""
+"""System → the table of its sections. Each system has its own, so that each is computed and cached separately."""
 
 G_SCORES = Table(
     "g_scores",
@@ -112,9 +106,7 @@ G_SCORES = Table(
         ("marks", pa.list_(G_MARKS), "six marks from 1 to 5 for each system, in that order"),
         ("best", TEXT, "system voted the best; null where one was judged alone"),
         ("cut", TEXTS, "texts of which the judge read the beginning alone"),
-        ("calls", COUNT, "LLM calls that it took"),
-        ("prompt_tokens", COUNT, "tokens read"),
-        ("completion_tokens", COUNT, "tokens written"),
+        *llm_usage("LLM calls that it took"),
     ),
 )
 CITATION_SUPPORT = Table(
@@ -131,12 +123,10 @@ CITATION_SUPPORT = Table(
         ("unjudged", TEXT, "why nothing was judged: out_of_range, no_text, unreadable_answer or over_the_limit"),
         ("quote", TEXT, "words of the passage that the verdict rests on, as the judge gave them"),
         ("quote_found", FLAG, "whether these words stand in a passage that the judge was shown"),
-        ("passages", pa.list_(SHOWN_PASSAGE), "passages that the judge was shown, best first"),
+        ("passages", pa.list_(JUDGE_PASSAGE), "passages that the judge was shown, best first"),
         ("quoted", pa.int32(), "place among them, from 0, of the passage that holds the quote; null for none"),
         ("judge", TEXT, "judging model"),
-        ("calls", COUNT, "LLM calls that it took"),
-        ("prompt_tokens", COUNT, "tokens read"),
-        ("completion_tokens", COUNT, "tokens written"),
+        *llm_usage("LLM calls that it took"),
     ),
 )
 STABILITY = Table(
@@ -156,9 +146,7 @@ STABILITY = Table(
         ("coverage", pa.float64(), "share of the task's references that the section cites"),
         ("g_score", pa.float64(), "G-Score, judged alone, 1 to 5; null where it could not be judged"),
         ("judge", TEXT, "judging model"),
-        ("calls", COUNT, "LLM calls that writing and judging took"),
-        ("prompt_tokens", COUNT, "tokens read"),
-        ("completion_tokens", COUNT, "tokens written"),
+        *llm_usage("LLM calls that writing and judging took"),
     ),
 )
 SCORES = Table(

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.corpus.paper import PageError
-from pipeline.engine.worker_process import time_limit
+from pipeline.engine.process_pool import time_limit
 from pipeline.tables import METADATA, PAPERS, Table
 from pipeline.wikipedia.article import graded, read_article
 from pipeline.wikipedia.dump import Line

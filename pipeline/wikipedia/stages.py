@@ -11,7 +11,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from pipeline.engine.process_pool import Lost, count_workers, map_chunks
+from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.tables import METADATA, PAPERS
 from pipeline.wikipedia.dump import Dump, Line
@@ -73,7 +73,7 @@ class _Build:
         workers = count_workers(job.settings.workers)
         for lines, made in map_chunks(self.work(job), self.dump.chunks(), workers):
             job.notes["lines"] += len(lines)
-            if isinstance(made, Lost):
+            if isinstance(made, LostItem):
                 job.leave_out(lines[0].place, made.reason, _lost(job, made))
                 continue
             for left_out in made.left_out:
@@ -85,7 +85,7 @@ def _leave_out_older(job: Job, page: str, revision: int) -> None:
     job.leave_out(page, "duplicate", f"revision {revision}: the newest one, or the first of several, is kept")
 
 
-def _lost(job: Job, lost: Lost) -> str:
+def _lost(job: Job, lost: LostItem) -> str:
     limit = ""
     if lost.reason == "too_slow":
         limit = f" {job.settings.page_seconds:g} s of processor time (CITELOOM_PAGE_SECONDS)"

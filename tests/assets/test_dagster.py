@@ -18,8 +18,9 @@ import pytest
 from assets.stage_asset import is_readable
 from pipeline import tables
 from pipeline.definitions import build_defs, defs, run_in_process
-from pipeline.engine.stage import State, record_failure, state
-from pipeline.engine.stages_due import pending
+from pipeline.engine.failures import record_failure
+from pipeline.engine.run import State, state
+from pipeline.engine.status import stages_due
 from pipeline.errors import PermanentFailure
 from pipeline.ops.run_months import dagster_home, run_months, status
 from pipeline.stages import STAGES, choose_stages
@@ -130,14 +131,14 @@ def test_a_check_that_did_not_hold_is_asked_again_before_anything_below_runs(own
     with own.entered():
         workspace = own.workspace()
         record_failure(workspace, "check-embeddings", "2024-03", PermanentFailure("its check does not hold"))
-        due = [stage.name for stage in pending(STAGES, workspace, "2024-03")]
+        due = [stage.name for stage in stages_due(STAGES, workspace, "2024-03")]
         assert due[0] == "embeddings"
         assert "index_receipts" in due
         told = {row["stage"]: row for row in status(workspace, ["2024-03"])}
         assert (told["embeddings"]["state"], told["embeddings"]["failure"]) == ("failed", "its check does not hold")
         report = run_months(workspace, ["2024-03"], STAGES)
         assert not report.failures
-        assert all(outcome.kept for outcome in report.outcomes)
+        assert all(outcome.skipped for outcome in report.outcomes)
         assert {row["state"] for row in status(workspace, ["2024-03"])} == {"done"}
 
 

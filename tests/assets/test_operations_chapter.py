@@ -1,7 +1,7 @@
-"""The README as somebody reads it who keeps a corpus going: every command of its chapters on that, in their order.
+"""Every command of your-own-corpus.md and operate.md, run in the order of the pages.
 
-What is to be typed is read from the README, so a command that is added there is run here; those of the table of
-troubles in `test_troubles.py`, which belongs to `make test-faults`.
+The commands are read from the pages, so a command that is added there is run here. Those of the table of troubles are
+in `test_troubles.py`, which belongs to `make test-faults`.
 """
 
 from __future__ import annotations
@@ -29,22 +29,23 @@ from tests.assets.conftest import Place
 from tests.assets.processes import start, wait_until
 from tests.assets.test_index_commands import lose_points
 from tests.assets.test_refresh import page_of, put_page
-from tests.documents import README, Line, chapter, fenced, inline, table_rows
+from tests.documents import DOCS, Line, fenced, inline, table_rows
 from tests.fake_oai import FakeOai, raw, record
 from tests.server.conftest import KEY, Server, qdrant, qdrant_binary, server_folder, sweep  # noqa: F401 - fixtures
 from tests.unit.corpus.test_fetching import FakeSite
 from tests.unit.corpus.test_fetching import text as html
 
 MONTH, FETCHED = "2024-05", "2024-06"
-CORPUS, OPERATIONS = chapter(README, "Your own corpus"), chapter(README, "Operations")
-LOST_SERVER = "Qdrant's data is gone"
+CORPUS = (DOCS / "start" / "your-own-corpus.md").read_text()
+OPERATIONS = (DOCS / "how-to" / "operate.md").read_text()
+LOST_SERVER = "Qdrant's data is lost"
 
 
 def _commands(text: str, place: str) -> list[Line]:
     return [line for line in inline(text, place) if line.text.startswith("citeloom ")]
 
 
-BLOCKS = [*fenced(CORPUS, "Your own corpus"), *fenced(OPERATIONS, "Operations")]
+BLOCKS = [*fenced(CORPUS, "your-own-corpus.md"), *fenced(OPERATIONS, "operate.md")]
 TROUBLES = {row[0]: _commands(row[1], row[0]) for row in table_rows(OPERATIONS, "what you see")}
 
 
@@ -56,14 +57,14 @@ def _port() -> int:
 
 @dataclass
 class Session:
-    """A shell, as it were: the place that it is in, by what was exported."""
+    """A shell: a data root and settings, which `export` changes."""
 
     place: Place
     stands_for: Mapping[str, str]
-    """What of a line of the README is something else here, and what."""
+    """Parts of a line of the page, and what replaces each of them here."""
 
     def type(self, line: Line) -> None:
-        """Do what a line says; every command must end well."""
+        """Run a line; every command must succeed."""
         text = line.text
         for there, here in self.stands_for.items():
             text = text.replace(there, here)
@@ -80,7 +81,7 @@ class Session:
 
 
 def _open_and_end(place: Place) -> None:
-    """`citeloom ui`, until its page answers; then Ctrl-C, which ends all that it started."""
+    """Run `citeloom ui` until its page answers; then Ctrl-C, which ends all processes that it started."""
     port = _port()
     process = start(place, "ui", "--port", str(port))
     try:
@@ -102,7 +103,7 @@ def _answers(port: int) -> bool:
 
 @pytest.fixture
 def session(own: Place, dump: Path, oai: FakeOai, httpserver: HTTPServer, tmp_path: Path) -> Session:
-    """In a copy of the finished data root, with an arXiv of its own that has one paper of a new month."""
+    """A copy of the finished data root, with a fake arXiv that has one paper of a new month."""
     site = FakeSite(httpserver)
     oai.list = [[record("2406.90001", metadata=raw("2406.90001"))]]
     site.script["2406.90001"] = [html(page_of("2405.90002"))]
@@ -123,7 +124,7 @@ def _failures(session: Session) -> list[Path]:
 
 
 def _fail(session: Session) -> None:
-    """A stage fails by what it reads, and that is mended."""
+    """Make a stage fail on a damaged input, then repair the input."""
     file = session.place.root / "papers" / f"{MONTH}.parquet"
     whole = file.read_bytes()
     file.write_bytes(whole[:-100])
@@ -165,37 +166,39 @@ def _runs(session: Session) -> bool:
     return session.place.invoke("run", "--months", MONTH, "--until", "index_receipts").exit_code == 0
 
 
-# How each trouble of the table comes about, and whether it is mended. Rows that name no command of their own have none.
+# For each row of the table of troubles that names a command: how to bring it about, and whether it is fixed.
 MENDED: Mapping[str, tuple[Callable[[Session], object], Callable[[Session], bool]]] = {
-    "a month is red, the webhook was told, a check of `months` fails": (_fail, lambda session: not _failures(session)),
+    "a month is red, the webhook sent a message, or a check of `months` fails": (
+        _fail, lambda session: not _failures(session),
+    ),
     "a month is yellow": (_change_a_page, _is_done),
     "a table is damaged, or of another version": (_damage, _can_be_read),
-    "the audit finds points missing, stale, foreign": (
+    "the audit reports missing, stale or foreign points": (
         lambda session: lose_points(session.place, MONTH, 3), _is_whole,
     ),
-    "a run refuses, since the model, its form or the quantization is another": (_set_another_form, _runs),
+    "a run refuses because the model, its form or the quantization changed": (_set_another_form, _runs),
 }  # fmt: skip
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # the shared data root takes minutes on a machine that others load
-def test_every_command_of_the_chapter_s_blocks_ends_well(session: Session, tmp_path: Path) -> None:
+def test_every_command_of_the_pages_succeeds(session: Session, tmp_path: Path) -> None:
     for line in BLOCKS:
         session.type(line)
-    assert (session.place.root / "index_receipts" / f"{FETCHED}.parquet").is_file(), "the page that was fetched"
+    assert (session.place.root / "index_receipts" / f"{FETCHED}.parquet").is_file(), "the fetched page is indexed"
     assert (tmp_path / "export" / "README.md").is_file()
 
 
-def test_no_command_of_the_chapter_goes_untyped() -> None:
-    """What a row of troubles names is tried in its row; what a sentence names has stood in a block or a row."""
+def test_every_command_that_the_page_names_is_run() -> None:
+    """In a block, or in the row of a trouble."""
     rows = [*MENDED, LOST_SERVER]
     typed = [line.text for line in (*BLOCKS, *(line for trouble in rows for line in TROUBLES[trouble]))]
-    named = [line.text for line in _commands(OPERATIONS, "Operations")]
+    named = [line.text for line in _commands(OPERATIONS, "operate.md")]
     assert [text for text in named if not any(each == text or each.startswith(f"{text} ") for each in typed)] == []
 
 
 @pytest.mark.server
-def test_an_index_whose_server_lost_it_comes_back(own: Place, qdrant: Server) -> None:  # noqa: F811 - the fixture
+def test_an_index_that_the_server_lost_is_restored(own: Place, qdrant: Server) -> None:  # noqa: F811 - the fixture
     place = own.with_settings(
         qdrant_url=qdrant.url, qdrant_grpc_port=qdrant.grpc_port, qdrant_api_key=KEY, qdrant_collection="operations"
     )
@@ -218,7 +221,7 @@ def _lose(place: Place) -> None:
         sweep(open_collections(place.workspace()))  # type: ignore[arg-type]
 
 
-def test_what_runs_by_itself_is_what_the_chapter_says() -> None:
+def test_the_table_of_schedules_and_sensors_is_complete() -> None:
     from pipeline.definitions import defs
 
     repository = defs.get_repository_def()

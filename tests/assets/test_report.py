@@ -6,7 +6,7 @@ from pathlib import Path
 
 from assets.report import report_shown
 from pipeline import tables
-from pipeline.engine.stage import run_stage
+from pipeline.engine.run import run_stage
 from pipeline.evaluation.stages import REPORT
 from tests.unit.evaluation.made_up import workspace, write_month, write_table
 

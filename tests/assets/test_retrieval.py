@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from assets.retrieval_scores import scores_shown
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.retrieval.scoring import build_scores
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
 from tests.unit.evaluation.retrieval.corpus import APRIL, MARCH, WordEmbedder, small_corpus, workspace

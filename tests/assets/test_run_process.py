@@ -15,8 +15,8 @@ from dagster._core.launcher.base import WorkerStatus
 from assets.jobs import refresh_corpus
 from pipeline.definitions import run_in_process
 from pipeline.engine import progress
+from pipeline.engine.failures import read_failure
 from pipeline.engine.liveness import alive, shown
-from pipeline.engine.stage import read_failure
 from pipeline.ops.run_months import dagster_home
 from pipeline.running.run_process import end_dead_runs
 from pipeline.stages import stage_named

@@ -13,7 +13,7 @@ import pytest
 from pipeline import tables
 from pipeline.definitions import run_in_process
 from pipeline.engine.stage import Stage
-from pipeline.engine.stages_due import pending
+from pipeline.engine.status import stages_due
 from pipeline.ops.run_months import dagster_home, run_months, status
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.related_work.written import written
@@ -48,7 +48,7 @@ def ledger(place: Place, stage: str, month: str) -> dict[str, str]:
 
 def test_every_stage_of_three_months_succeeds(finished: Finished) -> None:
     assert finished.report.failures == []
-    made = {(outcome.stage, outcome.month) for outcome in finished.report.outcomes if not outcome.kept}
+    made = {(outcome.stage, outcome.month) for outcome in finished.report.outcomes if not outcome.skipped}
     assert made == {(stage.name, month) for stage in STAGES for month in MONTHS}
     with finished.place.entered():
         states = {row["state"] for row in status(finished.place.workspace(), MONTHS)}
@@ -124,7 +124,7 @@ def test_a_second_run_keeps_everything(own: Place) -> None:
         report = run_months(own.workspace(), MONTHS, STAGES)
     assert report.failures == []
     assert len(report.outcomes) == len(STAGES) * len(MONTHS)
-    assert all(outcome.kept for outcome in report.outcomes)
+    assert all(outcome.skipped for outcome in report.outcomes)
     assert digests(own.root) == before
 
 
@@ -133,14 +133,14 @@ def test_force_repeats_a_month_with_equal_bytes(own: Place) -> None:
     with own.entered():
         report = run_months(own.workspace(), MONTHS[1:2], STAGES, force=True)
     assert report.failures == []
-    assert [outcome.kept for outcome in report.outcomes] == [False] * len(STAGES)
+    assert [outcome.skipped for outcome in report.outcomes] == [False] * len(STAGES)
     assert digests(own.root) == before
 
 
 def test_a_changed_setting_makes_stale_what_is_below_it_and_nothing_else(own: Place) -> None:
     changed = own.with_settings(min_references=3)
     with changed.entered():
-        due = [stage.name for stage in pending(STAGES, changed.workspace(), "2024-05")]
+        due = [stage.name for stage in stages_due(STAGES, changed.workspace(), "2024-05")]
     below = {RELATED_WORK_TASKS.name}
     for stage in STAGES:  # in the order in which they run
         below |= {stage.name} if below & {table.name for table in stage.upstream} else set()
@@ -152,7 +152,7 @@ def test_what_is_below_a_change_is_kept_where_the_rows_came_out_the_same(own: Pl
     changed = own.with_settings(min_references=1)
     with changed.entered():
         report = run_months(changed.workspace(), ["2024-04"], STAGES)
-    made = [outcome.stage for outcome in report.outcomes if not outcome.kept]
+    made = [outcome.stage for outcome in report.outcomes if not outcome.skipped]
     assert made == ["related_work_tasks"]
 
 
@@ -226,6 +226,6 @@ def test_a_page_that_changed_is_read_again_and_only_its_month(own: Place, dump: 
     with here.entered():
         # The rewritten zip holds every page at another place, hence all months are listed anew, but not read anew.
         report = run_months(here.workspace(), MONTHS, choose_stages("passages"))
-    read = {outcome.month for outcome in report.outcomes if outcome.stage == "passages" and not outcome.kept}
+    read = {outcome.month for outcome in report.outcomes if outcome.stage == "passages" and not outcome.skipped}
     assert report.failures == []
     assert read == {"2024-04"}

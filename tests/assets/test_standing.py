@@ -13,7 +13,8 @@ from pytest_httpserver import HTTPServer
 
 from pipeline import tables
 from pipeline.definitions import build_defs, defs, run_in_process
-from pipeline.engine.stage import record_failure, run_stage
+from pipeline.engine.failures import record_failure
+from pipeline.engine.run import run_stage
 from pipeline.errors import PermanentFailure
 from pipeline.ops.overview import freshness, overview
 from pipeline.ops.run_months import dagster_home

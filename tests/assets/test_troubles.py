@@ -1,4 +1,4 @@
-"""The README's table of troubles: each is brought about, and gone once what its row says was typed.
+"""The table of troubles in operate.md: each is brought about, and fixed by the commands of its row.
 
 Half a minute of processor time, hence of `make test-faults`.
 """
@@ -12,7 +12,7 @@ from tests.assets.test_operations_chapter import BLOCKS, MENDED, TROUBLES, Sessi
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_what_the_chapter_says_to_do_about_a_trouble_mends_it(session: Session) -> None:  # noqa: F811 - the fixture
+def test_the_commands_of_a_row_fix_its_trouble(session: Session) -> None:  # noqa: F811 - the fixture
     in_blocks = {line.text for line in BLOCKS}
     for trouble, (bring_about, is_mended) in MENDED.items():
         bring_about(session)

@@ -1,27 +1,27 @@
-"""A backfill on a Ray cluster of two nodes: the same tables, also where a node is lost or the run's own process is.
+"""Dagster runs on a Ray cluster of two nodes: the same tables, also if a node is lost or a run's own process is killed.
 
 Both nodes are processes on this machine, which stand for two machines that share a folder.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
 import pytest
 
-from benchmarks.ray_cluster import Cluster, Node, cluster
-from pipeline.ops.run_months import dagster_home
+from benchmarks.ray_cluster import Cluster, base_environment, cluster
 from pipeline.storage.provenance import read_provenance
+from resources.dagster_home import dagster_home
 from tests.assets.conftest import MONTHS, Place
-from tests.assets.processes import start, wait_until
+from tests.assets.processes import wait_until
 from tests.faults.accounts import Watch, audited
 from tests.faults.conftest import Tell
 from tests.postgres import PASSWORD, postgres
@@ -34,21 +34,20 @@ pytest.importorskip("dagster_ray", reason="Ray is not installed: pip install 'ci
 CORPUS = ("dump_members", "metadata", "papers", "passages", "references", "embeddings")
 WRITTEN = ("questions", "related_work_tasks", "key_elements", "summaries_zero_shot")
 TASKS_OF = "2024-05"
-STEP = "pipeline.running.step_on_node"
 SECRET = "CITELOOM_LLM_API_KEY"
 pytestmark = [pytest.mark.server, pytest.mark.timeout(2400)]
 
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[str]:
-    """The address of a Postgres of this module's own."""
+    """The address of a Postgres for this module, as Dagster reads it from a node's environment."""
     with postgres() as url:
-        yield url
+        yield url.replace("postgresql://", "postgresql+psycopg2://")
 
 
 @pytest.fixture(scope="module")
 def qdrant(qdrant_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MortalServer]:  # noqa: F811
-    """A Qdrant server of this module's own."""
+    """A Qdrant server for this module."""
     server = MortalServer(qdrant_binary, tmp_path_factory.mktemp("qdrant"))
     server.start()
     yield server
@@ -58,9 +57,9 @@ def qdrant(qdrant_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 @pytest.fixture(scope="module")
 def ray(store: str) -> Iterator[Cluster]:
     """Two nodes. Secrets are in their own environment, since none travels with a step."""
-    own = {"CITELOOM_DAGSTER_PG_URL": store, "CITELOOM_QDRANT_API_KEY": KEY, SECRET: sentinel(SECRET)}
-    with cluster(2, {**own, "OMP_NUM_THREADS": "1"}) as made:
-        yield made
+    secrets = {"CITELOOM_DAGSTER_PG_URL": store, "CITELOOM_QDRANT_API_KEY": KEY, SECRET: sentinel(SECRET)}
+    with cluster(2, {**secrets, "OMP_NUM_THREADS": "1"}) as started:
+        yield started
 
 
 @pytest.fixture
@@ -72,7 +71,7 @@ def place(
     tmp_path: Path,
     request: pytest.FixtureRequest,
 ) -> Place:
-    """An empty data root whose runs have their steps on the cluster, with a collection of its own."""
+    """An empty data root whose Dagster runs have their steps on the cluster, with a collection of its own."""
     made = make(
         tmp_path / "data", executor="ray", ray_address=ray.address, dagster_pg_url=store, llm_api_key=sentinel(SECRET),
         qdrant_url=qdrant.at.url, qdrant_api_key=KEY, qdrant_grpc_port=qdrant.at.grpc_port,
@@ -81,118 +80,127 @@ def place(
     return replace(made, variables={**made.variables, **ray.environment})
 
 
-def rows(place: Place, stages: tuple[str, ...], months: tuple[str, ...] = MONTHS) -> dict[str, str | None]:
+def rows(place: Place, stages: Sequence[str], months: Sequence[str] = MONTHS) -> dict[str, str | None]:
     """The digest of the rows of each month of each table."""
     written = {
         f"{stage} {month}": read_provenance(place.root / stage / f"{month}.parquet")
         for stage in stages
         for month in months
     }
-    return {name: each.rows_sha256 if each else None for name, each in written.items()}
+    return {name: provenance.rows_sha256 if provenance else None for name, provenance in written.items()}
 
 
-def backfill(place: Place, *months: str, stages: tuple[str, ...] = CORPUS) -> list[str]:
-    """The arguments of a run of several months at once."""
-    return ["run", "--months", ",".join(months), "--select", ",".join(stages), "--parallel", str(len(months)), "--json"]
+def materialize(place: Place, month: str, stages: Sequence[str]) -> subprocess.Popen[str]:
+    """A Dagster run of some stages on a month, whose process is the command's."""
+    with place.entered():
+        home = dagster_home(place.workspace())
+    command = [str(Path(sys.executable).with_name("dagster")), "asset", "materialize", "-m", "pipeline.definitions"]
+    return subprocess.Popen(
+        [*command, "--select", ",".join(stages), "--partition", month],
+        env={**base_environment(), **place.variables, "DAGSTER_HOME": str(home)},
+        cwd=place.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
 
 
-def has_step(node: Node) -> bool:
-    """Whether a step works on a node."""
-    return any(STEP in command for command in node.processes().values())
+def finish(run: subprocess.Popen[str]) -> str:
+    """The output of a run, which must have succeeded."""
+    output = run.communicate(timeout=1800)[0]
+    assert run.returncode == 0, output
+    return output
 
 
-def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """The exit code of a command, and what it said on its way."""
-    said = process.communicate(timeout=1800)[1]
-    return process.returncode, said
+@contextmanager
+def dagster_of(place: Place) -> Iterator[dg.DagsterInstance]:
+    """The Dagster instance of a place."""
+    with place.entered(), dg.DagsterInstance.from_config(str(dagster_home(place.workspace()))) as instance:
+        yield instance
 
 
 def test_two_nodes_give_the_same_tables_and_keep_no_secret(ray: Cluster, place: Place, calm: Place, tell: Tell) -> None:
-    code, said = finish(start(place, *backfill(place, *MONTHS, stages=(*CORPUS, "index_receipts"))))
-    assert code == 0, said
-    code, said = finish(start(place, *backfill(place, TASKS_OF, stages=WRITTEN)))
-    assert code == 0, said
+    output = [finish(run) for run in [materialize(place, month, (*CORPUS, "index_receipts")) for month in MONTHS]]
+    output.append(finish(materialize(place, TASKS_OF, WRITTEN)))
     ours = {**rows(place, CORPUS), **rows(place, WRITTEN, (TASKS_OF,))}
-    theirs = {**rows(calm, CORPUS), **rows(calm, WRITTEN, (TASKS_OF,))}
-    differing = [name for name in theirs if ours[name] != theirs[name]]
+    expected = {**rows(calm, CORPUS), **rows(calm, WRITTEN, (TASKS_OF,))}
+    differing = [name for name in expected if ours[name] != expected[name]]
     found = audited(place)
-    search = Search([SECRET])
-    leaks = [*search.in_folder(ray.folder), *search.in_folder(place.root), *search.in_text(*_told_by_jobs(ray), said)]
+    search, jobs = Search([SECRET]), _jobs(ray)
+    leaks = [*search.in_folder(ray.folder), *search.in_folder(place.root), *search.in_text(*jobs, *output)]
     passwords = [file for file in ray.folder.rglob("*") if file.is_file() and PASSWORD.encode() in file.read_bytes()]
-    tell(nodes=2, months=len(MONTHS), tables=len(theirs), differing=len(differing), leaks=len(leaks), **found)
+    tell(nodes=2, months=len(MONTHS), tables=len(expected), differing=len(differing), leaks=len(leaks), **found)
     assert differing == []
     assert found == {"points_wrong": 0, "audit_code": 0}
+    assert len(jobs) > len(MONTHS)
     assert (leaks, passwords) == ([], [])
-    assert PASSWORD not in "".join(_told_by_jobs(ray))
+    assert PASSWORD not in "".join([*jobs, *output])
 
 
 def test_the_doctor_sees_the_cluster(ray: Cluster, place: Place) -> None:
-    told = json.loads(place.citeloom("doctor", "--json").stdout)["findings"]
-    seen = [(each["state"], each["seen"]) for each in told if each["name"] == "cluster"]
-    assert seen == [("ok", f"{ray.address}: nodes 2, processors 2, GPUs 0")]
+    doctor = place.citeloom("doctor", "--json")
+    assert f"{ray.address}: nodes 2, processors 2, GPUs 0" in doctor.stdout, doctor.stderr
 
 
-def _told_by_jobs(ray: Cluster) -> list[str]:
+def _jobs(ray: Cluster) -> list[str]:
     """All that Ray's job server keeps of its jobs."""
     code = (
         "import sys; from ray.job_submission import JobSubmissionClient\n"
         "for job in JobSubmissionClient(sys.argv[1]).list_jobs(): print(job)"
     )
     # In a process of its own: Ray reads its token once.
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", code, ray.address], env={**os.environ, **ray.environment}, capture_output=True,
         text=True, timeout=300, check=True,
     )  # fmt: skip
-    jobs = told.stdout.splitlines()
-    assert len(jobs) > len(MONTHS)
-    return jobs
+    return done.stdout.splitlines()
 
 
-def test_a_node_that_is_lost_in_the_middle_costs_a_retry(ray: Cluster, place: Place, calm: Place, tell: Tell) -> None:
-    stages = CORPUS[:4]
-    lost = ray.nodes[-1]
-    run = start(place, *backfill(place, *MONTHS, stages=stages))
+def test_a_node_lost_while_a_step_runs_costs_one_retry(ray: Cluster, place: Place, calm: Place, tell: Tell) -> None:
+    stages, lost = CORPUS[:4], ray.nodes[-1]
+    runs = [materialize(place, month, stages) for month in MONTHS]
     try:
-        wait_until(lambda: has_step(lost) or run.poll() is not None, 600)
-        assert run.poll() is None, finish(run)
+        wait_until(lambda: lost.steps() or all(run.poll() is not None for run in runs), 600)
+        assert any(run.poll() is None for run in runs)
         lost.kill()
         ray.add_node()
-        code, said = finish(run)
+        for run in runs:
+            finish(run)
     finally:
-        run.kill()
+        for run in runs:
+            run.kill()
     watch = Watch(place.root)
     watch.look()
-    ours, theirs = rows(place, stages), rows(calm, stages)
-    differing = [name for name in theirs if ours[name] != theirs[name]]
-    again = said.count("is begun again")
-    tell(nodes_killed=1, begun_again=again, code=code, differing=len(differing), torn=watch.torn)
-    assert (code, differing, watch.torn) == (0, [], 0), said
-    assert again >= 1, said
+    ours, expected = rows(place, stages), rows(calm, stages)
+    differing = [name for name in expected if ours[name] != expected[name]]
+    with dagster_of(place) as instance:
+        retries = [
+            event.dagster_event.step_key
+            for run in instance.get_runs(limit=len(MONTHS))
+            for event in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.STEP_UP_FOR_RETRY)
+            if event.dagster_event is not None
+        ]
+    tell(nodes_killed=1, retries=len(retries), differing=len(differing), torn=watch.torn)
+    assert (differing, watch.torn) == ([], 0)
+    assert retries
 
 
-def test_steps_whose_run_is_dead_are_stopped_and_the_next_run_goes_on(
-    ray: Cluster, place: Place, calm: Place, tell: Tell
-) -> None:
+def test_steps_of_a_dead_run_are_stopped_by_the_next_run(ray: Cluster, place: Place, calm: Place, tell: Tell) -> None:
     month, stages = MONTHS[0], CORPUS[:4]
-    run = start(place, *backfill(place, month, stages=stages))
-    try:
-        wait_until(lambda: any(map(has_step, ray.nodes)) or run.poll() is not None, 600)
-        assert run.poll() is None, finish(run)
-    finally:
-        os.kill(run.pid, signal.SIGKILL)
-        run.wait()
-    code, said = finish(start(place, *backfill(place, month, stages=stages)))
-    statuses = sorted(each.status.value for each in _runs(place))
-    ours, theirs = rows(place, stages, (month,)), rows(calm, stages, (month,))
-    left = [node.name for node in ray.nodes if has_step(node)]
-    tell(killed=1, code=code, differing=sum(ours[name] != theirs[name] for name in theirs), steps_left=len(left))
-    assert code == 0, said
-    assert ours == theirs
-    assert statuses == ["FAILURE", "SUCCESS"]
+    first = materialize(place, month, stages)
+    wait_until(lambda: any(node.steps() for node in ray.nodes) or first.poll() is not None, 600)
+    assert first.poll() is None, first.communicate()
+    orphans = [process for node in ray.nodes for process in node.steps()]
+    for process in [first.pid, *orphans]:
+        os.kill(process, signal.SIGKILL if process == first.pid else signal.SIGSTOP)  # so that the step is still there
+    first.wait()
+    with dagster_of(place) as instance:  # as run monitoring does
+        dead = instance.get_runs(limit=1)[0]
+        instance.report_run_failed(dead, "its process was killed")
+        instance.event_log_storage.free_concurrency_slots_for_run(dead.run_id)
+    finish(materialize(place, month, stages))
+    with dagster_of(place) as instance:
+        statuses = [run.status.value for run in instance.get_runs(limit=2)]
+    ours, expected = rows(place, stages, (month,)), rows(calm, stages, (month,))
+    left = [process for node in ray.nodes for process in node.steps()]
+    tell(killed=1, orphans=len(orphans), differing=sum(ours[name] != expected[name] for name in expected))
+    assert ours == expected
+    assert statuses == ["SUCCESS", "FAILURE"]
     assert left == []
-
-
-def _runs(place: Place) -> list[dg.DagsterRun]:
-    """The runs of a place's instance; the store holds those of the other tests as well."""
-    with place.entered(), dg.DagsterInstance.from_config(str(dagster_home(place.workspace()))) as instance:
-        return list(instance.get_runs(limit=2))

@@ -155,11 +155,11 @@ def _run(order: dict[str, Any], told: Any) -> None:
     except BaseException as error:
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=told)
     finally:
-        from pipeline.engine.process_pool import end_idle_workers
+        from pipeline.engine.process_pool import stop_idle_workers
         from pipeline.ops.services import release_services
 
         release_services()
-        end_idle_workers()
+        stop_idle_workers()
         os._exit(code)
 
 
@@ -172,7 +172,7 @@ def _run_months(order: dict[str, Any], told: Any) -> int:
 
     class Telling(progress.Listener):
         def finished(self, outcome: Outcome) -> None:
-            told.write(json.dumps({"kept" if outcome.kept else "made": f"{outcome.stage}/{outcome.month}"}) + "\n")
+            told.write(json.dumps({"kept" if outcome.skipped else "made": f"{outcome.stage}/{outcome.month}"}) + "\n")
 
     workspace = Workspace(load_settings())
     os.chdir(workspace.local)
@@ -191,7 +191,7 @@ def _run_months(order: dict[str, Any], told: Any) -> int:
 def _run_bare(workspace: Any, months: list[str], stages: list[Any]) -> Any:
     """As `pipeline.ops.run_months.run_months`, one stage after another, up to the first that fails."""
     from pipeline.engine import progress
-    from pipeline.engine.stage import run_stage
+    from pipeline.engine.run import run_stage
     from pipeline.ops.run_months import RunReport
 
     report = RunReport()

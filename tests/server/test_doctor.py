@@ -11,8 +11,8 @@ from pydantic import SecretStr
 from pipeline.engine.stage import Workspace
 from pipeline.index.layout import Layout
 from pipeline.index.opening import open_collections
-from pipeline.ops.doctor.findings import State
-from pipeline.ops.doctor.vectors import index
+from pipeline.ops.doctor.findings import FindingState
+from pipeline.ops.doctor.servers import qdrant as probe_qdrant
 from tests.server.conftest import Server, sweep, workspace_on
 
 ALIAS = "doctor"
@@ -26,15 +26,15 @@ def workspace(qdrant: Server, tmp_path: Path) -> Iterator[Workspace]:
 
 
 def test_a_server_is_well_and_its_collection_is_told_to_be_another_models(workspace: Workspace) -> None:
-    before = list(index(workspace))
-    assert {each.state for each in before} == {State.OK}
+    before = list(probe_qdrant(workspace))
+    assert {each.state for each in before} == {FindingState.OK}
     assert "1.16.3" in before[0].seen
     layout = Layout("another model", 8, sparse_idf=True)
     collections = open_collections(workspace)
     collections.collection(layout.collection(ALIAS)).create(layout)
     collections.make_live(layout.collection(ALIAS))
-    after = {each.name: each for each in index(workspace)}
-    assert (after["collection"].state, "another model" in after["collection"].seen) == (State.PROBLEM, True)
+    after = {each.name: each for each in probe_qdrant(workspace)}
+    assert (after["collection"].state, "another model" in after["collection"].seen) == (FindingState.PROBLEM, True)
 
 
 def test_a_collection_that_fits_is_green(workspace: Workspace) -> None:
@@ -44,13 +44,13 @@ def test_a_collection_that_fits_is_green(workspace: Workspace) -> None:
     collections = open_collections(workspace)
     collections.collection(layout.collection(ALIAS)).create(layout)
     collections.make_live(layout.collection(ALIAS))
-    found = {each.name: each for each in index(workspace)}
-    assert (found["collection"].state, found["collection state"].seen) == (State.OK, "green, 0 points")
+    found = {each.name: each for each in probe_qdrant(workspace)}
+    assert (found["collection"].state, found["collection state"].seen) == (FindingState.OK, "green, 0 points")
 
 
 def test_a_wrong_key_is_told_and_the_collection_is_not_asked_for(qdrant: Server, tmp_path: Path) -> None:
     place = workspace_on(tmp_path, qdrant, ALIAS)
     place = Workspace(place.settings.model_copy(update={"qdrant_api_key": SecretStr("wrong")}))
-    found = {each.name: each for each in index(place)}
-    assert (found["qdrant"].state, found["qdrant key"].state) == (State.OK, State.PROBLEM)
+    found = {each.name: each for each in probe_qdrant(place)}
+    assert (found["qdrant"].state, found["qdrant key"].state) == (FindingState.OK, FindingState.PROBLEM)
     assert "collection" not in found

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.index.asked import Asked
 from pipeline.index.opening import open_collections
 from pipeline.index.passage_index import Collections, PassageIndex

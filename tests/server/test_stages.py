@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.index.opening import live_index
 from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS
@@ -64,7 +65,7 @@ _LOADER = textwrap.dedent(
     from pipeline.index.server import ServerIndex
     from pipeline.index.server_collections import Storage
     from pipeline.index.stages import INDEX_RECEIPTS, layout_of
-    from pipeline.engine.stage import run_stage
+    from pipeline.engine.run import run_stage
     from tests.unit.index.building import make_workspace
 
     class Dying(ServerIndex):

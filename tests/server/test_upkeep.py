@@ -9,7 +9,8 @@ import pytest
 
 from pipeline import tables
 from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.reindex import Failure, check_layout, reindex

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipeline.engine.stage import run_stage
+from pipeline.engine.run import run_stage
 from pipeline.evaluation.report.filters import task_file
 from pipeline.evaluation.stages import REPORT
 from tests.ui.test_ui import FLAGS, tool

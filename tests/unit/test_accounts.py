@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.engine.run_stats import Expected, Timing, note_estimates, note_timing, read_estimates, read_timings
+from pipeline.engine.run_stats import (
+    StageEstimate,
+    StageTiming,
+    note_estimates,
+    note_timing,
+    read_estimates,
+    read_timings,
+)
 from pipeline.storage.data_root import DataRoot
 
 
 def test_runs_with_the_same_inputs_stand_side_by_side(tmp_path: Path) -> None:
     root = DataRoot(tmp_path)
-    first, second = Timing("a", 1.5, {"llm_calls": 3}), Timing("a", 0.5, {"llm_calls": 3, "llm_cached": 3})
+    first, second = StageTiming("a", 1.5, {"llm_calls": 3}), StageTiming("a", 0.5, {"llm_calls": 3, "llm_cached": 3})
     note_timing(root, "scores", "2024-03", first)
     note_timing(root, "scores", "2024-03", second)
     note_timing(root, "scores", "2024-04", second)
@@ -19,15 +26,15 @@ def test_runs_with_the_same_inputs_stand_side_by_side(tmp_path: Path) -> None:
 
 def test_runs_with_other_inputs_are_forgotten(tmp_path: Path) -> None:
     root = DataRoot(tmp_path)
-    note_timing(root, "scores", "2024-03", Timing("a", 1.0, {}))
-    note_timing(root, "scores", "2024-03", Timing("b", 2.0, {}))
+    note_timing(root, "scores", "2024-03", StageTiming("a", 1.0, {}))
+    note_timing(root, "scores", "2024-03", StageTiming("b", 2.0, {}))
     assert [each.seconds for each in read_timings(root, "scores", "2024-03")] == [2.0]
 
 
 def test_no_more_than_twenty_runs_are_kept(tmp_path: Path) -> None:
     root = DataRoot(tmp_path)
     for number in range(25):
-        note_timing(root, "scores", "2024-03", Timing("a", float(number), {}))
+        note_timing(root, "scores", "2024-03", StageTiming("a", float(number), {}))
     assert [each.seconds for each in read_timings(root, "scores", "2024-03")] == [float(n) for n in range(5, 25)]
 
 
@@ -43,7 +50,7 @@ def test_a_file_that_cannot_be_read_counts_for_nothing(tmp_path: Path) -> None:
 
 def test_an_estimate_stays_until_the_same_stage_is_estimated_again(tmp_path: Path) -> None:
     root = DataRoot(tmp_path)
-    first, second, third = (Expected(calls, 100 * calls, 0.5, 2.0) for calls in (1, 2, 3))
+    first, second, third = (StageEstimate(calls, 100 * calls, 0.5, 2.0) for calls in (1, 2, 3))
     note_estimates(root, "2024-03", {"key_elements": first, "g_scores": first})
     note_estimates(root, "2024-03", {"g_scores": second})
     note_estimates(root, "2024-04", {"g_scores": third})

@@ -1,9 +1,10 @@
-"""What README and docs/ tell a reader to type can be typed: commands, options, settings, scripts, targets, links."""
+"""README and docs/ agree with the code: commands, options, settings, scripts, targets, links, generated pages."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -11,14 +12,16 @@ import click
 import pytest
 import typer
 
+from docs.reference.generate import PAGES as COMMAND_PAGES
+from docs.reference.generate import commands_page, tables_page
 from pipeline.settings import Settings
-from tests.documents import PAGES, PROJECT, README, fenced, inline, table_rows
+from tests.documents import DOCS, PAGES, PROJECT, README, fenced, inline
 
 # Read by tests and scripts alone.
 NOT_SETTINGS = ("CITELOOM_TEST_", "CITELOOM_FAULTS_", "CITELOOM_REQUIRE_TOOLS")
 # A line that calls the command, settings before it or not.
 CALL = re.compile(r"(?:[A-Z_]+=\S* )*citeloom (?=[a-z])")
-pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 
 
 @cache
@@ -74,13 +77,23 @@ def test_a_command_that_a_page_names_is_there_with_its_options(page: Path) -> No
     assert wrong == []
 
 
-def test_the_table_of_commands_has_each_command_and_no_option_that_is_not_there() -> None:
-    rows = table_rows(README.read_text(), "command")
-    named = [next(inline(row[0])).text.split()[1] for row in rows]
-    assert sorted(named) == sorted(_citeloom().commands)
-    for name, (_, sentence) in zip(named, rows, strict=True):
-        spoken = {span.text.split()[0] for span in inline(sentence) if span.text.startswith("--")}
-        assert spoken <= _options(_citeloom().commands[name]), f"the row of {name}"
+def test_the_readme_has_at_most_900_words() -> None:
+    assert len(README.read_text().split()) <= 900
+
+
+@pytest.mark.parametrize(("name", "write"), [("commands.md", commands_page), ("tables.md", tables_page)])
+def test_a_generated_page_is_up_to_date(name: str, write: Callable[[], str]) -> None:
+    assert (DOCS / "reference" / name).read_text() == write(), "run python -m docs.reference.generate"
+
+
+def test_every_command_that_the_reference_links_to_a_page_exists() -> None:
+    assert set(COMMAND_PAGES) <= set(_citeloom().commands)
+
+
+def test_every_page_is_listed_in_the_table_of_contents() -> None:
+    contents = DOCS / "README.md"
+    linked = {(DOCS / target).resolve() for target in re.findall(r"\]\(([^)#\s]+)", contents.read_text())}
+    assert set(DOCS.rglob("*.md")) - {contents} - linked == set()
 
 
 @pages
@@ -98,7 +111,7 @@ def test_a_setting_that_a_page_names_is_there(page: Path) -> None:
 def test_a_script_a_module_or_a_target_that_a_page_names_is_there(page: Path) -> None:
     text = page.read_text()
     modules = re.findall(r"python -m ((?:benchmarks|docs|tests)[\w.]*)", text)
-    scripts = re.findall(r"\bpython (docs/\w+\.py)|`(docs/\w+\.py)`", text)
+    scripts = re.findall(r"\bpython (docs/[\w/-]+\.py)|`(docs/[\w/-]+\.py)`", text)
     made = re.findall(r"^\.PHONY: (.*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)[0].split()
     typed = [line.text.split() for line in (*fenced(text), *inline(text)) if line.text.startswith("make ")]
     targets = {word for words in typed for word in words[1:] if "=" not in word}
@@ -124,3 +137,15 @@ def _anchors(page: Path) -> set[str]:
     """The names under which a page's headings are reached, as GitHub and its kind make them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_a_page_or_script_that_a_file_of_the_project_names_is_there() -> None:
+    folders = ("pipeline", "assets", "resources", "sensors", "tests", "benchmarks", "deploy", "docs")
+    suffixes = {".py", ".md", ".toml", ".yaml", ".j2", ".example", ""}
+    files = [file for folder in folders for file in (PROJECT / folder).rglob("*")] + list(PROJECT.iterdir())
+    gone = []
+    for file in (file for file in files if file.suffix in suffixes and file.is_file() and file.name != ".git"):
+        for target in re.findall(r"(?<![\w/.-])docs/[\w/-]+\.(?:md|py)\b", file.read_text(errors="ignore")):
+            if not (PROJECT / target).is_file():
+                gone.append(f"{file.relative_to(PROJECT)}: {target}")
+    assert gone == []

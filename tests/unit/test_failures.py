@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.engine.failures import Failure, asked, forget_asked, kept_failures, note_asked
-from pipeline.engine.stage import Workspace, record_failure
+from pipeline.engine.failures import Failure, asked, forget_asked, kept_failures, note_asked, record_failure
+from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.ops.retry import plan_of
 from pipeline.settings import load_settings

@@ -18,7 +18,7 @@ LOADERS = {
     "runpy", "code",
 }  # fmt: skip
 # The pipe between a process and the workers that it starts, which nobody else has: no file, no socket with a name.
-OWN_PIPE = ("pipeline/engine/worker_process.py", "imports pickle")
+OWN_PIPE = ("pipeline/engine/process_pool.py", "imports pickle")
 SAFE_YAML = {"safe_load", "safe_dump", "compose", "SafeLoader", "YAMLError", "SequenceNode"}
 
 

@@ -15,6 +15,7 @@ import yaml
 
 from pipeline.settings import Settings
 from pipeline.tables import RELATED_WORK_SYSTEMS
+from tests.documents import SCRIPTS
 
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGES = ("pipeline", "assets", "resources", "sensors")
@@ -102,6 +103,6 @@ def test_a_stage_reads_only_stages_that_run_before_it() -> None:
         before.add(stage.name)
 
 
-@pytest.mark.parametrize("script", sorted((PROJECT / "docs").glob("*.py")), ids=lambda script: script.name)
-def test_what_a_script_of_the_documents_imports_is_there(script: Path) -> None:
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_a_script_of_the_documentation_can_be_imported(script: Path) -> None:
     runpy.run_path(str(script), run_name="loaded")

@@ -13,7 +13,9 @@ import pyarrow as pa
 import pytest
 
 from pipeline.engine import progress
-from pipeline.engine.stage import Build, Job, Outcome, Stage, State, Workspace, read_failure, run_stage, state
+from pipeline.engine.failures import read_failure
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Build, Job, Outcome, Stage, Workspace
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.settings import Settings, load_settings
 from pipeline.storage.provenance import read_provenance
@@ -58,7 +60,7 @@ def changed(workspace: Workspace, **settings: object) -> Workspace:
 def test_a_second_run_computes_nothing(workspace: Workspace) -> None:
     build = Counting(member("2403.1"))
     first, second = (run_stage(make(build), workspace, MONTH) for _ in range(2))
-    assert (first.kept, second.kept, build.calls) == (False, True, 1)
+    assert (first.skipped, second.skipped, build.calls) == (False, True, 1)
     assert (second.rows, state(make(build), workspace, MONTH)) == (1, State.DONE)
 
 
@@ -66,7 +68,7 @@ def test_force_computes_again_and_gives_the_same_bytes(workspace: Workspace) -> 
     build = Counting(member("2403.1"))
     run_stage(make(build), workspace, MONTH)
     before = workspace.root.file(DUMP_MEMBERS, MONTH).read_bytes()
-    assert not run_stage(make(build), workspace, MONTH, force=True).kept
+    assert not run_stage(make(build), workspace, MONTH, force=True).skipped
     assert workspace.root.file(DUMP_MEMBERS, MONTH).read_bytes() == before
 
 
@@ -108,7 +110,7 @@ def test_upstream_rows_make_a_month_stale_and_upstream_settings_do_not(workspace
 def test_what_no_longer_holds_outside_makes_a_month_stale(workspace: Workspace) -> None:
     stage = make(Counting(member("2403.1")))
     run_stage(stage, workspace, MONTH)
-    assert state(replace(stage, still_holds=lambda *_: False), workspace, MONTH) is State.STALE
+    assert state(replace(stage, outputs_exist=lambda *_: False), workspace, MONTH) is State.STALE
 
 
 def test_a_missing_upstream_is_named(workspace: Workspace) -> None:
@@ -200,7 +202,8 @@ def test_two_runs_of_one_month_at_once_compute_it_once(workspace: Workspace) -> 
         """
         import sys, time
         from pipeline.settings import load_settings
-        from pipeline.engine.stage import Stage, Workspace, run_stage
+        from pipeline.engine.run import run_stage
+        from pipeline.engine.stage import Stage, Workspace
         from pipeline.tables import DUMP_MEMBERS
 
         def build(job):
@@ -208,7 +211,7 @@ def test_two_runs_of_one_month_at_once_compute_it_once(workspace: Workspace) -> 
             yield {"arxiv_id": "2403.1"}
 
         outcome = run_stage(Stage(DUMP_MEMBERS, build), Workspace(load_settings(data=sys.argv[1])), "2024-03")
-        print(outcome.kept)
+        print(outcome.skipped)
         """
     )
     command = [sys.executable, "-c", program, str(workspace.root.path)]

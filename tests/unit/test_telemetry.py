@@ -15,7 +15,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from pipeline.engine import telemetry
-from pipeline.engine.stage import Job, Stage, Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import PermanentFailure, SettingError
 from pipeline.index.load import load_month
 from pipeline.llm.client import Message, open_client
@@ -76,7 +77,7 @@ def test_a_run_is_one_trace_down_to_its_requests_and_tells_no_text_and_no_key(
     stage = Stage(DUMP_MEMBERS, Asking(httpserver.url_for("/api")))
     with OtlpReceiver() as receiver, ScriptedLlm() as llm:
         place = Workspace(settings_for(receiver, tmp_path, llm_url=llm.url, llm_model=llm.model, llm_api_key=KEY))
-        with telemetry.run(place.settings, 1), telemetry.month(place.settings, MONTH):
+        with telemetry.run_span(place.settings, 1), telemetry.month_span(place.settings, MONTH):
             for _ in range(2):
                 run_stage(stage, place, MONTH)
     spans = {span.span_id: span for span in receiver.spans()}
@@ -122,26 +123,19 @@ def test_a_failed_stage_tells_the_kind_of_its_error_and_not_its_words(tmp_path: 
     assert b"sentinel" not in b"".join(receiver.bodies)
 
 
-def test_what_a_child_process_does_belongs_to_the_run_that_started_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with OtlpReceiver() as receiver:
-        settings = settings_for(receiver, tmp_path)
-        with telemetry.run(settings, 1):
-            inherited = os.environ["TRACEPARENT"]
-        assert "TRACEPARENT" not in os.environ
-        monkeypatch.setenv("TRACEPARENT", inherited)
-        with telemetry.month(settings, MONTH):
-            pass
-        telemetry.end()
-    (outer,), (inner,) = receiver.named("run"), receiver.named("month")
-    assert (inner.trace_id, inner.parent_span_id) == (outer.trace_id, outer.span_id)
+def test_a_run_belongs_to_the_span_that_started_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace_id, span_id = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+    monkeypatch.setenv("TRACEPARENT", f"00-{trace_id}-{span_id}-01")
+    with OtlpReceiver() as receiver, telemetry.run_span(settings_for(receiver, tmp_path), 1):
+        pass
+    (span,) = receiver.named("run")
+    assert (span.trace_id.hex(), span.parent_span_id.hex()) == (trace_id, span_id)
 
 
 def test_a_collector_that_never_answers_holds_up_no_run(tmp_path: Path) -> None:
     with OtlpReceiver(delay=600.0) as receiver:
         settings = settings_for(receiver, tmp_path)
-        with telemetry.run(settings, 1), telemetry.month(settings, MONTH):
+        with telemetry.run_span(settings, 1), telemetry.month_span(settings, MONTH):
             pass
         assert not receiver.bodies  # the run is over, and the collector still thinks
 
@@ -149,7 +143,7 @@ def test_a_collector_that_never_answers_holds_up_no_run(tmp_path: Path) -> None:
 def test_a_collector_that_is_down_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with OtlpReceiver() as gone:
         settings = settings_for(gone, tmp_path)
-    with caplog.at_level(logging.WARNING), telemetry.run(settings, 1):
+    with caplog.at_level(logging.WARNING), telemetry.run_span(settings, 1):
         for handler in logging.getLogger("opentelemetry").handlers:
             handler.close()  # as Dagster's setting up of logs does with every handler
         assert run_stage(Stage(DUMP_MEMBERS, lambda job: ()), Workspace(settings), MONTH).rows == 0
@@ -164,7 +158,8 @@ def test_without_the_setting_nothing_of_opentelemetry_is_imported(tmp_path: Path
         from pipeline.ops.run_months import run_months
         from pipeline.settings import load_settings
         from pipeline.stages import choose_stages
-        from pipeline.engine.stage import Workspace, run_stage
+        from pipeline.engine.run import run_stage
+        from pipeline.engine.stage import Workspace
         from pipeline.corpus.members import DUMP_MEMBERS
         place = Workspace(load_settings(_env_file=None, data=sys.argv[1]))
         assert run_stage(DUMP_MEMBERS, place, "2024-03").rows

@@ -16,14 +16,13 @@ from pipeline.settings import load_settings
 SECRET = "T000-sEcReT"
 
 
-@pytest.fixture(autouse=True)
-def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook, "_PAUSES", (0.0, 0.0))
+def post(url: str, text: str) -> str:
+    return webhook.post(SecretStr(url), text, pauses=(0.0, 0.0))
 
 
 def test_a_message_is_posted_as_slack_takes_it(httpserver: HTTPServer) -> None:
     httpserver.expect_oneshot_request(f"/{SECRET}", method="POST").respond_with_data("ok")
-    assert webhook.post(SecretStr(httpserver.url_for(f"/{SECRET}")), "papers of <b>2024-03</b> & more") == ""
+    assert post(httpserver.url_for(f"/{SECRET}"), "papers of <b>2024-03</b> & more") == ""
     request, _ = httpserver.log[0]
     assert request.headers["Content-Type"] == "application/json"
     assert json.loads(request.data) == {"text": "papers of &lt;b&gt;2024-03&lt;/b&gt; &amp; more"}
@@ -32,13 +31,13 @@ def test_a_message_is_posted_as_slack_takes_it(httpserver: HTTPServer) -> None:
 def test_a_server_that_recovers_is_asked_again(httpserver: HTTPServer) -> None:
     httpserver.expect_ordered_request("/").respond_with_data("", status=503)
     httpserver.expect_ordered_request("/").respond_with_data("ok")
-    assert webhook.post(SecretStr(httpserver.url_for("/")), "x") == ""
+    assert post(httpserver.url_for("/"), "x") == ""
     assert len(httpserver.log) == 2
 
 
 def test_a_refusal_is_not_repeated_and_names_no_address(httpserver: HTTPServer) -> None:
     httpserver.expect_request(f"/{SECRET}").respond_with_data("no_service", status=404)
-    reason = webhook.post(SecretStr(httpserver.url_for(f"/{SECRET}")), "x")
+    reason = post(httpserver.url_for(f"/{SECRET}"), "x")
     assert (reason, len(httpserver.log)) == ("it answers 404", 1)
 
 
@@ -46,7 +45,7 @@ def test_nobody_there_is_told_without_the_address() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    reason = webhook.post(SecretStr(f"http://127.0.0.1:{port}/{SECRET}"), "x")
+    reason = post(f"http://127.0.0.1:{port}/{SECRET}", "x")
     assert "does not answer" in reason
     assert SECRET not in reason
 
@@ -60,4 +59,4 @@ def test_an_address_that_is_none_is_refused_without_showing_it(address: str) -> 
 
 
 def test_an_address_with_a_blank_in_it_is_told_of() -> None:
-    assert webhook.post(SecretStr(f"http://127.0.0.1/{SECRET} x"), "x") == "it is no address"
+    assert post(f"http://127.0.0.1/{SECRET} x", "x") == "it is not a valid address"

@@ -18,7 +18,7 @@ from upath import UPath
 
 from pipeline.corpus.dump.ranges import Range, ReadAhead
 from pipeline.errors import SettingError
-from pipeline.storage.store import mark_of
+from pipeline.storage.store import etag_of
 
 # A month's state is asked for 400 times in one `citeloom status`; a listing costs an object store some 50 ms.
 _LISTING_SECONDS = 10.0
@@ -151,7 +151,7 @@ class RemoteFolder:
         info = self._list(below).get(last)
         if info is None:
             raise FileNotFoundError(None, "it is not there")
-        return FileState(int(info["size"]), mark_of(info))
+        return FileState(int(info["size"]), etag_of(info))
 
     def _list(self, below: str) -> dict[str, Any]:
         known = self._listings.get(below)

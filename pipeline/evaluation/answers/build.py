@@ -17,7 +17,7 @@ from pipeline.answering.prompting import NOTHING
 from pipeline.answering.question_rows import Posed, paper_months, read_posed
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.engine.digests import digest_of
-from pipeline.engine.sampling import spread
+from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.answers.controls import control_cases
 from pipeline.evaluation.answers.evidence import Evidence, Passage, evidence_for, passages_of
@@ -112,7 +112,7 @@ def _cases(job: Job, posed: Mapping[str, Posed]) -> Iterator[Case]:
 def _controls(job: Job, posed: Mapping[str, Posed]) -> list[Case]:
     """Answers whose grades are known beforehand, of as many questions as are set."""
     questions = [posed[each].question for each in sorted(posed)]
-    tried = {questions[place].id for place in spread(len(questions), job.settings.grade_controls)}
+    tried = {questions[place].id for place in evenly_spaced(len(questions), job.settings.grade_controls)}
     return [case for case in control_cases(questions) if case.question.id in tried]
 
 

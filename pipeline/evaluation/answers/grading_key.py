@@ -10,12 +10,12 @@ from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.evaluation.answers.sheets import Key
 from pipeline.evaluation.human.study import NAME, keep_once
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 
 FOLDER = "gradings"
 
 
-def keep_key(root: DataRoot, key: Key) -> Place:
+def keep_key(root: DataRoot, key: Key) -> DataPath:
     """Write a key; where it lies.
 
     Raises SettingError where there is a grading of this name with another key: sheets that were given out would then be
@@ -38,7 +38,7 @@ def read_key(root: DataRoot, name: str) -> Key:
     return read_key_file(file)
 
 
-def read_key_file(file: Place) -> Key:
+def read_key_file(file: DataPath) -> Key:
     """The key in a file. Raises SettingError where it cannot be read, PermanentFailure where it is damaged."""
     try:
         return Key.model_validate_json(file.read_bytes())

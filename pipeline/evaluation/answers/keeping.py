@@ -14,12 +14,12 @@ from typing import Any
 
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.evaluation.annotation.csv_reader import read_content
 from pipeline.evaluation.answers.grading_key import read_key, read_key_file
 from pipeline.evaluation.answers.people import Mark
 from pipeline.evaluation.answers.sheets import WANTED, Key, read_lines, read_sheet
 from pipeline.evaluation.answers.texts import shown_in
 from pipeline.evaluation.human.storing import PATIENCE_SECONDS, exclusive, origin_of, rows_there, write_month
+from pipeline.storage.csv_reader import read_content
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables import HUMAN_GRADES

@@ -1,7 +1,7 @@
 """Measures of one graded answer, as pure functions.
 
-Factual % and coverage % are the arXivBot report's, as shares from 0 to 1; docs/answer-grades.md says what is ours. A
-measure that nothing could be computed for is absent, never 0.
+Factual % and coverage % are those of the arXivBot report, from 0 to 1; docs/methods/answer-grades.md says what is ours.
+A measure that nothing could be computed for is absent, never 0.
 """
 
 from __future__ import annotations

@@ -17,13 +17,13 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.errors import SettingError
-from pipeline.evaluation.annotation.csv_reader import columns, decoded, records
 from pipeline.evaluation.answers.grades import Grade
 from pipeline.evaluation.answers.people import SILENT, VERDICTS, Mark, Part, Unit
 from pipeline.evaluation.cited import printable
 from pipeline.evaluation.human.cells import csv_bytes, unguarded
 from pipeline.evaluation.human.returned import LONGEST_NAME, refuse
 from pipeline.evaluation.human.study import shuffled
+from pipeline.storage.csv_reader import columns, decoded, records
 
 COLUMNS = (
     "study", "grader", "label", "part", "number", "verdict", "comment", "text", "question", "answer", "papers",

@@ -16,7 +16,7 @@ from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.engine.digests import digest_of
-from pipeline.engine.sampling import spread
+from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.citation_support.citations import Citation, citations_of
 from pipeline.evaluation.citation_support.judge import PROMPT, PROMPTS, Asked, Judged, conversation, judge
@@ -114,7 +114,7 @@ def _of_section(
     found = sorted(citations_of(row["sentences"]), key=lambda each: (each.sentence, each.number))
     cases = [_case(row, citation, references.get(citation.number), readable) for citation in found]
     can_be = [place for place, case in enumerate(cases) if case.unjudged is None]
-    taken = {can_be[place] for place in spread(len(can_be), most)}
+    taken = {can_be[place] for place in evenly_spaced(len(can_be), most)}
     return [
         case if case.unjudged or place in taken else replace(case, unjudged=OVER) for place, case in enumerate(cases)
     ]

@@ -1,7 +1,8 @@
 """Measures of one section's citations, as pure functions of rows.
 
 Citation recall and precision have their names from ALCE (Gao, Yen, Yu and Chen 2023, arXiv 2305.14627, section 3.3);
-docs/citation-support.md says where ours differ. A measure that nothing could be computed for is absent, never 0.
+docs/methods/citation-support.md says where ours differ.
+A measure that nothing could be computed for is absent, never 0.
 """
 
 from __future__ import annotations

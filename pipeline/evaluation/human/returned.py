@@ -17,9 +17,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.errors import SettingError
-from pipeline.evaluation.annotation.csv_reader import Record, columns, decoded, read_content, records
 from pipeline.evaluation.human.cells import unguarded
 from pipeline.evaluation.human.sheets import COLUMNS
+from pipeline.storage.csv_reader import Record, columns, decoded, read_content, records
 from pipeline.tables import CRITERIA
 
 NEEDED = ("task", "label", *CRITERIA, "preferred")

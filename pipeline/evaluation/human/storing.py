@@ -15,7 +15,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import TransientFailure
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 from pipeline.storage.writing import MonthWriter, Row
 from pipeline.tables import Table
 
@@ -50,7 +50,7 @@ def rows_there(root: DataRoot, table: Table, month: str) -> list[Row]:
 
 def write_month(
     root: DataRoot, table: Table, month: str, rows: Iterable[Row], order: Sequence[str], origins: Mapping[str, str]
-) -> Place:
+) -> DataPath:
     """Write a month's rows, sorted by the columns of `order`; the same rows and files give the same bytes."""
     file = root.file(table, month)
     old = read_provenance(file)

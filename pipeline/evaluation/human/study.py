@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 from pipeline.tables import RELATED_WORK_SYSTEMS
 
@@ -106,12 +106,12 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def key_file(root: DataRoot, name: str) -> Place:
+def key_file(root: DataRoot, name: str) -> DataPath:
     """Where the key of a study lies."""
     return root.path / FOLDER / name / "key.json"
 
 
-def keep_key(root: DataRoot, study: Study) -> Place:
+def keep_key(root: DataRoot, study: Study) -> DataPath:
     """Write the key of a study; where it lies.
 
     Raises SettingError where there is a study of this name with another key: sheets that were given out would then be
@@ -121,7 +121,7 @@ def keep_key(root: DataRoot, study: Study) -> Place:
     return keep_once(key_file(root, study.study), study.file_bytes(), told)
 
 
-def keep_once(file: Place, content: bytes, taken: str) -> Place:
+def keep_once(file: DataPath, content: bytes, taken: str) -> DataPath:
     """Write a key, or find it there. Raises SettingError where another one lies there; taken: what that means."""
     if file.exists() and file.read_bytes() != content:
         raise SettingError(f"{taken} ({file}): give this one another --name")

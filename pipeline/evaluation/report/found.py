@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.engine.run_stats import Expected, Timing, read_estimates, read_timings
+from pipeline.engine.run_stats import StageEstimate, StageTiming, read_estimates, read_timings
 from pipeline.evaluation.human.results import RATING_COLUMNS, Results, results
 from pipeline.evaluation.human.study import text_digest
 from pipeline.evaluation.judges import prices_by_model
@@ -166,7 +166,7 @@ class Accounts:
     """What stages of some months took, what they were expected to, and by which prices."""
 
     prices: PriceList = field(default_factory=PriceList)
-    expected: dict[str, Expected] = field(default_factory=dict)
+    expected: dict[str, StageEstimate] = field(default_factory=dict)
     """Name of a table → what making it was expected to take, where an estimate was made before."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Name of a table → seconds that making it took."""
@@ -178,9 +178,9 @@ class Accounts:
     def add_accounts(self, root: DataRoot, month: str, stages: Iterable[str]) -> None:
         """Take what these stages took, by the longest run of the month as it is: later ones found answers kept."""
         for stage, expected in read_estimates(root, month).items():
-            before = self.expected.get(stage, Expected(0, 0, 0.0, 0.0))
+            before = self.expected.get(stage, StageEstimate(0, 0, 0.0, 0.0))
             sums = (one + other for one, other in zip(astuple(before), astuple(expected), strict=True))
-            self.expected[stage] = Expected(*sums)
+            self.expected[stage] = StageEstimate(*sums)
         for stage in stages:
             longest = longest_run(root, stage, month)
             if longest is not None:
@@ -189,7 +189,7 @@ class Accounts:
                 self.paid[stage] = self.paid.get(stage, 0.0) + _sum(longest, "llm_cost")
 
 
-def longest_run(root: DataRoot, stage: str, month: str) -> Timing | None:
+def longest_run(root: DataRoot, stage: str, month: str) -> StageTiming | None:
     """The longest run of a stage with the month as it is; None where none is kept."""
     return max(read_timings(root, stage, month), key=lambda run: run.seconds, default=None)
 
@@ -332,6 +332,6 @@ def _add_support(found: Found, read: pa.Table) -> None:
             found.quotes.setdefault(row["system"], Counter())[bool(row["quote_found"])] += row["count_all"]
 
 
-def _sum(run: Timing, *names: str) -> float:
+def _sum(run: StageTiming, *names: str) -> float:
     """What a run measured under these names, of those that are numbers."""
     return sum(value for name in names if isinstance(value := run.measured.get(name), int | float))

@@ -20,4 +20,5 @@ RETRIEVAL_SCORES = Stage(
     upstream=(tables.PASSAGES, tables.EMBEDDINGS, tables.RETRIEVAL_QUERIES),
     settings=("retrieval_queries", "retrieval_pool", "embedder", "embedded_form", "reranker"),
     inputs=scoring.score_inputs,
+    pool="gpu",
 )

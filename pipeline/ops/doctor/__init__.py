@@ -1,3 +1,1 @@
-"""What `citeloom doctor` looks at before a run does: settings, disk, servers, models, and the way out
-of each problem.
-"""
+"""`citeloom doctor`: probes of settings, disk, servers and models, with the way out of each problem."""

@@ -1,4 +1,4 @@
-"""What a check saw and how it is asked: in time, with no secret in its words, and never the end of the other checks."""
+"""Findings, and how probes run: each within its time, without secrets in its findings, and none ends the others."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from pipeline.engine.redaction import MASK, collect_secrets, redact
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 
+DATA_ROOT = "data root"
 
-class State(StrEnum):
-    """How it stands with what was looked at."""
+
+class FindingState(StrEnum):
+    """How serious a finding is."""
 
     OK = "ok"
     WARNING = "warning"
@@ -24,84 +26,91 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at: what was seen, in a line, and the way out where there is anything to mend."""
+    """The result of one probe: a line on what was seen, and the way out where something is wrong."""
 
     name: str
-    state: State
+    state: FindingState
     seen: str
     way_out: str = ""
 
 
-Look = Callable[[Workspace], Iterable[Finding]]
-
-
 @dataclass(frozen=True, slots=True)
-class Check:
-    """A topic. look: what is looked at. seconds: what it may take. way_out: where it fails or does not end."""
+class Probe:
+    """One topic. way_out: if it fails or exceeds `seconds`. writes: whether it needs a writable data root."""
 
     name: str
-    look: Look
+    run: Callable[[Workspace], Iterable[Finding]]
     way_out: str
     seconds: float = 10.0
+    writes: bool = False
 
 
-def ok(name: str, seen: str) -> Finding:
-    """Nothing to mend."""
-    return Finding(name, State.OK, seen)
+def ok(name: str, message: str) -> Finding:
+    """Nothing is wrong."""
+    return Finding(name, FindingState.OK, message)
 
 
-def warning(name: str, seen: str, way_out: str) -> Finding:
-    """A run works, and not as one may think."""
-    return Finding(name, State.WARNING, seen, way_out)
+def warning(name: str, message: str, way_out: str) -> Finding:
+    """A run works, but perhaps not as expected."""
+    return Finding(name, FindingState.WARNING, message, way_out)
 
 
-def problem(name: str, seen: str, way_out: str) -> Finding:
+def problem(name: str, message: str, way_out: str) -> Finding:
     """A run would fail."""
-    return Finding(name, State.PROBLEM, seen, way_out)
+    return Finding(name, FindingState.PROBLEM, message, way_out)
 
 
-def not_asked(name: str, seen: str) -> Finding:
-    """The settings, or the options of the command, do not ask for it."""
-    return Finding(name, State.NOT_ASKED, seen)
+def not_asked(name: str, message: str) -> Finding:
+    """Not probed, because the settings or the options of the command do not ask for it."""
+    return Finding(name, FindingState.NOT_ASKED, message)
 
 
-def examine(checks: Sequence[Check], workspace: Workspace) -> list[Finding]:
-    """What the checks find, one after another: two that import torch at once might see half of it."""
-    found = [finding for check in checks for finding in _ask(check, workspace)]
-    return [masked(finding, collect_secrets(workspace.settings)) for finding in found]
-
-
-def _ask(check: Check, workspace: Workspace) -> list[Finding]:
-    """A check's findings, from a thread that is left behind where it does not end: a dead network drive never does."""
+def run_probes(probes: Sequence[Probe], workspace: Workspace) -> list[Finding]:
+    """The findings of all probes, which run one after another: two that import torch at once may see half of it."""
     findings: list[Finding] = []
-    thread = threading.Thread(target=lambda: findings.extend(_look(check, workspace)), daemon=True, name=check.name)
+    writable = True
+    for probe in probes:
+        if probe.writes and not writable:
+            findings.append(not_asked(probe.name, "it needs a data root that can be written"))
+            continue
+        results = _run_in_time(probe, workspace)
+        findings += results
+        if probe.name == DATA_ROOT:
+            writable = all(finding.state is not FindingState.PROBLEM for finding in results)
+    secrets = collect_secrets(workspace.settings)
+    return [masked(finding, secrets) for finding in findings]
+
+
+def _run_in_time(probe: Probe, workspace: Workspace) -> list[Finding]:
+    """Run a probe in a thread, which is abandoned when its time is over: a dead network drive never answers."""
+    findings: list[Finding] = []
+    thread = threading.Thread(target=lambda: findings.extend(_run(probe, workspace)), daemon=True, name=probe.name)
     thread.start()
-    thread.join(check.seconds)
+    thread.join(probe.seconds)
     if thread.is_alive():
-        return [problem(check.name, f"no end within {check.seconds:g} s", check.way_out)]
+        return [problem(probe.name, f"no end within {probe.seconds:g} s", probe.way_out)]
     return findings
 
 
-def _look(check: Check, workspace: Workspace) -> list[Finding]:
-    found: list[Finding] = []
+def _run(probe: Probe, workspace: Workspace) -> list[Finding]:
+    findings: list[Finding] = []
     try:
-        found += check.look(workspace)
-    except CiteloomError as error:
-        found.append(problem(check.name, _line(str(error)), check.way_out))
+        findings += probe.run(workspace)
+    except (CiteloomError, OSError) as error:
+        findings.append(problem(probe.name, _one_line(error), probe.way_out))
     except Exception as error:
-        found.append(problem(check.name, f"unforeseen {type(error).__name__}: {_line(str(error))}", check.way_out))
-    return found
+        message = f"unexpected {type(error).__name__}: {_one_line(error)}"
+        findings.append(problem(probe.name, message, probe.way_out))
+    return findings
 
 
 def masked(finding: Finding, secrets: Collection[str]) -> Finding:
-    """The finding without secrets, and without names and passwords in addresses: servers repeat what they are sent."""
-    seen, way_out = (_without_user(redact(text, secrets)) for text in (finding.seen, finding.way_out))
+    """The finding without secrets, and without user names and passwords in addresses: servers repeat what they get."""
+    seen, way_out = (
+        re.sub(r"//[^/\s@]*@", f"//{MASK}@", redact(text, secrets)) for text in (finding.seen, finding.way_out)
+    )
     return replace(finding, seen=seen, way_out=way_out)
 
 
-def _without_user(text: str) -> str:
-    return re.sub(r"//[^/\s@]*@", f"//{MASK}@", text)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())[:500]
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:500]

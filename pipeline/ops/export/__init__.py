@@ -1,1 +1,1 @@
-"""Tables as a data set in Hugging Face's layout, for other people's tools: Parquet files and a card."""
+"""`citeloom export`: tables as a data set in Hugging Face's layout, with Parquet files and a card."""

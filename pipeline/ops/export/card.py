@@ -1,6 +1,6 @@
-"""The card of an export, README.md: what it holds, what it leaves out, what its licences forbid, how it is read.
+"""The card of an export (README.md): its contents, what is left out, its terms, and how to read it.
 
-Same tables, same bytes: no day and no machine's path is in it.
+The same tables give the same bytes: it contains no date and no path of the machine.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pipeline import __version__
-from pipeline.ops.export.files import DataFile
-from pipeline.ops.export.rights import Texts, is_open
-from pipeline.ops.export.shaping import Shape
-from pipeline.ops.export.terms import terms
+from pipeline.ops.export.data_files import DataFile, ExportedTable
+from pipeline.ops.export.rights import Texts, is_open, terms
 
+CARD = "README.md"
 _TEMPLATES = Path(__file__).parent / "templates"
-# The sizes that the hub knows, by their upper ends.
+# The hub's size categories, by their upper limits.
 _SIZES = (
     (1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
     (10_000_000, "1M<n<10M"), (100_000_000, "10M<n<100M"), (1_000_000_000, "100M<n<1B"),
@@ -33,59 +32,59 @@ _SIZES = (
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a card tells of."""
+    """Everything that a card describes."""
 
     texts: Texts
     sample: bool
     repository: str | None
     """`owner/name` on the hub; None for a folder."""
-    shapes: Sequence[Shape]
+    tables: Sequence[ExportedTable]
     files: Sequence[DataFile]
-    losses: Mapping[tuple[str, str], int]
-    """(stage, reason) → how many things it left out."""
+    left_out: Mapping[tuple[str, str], int]
+    """(stage, reason) → how many things the stage left out."""
     licences: Mapping[str, int]
-    """Address of a licence, or "" where it is unknown → papers under it; empty where no words are exported."""
+    """Address of a licence, or "" where it is unknown → papers under it; empty where no text is exported."""
     settings: Mapping[str, Any]
-    """Settings that the tables were made under."""
+    """Settings that the tables were made with."""
     notes: Sequence[str]
 
     @property
     def open_papers(self) -> int:
-        """Papers whose licence lets their words be passed on."""
+        """Papers whose licence allows redistribution."""
         return sum(papers for licence, papers in self.licences.items() if is_open(licence))
 
 
-def card(contents: Contents) -> bytes:
-    """The card, UTF-8."""
-    tables = [shape.table.name for shape in contents.shapes]
+def render_card(contents: Contents) -> bytes:
+    """The card, in UTF-8."""
+    tables = [exported.table.name for exported in contents.tables]
     rows = Counter(dict.fromkeys(tables, 0))
     for file in contents.files:
         rows[file.table] += file.rows
     text = _environment().get_template("card.md.j2").render(
-        front=yaml.safe_dump(_front(contents, rows), sort_keys=False, allow_unicode=True),
+        front_matter=yaml.safe_dump(_front_matter(contents, rows), sort_keys=False, allow_unicode=True),
         contents=contents,
         tables=tables,
         rows=rows,
         months=sorted({file.month for file in contents.files}),
-        cells={(file.table, file.month): file.rows for file in contents.files},
+        rows_of_month={(file.table, file.month): file.rows for file in contents.files},
         terms=terms(contents.texts, sample=contents.sample),
         is_open=is_open,
         version=__version__,
-        example=contents.repository or "path/to/this/folder",
+        dataset=contents.repository or "path/to/this/folder",
         address=f"hf://datasets/{contents.repository}/" if contents.repository else "",
-        shown=_example_table(tables),
+        example_table="passages" if "passages" in tables else tables[0],
     )  # fmt: skip
     return text.encode()
 
 
-def _front(contents: Contents, rows: Mapping[str, int]) -> dict[str, Any]:
+def _front_matter(contents: Contents, rows: Mapping[str, int]) -> dict[str, Any]:
     """The YAML head that the hub and `datasets` read."""
     return {
         "pretty_name": "citeloom: computer-science papers of arXiv" + (" (sample)" if contents.sample else ""),
         "language": ["en"],
         "license": "other",
         "license_name": "several-see-the-card",
-        "size_categories": [next((name for most, name in _SIZES if max(rows.values()) < most), "10B<n<100B")],
+        "size_categories": [next((name for limit, name in _SIZES if max(rows.values()) < limit), "10B<n<100B")],
         "tags": ["arxiv", "scientific-papers"],
         "configs": [
             {"config_name": name, "data_files": [{"split": "train", "path": f"{name}/*.parquet"}]} for name in rows
@@ -93,23 +92,14 @@ def _front(contents: Contents, rows: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def _example_table(tables: Sequence[str]) -> str:
-    return "passages" if "passages" in tables else tables[0]
-
-
 def _code(value: object) -> str:
-    """A value as code in Markdown, in a cell of a table too: whatever it holds, it stays one line of text."""
+    """A value as inline code in Markdown, on one line, also within a table."""
     text = " ".join(str(value).split()).replace("`", "'").replace("|", "\\|")
     return f"`{text}`" if text else "–"
 
 
-def _setting(value: object) -> str:
-    """A setting's value, or several, without what is a machine's own."""
-    return _code(_portable(value))
-
-
 def _portable(value: object) -> str:
-    """Of a path its name alone, of an address nothing."""
+    """A setting's value without what identifies the machine: a path becomes its last part, an address is not shown."""
     if isinstance(value, list | tuple):
         return ", ".join(map(_portable, value))
     if not isinstance(value, str):
@@ -123,11 +113,11 @@ def _portable(value: object) -> str:
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
-        autoescape=False,  # noqa: S701 - Markdown, no HTML; `code` is what keeps values apart
+        autoescape=False,  # noqa: S701 - Markdown, not HTML; the filter `code` escapes values
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(code=_code, setting=_setting, count=lambda number: f"{number:,}")
+    environment.filters.update(code=_code, portable=_portable, count=lambda number: f"{number:,}")
     return environment

@@ -1,38 +1,48 @@
-"""An export from tables to a folder or a repository: what is chosen, written, counted and told."""
+"""An export of tables to a folder or a hub, whole or not at all."""
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from pipeline.engine.stage import Workspace
-from pipeline.errors import SettingError
-from pipeline.ops.export.card import Contents, card
-from pipeline.ops.export.files import DataFile, write_manifest, write_month
-from pipeline.ops.export.folder import CARD, check_folder, holding, replacing
+from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.ops.export.card import CARD, Contents, render_card
+from pipeline.ops.export.data_files import (
+    MANIFEST,
+    DataFile,
+    ExportedTable,
+    SourceMonth,
+    choose_tables,
+    count_left_out,
+    find_mismatches,
+    find_months,
+    write_manifest,
+    write_month,
+)
 from pipeline.ops.export.hub import check_repository, repository_of, upload
-from pipeline.ops.export.licences import licences_of
-from pipeline.ops.export.months import Month, choose_tables, find_months, losses, mismatches
-from pipeline.ops.export.rights import Texts
-from pipeline.ops.export.shaping import Shape
-from pipeline.ops.export.terms import terms
+from pipeline.ops.export.rights import Texts, licences_of, terms
 from pipeline.settings import SAMPLE_DUMP
-from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import write_whole
 from pipeline.tables import LEDGER, METADATA, PAPERS
 from pipeline.wikipedia.root import held_snapshot
 
-Told = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What an export was asked for. to: a folder, or hf://datasets/OWNER/NAME."""
+class ExportRequest:
+    """The options of an export. to: a folder, or hf://datasets/OWNER/NAME."""
 
     to: str
     months: str
@@ -41,127 +51,195 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
-    """What came of an export."""
+class ExportResult:
+    """The result of an export. folder: None where it was uploaded. commit: its address on the hub."""
 
     contents: Contents
     folder: Path | None
-    """Where it lies; None where it went to a hub."""
     commit: str | None = None
     terms: Sequence[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as JSON has it."""
-        found = self.contents
+        """The result as a JSON document."""
+        contents = self.contents
         return {
             "to": self.commit or str(self.folder),
-            "texts": found.texts,
+            "texts": contents.texts,
             "files": [
                 {"path": file.path, "rows": file.rows, "bytes": file.bytes, "sha256": file.sha256}
-                for file in found.files
+                for file in contents.files
             ],
-            "columns_left_out": {shape.table.name: shape.held for shape in found.shapes},
-            "licences": found.licences,
+            "columns_left_out": {exported.table.name: exported.columns_left_out for exported in contents.tables},
+            "licences": contents.licences,
             "left_out": [
-                {"stage": stage, "reason": reason, "count": count} for (stage, reason), count in found.losses.items()
+                {"stage": stage, "reason": reason, "count": count}
+                for (stage, reason), count in contents.left_out.items()
             ],
-            "notes": found.notes,
+            "notes": contents.notes,
             "terms": self.terms,
         }
 
 
-def export(workspace: Workspace, asked: Asked, told: Told = lambda step: None) -> Exported:
-    """Write the tables that were asked for, with their card, and upload them where a hub was named.
+def export(workspace: Workspace, request: ExportRequest, progress: Progress = lambda step: None) -> ExportResult:
+    """Write the requested tables with their card, and upload them where a hub is named.
 
-    told: is given each step. Raises SettingError where this cannot be exported there, MissingInput where there is
-    nothing to export, and what reading tables and the hub raise.
+    progress: called with each step. Raises SettingError where this cannot be exported there, MissingInput where there
+    is nothing to export, and what reading tables and the hub raise.
     """
     if held_snapshot(workspace.root) is not None:
         raise SettingError(
-            f"{workspace.root.path} holds Wikipedia: an export knows the licences of arXiv's papers alone"
+            f"{workspace.root.path} holds Wikipedia: an export knows the licences of arXiv's papers only"
         )
-    if "://" in asked.to:
-        return _to_hub(workspace, asked, told)
-    folder = Path(asked.to).expanduser().resolve()
-    with holding(folder, workspace.cache("locks")):
-        check_folder(folder, workspace.root.path, workspace.local)
-        return _to_folder(workspace, asked, folder, None, told)
+    if "://" in request.to:
+        return _export_to_hub(workspace, request, progress)
+    folder = Path(request.to).expanduser().resolve()
+    with folder_lock(folder, workspace.cache("locks")):
+        _check_folder(folder, workspace)
+        return _export_to_folder(workspace, request, folder, None, progress)
 
 
-def _to_hub(workspace: Workspace, asked: Asked, told: Told) -> Exported:
-    if asked.texts is Texts.ALL:
+def _export_to_hub(workspace: Workspace, request: ExportRequest, progress: Progress) -> ExportResult:
+    if request.texts is Texts.ALL:
         raise SettingError(
-            "--texts all is for a folder: a hub may be given words of those papers alone whose licence lets anyone "
-            "pass them on (--texts open), or none"
+            "--texts all is for a folder: a hub may only get text of papers whose licence lets anyone redistribute it "
+            "(--texts open), or none"
         )
-    repository = repository_of(asked.to)
+    repository = repository_of(request.to)
     check_repository(repository)
-    # Kept where the upload fails, so that it need not be made again to be looked at; the next export replaces it.
+    # If the upload fails the folder stays, for inspection; the next export replaces it.
     folder = workspace.cache("export") / repository.replace("/", "--")
-    with holding(folder, workspace.cache("locks")):
-        made = _to_folder(workspace, asked, folder, repository, told)
-        told(f"uploading {len(made.contents.files)} files to {asked.to}")
+    with folder_lock(folder, workspace.cache("locks")):
+        result = _export_to_folder(workspace, request, folder, repository, progress)
+        progress(f"uploading {len(result.contents.files)} files to {request.to}")
         commit = upload(folder, repository)
         shutil.rmtree(folder)
-    return Exported(made.contents, None, commit, made.terms)
+    return ExportResult(result.contents, None, commit, result.terms)
 
 
-def _to_folder(workspace: Workspace, asked: Asked, folder: Path, repository: str | None, told: Told) -> Exported:
+def _export_to_folder(
+    workspace: Workspace, request: ExportRequest, folder: Path, repository: str | None, progress: Progress
+) -> ExportResult:
     root = workspace.root
-    with replacing(folder) as staged:
-        months = find_months(root, choose_tables(asked.tables), asked.months)
-        shapes = {month.table.name: Shape(month.table, asked.texts) for month in months}
-        files, licences = _write_files(workspace, months, shapes, staged, told)
+    with _replacing(folder) as staged:
+        months = find_months(root, choose_tables(request.tables), request.months)
+        tables = {month.table.name: ExportedTable(month.table, request.texts) for month in months}
+        files, licences = _write_files(workspace, months, tables, staged, progress)
         contents = Contents(
-            texts=asked.texts,
+            texts=request.texts,
             sample=workspace.settings.dump_dir == SAMPLE_DUMP,
             repository=repository,
-            shapes=list(shapes.values()),
+            tables=list(tables.values()),
             files=files,
-            losses=losses(root, sorted({month.month for month in months})),
+            left_out=count_left_out(root, sorted({month.month for month in months})),
             licences=licences,
-            settings=_settings(months),
-            notes=mismatches(root, months),
+            settings=_settings_of(months),
+            notes=find_mismatches(root, months),
         )
-        write_manifest(files, asked.texts, staged)
-        write_whole(staged / CARD, card(contents))
-    return Exported(contents, folder, terms=terms(asked.texts, sample=contents.sample))
+        write_manifest(files, request.texts, staged)
+        write_whole(staged / CARD, render_card(contents))
+    return ExportResult(contents, folder, terms=terms(request.texts, sample=contents.sample))
 
 
 def _write_files(
-    workspace: Workspace, months: Sequence[Month], shapes: Mapping[str, Shape], folder: Path, told: Told
+    workspace: Workspace,
+    months: Sequence[SourceMonth],
+    tables: Mapping[str, ExportedTable],
+    folder: Path,
+    progress: Progress,
 ) -> tuple[list[DataFile], dict[str, int]]:
-    """Write the months; the files, and by licence ("" where unknown) how many papers there are, the most first.
+    """Write the months; returns the files, and the number of papers by licence ("" if unknown), most papers first.
 
-    No licences are counted where no words are exported.
+    Licences are counted only where text of papers is exported.
     """
-    with_words = any(shape.of_papers for shape in shapes.values())
+    root = workspace.root
+    with_text = any(table.paper_columns for table in tables.values())
     files, papers = [], Counter[str]()
-    # Month by month: the licences of one are held at a time; of two million papers they would be hundreds of MB.
-    for name, tables in groupby(sorted(months, key=lambda month: month.month), key=lambda month: month.month):
-        licences = licences_of(workspace, name) if with_words else {}
-        if with_words:
-            papers.update(licences.get(arxiv_id, "") for arxiv_id in _papers(workspace.root, name))
-        for month in tables:
-            told(f"{month.table.name} of {name}")
-            files.append(write_month(workspace.root, month, shapes[month.table.name], licences, folder))
+    # Month by month, to hold the licences of one month only: those of two million papers would be hundreds of MB.
+    for month, sources in groupby(sorted(months, key=lambda source: source.month), key=lambda source: source.month):
+        licences = licences_of(workspace, month) if with_text else {}
+        if with_text:
+            table = PAPERS if month in root.months(PAPERS) else METADATA
+            rows = root.iterate(table, month, ["arxiv_id"])
+            papers.update(licences.get(row["arxiv_id"], "") for row in rows)
+        for source in sources:
+            progress(f"{source.table.name} of {month}")
+            files.append(write_month(root, source, tables[source.table.name], licences, folder))
     return files, dict(sorted(papers.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _papers(root: DataRoot, month: str) -> list[str]:
-    """The ids of the month's parsed papers; of its metadata where there are none."""
-    table = PAPERS if month in root.months(PAPERS) else METADATA
-    return [str(row["arxiv_id"]) for row in root.iterate(table, month, ["arxiv_id"])]
-
-
-def _settings(months: Sequence[Month]) -> dict[str, Any]:
-    """Settings that the months were made under, by name; of several values all."""
+def _settings_of(months: Sequence[SourceMonth]) -> dict[str, Any]:
+    """The settings that the months were made with, by name; a list where months differ."""
     values: dict[str, dict[str, Any]] = {}
     for month in months:
-        # The ledger is of every stage, also of those whose tables are not exported.
-        for name, value in month.made[0].settings.items() if month.table != LEDGER else ():
+        if month.table == LEDGER:  # it has those of every stage, also of stages whose tables are not exported
+            continue
+        for name, value in month.provenances[0].settings.items():
             values.setdefault(name, {})[repr(value)] = value
     return {
-        name: next(iter(found.values())) if len(found) == 1 else [*found.values()]
-        for name, found in sorted(values.items())
+        name: next(iter(distinct.values())) if len(distinct) == 1 else [*distinct.values()]
+        for name, distinct in sorted(values.items())
     }
+
+
+def _check_folder(folder: Path, workspace: Workspace) -> None:
+    """Raise SettingError for a file, a folder with other contents than an export, or a folder in the data root."""
+    if any(folder == place or place in folder.parents for place in (workspace.root.path, workspace.local)):
+        raise SettingError(f"--to {folder} is in the data root, where tables are: name a folder elsewhere")
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise SettingError(f"--to {folder} is a file: name a folder")
+    try:
+        exported = {CARD, MANIFEST, *json.loads((folder / MANIFEST).read_text())["files"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        exported = set()
+    for file in sorted(folder.rglob("*")):
+        name = str(file.relative_to(folder))
+        if name not in exported and (file.is_symlink() or not file.is_dir()):
+            raise SettingError(
+                f"--to {folder} holds a file that is not part of an export ({name}), and an export replaces the whole "
+                "folder: name another folder, or an empty one"
+            )
+
+
+@contextmanager
+def folder_lock(folder: Path, locks: Path) -> Iterator[None]:
+    """Lock a folder against other exports. locks: the folder of lock files.
+
+    Raises TransientFailure where another export is writing to it.
+    """
+    lock = FileLock(locks / f"export{str(folder).replace(os.sep, '_')[-150:]}.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise TransientFailure(f"another export is writing to {folder}: wait until it has ended") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _replacing(folder: Path) -> Iterator[Path]:
+    """A new folder that replaces `folder` when the block ends, and is removed if the block raises.
+
+    The caller holds the folder's lock. Raises PermanentFailure where it cannot be written.
+    """
+    staged, old = (folder.with_name(f".{folder.name}.citeloom-{kind}") for kind in ("new", "old"))
+    try:
+        if old.exists() and not folder.exists():
+            os.replace(old, folder)  # an export was killed between the two moves below
+        shutil.rmtree(staged, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+        staged.mkdir(parents=True)
+        yield staged
+        if folder.exists():
+            os.replace(folder, old)
+        os.replace(staged, folder)
+        shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        raise PermanentFailure(
+            f"--to {folder} cannot be written ({error}): make room there, or name another folder"
+        ) from error
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)  # never `old`: if the second move failed, it is the only export

@@ -1,4 +1,4 @@
-"""Papers as one refresh left them and as they are now, paper by paper."""
+"""Comparison of a month's papers before and after a refresh, paper by paper."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ DIGEST_BYTES = 12
 
 @dataclass(frozen=True, slots=True)
 class PaperState:
-    """A paper of the corpus. `passages` and `texts` hold DIGEST_BYTES for each passage, in one order: of its id and
-    text, and of its text alone."""
+    """A paper of the corpus. `passages` and `texts` hold DIGEST_BYTES for each passage, in one order: the digest of
+    its id and text, and that of its text alone."""
 
     version: int | None
     html_sha256: str
@@ -51,11 +51,10 @@ class Counts:
         self.vectors_made += row["passages_added"] + row["passages_kept"] - row["vectors_reused"]
 
     @property
-    def anything(self) -> bool:
-        """Whether any paper or vector is not as it was."""
-        told = asdict(self)
+    def any_change(self) -> bool:
+        """Whether any paper or vector changed."""
         unchanged = ("papers_kept", "passages_kept", "vectors_reused")
-        return any(count for name, count in told.items() if name not in unchanged)
+        return any(count for name, count in asdict(self).items() if name not in unchanged)
 
 
 def compare(
@@ -65,23 +64,23 @@ def compare(
     *,
     same_model: bool,
 ) -> Iterator[Row]:
-    """A row of `changes` for each paper of before and now, by identifier.
+    """A row of `changes` for each paper of before or now, in the order of identifiers.
 
-    withdrawn: papers of which arXiv's metadata says so. same_model: whether vectors are made as they were before, so
-    that those of a text that was there are taken over, whatever passage of the month it was of.
+    withdrawn: papers that arXiv's metadata calls withdrawn. same_model: whether vectors are made as before, so that the
+    vector of an unchanged text is reused, whichever passage of the month the text belonged to.
     """
-    known = {text for paper in before.values() for text in _cut(paper.texts)} if same_model else set()
+    reusable = {text for paper in before.values() for text in _split(paper.texts)} if same_model else set()
     for arxiv_id in sorted(before.keys() | now.keys()):
         old, new = before.get(arxiv_id), now.get(arxiv_id)
-        what = _what(old, new)
+        what = _differences(old, new)
         yield {
             "arxiv_id": arxiv_id,
             "change": _change(old, new, what, arxiv_id in withdrawn),
             "what": what,
             "version_before": old.version if old else None,
             "version": new.version if new else None,
-            **_passages(_cut(old.passages if old else b""), _cut(new.passages if new else b"")),
-            "vectors_reused": sum(text in known for text in _cut(new.texts)) if new else 0,
+            **_passage_counts(_split(old.passages if old else b""), _split(new.passages if new else b"")),
+            "vectors_reused": sum(text in reusable for text in _split(new.texts)) if new else 0,
             "html_sha256": new.html_sha256 if new else None,
             "metadata_sha256": new.metadata_sha256 if new else None,
             "passages_sha256": new.passages if new else None,
@@ -97,7 +96,7 @@ def _change(old: PaperState | None, new: PaperState | None, what: list[str], is_
     return "changed" if what else "kept"
 
 
-def _what(old: PaperState | None, new: PaperState | None) -> list[str]:
+def _differences(old: PaperState | None, new: PaperState | None) -> list[str]:
     if old is None or new is None:
         return []
     pairs = {
@@ -106,16 +105,16 @@ def _what(old: PaperState | None, new: PaperState | None) -> list[str]:
         "metadata": (old.metadata_sha256, new.metadata_sha256),
         "text": (old.passages, new.passages),
     }
-    return [name for name, (one, other) in pairs.items() if one != other]
+    return [name for name, (before, after) in pairs.items() if before != after]
 
 
-def _passages(old: list[bytes], new: list[bytes]) -> dict[str, int]:
-    """Passages have ids that differ, so lists serve as sets."""
+def _passage_counts(old: list[bytes], new: list[bytes]) -> dict[str, int]:
+    """Counts of added, removed and kept passages; their ids differ, so the lists hold no duplicates."""
     kept = len(set(old) & set(new))
     return {
         "passages_added": len(new) - kept, "passages_removed": len(old) - kept, "passages_kept": kept,
     }  # fmt: skip
 
 
-def _cut(digests: bytes) -> list[bytes]:
+def _split(digests: bytes) -> list[bytes]:
     return [digests[start : start + DIGEST_BYTES] for start in range(0, len(digests), DIGEST_BYTES)]

@@ -21,7 +21,7 @@ from pipeline.evaluation.report.views import ChangesView
 from pipeline.ops.refresh.compare import Counts
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.store import Place
+from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 
 # Papers that a page lists; the table `changes` has all.
@@ -33,18 +33,18 @@ _PASSAGES = ("passages_added", "passages_removed", "passages_kept")
 Notes = Mapping[str, Any]
 
 
-def changes_folder(root: DataRoot) -> Place:
+def changes_folder(root: DataRoot) -> DataPath:
     """Where the pages lie."""
     return root.path / FOLDER / "changes"
 
 
 def write_month_page(workspace: Workspace, month: str) -> None:
-    """Write the page of a month that a refresh has told of, then that over all months."""
+    """Write the page of a month that a refresh has compared, then the page over all months."""
     folder = changes_folder(workspace.root)
     notes = _notes(workspace.root, month)
     if notes is not None:
         write_whole(folder / f"{month}.html", changes_page(_month_view(workspace.root, month, notes)))
-    # Two months may be told of at once: whoever holds the lock last has read what the other told.
+    # Two months may be compared at once: the last to hold the lock has read what the other wrote.
     with FileLock(workspace.cache("locks") / "overall-changes.lock", timeout=600):
         write_whole(folder / "index.html", changes_page(_overall_view(workspace.root)))
 
@@ -67,8 +67,8 @@ def _overall_view(root: DataRoot) -> ChangesView:
     found = {month: notes for month in root.months(tables.CHANGES) if (notes := _notes(root, month))}
     stale = [(month, *each) for month, notes in found.items() for each in sorted(notes["out_of_date"].items())]
     about = (
-        "Each month as the last refresh that changed anything in it left it, compared with how the refresh before had. "
-        "A month's first refresh tells of all papers as new, unless it was whole before."
+        "Each month after the last refresh that changed anything in it, compared with the refresh before. At a month's "
+        "first refresh all papers count as new, unless the month was whole before."
     )
     rows = [
         (Value(month, page=f"{month}.html"), Value(_when(notes["refreshed_at"])), *_counts(notes))
@@ -114,8 +114,7 @@ def _papers(shown: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> It
 
 def _versions(before: int | None, now: int | None) -> str:
     """`v1`, or `v1 to v2`; empty where none is known."""
-    told = [f"v{version}" for version in dict.fromkeys((before, now)) if version is not None]
-    return " to ".join(told)
+    return " to ".join(f"v{version}" for version in dict.fromkeys((before, now)) if version is not None)
 
 
 def _stale_grid(stale: Sequence[tuple[str, str, int]]) -> Grid:

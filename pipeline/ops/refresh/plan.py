@@ -1,7 +1,8 @@
-"""Which months a refresh runs, and of these which stages.
+"""Which months a refresh runs, and which of their stages.
 
-What costs nothing but time is brought up to date. What asks a language model is left as it is, and so is whatever lies
-below it, unless it is asked for or there is a budget: tables of before and after are never mixed.
+What costs only time is brought up to date. What asks a language model stays as it is, and so does everything below it,
+unless the user asks for it or there is a budget: tables of before and after are never mixed. A refresh stays within the
+stages that the corpus was run to.
 """
 
 from __future__ import annotations
@@ -10,58 +11,73 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline import tables
-from pipeline.engine.stage import Stage, State, Workspace, state
-from pipeline.engine.stages_due import pending
+from pipeline.engine.run import State, state
+from pipeline.engine.stage import Stage, Workspace
+from pipeline.engine.status import stages_due
 from pipeline.errors import CiteloomError, SettingError
 from pipeline.index import close_indexes
 from pipeline.metadata.harvest import HarvestReport, harvest
 from pipeline.settings import Settings
-from pipeline.stages import LLM_STAGES, STAGES
+from pipeline.stages import LLM_STAGES, STAGES, choose_stages
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.store import looking_once
+from pipeline.storage.store import listing_cache
 
 
-def _prepared() -> tuple[Stage, ...]:
+def _without_language_model() -> tuple[Stage, ...]:
     asking = {stage.name for stage in LLM_STAGES}
-    chosen: list[Stage] = []
+    stages: list[Stage] = []
     for stage in STAGES:
         if stage.name in asking or {table.name for table in stage.upstream} & asking:
             asking.add(stage.name)
         else:
-            chosen.append(stage)
-    return tuple(chosen)
+            stages.append(stage)
+    return tuple(stages)
 
 
-PREPARING = _prepared()
+PREPARING = _without_language_model()
 """Stages that ask no language model and read nothing of one: from the zips to the index, tasks and questions."""
 _DRIVERS = {tables.RELATED_WORK_TASKS.name, tables.QUESTIONS.name}
 
 
+def stages_in_use(workspace: Workspace, until: str | None = None) -> tuple[Stage, ...]:
+    """The stages that a refresh keeps up to date, in order: up to `until`, or else those that any month has.
+
+    A stage that one of these reads is in use too; on a new data root all are. Raises SettingError for an unknown name.
+    """
+    if until is not None:
+        return tuple(choose_stages(until))
+    names = {stage.name for stage in STAGES if workspace.root.months(stage.table)}
+    for stage in reversed(STAGES):
+        if stage.name in names:
+            names |= {table.name for table in stage.upstream}
+    return tuple(stage for stage in STAGES if stage.name in names) or STAGES
+
+
 @dataclass(frozen=True, slots=True)
 class Downstream:
-    """What a month needs of the stages below the prepared ones: those to run, and those that are left as they are."""
+    """What a month needs of the stages below the preparing ones: those to run, and those that stay as they are."""
 
     run: tuple[Stage, ...]
     left: tuple[Stage, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a refresh finds: the harvest's report, None where none was made or it failed; and the months to run."""
+class Changes:
+    """The harvest's report, None where none was made or it failed; and the months to run."""
 
     harvest: HarvestReport | None
     harvest_failure: str
     months: tuple[str, ...]
 
 
-def find_changes(workspace: Workspace, months: Sequence[str], *, ask_arxiv: bool) -> Found:
-    """Harvest where asked to, and find which of some months are to be run.
+def find_changes(workspace: Workspace, months: Sequence[str], stages: Sequence[Stage], *, ask_arxiv: bool) -> Changes:
+    """Harvest where `ask_arxiv`, and find which of some months are to be run through some stages.
 
-    A harvest that fails is told of and ends nothing: what changed on disk is run all the same, and the next harvest
-    goes on where this one broke off. Raises SettingError for settings that cannot do.
+    A harvest that fails is reported and ends nothing: what changed on disk is run all the same, and the next harvest
+    continues where this one broke off. Raises SettingError for unsuitable settings.
     """
     report, failure = _harvest(workspace) if ask_arxiv else (None, "")
-    return Found(report, failure, tuple(due_months(workspace, months)))
+    return Changes(report, failure, tuple(due_months(workspace, months, stages)))
 
 
 def _harvest(workspace: Workspace) -> tuple[HarvestReport | None, str]:
@@ -73,21 +89,26 @@ def _harvest(workspace: Workspace) -> tuple[HarvestReport | None, str]:
         return None, str(error)
 
 
-def due_months(workspace: Workspace, months: Sequence[str]) -> list[str]:
-    """Of some months those whose pages, metadata, settings or code are other than their tables were made with.
+def preparing(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    """Of some stages those that ask no language model and read nothing of one."""
+    return tuple(stage for stage in stages if stage in PREPARING)
 
-    Asking opens the embedded index, which belongs to one process at a time: the caller closes it.
+
+def due_months(workspace: Workspace, months: Sequence[str], stages: Sequence[Stage]) -> list[str]:
+    """The months whose pages, metadata, settings or code differ from those that their tables were made with.
+
+    This opens the embedded index, which belongs to one process at a time: the caller closes it.
     """
-    with looking_once():
-        return [month for month in months if pending(PREPARING, workspace, month)]
+    with listing_cache():
+        return [month for month in months if stages_due(preparing(stages), workspace, month)]
 
 
-def downstream(workspace: Workspace, month: str, *, redo: bool) -> Downstream:
-    """What a month needs below its prepared stages, which are up to date. redo: whether a language model is asked."""
+def downstream(workspace: Workspace, month: str, stages: Sequence[Stage], *, redo: bool) -> Downstream:
+    """What a month needs of some stages below the preparing ones, which are up to date. redo: ask language models."""
     run: list[Stage] = []
     left: list[Stage] = []
-    for stage in pending(STAGES, workspace, month):
-        if stage.off(workspace.settings) and state(stage, workspace, month) is State.DONE:
+    for stage in stages_due(stages, workspace, month):
+        if stage.disabled_reason(workspace.settings) and state(stage, workspace, month) is State.DONE:
             continue  # an empty month is the same whatever is above it
         below = {table.name for table in stage.upstream} & {other.name for other in left}
         asks = stage in LLM_STAGES and not redo and not _asks_nothing(stage, workspace, month)
@@ -96,26 +117,26 @@ def downstream(workspace: Workspace, month: str, *, redo: bool) -> Downstream:
 
 
 def _asks_nothing(stage: Stage, workspace: Workspace, month: str) -> bool:
-    """Whether a stage is off, or of a month that has neither task nor question for it."""
-    if stage.off(workspace.settings):
+    """Whether a stage is disabled, or its month has neither task nor question for it."""
+    if stage.disabled_reason(workspace.settings):
         return True
-    drivers = [each for each in PREPARING if each.name in _DRIVERS and each.table in stage.upstream]
-    there = all(workspace.root.file(each.table, month).exists() for each in drivers)
-    return bool(drivers) and there and not any(_rows(workspace, each, month) for each in drivers)
+    drivers = [driver for driver in PREPARING if driver.name in _DRIVERS and driver.table in stage.upstream]
+    all_there = all(workspace.root.file(driver.table, month).exists() for driver in drivers)
+    return bool(drivers) and all_there and not any(_rows(workspace, driver, month) for driver in drivers)
 
 
 def out_of_date(workspace: Workspace, month: str) -> dict[str, int]:
     """Tables of language models that no longer match their inputs, each with how many rows it has."""
     try:
-        return stale_of(workspace, month, downstream(workspace, month, redo=False).left)
+        return stale_of(workspace, month, downstream(workspace, month, stages_in_use(workspace), redo=False).left)
     finally:
         close_indexes()
 
 
 def stale_of(workspace: Workspace, month: str, left: Sequence[Stage]) -> dict[str, int]:
     """Of the stages that a refresh leaves, the tables of language models that are there, each with its rows."""
-    there = [stage for stage in left if stage in LLM_STAGES and workspace.root.file(stage.table, month).exists()]
-    return {stage.name: _rows(workspace, stage, month) for stage in there}
+    stale = [stage for stage in left if stage in LLM_STAGES and workspace.root.file(stage.table, month).exists()]
+    return {stage.name: _rows(workspace, stage, month) for stage in stale}
 
 
 def ceiling(settings: Settings) -> int:

@@ -1,7 +1,7 @@
-"""The table `changes`: a month's papers as a refresh left them, compared with how the one before did.
+"""The table `changes`: a month's papers as a refresh left them, compared with the refresh before.
 
-The table holds what the next comparison needs, so what was told and what it is compared with next are one file, whole
-or absent. It is no stage of `citeloom run`: changes are told of from refresh to refresh, however many runs lie between.
+The table also holds what the next comparison needs, so that the report and its basis are one file, whole or absent. It
+is not a stage of `citeloom run`: changes are counted from refresh to refresh, however many runs lie between.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from functools import partial
 from typing import Any
 
 from pipeline import tables
-from pipeline.engine.stage import Job, Stage, State, Workspace, forget_failure, run_stage, state
+from pipeline.engine.failures import forget_failure
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError
 from pipeline.ops.refresh.compare import DIGEST_BYTES, Counts, PaperState, compare
 from pipeline.ops.refresh.page import has_page, write_month_page
@@ -32,8 +34,8 @@ _DESCRIBED = (
 
 
 def _build(job: Job, *, baseline: bool = False) -> Iterator[Row]:
-    """Rows of `changes`. Where no paper and no vector is other than it was, the last rows stay, and what is out of date
-    is told anew: it is the last change that a reader wants to see. baseline: compare the month with itself."""
+    """Rows of `changes`. Where no paper and no vector changed, the last rows stay, since a reader wants to see the last
+    change, and only what is out of date is determined again. baseline: compare the month with itself."""
     previous = _previous(job)
     vectors = _vectors(job)
     now, withdrawn = _states_now(job)
@@ -44,24 +46,24 @@ def _build(job: Job, *, baseline: bool = False) -> Iterator[Row]:
     for row in compare(before, now, withdrawn, same_model=same_model):
         counts.add(row)
         rows.append(row)
-    if previous is not None and not counts.anything:
+    if previous is not None and not counts.any_change:
         job.notes |= previous.notes
         rows = list(job.rows(tables.CHANGES))
     else:
-        job.notes |= {"vectors": vectors, **_told(counts, previous, baseline=baseline)}
+        job.notes |= {"vectors": vectors, **_refresh_notes(counts, previous, baseline=baseline)}
     job.notes["out_of_date"] = out_of_date(job.workspace, job.month)
     job.afterwards.append(lambda: write_month_page(job.workspace, job.month))
     yield from rows
 
 
-def _told(counts: Counts, previous: Provenance | None, *, baseline: bool) -> dict[str, Any]:
-    told = {"refreshed_at": datetime.now(UTC).isoformat(timespec="microseconds"), **asdict(counts)}
-    history = [*(previous.notes["history"] if previous else []), *([] if baseline else [told])]
-    return {**told, "history": history[-_MOST_HISTORY:]}
+def _refresh_notes(counts: Counts, previous: Provenance | None, *, baseline: bool) -> dict[str, Any]:
+    notes = {"refreshed_at": datetime.now(UTC).isoformat(timespec="microseconds"), **asdict(counts)}
+    history = [*(previous.notes["history"] if previous else []), *([] if baseline else [notes])]
+    return {**notes, "history": history[-_MOST_HISTORY:]}
 
 
 def _previous(job: Job) -> Provenance | None:
-    """What is known of the last refresh; None where none was, or another version of citeloom told of it."""
+    """The provenance of the last refresh; None where there was none, or another version of citeloom made it."""
     try:
         written = read_provenance(job.workspace.root.file(tables.CHANGES, job.month))
     except CiteloomError:
@@ -110,7 +112,7 @@ def _passages(job: Job) -> tuple[Mapping[str, bytearray], Mapping[str, bytearray
 
 
 def _vectors(job: Job) -> str:
-    """What makes the month's vectors: where it is the same, those of a text that was there are taken over."""
+    """What the month's vectors are made by: while it is the same, vectors of unchanged texts are reused."""
     written = read_provenance(job.workspace.root.file(tables.EMBEDDINGS, job.month))
     if written is None:
         return ""
@@ -135,25 +137,25 @@ CHANGES = Stage(
     build=_build,
     upstream=(tables.METADATA, tables.PAPERS, tables.PASSAGES, tables.EMBEDDINGS, tables.INDEX_RECEIPTS),
     inputs=_out_of_date,
-    still_holds=_has_page,
+    outputs_exist=_has_page,
 )
 
 
 def is_stale(workspace: Workspace, month: str, out_of_date: Iterable[str]) -> bool:
-    """Whether a month of `changes` is there and no longer as the month is. out_of_date: the tables of language models
-    that are, which whoever asks knows already: to find them takes longer than all else."""
-    known = replace(CHANGES, inputs=lambda workspace, month: _marks(out_of_date))
-    return state(known, workspace, month) is State.STALE
+    """Whether a month of `changes` is there and out of date. out_of_date: the month's tables of language models that
+    are, which the caller already knows: finding them takes longer than everything else."""
+    with_known_inputs = replace(CHANGES, inputs=lambda workspace, month: _marks(out_of_date))
+    return state(with_known_inputs, workspace, month) is State.STALE
 
 
 def is_whole(workspace: Workspace, month: str) -> bool:
-    """Whether a month has all tables that are compared."""
+    """Whether a month has all the tables that are compared."""
     return all(workspace.root.file(table, month).exists() for table in CHANGES.upstream)
 
 
 def take_baseline(workspace: Workspace, months: Sequence[str]) -> None:
-    """Keep how months stand that no refresh has told of yet, before they are run again: else all of their papers would
-    be told of as new. A month that is not whole has nothing to be compared with."""
+    """Record the present state of months that no refresh has compared yet, before they are run again: otherwise all of
+    their papers would count as new. A month that is not whole has nothing to be compared with."""
     for month in months:
         if is_whole(workspace, month) and not workspace.root.file(tables.CHANGES, month).exists():
             try:

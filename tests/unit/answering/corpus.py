@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.passages.text import embedded_text, text_digest
 from pipeline.settings import load_settings

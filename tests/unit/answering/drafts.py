@@ -11,7 +11,8 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.answering.drafting_stage import QUESTION_DRAFTS
-from pipeline.engine.stage import Outcome, Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Outcome, Workspace
 from pipeline.settings import load_settings
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.answering.asking import form_of

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
-from pipeline.engine.stage import Outcome, Stage, State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index import close_indexes
 from tests.scripted_llm import Asked, Rule, ScriptedLlm

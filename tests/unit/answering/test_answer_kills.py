@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.index import close_indexes
 from pipeline.llm.budget import BudgetReached
 from tests.llm_kills import asked, kill_and_finish
@@ -25,7 +26,8 @@ RUN = (
     "import json, sys\n"
     "from pathlib import Path\n"
     "from pipeline.settings import load_settings\n"
-    "from pipeline.engine.stage import Workspace, run_stage\n"
+    "from pipeline.engine.run import run_stage\n"
+    "from pipeline.engine.stage import Workspace\n"
     "from tests.unit.answering.staging import STAGES\n"
     "place = Workspace(load_settings(**json.loads(sys.argv[1]), _env_file=None))\n"
     "Path(sys.argv[2]).touch()\n"

@@ -1,6 +1,6 @@
 """Retrieval of the sample corpus apart from any model: how often the gold passage is among those shown.
 
-docs/answer_retrieval.py measures it.
+docs/experiments/answer_retrieval.py measures it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from pipeline.answering.stages import QUESTIONS
 from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.stages import PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.metadata.stages import METADATA
 from pipeline.passages.stages import PASSAGES
@@ -30,8 +31,8 @@ PROJECT = Path(__file__).resolve().parents[3]
 
 
 def load_script() -> Any:
-    """docs/answer_retrieval.py as a module."""
-    spec = importlib.util.spec_from_file_location("answer_retrieval", PROJECT / "docs" / "answer_retrieval.py")
+    """docs/experiments/answer_retrieval.py as a module."""
+    spec = importlib.util.spec_from_file_location("answer_retrieval", PROJECT / "docs/experiments/answer_retrieval.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -7,7 +7,8 @@ from pathlib import Path
 from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.stages import REPORT
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH

@@ -20,7 +20,8 @@ from pipeline.answering.drafting_stage import QUESTION_DRAFTS
 from pipeline.answering.facts import Author, FrontMatter
 from pipeline.answering.question_rows import read_posed
 from pipeline.answering.questions import MOST_WORDS, gold_passages
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.ops.estimate import estimate
 from pipeline.settings import load_settings
@@ -349,7 +350,8 @@ RUN = (
     "import json, sys\n"
     "from pipeline.answering.drafting_stage import QUESTION_DRAFTS\n"
     "from pipeline.settings import load_settings\n"
-    "from pipeline.engine.stage import Workspace, run_stage\n"
+    "from pipeline.engine.run import run_stage\n"
+    "from pipeline.engine.stage import Workspace\n"
     f"run_stage(QUESTION_DRAFTS, Workspace(load_settings(**json.loads(sys.argv[1]), _env_file=None)), {MAY!r})\n"
 )
 

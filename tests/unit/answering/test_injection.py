@@ -1,8 +1,8 @@
 """Thirty passages that speak to the model: nothing of them leaves its fence, and no answer cites outside of what was
 shown, even where a model obeys each of them as far as the form of its answers lets it.
 
-The passages are in tests/labels/injections.jsonl; docs/answer_injection.py lays them out as a corpus, and tells what
-got through with a real model.
+The passages are in tests/labels/injections.jsonl; docs/experiments/answer_injection.py lays them out as a
+corpus and says what got through with a real model.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ SYSTEMS = ("arxivbot", "wikichat", "direct")
 
 
 def load_script() -> Any:
-    """docs/answer_injection.py as a module."""
-    spec = importlib.util.spec_from_file_location("answer_injection", PROJECT / "docs" / "answer_injection.py")
+    """docs/experiments/answer_injection.py as a module."""
+    spec = importlib.util.spec_from_file_location("answer_injection", PROJECT / "docs/experiments/answer_injection.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

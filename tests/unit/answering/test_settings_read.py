@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.engine.stage import Workspace, fingerprint, run_stage
+from pipeline.engine.run import fingerprint, run_stage
+from pipeline.engine.stage import Workspace
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH
 from tests.unit.answering.staging import STAGES, reading, staged

@@ -13,7 +13,8 @@ from pipeline.answering.answer_rows import answer_row, answered_of
 from pipeline.answering.question_rows import read_posed
 from pipeline.answering.questions import read_questions
 from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
-from pipeline.engine.stage import Stage, Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import SettingError
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import form_of, forms, wanting
@@ -238,7 +239,7 @@ def test_a_rerun_asks_nothing_and_writes_the_same_bytes(corpus: Workspace, tmp_p
         place = staged(corpus, tmp_path, llm)
         run_all(place)
         before, asked = contents(place), len(llm.requests)
-        assert all(outcome.kept for outcome in run_all(place).values())
+        assert all(outcome.skipped for outcome in run_all(place).values())
         for stage in STAGES:
             run_stage(stage, place, MARCH, force=True)
         assert len(llm.requests) == asked
@@ -311,9 +312,9 @@ def test_a_stage_that_is_off_is_there_without_rows_and_asks_nothing(
     with ScriptedLlm(reading) as llm:
         place = staged(corpus, tmp_path, llm, BEAM, **settings)
         outcomes = run_all(place)
-        assert {name for name, outcome in outcomes.items() if outcome.is_off} == off
+        assert {name for name, outcome in outcomes.items() if outcome.disabled} == off
         assert {outcome.rows for name, outcome in outcomes.items() if name in off} == {0}
-        assert all(outcome.kept for outcome in run_all(place).values())
+        assert all(outcome.skipped for outcome in run_all(place).values())
     assert off != {stage.name for stage in STAGES} or llm.requests == []
 
 

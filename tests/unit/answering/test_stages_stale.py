@@ -11,7 +11,8 @@ import pytest
 
 from pipeline import tables
 from pipeline.answering.stages import QUESTIONS
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.index import close_indexes
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH, MAY, QUILLNET, asking

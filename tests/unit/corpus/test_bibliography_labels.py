@@ -22,7 +22,7 @@ from benchmarks.labelled_references import (
 )  # fmt: skip
 
 LABELS = read_labels()
-# What a change may cost at most. The shares of today lie in docs/references.md, with how far they can be trusted.
+# What a change may cost at most. Today's shares, and how far they can be trusted: docs/methods/references.md.
 AT_LEAST = {
     "title": 0.96, "title, letter by letter": 0.95, "first author": 0.98, "number of authors": 0.98, "year": 0.99,
     "venue": 0.96, "DOI": 0.99, "arXiv id": 0.99,

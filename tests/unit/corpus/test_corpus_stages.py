@@ -16,7 +16,8 @@ from pipeline import tables
 from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.stages import PAPERS, PaperBuilder
 from pipeline.engine import progress
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance

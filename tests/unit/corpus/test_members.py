@@ -9,7 +9,8 @@ import pytest
 
 from pipeline import tables
 from pipeline.corpus.members import DUMP_MEMBERS
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
 from pipeline.settings import load_settings
 from tests.unit.corpus.building import write_zip

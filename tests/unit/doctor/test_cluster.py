@@ -1,4 +1,4 @@
-"""A cluster as the doctor sees it: settings, an address where nobody answers, nodes that are too small."""
+"""What the doctor says of a Ray cluster: settings, an address where nobody listens, nodes that are too small."""
 
 from __future__ import annotations
 
@@ -7,73 +7,83 @@ from pathlib import Path
 import pytest
 
 from pipeline.ops.doctor import cluster
-from pipeline.ops.doctor.findings import Check, Finding, State, examine
-from pipeline.running.ray_jobs import RayNode
+from pipeline.ops.doctor.findings import Finding, FindingState, Probe, run_probes
+from pipeline.ops.ray_cluster import RayNode
 from pipeline.settings import Settings
 from tests.unit.doctor.test_servers import nobody_listens, workspace
 
-FIT = {
+VALID = {
     "executor": "ray", "qdrant_url": "http://127.0.0.1:6333", "dagster_pg_url": "postgresql://u:p@127.0.0.1/d",
     "llm_url": "http://127.0.0.1:9999/v1", "llm_model": "some-model",
 }  # fmt: skip
 
 
-def found(folder: Path, **settings: object) -> list[Finding]:
-    return examine([Check(cluster.NAME, cluster.steps, "see the head", seconds=60.0)], workspace(folder, **settings))
+def findings(folder: Path, **settings: object) -> list[Finding]:
+    return run_probes([Probe(cluster.NAME, cluster.steps, "see the head", seconds=60.0)], workspace(folder, **settings))
 
 
 @pytest.fixture
 def nodes(monkeypatch: pytest.MonkeyPatch) -> list[RayNode]:
-    """The nodes that the job server names."""
-    there: list[RayNode] = []
+    """The nodes that the job server lists."""
+    listed: list[RayNode] = []
 
-    def named(settings: Settings) -> list[RayNode]:
-        return there
+    def live_nodes(settings: Settings) -> list[RayNode]:
+        return listed
 
-    monkeypatch.setattr(cluster, "nodes_of", named)
-    return there
+    monkeypatch.setattr(cluster, "live_nodes", live_nodes)
+    return listed
 
 
 @pytest.mark.parametrize("executor", ["in_process", "k8s"])
-def test_nothing_is_asked_where_no_ray_cluster_is_set(tmp_path: Path, executor: str) -> None:
-    (finding,) = found(tmp_path, executor=executor)
-    assert finding.state is State.NOT_ASKED
+def test_nothing_is_checked_without_a_ray_cluster(tmp_path: Path, executor: str) -> None:
+    (finding,) = findings(tmp_path, executor=executor)
+    assert finding.state is FindingState.NOT_ASKED
     assert executor in finding.seen
 
 
-def test_settings_that_a_cluster_demands_are_told_with_what_only_models_need_as_a_warning(
+def test_settings_that_a_cluster_needs_are_problems_and_those_of_models_warnings(
     tmp_path: Path, nodes: list[RayNode]
 ) -> None:
     nodes.append(RayNode(4, 0))
-    told = found(tmp_path, executor="ray")
-    assert [each.state for each in told] == [State.PROBLEM, State.PROBLEM, State.WARNING, State.OK]
+    reported = findings(tmp_path, executor="ray")
+    assert [finding.state for finding in reported] == [
+        FindingState.PROBLEM,
+        FindingState.PROBLEM,
+        FindingState.WARNING,
+        FindingState.OK,
+    ]
     names = ("CITELOOM_QDRANT_URL", "CITELOOM_DAGSTER_PG_URL", "CITELOOM_LLM_URL", "nodes 1, processors 4, GPUs 0")
-    assert all(name in each.seen for name, each in zip(names, told, strict=True))
+    assert all(name in finding.seen for name, finding in zip(names, reported, strict=True))
 
 
 @pytest.mark.parametrize(
-    ("had", "settings", "state", "words"),
+    ("present", "settings", "state", "words"),
     [
-        ([RayNode(4, 0), RayNode(8, 1)], {"embedding_gpus": 1}, State.OK, "nodes 2, processors 12, GPUs 1"),
-        ([RayNode(2, 0), RayNode(2, 0)], {"workers": 3}, State.PROBLEM, "no node has the 3 processors"),
-        ([RayNode(8, 0), RayNode(1, 1)], {"workers": 2, "embedding_gpus": 1}, State.PROBLEM, "and 1 GPUs"),
-        ([RayNode(8, 2)], {}, State.WARNING, "embeddings asks for none"),
-        ([], {}, State.PROBLEM, "nodes 0"),
+        ([RayNode(4, 0), RayNode(8, 1)], {"embedding_gpus": 1}, FindingState.OK, "nodes 2, processors 12, GPUs 1"),
+        ([RayNode(2, 0), RayNode(2, 0)], {"workers": 3}, FindingState.PROBLEM, "the 3 processors"),
+        ([RayNode(8, 0), RayNode(1, 1)], {"workers": 2, "embedding_gpus": 1}, FindingState.PROBLEM, "and 1 GPUs"),
+        ([RayNode(8, 2)], {}, FindingState.WARNING, "embeddings"),
+        ([], {}, FindingState.PROBLEM, "nodes 0"),
     ],
 )
-def test_a_step_that_no_node_could_take_is_told_of(
-    tmp_path: Path, nodes: list[RayNode], had: list[RayNode], settings: dict[str, float], state: State, words: str
+def test_a_step_that_fits_no_node_is_a_problem(
+    tmp_path: Path,
+    nodes: list[RayNode],
+    present: list[RayNode],
+    settings: dict[str, float],
+    state: FindingState,
+    words: str,
 ) -> None:
-    nodes += had
-    (finding,) = found(tmp_path, **FIT, **settings)
+    nodes += present
+    (finding,) = findings(tmp_path, **VALID, **settings)
     assert finding.state is state
     assert words in finding.seen
 
 
-def test_an_address_where_nobody_answers_is_a_problem_with_a_way_out(tmp_path: Path) -> None:
+def test_an_address_where_nobody_listens_is_a_problem_with_a_way_out(tmp_path: Path) -> None:
     pytest.importorskip("dagster_ray", reason="Ray is not installed: pip install 'citeloom[ray]'")
     address = nobody_listens()
-    (finding,) = found(tmp_path, **FIT, ray_address=address)
-    assert finding.state is State.PROBLEM
+    (finding,) = findings(tmp_path, **VALID, ray_address=address)
+    assert finding.state is FindingState.PROBLEM
     assert address in finding.seen
     assert finding.way_out == "see the head"

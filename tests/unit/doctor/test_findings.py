@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
-from pipeline.ops.doctor.findings import Check, Finding, State, examine, ok
+from pipeline.ops.doctor.findings import DATA_ROOT, Finding, FindingState, Probe, ok, problem, run_probes
 from pipeline.settings import load_settings
 
 KEY, PASSWORD = "sk-doctor-sentinel", "pg-doctor-sentinel"
@@ -35,14 +35,14 @@ def test_a_check_that_fails_is_told_and_the_others_go_on(workspace: Workspace) -
         raise ZeroDivisionError("by zero")
         yield
 
-    found = examine(
-        [Check("a", foreseen, "mend x"), Check("b", unforeseen, "mend y"), Check("c", _fine, "")], workspace
+    found = run_probes(
+        [Probe("a", foreseen, "mend x"), Probe("b", unforeseen, "mend y"), Probe("c", _fine, "")], workspace
     )
     assert [(each.name, each.state, each.seen, each.way_out) for each in found] == [
-        ("first", State.OK, "half of it", ""),
-        ("a", State.PROBLEM, "the file x is broken", "mend x"),
-        ("b", State.PROBLEM, "unforeseen ZeroDivisionError: by zero", "mend y"),
-        ("fine", State.OK, "seen", ""),
+        ("first", FindingState.OK, "half of it", ""),
+        ("a", FindingState.PROBLEM, "the file x is broken", "mend x"),
+        ("b", FindingState.PROBLEM, "unexpected ZeroDivisionError: by zero", "mend y"),
+        ("fine", FindingState.OK, "seen", ""),
     ]
 
 
@@ -53,18 +53,30 @@ def test_a_check_that_never_ends_is_left_behind(workspace: Workspace) -> None:
         ended.wait()
         yield ok("late", "")
 
-    found = examine([Check("drive", hanging, "see the mount", 0.1), Check("c", _fine, "")], workspace)
+    found = run_probes([Probe("drive", hanging, "see the mount", 0.1), Probe("c", _fine, "")], workspace)
     ended.set()
-    assert [(each.name, each.state) for each in found] == [("drive", State.PROBLEM), ("fine", State.OK)]
+    assert [(each.name, each.state) for each in found] == [("drive", FindingState.PROBLEM), ("fine", FindingState.OK)]
     assert found[0].way_out == "see the mount"
 
 
 def test_no_finding_shows_a_secret(workspace: Workspace) -> None:
     def repeating(workspace: Workspace) -> Iterator[Finding]:
-        yield Finding("a", State.PROBLEM, f"{KEY} is refused", f"not {KEY} at https://me:word@host/v1")
+        yield Finding("a", FindingState.PROBLEM, f"{KEY} is refused", f"not {KEY} at https://me:word@host/v1")
         raise RuntimeError(f"{PASSWORD} failed for postgresql://me:{PASSWORD}@127.0.0.1/runs")
 
-    told = repr(examine([Check("b", repeating, "")], workspace))
+    told = repr(run_probes([Probe("b", repeating, "")], workspace))
     assert "sentinel" not in told
     assert "word" not in told
     assert "*** is refused" in told
+
+
+def test_probes_that_write_are_left_out_where_the_data_root_cannot_be_written(workspace: Workspace) -> None:
+    probes = [
+        Probe(DATA_ROOT, lambda workspace: [problem(DATA_ROOT, "read-only", "name another folder")], ""),
+        Probe("dump", _fine, "", writes=True),
+        Probe("python", _fine, ""),
+    ]
+    findings = run_probes(probes, workspace)
+    assert [(each.name, each.state) for each in findings] == [
+        (DATA_ROOT, FindingState.PROBLEM), ("dump", FindingState.NOT_ASKED), ("fine", FindingState.OK)
+    ]  # fmt: skip

@@ -18,8 +18,8 @@ from werkzeug import Request, Response
 from pipeline.engine.stage import Workspace
 from pipeline.index.layout import Layout
 from pipeline.metadata.pace import Pace
-from pipeline.ops.doctor import arxiv, collector, models, vectors
-from pipeline.ops.doctor.findings import Finding, State
+from pipeline.ops.doctor import models, servers
+from pipeline.ops.doctor.findings import Finding, FindingState
 from pipeline.settings import load_settings
 from tests.otlp_receiver import OtlpReceiver
 
@@ -30,7 +30,7 @@ def workspace(folder: Path, **settings: object) -> Workspace:
     return Workspace(load_settings(_env_file=None, data=folder, **settings))
 
 
-def states(found: Iterable[Finding]) -> dict[str, State]:
+def states(found: Iterable[Finding]) -> dict[str, FindingState]:
     return {each.name: each.state for each in found}
 
 
@@ -61,39 +61,46 @@ def play_qdrant(server: HTTPServer, version: str = "1.16.3", key: str | None = K
 
 @pytest.mark.parametrize(
     ("version", "state"),
-    [("1.16.3", State.OK), ("1.15.9", State.PROBLEM), ("0.9.1", State.PROBLEM), ("1.99.0", State.WARNING)],
+    [
+        ("1.16.3", FindingState.OK),
+        ("1.15.9", FindingState.PROBLEM),
+        ("0.9.1", FindingState.PROBLEM),
+        ("1.99.0", FindingState.WARNING),
+    ],
 )
 def test_a_server_of_another_version_than_the_tried_one_is_told(
-    tmp_path: Path, httpserver: HTTPServer, version: str, state: State
+    tmp_path: Path, httpserver: HTTPServer, version: str, state: FindingState
 ) -> None:
     url = play_qdrant(httpserver, version)
-    found = list(vectors.index(workspace(tmp_path, qdrant_url=url, qdrant_api_key=KEY)))
+    found = list(servers.qdrant(workspace(tmp_path, qdrant_url=url, qdrant_api_key=KEY)))
     assert (found[0].state, version in found[0].seen) == (state, True)
-    assert ("collection" in states(found)) == (state is not State.PROBLEM)
+    assert ("collection" in states(found)) == (state is not FindingState.PROBLEM)
 
 
-@pytest.mark.parametrize(("given", "state"), [(KEY, State.OK), ("wrong", State.PROBLEM), (None, State.PROBLEM)])
+@pytest.mark.parametrize(
+    ("given", "state"), [(KEY, FindingState.OK), ("wrong", FindingState.PROBLEM), (None, FindingState.PROBLEM)]
+)
 def test_a_key_is_told_to_be_accepted_refused_or_lacking(
-    tmp_path: Path, httpserver: HTTPServer, given: str | None, state: State
+    tmp_path: Path, httpserver: HTTPServer, given: str | None, state: FindingState
 ) -> None:
     url = play_qdrant(httpserver)
-    found = list(vectors.index(workspace(tmp_path, qdrant_url=url, qdrant_api_key=given)))
+    found = list(servers.qdrant(workspace(tmp_path, qdrant_url=url, qdrant_api_key=given)))
     assert states(found)["qdrant key"] is state
     assert KEY not in repr(found)
 
 
 def test_a_server_that_lets_anybody_in_although_a_key_is_set_is_told(tmp_path: Path, httpserver: HTTPServer) -> None:
     url = play_qdrant(httpserver, key=None)
-    with_key = states(vectors.index(workspace(tmp_path, qdrant_url=url, qdrant_api_key=KEY)))
-    without = states(vectors.index(workspace(tmp_path, qdrant_url=url)))
-    assert (with_key["qdrant key"], without["qdrant key"]) == (State.WARNING, State.OK)
+    with_key = states(servers.qdrant(workspace(tmp_path, qdrant_url=url, qdrant_api_key=KEY)))
+    without = states(servers.qdrant(workspace(tmp_path, qdrant_url=url)))
+    assert (with_key["qdrant key"], without["qdrant key"]) == (FindingState.WARNING, FindingState.OK)
 
 
 def test_a_server_that_is_down_or_is_another_one_is_a_problem(tmp_path: Path, httpserver: HTTPServer) -> None:
     httpserver.expect_request("/").respond_with_data("<html>")
-    for url, told in ((nobody_listens(), "does not answer"), (httpserver.url_for(""), "is no Qdrant server")):
-        (found,) = vectors.index(workspace(tmp_path, qdrant_url=url))
-        assert (found.state, told in found.seen) == (State.PROBLEM, True)
+    for url, told in ((nobody_listens(), "does not answer"), (httpserver.url_for(""), "is not a Qdrant server")):
+        (found,) = servers.qdrant(workspace(tmp_path, qdrant_url=url))
+        assert (found.state, told in found.seen) == (FindingState.PROBLEM, True)
 
 
 def _edge_with(folder: Path, layout: Layout) -> Path:
@@ -109,11 +116,11 @@ def _edge_with(folder: Path, layout: Layout) -> Path:
 def test_an_index_of_another_model_and_who_holds_it_are_told(tmp_path: Path) -> None:
     folder = _edge_with(tmp_path, Layout("another model", 8, sparse_idf=True))
     place = workspace(tmp_path)
-    assert states(vectors.index(place)) == {"qdrant": State.OK, "collection": State.PROBLEM}
+    assert states(servers.qdrant(place)) == {"qdrant": FindingState.OK, "collection": FindingState.PROBLEM}
     holder = folder.with_name(f"{folder.name}.holder.json")
     holder.write_text(json.dumps({"pid": os.getppid(), "program": "citeloom"}))
-    held = list(vectors.index(place))
-    assert (held[0].state, f"process {os.getppid()} (citeloom)" in held[0].seen) == (State.WARNING, True)
+    held = list(servers.qdrant(place))
+    assert (held[0].state, f"process {os.getppid()} (citeloom)" in held[0].seen) == (FindingState.WARNING, True)
 
 
 def play_llm(server: HTTPServer, *models: str) -> str:
@@ -130,7 +137,7 @@ def play_llm(server: HTTPServer, *models: str) -> str:
     ("model", "key", "told"),
     [
         ("small", KEY, "lists small; the key is accepted"),
-        ("large", KEY, "lists no large, but small, judge"),
+        ("large", KEY, "does not list large, but small, judge"),
         ("small", "wrong", "CITELOOM_LLM_API_KEY is refused"),
         ("small", None, "CITELOOM_LLM_API_KEY is not set"),
     ],
@@ -141,30 +148,32 @@ def test_an_endpoint_is_asked_for_its_models(
     url = play_llm(httpserver, "small", "judge")
     (found,) = models.language_models(workspace(tmp_path, llm_url=url, llm_model=model, llm_api_key=key))
     assert told in found.seen
-    assert (found.state is State.OK) == (told.startswith("lists small"))
+    assert (found.state is FindingState.OK) == (told.startswith("lists small"))
 
 
 def test_a_judge_is_asked_under_its_own_settings(tmp_path: Path, httpserver: HTTPServer) -> None:
     url = play_llm(httpserver, "small", "judge")
     settings = {"llm_url": url, "llm_model": "small", "llm_api_key": KEY, "judge_model": "judge", "judge_url": url}
     writer, judge = models.language_models(workspace(tmp_path, **settings, judge_api_key="wrong"))
-    assert (writer.name, writer.state) == ("llm", State.OK)
+    assert (writer.name, writer.state) == ("llm", FindingState.OK)
     assert (judge.name, judge.state, judge.seen.split(": ")[1]) == (
         "judge",
-        State.PROBLEM,
+        FindingState.PROBLEM,
         "CITELOOM_JUDGE_API_KEY is refused",
     )
 
 
-@pytest.mark.parametrize(("status", "state"), [(404, State.WARNING), (200, State.PROBLEM), (503, State.WARNING)])
+@pytest.mark.parametrize(
+    ("status", "state"), [(404, FindingState.WARNING), (200, FindingState.PROBLEM), (503, FindingState.WARNING)]
+)
 def test_an_endpoint_that_tells_no_models_may_do_all_the_same(
-    tmp_path: Path, httpserver: HTTPServer, status: int, state: State
+    tmp_path: Path, httpserver: HTTPServer, status: int, state: FindingState
 ) -> None:
     httpserver.expect_request("/v1/models").respond_with_data("<html>", status=status)
     url = httpserver.url_for("/v1")
     (found,) = models.language_models(workspace(tmp_path, llm_url=url, llm_model="m"))
     (down,) = models.language_models(workspace(tmp_path, llm_url=f"{nobody_listens()}/v1", llm_model="m"))
-    assert (found.state, down.state, "cannot be reached" in down.seen) == (state, State.PROBLEM, True)
+    assert (found.state, down.state, "cannot be reached" in down.seen) == (state, FindingState.PROBLEM, True)
 
 
 def test_arxiv_is_asked_only_online_and_not_while_it_wants_rest(tmp_path: Path, httpserver: HTTPServer) -> None:
@@ -172,25 +181,29 @@ def test_arxiv_is_asked_only_online_and_not_while_it_wants_rest(tmp_path: Path, 
     httpserver.expect_request("/oai").respond_with_data("<OAI-PMH/>", status=503, headers={"Retry-After": "120"})
     urls = {"arxiv_api_url": httpserver.url_for("/api"), "oai_url": httpserver.url_for("/oai")}
     place, pace = workspace(tmp_path, **urls), Pace(tmp_path / "pace", gap=0.0)
-    offline = list(arxiv.reach(pace, online=False)(place))
-    assert ([each.state for each in offline], httpserver.log) == ([State.NOT_ASKED], [])
-    api, oai = arxiv.reach(pace, online=True)(place)
-    assert (api.state, oai.state, "status 503" in oai.seen) == (State.OK, State.PROBLEM, True)
-    (left_alone,) = arxiv.reach(pace, online=True)(place)
-    (rate,) = arxiv.rate_limit(pace)(place)
-    (later,) = arxiv.rate_limit(pace, lambda: time.time() + 3_600)(place)
-    assert (left_alone.state, rate.state, later.state) == (State.NOT_ASKED, State.WARNING, State.OK)
+    offline = list(servers.arxiv(place, pace, online=False))
+    assert ([each.state for each in offline], httpserver.log) == ([FindingState.NOT_ASKED], [])
+    api, oai = servers.arxiv(place, pace, online=True)
+    assert (api.state, oai.state, "status 503" in oai.seen) == (FindingState.OK, FindingState.PROBLEM, True)
+    (left_alone,) = servers.arxiv(place, pace, online=True)
+    (rate,) = servers.arxiv_rate(place, pace)
+    (later,) = servers.arxiv_rate(place, pace, time.time() + 3_600)
+    assert (left_alone.state, rate.state, later.state) == (
+        FindingState.NOT_ASKED,
+        FindingState.WARNING,
+        FindingState.OK,
+    )
 
 
 def test_arxiv_wants_a_contact_for_a_corpus_of_ones_own(tmp_path: Path) -> None:
     own = {"dump_dir": tmp_path}
-    assert list(arxiv.user_agent(workspace(tmp_path))) == []
-    assert list(arxiv.user_agent(workspace(tmp_path, **own, arxiv_user_agent="me (me@host)"))) == []
-    assert [each.state for each in arxiv.user_agent(workspace(tmp_path, **own))] == [State.WARNING]
+    assert list(servers.arxiv_contact(workspace(tmp_path))) == []
+    assert list(servers.arxiv_contact(workspace(tmp_path, **own, arxiv_user_agent="me (me@host)"))) == []
+    assert [each.state for each in servers.arxiv_contact(workspace(tmp_path, **own))] == [FindingState.WARNING]
 
 
 def test_a_collector_that_is_down_is_no_problem(tmp_path: Path) -> None:
     with OtlpReceiver() as up:
-        found = [list(collector.reach(workspace(tmp_path, otel_endpoint=up.url)))]
-    found += [list(collector.reach(workspace(tmp_path, otel_endpoint=url))) for url in (up.url, "")]
-    assert [each.state for (each,) in found] == [State.OK, State.WARNING, State.NOT_ASKED]
+        found = [list(servers.collector(workspace(tmp_path, otel_endpoint=up.url)))]
+    found += [list(servers.collector(workspace(tmp_path, otel_endpoint=url))) for url in (up.url, "")]
+    assert [each.state for (each,) in found] == [FindingState.OK, FindingState.WARNING, FindingState.NOT_ASKED]

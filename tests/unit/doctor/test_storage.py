@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.engine.stage import Workspace
 from pipeline.ops.doctor import storage
-from pipeline.ops.doctor.findings import Finding, State
+from pipeline.ops.doctor.findings import Finding, FindingState, Probe, run_probes
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
 
 
@@ -28,15 +28,15 @@ def one(found: Iterable[Finding]) -> Finding:
 @pytest.mark.parametrize(
     ("kind", "executor", "state"),
     [
-        ("ext4", "in_process", State.OK),
-        ("nfs4", "in_process", State.WARNING),
-        ("nfs4", "ray", State.OK),
-        ("nfs", "ray", State.WARNING),
-        ("tmpfs", "in_process", State.WARNING),
+        ("ext4", "in_process", FindingState.OK),
+        ("nfs4", "in_process", FindingState.WARNING),
+        ("nfs4", "ray", FindingState.OK),
+        ("nfs", "ray", FindingState.WARNING),
+        ("tmpfs", "in_process", FindingState.WARNING),
     ],
 )
 def test_a_disk_of_another_machine_is_for_clusters_and_needs_locks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, executor: str, state: State
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, executor: str, state: FindingState
 ) -> None:
     monkeypatch.setattr(storage, "mount_of", lambda folder: ("server:/x", kind))
     found = one(storage.data_root(workspace(tmp_path, executor=executor)))
@@ -50,7 +50,11 @@ def test_free_space_is_held_against_what_the_months_need(tmp_path: Path) -> None
         (pages / f"2403.{number:05}.html").touch()
     place = workspace(tmp_path, dump_dir=tmp_path / "dump")
     full, little, much = (one(storage.space(place, lambda path, free=free: free << 20)) for free in (1, 257, 1 << 20))
-    assert [each.state for each in (full, little, much)] == [State.PROBLEM, State.WARNING, State.OK]
+    assert [each.state for each in (full, little, much)] == [
+        FindingState.PROBLEM,
+        FindingState.WARNING,
+        FindingState.OK,
+    ]
     assert all("1,200 pages" in each.seen for each in (little, much))
 
 
@@ -62,31 +66,29 @@ def test_a_server_takes_the_index_off_the_disk(tmp_path: Path) -> None:
 
 
 def test_a_data_root_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    from pipeline.ops.doctor.findings import Check, examine
-
     (tmp_path / "data").write_text("a file")
-    (found,) = examine([Check("data root", storage.data_root, "set another")], workspace(tmp_path))
-    assert (found.state, "CITELOOM_DATA" in found.seen, found.way_out) == (State.PROBLEM, True, "set another")
+    (found,) = run_probes([Probe("data root", storage.data_root, "set another")], workspace(tmp_path))
+    assert (found.state, "CITELOOM_DATA" in found.seen, found.way_out) == (FindingState.PROBLEM, True, "set another")
 
 
 def test_a_broken_zip_is_told_beside_what_is_whole(tmp_path: Path) -> None:
     dump = Path(shutil.copytree(SAMPLE_DUMP, tmp_path / "dump"))
     (dump / "torn.zip").write_bytes(b"PK\x03\x04 and no end")
     broken, whole = storage.dump(workspace(tmp_path, dump_dir=dump))
-    assert (broken.state, "torn.zip" in broken.seen, whole.state) == (State.PROBLEM, True, State.OK)
+    assert (broken.state, "torn.zip" in broken.seen, whole.state) == (FindingState.PROBLEM, True, FindingState.OK)
     assert "28 pages of 3 months (2024-03 to 2024-05)" in whole.seen
 
 
 def test_the_age_of_a_snapshot_is_that_of_its_last_lines(tmp_path: Path) -> None:
     found = one(storage.snapshot(workspace(tmp_path)))
-    assert (found.state, "its last lines are of 2024-05-30" in found.seen) == (State.OK, True)
+    assert (found.state, "its last lines are of 2024-05-30" in found.seen) == (FindingState.OK, True)
 
 
 def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(tmp_path: Path) -> None:
     old = tmp_path / "old.jsonl"
     old.write_text('{"id": "2403.1", "update_date": "2024-03-05"}\n')
     found = one(storage.snapshot(workspace(tmp_path, metadata_snapshot=old)))
-    assert (found.state, "citeloom harvest" in found.way_out) == (State.WARNING, True)
+    assert (found.state, "citeloom harvest" in found.way_out) == (FindingState.WARNING, True)
 
 
 @pytest.mark.parametrize(
@@ -109,4 +111,4 @@ def test_no_source_of_metadata_is_a_problem_and_the_api_alone_is_none(tmp_path: 
     absent = one(storage.snapshot(workspace(tmp_path, metadata_snapshot=tmp_path / "absent")))
     none = one(storage.snapshot(workspace(tmp_path, metadata_snapshot="", arxiv_api=False)))
     api = one(storage.snapshot(workspace(tmp_path, metadata_snapshot="", arxiv_api=True)))
-    assert [each.state for each in (absent, none, api)] == [State.PROBLEM, State.PROBLEM, State.OK]
+    assert [each.state for each in (absent, none, api)] == [FindingState.PROBLEM, FindingState.PROBLEM, FindingState.OK]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pipeline.engine.stage import run_stage
+from pipeline.engine.run import run_stage
 from tests.unit.embedding.hashing import HashingEmbedder, stage_with
 from tests.unit.index.building import make_workspace
 

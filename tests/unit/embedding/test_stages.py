@@ -16,7 +16,8 @@ from pipeline.embedding.embedder import VectorBatch
 from pipeline.embedding.shards import TEXTS as SHARD
 from pipeline.embedding.stages import EMBEDDINGS, STEP
 from pipeline.engine import progress
-from pipeline.engine.stage import Job, State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import PermanentFailure
 from tests.unit.embedding.hashing import DIMENSIONS, HashingEmbedder, stage_with
 from tests.unit.embedding.tiny_m3 import DIMENSIONS as M3_DIMENSIONS

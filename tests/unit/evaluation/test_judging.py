@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import Job, Outcome, Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Job, Outcome, Workspace
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.g_score import CRITERIA, shown_order, shown_orders
 from pipeline.evaluation.judging import Marked, case_of, judge_alone

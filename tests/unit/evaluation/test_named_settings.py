@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import Stage, Workspace, fingerprint, run_stage
+from pipeline.engine.run import fingerprint, run_stage
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.evaluation.stages import SCORES
 from pipeline.stages import LLM_STAGES
 from tests.scripted_llm import ScriptedLlm

@@ -13,8 +13,9 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pipeline import tables
-from pipeline.engine.run_stats import Expected, Timing, note_estimates, note_timing
-from pipeline.engine.stage import Job, State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.run_stats import StageEstimate, StageTiming, note_estimates, note_timing
+from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.cited import printable
 from pipeline.evaluation.report.filters import abs_url, month_name, percent, task_file
 from pipeline.evaluation.stages import REPORT
@@ -434,10 +435,10 @@ def test_time_and_what_was_expected_stand_on_a_page_that_no_other_depends_on(tmp
     write_month(work.root, MONTH)
     run_stage(REPORT, work, MONTH)
     before, rows = pages(work), work.root.rows(tables.REPORT, MONTH)
-    note_estimates(work.root, MONTH, {"summaries_chatcite": Expected(100, 200_000, 1.0, 30.0)})
+    note_estimates(work.root, MONTH, {"summaries_chatcite": StageEstimate(100, 200_000, 1.0, 30.0)})
     counted = {"llm_prompt_tokens": 90_000, "llm_completion_tokens": 10_000, "llm_cached_tokens": 20_000}
-    note_timing(work.root, "summaries_chatcite", MONTH, Timing("f", 12.5, counted))
-    note_timing(work.root, "summaries_chatcite", MONTH, Timing("f", 0.5, {"llm_cached_tokens": 120_000}))
+    note_timing(work.root, "summaries_chatcite", MONTH, StageTiming("f", 12.5, counted))
+    note_timing(work.root, "summaries_chatcite", MONTH, StageTiming("f", 0.5, {"llm_cached_tokens": 120_000}))
     assert state(REPORT, work, MONTH) is State.DONE
     run_stage(REPORT, work, MONTH, force=True)
     assert work.root.rows(tables.REPORT, MONTH) == rows
@@ -454,9 +455,9 @@ def test_time_and_what_was_expected_stand_on_a_page_that_no_other_depends_on(tmp
 def test_money_that_was_paid_stands_beside_what_was_expected(tmp_path: Path) -> None:
     work = workspace(tmp_path, llm_prices="smollm2-135m-instruct=2/0")
     write_month(work.root, MONTH)
-    note_estimates(work.root, MONTH, {"summaries_chatcite": Expected(100, 200_000, 1.25, 30.0)})
+    note_estimates(work.root, MONTH, {"summaries_chatcite": StageEstimate(100, 200_000, 1.25, 30.0)})
     note_timing(
-        work.root, "summaries_chatcite", MONTH, Timing("f", 12.5, {"llm_cost": 0.75, "llm_prompt_tokens": None})
+        work.root, "summaries_chatcite", MONTH, StageTiming("f", 12.5, {"llm_cost": 0.75, "llm_prompt_tokens": None})
     )
     run_stage(REPORT, work, MONTH)
     page = LexborHTMLParser((tmp_path / f"reports/{MONTH}/run.html").read_text())

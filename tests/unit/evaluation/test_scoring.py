@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import Outcome, Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Outcome, Workspace
 from pipeline.evaluation.g_score import CRITERIA
 from pipeline.evaluation.stages import SCORES
 from tests.unit.evaluation.made_up import GOLD, summary, task, workspace, write_table

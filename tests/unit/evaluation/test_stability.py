@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import Outcome, State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Outcome, Workspace
 from pipeline.errors import MissingInput
 from pipeline.evaluation.stability import COMPARED, Target, orders, reordered, spread
 from pipeline.evaluation.stages import STABILITY
@@ -172,7 +173,7 @@ def test_without_tasks_nothing_is_asked(tmp_path: Path) -> None:
         outcome: Outcome = run_stage(STABILITY, place, MONTH)
         assert len(llm.requests) == asked
     assert (outcome.rows, outcome.notes["off"]) == (0, "CITELOOM_STABILITY_TASKS is 0")
-    assert outcome.is_off
+    assert outcome.disabled
 
 
 def test_more_repeats_or_another_judge_make_a_month_stale(tmp_path: Path) -> None:

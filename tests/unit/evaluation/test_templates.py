@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from pipeline.engine.stage import run_stage
+from pipeline.engine.run import run_stage
 from pipeline.evaluation.cited import printable
 from pipeline.evaluation.report import pages
 from pipeline.evaluation.report.grid import Grid

@@ -17,9 +17,8 @@ from typer.testing import CliRunner
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
-from pipeline.ops.export.export import Asked, Exported, export
-from pipeline.ops.export.folder import holding
-from pipeline.ops.export.months import DEFAULT_TABLES
+from pipeline.ops.export.data_files import DEFAULT_TABLES
+from pipeline.ops.export.export import ExportRequest, ExportResult, export, folder_lock
 from pipeline.ops.export.rights import Texts
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
@@ -41,8 +40,8 @@ def folder(tmp_path: Path) -> Path:
 def run(
     workspace: Workspace, to: Path | str, texts: Texts = Texts.NONE, names: str = ",".join(DEFAULT_TABLES),
     months: str = "all", **more: Any,
-) -> Exported:  # fmt: skip
-    return export(workspace, Asked(str(to), months, names, texts), **more)
+) -> ExportResult:  # fmt: skip
+    return export(workspace, ExportRequest(str(to), months, names, texts), **more)
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -163,7 +162,7 @@ def test_the_card_tells_counts_losses_and_settings(workspace: Workspace, folder:
     assert "`bge-m3`" in card
     assert "/home/somebody" not in card
     assert "192.0.2.1" not in card
-    assert made.contents.losses == {("papers", "withdrawn"): 4, ("papers", "not_cs"): 2}
+    assert made.contents.left_out == {("papers", "withdrawn"): 4, ("papers", "not_cs"): 2}
     assert front(folder)["license"] == "other"
     assert front(folder)["size_categories"] == ["n<1K"]
     listed = json.loads((folder / "citeloom-export.json").read_text())["files"]
@@ -199,7 +198,7 @@ def test_a_folder_with_other_things_is_left_as_it_is(workspace: Workspace, folde
     shutil.rmtree(folder / "metadata")
     (folder / "citeloom-export.json").unlink()
     before = content(folder)
-    with pytest.raises(SettingError, match="holds what no export"):
+    with pytest.raises(SettingError, match="not part of an export"):
         run(workspace, folder)
     assert content(folder) == before
 
@@ -235,7 +234,7 @@ def test_a_month_that_changes_while_it_is_exported_is_told(workspace: Workspace,
             write(workspace.root, tables.PASSAGES, "2024-03", [{"passage_id": "new", "arxiv_id": "2403.00001"}])
 
     with pytest.raises(TransientFailure, match="passages of 2024-03 changed"):
-        run(workspace, folder, told=rewrite)
+        run(workspace, folder, progress=rewrite)
     assert not folder.exists()
 
 
@@ -256,7 +255,7 @@ def test_an_export_that_was_killed_between_its_two_moves_is_found_again(workspac
 
 
 def test_two_exports_to_one_folder_do_not_meet(workspace: Workspace, folder: Path) -> None:
-    with holding(folder, workspace.cache("locks")), pytest.raises(TransientFailure, match="another export"):
+    with folder_lock(folder, workspace.cache("locks")), pytest.raises(TransientFailure, match="another export"):
         run(workspace, folder)
     assert not folder.exists()
 

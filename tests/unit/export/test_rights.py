@@ -11,7 +11,7 @@ import pytest
 from pipeline.ops.export.rights import Right, is_open, right_of
 from pipeline.tables import EMBEDDINGS, METADATA, PAPERS, PASSAGES, TABLES
 
-DOC = Path(__file__).resolve().parents[3] / "docs" / "export.md"
+DOC = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "export.md"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_text_column_that_nobody_has_thought_of_is_held() -> None:
         pa.binary(),
         pa.struct([("a", pa.int8())]),
     ):
-        assert right_of(PASSAGES, pa.field("something_new", kind)) is Right.HELD
+        assert right_of(PASSAGES, pa.field("something_new", kind)) is Right.RESTRICTED
     assert right_of(PASSAGES, pa.field("something_counted", pa.int64())) is Right.FREE
 
 
@@ -68,7 +68,7 @@ def test_vectors_count_as_words() -> None:
 
 def test_all_that_arxiv_says_of_a_paper_is_free_and_addresses_of_authors_are_not() -> None:
     assert {right_of(METADATA, column) for column in METADATA.schema} == {Right.FREE}
-    assert right_of(PAPERS, PAPERS.schema.field("authors")) is Right.HELD
+    assert right_of(PAPERS, PAPERS.schema.field("authors")) is Right.RESTRICTED
 
 
 def test_the_documentation_names_every_column_with_words_of_papers() -> None:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from pipeline import tables
 from pipeline.embedding.embedder import Vectors
 from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.index.batch import PointBatch
 from pipeline.index.layout import Layout
 from pipeline.index.passage_index import PassageIndex, Request, Restriction, month_number

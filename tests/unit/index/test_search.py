@@ -18,7 +18,8 @@ from pipeline.cli.app import app
 from pipeline.embedding.choice import make_embedder
 from pipeline.embedding.embedder import Vectors
 from pipeline.embedding.minilm import NAME as MINILM
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
 from pipeline.index.asked import Asked, Options
 from pipeline.index.layout import Layout

@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 from pytest_httpserver import HTTPServer
 
-from pipeline.engine.stage import State, run_stage, state
+from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.index.connection import parse_address
 from pipeline.index.opening import close_indexes, open_collections
@@ -153,11 +153,11 @@ def test_searching_another_json_server_names_it(httpserver: HTTPServer, tmp_path
 def test_a_receipt_does_not_hold_where_the_server_refuses_the_key(httpserver: HTTPServer, tmp_path: Path) -> None:
     httpserver.expect_request("/aliases").respond_with_data("go away", status=401)
     receipt = Provenance("index_receipts", "2024-03", 1, 1, "0", "", {}, {}, notes={"points": 0})
-    assert not INDEX_RECEIPTS.still_holds(
+    assert not INDEX_RECEIPTS.outputs_exist(
         make_workspace(tmp_path, qdrant_url=httpserver.url_for("")), "2024-03", receipt
     )
-    assert not INDEX_RECEIPTS.still_holds(make_workspace(tmp_path, qdrant_url="nowhere"), "2024-03", receipt)
-    assert not INDEX_RECEIPTS.still_holds(make_workspace(tmp_path, qdrant_collection="a/b"), "2024-03", receipt)
+    assert not INDEX_RECEIPTS.outputs_exist(make_workspace(tmp_path, qdrant_url="nowhere"), "2024-03", receipt)
+    assert not INDEX_RECEIPTS.outputs_exist(make_workspace(tmp_path, qdrant_collection="a/b"), "2024-03", receipt)
     close_indexes()
 
 

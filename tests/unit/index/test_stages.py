@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeIndex
@@ -167,7 +168,7 @@ _LOADER = textwrap.dedent(
     from pipeline.index.edge import EdgeIndex
     from pipeline.index.stages import INDEX_RECEIPTS, layout_of
     from pipeline.index.opening import open_collections
-    from pipeline.engine.stage import run_stage
+    from pipeline.engine.run import run_stage
     from tests.unit.index.building import make_workspace
 
     class Dying(EdgeIndex):

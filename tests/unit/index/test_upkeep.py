@@ -12,7 +12,8 @@ import pytest
 
 from pipeline import tables
 from pipeline.cli.console import audit_lines
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.batch import PointBatch
 from pipeline.index.opening import close_indexes, live_index

@@ -20,7 +20,8 @@ from werkzeug import Request, Response
 
 from pipeline import tables
 from pipeline.engine import progress
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.metadata.harvest import HarvestReport, harvest
 from pipeline.metadata.harvested import HarvestStore
@@ -507,7 +508,7 @@ def test_a_harvest_that_says_what_the_snapshot_says_leaves_the_row_as_it_is(
     before = rows(here)
     oai.list = [[record("2403.00001", metadata=raw("2403.00001", authors="A. One and B. Two"))]]
     run(here)
-    assert not run_stage(METADATA, here, "2024-03").kept
+    assert not run_stage(METADATA, here, "2024-03").skipped
     assert rows(here) == before
 
 

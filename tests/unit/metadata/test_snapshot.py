@@ -153,7 +153,7 @@ def test_many_lines_are_kept_in_many_rows_and_found(snapshot_file: Path, cache: 
 BUILD = """
     import resource, sys
     from pathlib import Path
-    from pipeline import progress
+    from pipeline.engine import progress
     from pipeline.metadata.snapshot import Snapshot
 
     class Notes(progress.Listener):

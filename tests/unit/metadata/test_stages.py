@@ -12,7 +12,8 @@ from pytest_httpserver import HTTPServer
 
 from pipeline import tables
 from pipeline.engine import progress
-from pipeline.engine.stage import Outcome, Stage, State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.errors import MissingInput, SettingError, TransientFailure
 from pipeline.metadata.pace import Pace, Patience
 from pipeline.metadata.references import REFERENCES
@@ -170,7 +171,7 @@ def test_a_month_done_again_asks_nothing_and_is_the_same_byte_for_byte(
     stage, asker = unhurried(tmp_path), asking(workspace, arxiv.url)
     run_stage(stage, asker, MONTH)
     first, asked = workspace.root.file(tables.METADATA, MONTH).read_bytes(), len(arxiv.asked)
-    assert run_stage(stage, asker, MONTH).kept
+    assert run_stage(stage, asker, MONTH).skipped
     run_stage(stage, asker, MONTH, force=True)
     assert workspace.root.file(tables.METADATA, MONTH).read_bytes() == first
     assert len(arxiv.asked) == asked

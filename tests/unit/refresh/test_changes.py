@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.publish import write_overall_index
 from pipeline.ops.refresh.stages import CHANGES, take_baseline
 from pipeline.settings import load_settings
@@ -103,7 +104,7 @@ def test_a_second_time_changes_no_byte_and_what_was_told_last_stays(workspace: W
     files = [workspace.root.file(tables.CHANGES, MONTH), *(workspace.root.path / "reports" / "changes").iterdir()]
     before = [file.read_bytes() for file in files]
     assert state(CHANGES, workspace, MONTH) is State.DONE
-    assert run_stage(CHANGES, workspace, MONTH).kept
+    assert run_stage(CHANGES, workspace, MONTH).skipped
     run_stage(CHANGES, workspace, MONTH, force=True)
     assert [file.read_bytes() for file in files] == before
     (workspace.root.path / "reports" / "changes" / f"{MONTH}.html").unlink()

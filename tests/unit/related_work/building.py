@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
-from pipeline.engine.stage import Stage, Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompting import Reference, Task
 from pipeline.settings import load_settings

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipeline import tables
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.llm.context import count_tokens
 from pipeline.related_work.examples import Example, choose_examples, corpus_examples, example_inputs, shipped
 from pipeline.related_work.prompting import styles

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.stages import LLM_STAGES
 from pipeline.storage.provenance import read_provenance
 from tests.llm_kills import asked, kill_and_finish
@@ -30,7 +31,8 @@ RUN = (
     "import json, sys\n"
     "from pipeline.stages import LLM_STAGES\n"
     "from pipeline.settings import load_settings\n"
-    "from pipeline.engine.stage import Workspace, run_stage\n"
+    "from pipeline.engine.run import run_stage\n"
+    "from pipeline.engine.stage import Workspace\n"
     "place = Workspace(load_settings(**json.loads(sys.argv[1]), _env_file=None))\n"
     f"for stage in LLM_STAGES: run_stage(stage, place, {MONTH!r})\n"
 )

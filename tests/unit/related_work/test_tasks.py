@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.related_work.reading import task_of
 from pipeline.related_work.task_files import read_task_file, task_rows, write_task_file

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.llm.embedded import stop_embedded
 from pipeline.related_work.chatcite import planned_calls
@@ -174,7 +175,7 @@ def test_a_system_that_is_not_chosen_has_an_empty_month_and_asks_nobody(tmp_path
         place = workspace(llm, tmp_path, systems="zero_shot")
         write_corpus(place, TASKS)
         outcomes = {outcome.stage: outcome for outcome in (run_stage(stage, place, MONTH) for stage in WRITING)}
-        off = sorted(name for name, outcome in outcomes.items() if outcome.is_off)
+        off = sorted(name for name, outcome in outcomes.items() if outcome.disabled)
         asked = llm.generations
         more = workspace(llm, tmp_path, systems="zero_shot,chatcite")
         due = [stage.name for stage in WRITING if state(stage, more, MONTH) is State.STALE]

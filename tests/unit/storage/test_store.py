@@ -13,15 +13,15 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from pipeline.engine.digests import digest_of
-from pipeline.engine.failures import kept_failures
-from pipeline.engine.run_stats import Timing, note_timing, read_timings
-from pipeline.engine.stage import Workspace, forget_failure, record_failure
+from pipeline.engine.failures import all_failures, forget_failure, record_failure
+from pipeline.engine.run_stats import StageTiming, note_timing, read_timings
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
 from pipeline.ops.preflight import check_data_root
 from pipeline.settings import Settings, load_settings
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
-from pipeline.storage.store import StorePath, looking_once
+from pipeline.storage.store import StorePath, listing_cache
 from pipeline.storage.writing import MonthWriter, write_whole
 from pipeline.tables import LEDGER
 from pipeline.tables.table import ROWS_PER_GROUP
@@ -81,7 +81,7 @@ def test_what_is_not_there_is_absent_and_no_error_of_the_store(root: DataRoot) -
     assert read_provenance(root.file(LEDGER, MONTH)) is None
     assert root.months(LEDGER) == []
     with pytest.raises(
-        MissingInput, match=r"ledger of 2024-03 is not there \(s3://corpus/root/ledger/2024-03.parquet\)"
+        MissingInput, match=r"ledger of 2024-03 does not exist \(s3://corpus/root/ledger/2024-03.parquet\)"
     ):
         root.read(LEDGER, MONTH)
     assert not (root.path / "holds-wikipedia").exists()
@@ -153,13 +153,13 @@ def test_looking_once_lists_a_folder_once_and_asks_for_nothing_that_is_not_there
         write(root, 1, month=month)
     store.counted()
     for seen in (0, 12):  # the second time, footers of the same marks are known
-        with looking_once():
+        with listing_cache():
             found = [read_provenance(root.file(LEDGER, month)) is not None for month in months]
             assert root.months(LEDGER) == months[::2]
             assert not root.file(LEDGER, "2025-01").exists()
         assert found == [month in months[::2] for month in months]
         assert store.counted() == {"GET": 1 + 12 - seen}
-    with looking_once():
+    with listing_cache():
         assert not root.file(LEDGER, months[1]).exists()
         write(root, 2, month=months[1])
         written = read_provenance(root.file(LEDGER, months[1]))
@@ -177,8 +177,8 @@ def test_a_month_that_is_written_anew_has_another_digest(workspace: Workspace) -
 
 def test_failures_and_timings_are_kept_on_the_store(workspace: Workspace, store: ObjectStore) -> None:
     record_failure(workspace, "papers", MONTH, PermanentFailure("a zip is broken"))
-    note_timing(workspace.root, "papers", MONTH, Timing("f", 1.5, {}))
-    assert [failure.message for failure in kept_failures(workspace.root)] == ["a zip is broken"]
+    note_timing(workspace.root, "papers", MONTH, StageTiming("f", 1.5, {}))
+    assert [failure.message for failure in all_failures(workspace.root)] == ["a zip is broken"]
     assert [each.seconds for each in read_timings(workspace.root, "papers", MONTH)] == [1.5]
     forget_failure(workspace, "papers", MONTH)
     assert list(store.objects("root/")) == [f"timings/papers/{MONTH}.json"]

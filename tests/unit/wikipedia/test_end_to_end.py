@@ -14,7 +14,8 @@ from pipeline import tables
 from pipeline.answering.asking import Reply, open_conversation
 from pipeline.answering.telling import answer_lines, as_json, step_lines
 from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes
 from pipeline.index.search import search

@@ -16,7 +16,8 @@ from pipeline import tables
 from pipeline.answering.question_rows import of_set, off
 from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
 from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.evaluation.answers.set_check import check_set
 from pipeline.evaluation.answers.texts import shown_in

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import Outcome, State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Outcome, Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import read_provenance
@@ -160,8 +161,8 @@ def test_a_broken_dump_leaves_the_tables_of_a_whole_one(tmp_path: Path) -> None:
 def test_a_second_run_finds_the_month_done_and_a_changed_dump_does_not(tmp_path: Path) -> None:
     workspace = workspace_at(tmp_path / "data")
     file = write_dump(tmp_path, [lantern()])
-    assert [outcome.kept for outcome in run(workspace, file)] == [False, False]
-    assert [outcome.kept for outcome in run(workspace, file)] == [True, True]
+    assert [outcome.skipped for outcome in run(workspace, file)] == [False, False]
+    assert [outcome.skipped for outcome in run(workspace, file)] == [True, True]
     changed = write_dump(tmp_path, [lantern(revision=8)])
     stages = stages_of(open_dump([changed]))
     assert Counter(state(stage, workspace, MONTH) for stage in stages) == {State.STALE: 2}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipeline import tables
-from pipeline.engine.run_stats import Timing
+from pipeline.engine.run_stats import StageTiming
 from pipeline.evaluation.report.answers.found import AnswersFound, name_of
 from pipeline.evaluation.report.costs import estimate_grid, money_cell, price_notes
 from pipeline.evaluation.report.found import Cost, Money, longest_run
@@ -102,7 +102,7 @@ def _time_grid(root: DataRoot, found: AnswersFound) -> Grid | None:
     return Grid("answers_time", "Time of answers", head, [Rows(rows)], about) if rows else None
 
 
-def _pace(run: Timing, cost: Cost) -> list[Value]:
+def _pace(run: StageTiming, cost: Cost) -> list[Value]:
     done, requests = cost.done or None, _number(run, "llm_requests") or None
     spent = _number(run, "llm_request_seconds")
     each = _number(run, "seconds_a_question") or (run.seconds / done if done else None)
@@ -114,7 +114,7 @@ def _pace(run: Timing, cost: Cost) -> list[Value]:
     ]
 
 
-def _number(run: Timing, name: str) -> float | None:
+def _number(run: StageTiming, name: str) -> float | None:
     """What a run measured under this name, where it is a number."""
     value = run.measured.get(name)
     return float(value) if isinstance(value, int | float) else None

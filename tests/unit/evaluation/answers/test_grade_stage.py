@@ -16,7 +16,8 @@ import pytest
 from pipeline import tables
 from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
 from pipeline.engine import progress
-from pipeline.engine.stage import Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.evaluation.answers.controls import HALF, OTHER, OWN
 from pipeline.evaluation.answers.measures import answer_measures

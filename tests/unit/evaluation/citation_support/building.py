@@ -13,7 +13,8 @@ import numpy as np
 
 from pipeline import tables
 from pipeline.embedding.minilm import NAME
-from pipeline.engine.stage import Outcome, Stage, Workspace, run_stage
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.evaluation.citation_support.build import build
 from pipeline.evaluation.stages import CITATION_SUPPORT
 from pipeline.llm.client import Spent

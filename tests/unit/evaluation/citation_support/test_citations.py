@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.engine.sampling import spread
+from pipeline.engine.sampling import evenly_spaced
 from pipeline.evaluation.citation_support.citations import Citation, citations_of
 
 
@@ -43,15 +43,15 @@ def test_a_judge_is_told_which_citation_is_meant_and_no_number() -> None:
 
 
 def test_a_limit_takes_citations_from_the_whole_of_a_section() -> None:
-    assert spread(3, 5) == [0, 1, 2]
-    assert spread(10, 2) == [2, 7]
-    assert spread(9, 3) == [1, 4, 7]
-    assert spread(0, 4) == []
+    assert evenly_spaced(3, 5) == [0, 1, 2]
+    assert evenly_spaced(10, 2) == [2, 7]
+    assert evenly_spaced(9, 3) == [1, 4, 7]
+    assert evenly_spaced(0, 4) == []
 
 
 @given(st.integers(0, 500), st.integers(1, 60))
 def test_a_limit_is_kept_and_no_place_is_taken_twice(count: int, most: int) -> None:
-    taken = spread(count, most)
+    taken = evenly_spaced(count, most)
     assert len(taken) == min(count, most)
     assert taken == sorted(set(taken))
     assert all(0 <= place < count for place in taken)

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import Job, State, Workspace, fingerprint, run_stage, state
+from pipeline.engine.run import State, fingerprint, run_stage, state
+from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.citation_support import build
 from pipeline.evaluation.citation_support.build import MOST_REHEARSED, inputs
 from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, conversation

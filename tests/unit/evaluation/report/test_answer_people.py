@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.answers.choosing import choose, write_sheets
 from pipeline.evaluation.answers.grading_key import keep_key
 from pipeline.evaluation.answers.keeping import import_grades

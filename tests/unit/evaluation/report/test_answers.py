@@ -13,8 +13,9 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
-from pipeline.engine.run_stats import Expected, Timing, note_estimates, note_timing
-from pipeline.engine.stage import State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.run_stats import StageEstimate, StageTiming, note_estimates, note_timing
+from pipeline.engine.stage import Workspace
 from pipeline.evaluation.answers.results import results
 from pipeline.evaluation.answers.rows import grade_of
 from pipeline.evaluation.cited import printable
@@ -154,9 +155,9 @@ def test_time_by_question_stands_on_the_page_of_runs_alone(tmp_path: Path) -> No
     place = published(tmp_path)
     before, rows = pages(place), place.root.rows(tables.REPORT, MONTH)
     measured = {"llm_requests": 10, "llm_request_seconds": 30.0, "seconds_a_question": 2.5}
-    note_timing(place.root, "answers_arxivbot", MONTH, Timing("f", 12.0, measured))
-    note_timing(place.root, "answers_arxivbot", MONTH, Timing("f", 0.5, {}))
-    note_estimates(place.root, MONTH, {"answers_arxivbot": Expected(24, 20_000, 0.0, 9.0)})
+    note_timing(place.root, "answers_arxivbot", MONTH, StageTiming("f", 12.0, measured))
+    note_timing(place.root, "answers_arxivbot", MONTH, StageTiming("f", 0.5, {}))
+    note_estimates(place.root, MONTH, {"answers_arxivbot": StageEstimate(24, 20_000, 0.0, 9.0)})
     assert state(REPORT, place, MONTH) is State.DONE
     run_stage(REPORT, place, MONTH, force=True)
     assert place.root.rows(tables.REPORT, MONTH) == rows

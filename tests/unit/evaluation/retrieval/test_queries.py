@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import Outcome, State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Outcome, Workspace
 from pipeline.evaluation.retrieval.queries import cited_keys, masked, why_not
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES
 from tests.unit.evaluation.made_up import write_table

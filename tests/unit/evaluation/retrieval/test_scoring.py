@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import Outcome, State, Workspace, run_stage, state
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Outcome, Workspace
 from pipeline.evaluation.retrieval.picture import retrieval_view
 from pipeline.evaluation.retrieval.scoring import build_scores
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES

@@ -1,0 +1,84 @@
+"""The assets of evaluation: G-Score, citation support, stability, scores and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from assets.rendering import Interval, intervals, markdown_table
+from assets.stage_asset import StageAsset
+from pipeline.engine.stage import Workspace
+from pipeline.evaluation.publish import FOLDER, shown_numbers
+from pipeline.evaluation.report.comparison import basis, main_rows
+from pipeline.evaluation.report.filters import words
+from pipeline.evaluation.report.found import Found
+from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, REPORT, SCORES, STABILITY
+
+_SHARES = {"citation_precision": "citation precision", "citation_recall": "citation recall"}
+_MARKS = 5
+
+
+def report_shown(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """Where the month's report lies, its systems' main numbers, and a picture of them with their intervals."""
+    page = workspace.root.path / FOLDER / month / "index.html"
+    found = shown_numbers(workspace, month)
+    shown: dict[str, Any] = {"page": dg.MetadataValue.path(str(page)), "address": dg.MetadataValue.url(page.as_uri())}
+    if found.systems:
+        head, rows = main_rows(found)
+        table = markdown_table(head, [[cell.plain() for cell in row] for row in rows])
+        shown["systems"] = dg.MetadataValue.md(f"{basis(found)}\n\n{table}")
+        drawn = {words(system): _measured(found, system) for system in found.systems}
+        if any(drawn.values()):
+            title = f"{month}: {found.tasks:,} related-work tasks, 95 % intervals"
+            picture = intervals("systems", drawn, title=title, xlabel="share")
+            shown["picture"] = dg.MetadataValue.md(picture)
+    return shown
+
+
+def _measured(found: Found, system: str) -> dict[str, Interval]:
+    """G-Score as a share of the highest mark, and how far citations are supported; what there is of them."""
+    mark = found.scores.mean(system, "g_score")
+    ends = [None if each is None else each / _MARKS for each in (mark.value, mark.low, mark.high)]
+    values = {"G-Score of 5": (ends[0], ends[1], ends[2])}
+    for metric, name in _SHARES.items():
+        mean = found.scores.mean(system, metric)
+        values[name] = (mean.value, mean.low, mean.high)
+    return {name: (value, low, high) for name, (value, low, high) in values.items() if value is not None}
+
+
+EVALUATION = (
+    StageAsset(
+        G_SCORES,
+        "evaluation",
+        "The G-Score: six marks and a vote, all systems of a task in one conversation as the paper has it; and what "
+        "the paper did not ask: other orders, one by one, a second judge.",
+        kinds=("parquet", "openai"),
+    ),
+    StageAsset(
+        CITATION_SUPPORT,
+        "evaluation",
+        "Whether what a sentence says of a cited work stands there: a verdict with the words it rests on.",
+        kinds=("parquet", "openai"),
+    ),
+    StageAsset(
+        STABILITY,
+        "evaluation",
+        "ChatCite with and without reflection, written again with other samples and in other orders of references. "
+        "Without rows unless CITELOOM_STABILITY_TASKS says on how many tasks.",
+        kinds=("parquet", "openai"),
+    ),
+    StageAsset(
+        SCORES,
+        "evaluation",
+        "Every metric of every system on each task: ROUGE against the gold section, G-Score, citations.",
+    ),
+    StageAsset(
+        REPORT,
+        "evaluation",
+        "The month's report: a static folder of pages that works from disk.",
+        kinds=("html",),
+        details=report_shown,
+    ),
+)

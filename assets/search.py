@@ -1,0 +1,84 @@
+"""The assets of search: embeddings, the index, and how well each way to search finds cited papers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from assets.placement import definition_time_settings, gpu_tags
+from assets.rendering import intervals, markdown_table
+from assets.stage_asset import StageAsset
+from pipeline import tables
+from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.engine.stage import Workspace
+from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, told
+from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
+from pipeline.index.stages import INDEX_RECEIPTS
+from pipeline.storage.provenance import read_provenance
+
+_DRAWN = ("R@10", "nDCG@10")
+
+
+def scores_shown(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """The month's scores as a table and as a picture with their intervals; nothing where it has none."""
+    root = workspace.root
+    written = read_provenance(root.file(tables.RETRIEVAL_SCORES, month))
+    view = retrieval_view(root.rows(tables.RETRIEVAL_SCORES, month), written.notes if written else {})
+    if not view.forms:
+        return {}
+    names = dict(view.metrics)
+    pictures = [_picture(view, metric, names[metric], month) for metric in _DRAWN if metric in names]
+    return {"scores": dg.MetadataValue.md(_table(view)), "pictures": dg.MetadataValue.md("\n\n".join(pictures))}
+
+
+def _table(view: RetrievalView) -> str:
+    rows = [
+        (form.name, line.name, *(told(line.values[metric]) for metric, _ in view.metrics))
+        for form in view.forms
+        for line in form.lines
+    ]
+    return markdown_table(("text searched", "method", *(name for _, name in view.metrics)), rows)
+
+
+def _picture(view: RetrievalView, metric: str, name: str, month: str) -> str:
+    groups = {
+        form.name: {
+            line.name: (found.value, found.low, found.high) for line in form.lines for found in [line.values[metric]]
+        }
+        for form in view.forms
+    }
+    title = f"{month}: {view.queries:,} citing sentences, 95 % intervals"
+    return intervals(name, groups, title=title, xlabel=name)
+
+
+SEARCH = (
+    StageAsset(
+        EMBEDDINGS,
+        "search",
+        "Dense and sparse vectors of every passage. Vectors of a text that did not change are reused, and an "
+        "interrupted month continues where it ended.",
+        kinds=("parquet", "torch"),
+        tags=gpu_tags(definition_time_settings()),
+    ),
+    StageAsset(
+        INDEX_RECEIPTS,
+        "search",
+        "The month's points in the Qdrant collection, audited against the embeddings id by id.",
+        kinds=("parquet", "qdrant"),
+    ),
+    StageAsset(
+        RETRIEVAL_QUERIES,
+        "evaluation",
+        "Sentences that cite papers of the corpus, without their citation markers: what a search is asked to find, "
+        "with the answer known and no labeller needed.",
+    ),
+    StageAsset(
+        RETRIEVAL_SCORES,
+        "evaluation",
+        "How well each way to search finds the papers that sentences cite: dense, sparse, fused, reranked, and BM25, "
+        "over three forms of text, with intervals.",
+        details=scores_shown,
+    ),
+)

@@ -1,0 +1,81 @@
+"""Reports what the command line computes to Dagster, so that its page shows it beside the runs of Dagster's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pipeline.engine.progress import Listener, noted
+from pipeline.engine.redaction import collect_secrets, redact
+from pipeline.engine.stage import Outcome, Workspace
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from pipeline.engine.checks import Check, CheckResult
+
+    Event = dg.AssetMaterialization | dg.AssetCheckEvaluation
+
+
+class DagsterReporter(Listener):
+    """Records each computed month as a materialization and each check as an evaluation, outside any run (15 ms each).
+
+    Where Dagster's storage cannot be reached the work goes on, and one message says so.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._instance: dg.DagsterInstance | None = None
+        self._unreachable = False
+
+    def finished(self, outcome: Outcome) -> None:
+        """Record a month that was computed; one that was skipped has been recorded before."""
+        if not outcome.skipped:
+            self._report(f"{outcome.stage} of {outcome.month}", lambda: _materialization(self._workspace, outcome))
+
+    def checked(self, check: Check, month: str, result: CheckResult) -> None:
+        """Record a check."""
+        self._report(f"{check.name} of {month}", lambda: _evaluation(check, month, result))
+
+    def _report(self, name: str, make_event: Callable[[], Event | None]) -> None:
+        if self._unreachable:
+            return
+        try:
+            instance = self._open()
+        except Exception as error:  # whatever Dagster or its storage raises: the month itself is in place
+            self._unreachable = True
+            self._note("Dagster's storage cannot be reached, and its page will not show this command's work", error)
+            return
+        try:
+            event = make_event()
+            if event is not None:
+                instance.report_runless_asset_event(event)
+        except Exception as error:
+            self._note(f"{name} could not be reported to Dagster", error)
+
+    def _note(self, message: str, error: Exception) -> None:
+        reason = redact(" ".join(str(error).split())[:300], collect_secrets(self._workspace.settings))
+        noted(f"{message} ({type(error).__name__}: {reason}); the work goes on")
+
+    def _open(self) -> dg.DagsterInstance:
+        if self._instance is None:
+            from resources.dagster_home import dagster_home, open_instance
+
+            self._instance = open_instance(dagster_home(self._workspace))
+        return self._instance
+
+
+def _evaluation(check: Check, month: str, result: CheckResult) -> dg.AssetCheckEvaluation:
+    from assets.checks import evaluation
+
+    return evaluation(check, month, result)
+
+
+def _materialization(workspace: Workspace, outcome: Outcome) -> dg.AssetMaterialization | None:
+    from assets.catalogue import STAGE_ASSETS
+    from assets.stage_asset import materialization
+
+    for asset in STAGE_ASSETS:
+        if asset.stage.name == outcome.stage:
+            return materialization(asset, workspace, outcome)
+    return None

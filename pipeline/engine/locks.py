@@ -1,0 +1,76 @@
+"""File locks that serialise work between processes, whichever door they came through.
+
+The system releases a lock when its holder ends, however it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from pipeline.engine import progress, shutdown
+from pipeline.engine.stage import Workspace
+from pipeline.errors import TransientFailure
+from pipeline.settings import Settings
+
+_LONGEST_WAIT = 6 * 3600.0
+# A lock that another process is about to release is not worth a message.
+_SECONDS_BEFORE_NOTE = 2.0
+
+
+@contextmanager
+def month_lock(workspace: Workspace, stage: str, month: str) -> Iterator[None]:
+    """Hold a stage's month for this process, so that a month has one writer; wait while another process holds it."""
+    with _held(workspace.cache("locks") / f"{stage}-{month}.lock", f"{stage} of {month}"):
+        yield
+
+
+@contextmanager
+def pool_lock(workspace: Workspace, pool: str | None) -> Iterator[None]:
+    """Hold what a stage's pool stands for, where this machine has only one of it; wait while another process does."""
+    if pool is None or not _is_single(pool, workspace.settings):
+        yield
+        return
+    with _held(workspace.cache("locks") / f"pool-{pool}.lock", f"the pool {pool}"):
+        yield
+
+
+def _is_single(pool: str, settings: Settings) -> bool:
+    """Whether a pool stands for one thing of this machine: its GPU, the embedded index or the embedded model.
+
+    A server takes several clients at once. arXiv's pace is kept request by request (`pipeline.metadata.pace`), over all
+    data roots of the machine, so its pool needs no lock of its own.
+    """
+    if pool == "gpu":
+        return not settings.on_cluster  # a cluster hands out GPUs itself
+    return (pool == "qdrant" and settings.qdrant_url is None) or (pool == "llm" and settings.llm_url is None)
+
+
+@contextmanager
+def _held(file: Path, name: str) -> Iterator[None]:
+    lock = FileLock(file)
+    try:
+        _acquire(lock, name)
+        yield
+    finally:
+        lock.release()
+
+
+def _acquire(lock: FileLock, name: str) -> None:
+    """Acquire a lock. Raises TransientFailure after six hours, Interrupted where this process is asked to end."""
+    try:
+        lock.acquire(timeout=_SECONDS_BEFORE_NOTE, cancel_check=shutdown.requested)
+        return
+    except Timeout:
+        shutdown.end_if_asked()
+    progress.noted(f"{name} is in use by another process, which this one waits for")
+    try:
+        lock.acquire(timeout=_LONGEST_WAIT, cancel_check=shutdown.requested)
+    except Timeout as error:
+        shutdown.end_if_asked()
+        raise TransientFailure(
+            f"{name} has been in use by another process for six hours ({lock.lock_file}): end it, then run again"
+        ) from error

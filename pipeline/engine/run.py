@@ -1,0 +1,218 @@
+"""Compute a month of a stage where it is missing or out of date: `run_stage`, which both doors call.
+
+A month is up to date while the fingerprint in its file equals the one that its inputs, settings and code give now.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pydantic import SecretStr
+
+from pipeline import __version__
+from pipeline.engine import progress, shutdown, telemetry
+from pipeline.engine.failures import forget_failure, record_failure
+from pipeline.engine.locks import month_lock, pool_lock
+from pipeline.engine.redaction import collect_secrets, redact_error
+from pipeline.engine.run_stats import StageTiming, note_timing
+from pipeline.engine.stage import Job, Outcome, Stage, Workspace
+from pipeline.errors import CiteloomError, MissingInput, exit_code_of
+from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.writing import MonthWriter
+from pipeline.tables import LEDGER, TABLES
+
+T = TypeVar("T")
+
+
+class State(StrEnum):
+    """The state of a stage's month."""
+
+    DONE = "done"
+    MISSING = "missing"
+    STALE = "stale"
+
+
+def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
+    """The provenance that a run would write now, rows not yet counted. Raises MissingInput without an upstream."""
+    disabled = stage.disabled_reason(workspace.settings)
+    if disabled:  # an empty month is the same empty month whatever else changes
+        inputs, settings = {"off": disabled}, {}
+    else:
+        inputs = {**_upstream_digests(stage, workspace, month), **stage.inputs(workspace, month)}
+        settings = {name: _json_value(getattr(workspace.settings, name)) for name in stage.settings}
+    basis = {
+        "stage": stage.name,
+        "month": month,
+        # The columns as well as their version: a column that changed without it must not pass for up to date.
+        "schema": [stage.table.version, stage.table.schema.to_string(show_field_metadata=False)],
+        "version": stage.version,
+        "settings": settings,
+        "inputs": inputs,
+    }
+    digest = hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
+    return Provenance(stage.name, month, stage.table.version, stage.version, __version__, digest, settings, inputs)
+
+
+def _upstream_digests(stage: Stage, workspace: Workspace, month: str) -> dict[str, str]:
+    digests = {}
+    for table in stage.upstream:
+        provenance = read_provenance(workspace.root.file(table, month))
+        if provenance is None:
+            raise MissingInput(
+                f"{stage.name} of {month} needs {table.name}, which is not in {workspace.root.path}: "
+                f"run citeloom run --months {month} --until {stage.name}"
+            )
+        digests[table.name] = provenance.rows_sha256
+    return digests
+
+
+def _json_value(value: object) -> Any:
+    if isinstance(value, SecretStr):
+        raise TypeError("a secret cannot be among the settings that a file records")
+    if isinstance(value, Path):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def state(stage: Stage, workspace: Workspace, month: str) -> State:
+    """The state of a stage's month under its inputs, settings and code as they are now.
+
+    A damaged file, or one with damaged inputs, is stale: running it makes it again, or says what is wrong.
+    """
+    try:
+        written = read_provenance(workspace.root.file(stage.table, month))
+        if written is None:
+            return State.MISSING
+        unchanged = written.fingerprint == fingerprint(stage, workspace, month).fingerprint
+        return State.DONE if unchanged and stage.outputs_exist(workspace, month, written) else State.STALE
+    except CiteloomError:
+        return State.STALE
+
+
+def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = False) -> Outcome:
+    """Compute a month of a stage where it is missing or out of date, or always with `force`.
+
+    A second run of the same month waits for the first and then skips it. A failure is recorded for `citeloom status`
+    and raised; the month that was there before stays.
+    """
+    with (
+        telemetry.stage_span(workspace.settings, stage.name, month) as span,
+        _recorded_failures(stage, workspace, month),
+        month_lock(workspace, stage.name, month),
+    ):
+        started = time.perf_counter()
+        progress.started(stage.name, month)
+        job = Job(workspace, month, stage, force)
+        existing = None if force else _provenance_if_done(stage, workspace, month)
+        provenance = existing or _compute(job)
+        forget_failure(workspace, stage.name, month)
+        seconds = time.perf_counter() - started
+        outcome = outcome_of(
+            workspace, provenance, skipped=existing is not None, seconds=seconds, measured=job.measured
+        )
+        if existing is None:
+            note_timing(
+                workspace.root, stage.name, month, StageTiming(provenance.fingerprint, seconds, outcome.measured)
+            )
+        span.record_outcome(
+            rows=outcome.rows,
+            skipped=outcome.skipped,
+            seconds=seconds,
+            left_out=outcome.left_out,
+            measured=outcome.measured,
+        )
+        progress.finished(outcome)
+        return outcome
+
+
+@contextmanager
+def _recorded_failures(stage: Stage, workspace: Workspace, month: str) -> Iterator[None]:
+    """Record and re-raise exceptions, with secrets redacted; those of taking the month's lock included."""
+    try:
+        yield
+    except Exception as error:
+        clean = redact_error(error, collect_secrets(workspace.settings))
+        message = record_failure(workspace, stage.name, month, clean)
+        progress.failed(stage.name, month, message, exit_code_of(clean))
+        if clean is error:
+            raise
+        raise clean from clean.__cause__
+
+
+def _provenance_if_done(stage: Stage, workspace: Workspace, month: str) -> Provenance | None:
+    if state(stage, workspace, month) is not State.DONE:
+        return None
+    return read_provenance(workspace.root.file(stage.table, month))
+
+
+def _compute(job: Job) -> Provenance:
+    """Build the month, write its ledger, then its table; whole or not at all."""
+    stage, workspace = job.stage, job.workspace
+    expected = fingerprint(stage, workspace, job.month)
+    disabled = stage.disabled_reason(job.settings)
+    if disabled:
+        job.notes["off"] = disabled
+    pool = None if disabled else stage.pool
+    with pool_lock(workspace, pool), MonthWriter(stage.table, workspace.root.file(stage.table, job.month)) as writer:
+        with _closing(() if disabled else stage.build(job)) as rows:
+            for item in rows:
+                if isinstance(item, pa.RecordBatch):
+                    writer.add_batch(item)
+                else:
+                    writer.add(item)
+                if writer.added % 100 == 0 or isinstance(item, pa.RecordBatch):
+                    # What is left out is done with, too: pages that are to become papers are counted with both.
+                    job.advance(writer.added + len(job.ledger))
+        shutdown.check_fence()
+        # The ledger goes first: the table's file is what says that the month is done.
+        _write_ledger(job, expected)
+        left_out = Counter(row["reason"] for row in job.ledger)
+        written = writer.commit(replace(expected, left_out=dict(sorted(left_out.items())), notes=job.notes))
+    for work in job.afterwards:
+        work()
+    return written
+
+
+@contextmanager
+def _closing(rows: Iterable[T]) -> Iterator[Iterable[T]]:
+    """Close a generator of rows where writing fails midway, and with it the worker processes that it keeps busy."""
+    try:
+        yield rows
+    finally:
+        if isinstance(rows, Generator):
+            rows.close()
+
+
+def _write_ledger(job: Job, provenance: Provenance) -> None:
+    with MonthWriter(LEDGER, job.workspace.root.ledger_file(job.stage.name, job.month)) as writer:
+        for row in job.ledger:
+            writer.add(row)
+        writer.commit(provenance)
+
+
+def outcome_of(
+    workspace: Workspace, written: Provenance, *, skipped: bool, seconds: float = 0.0,
+    measured: Mapping[str, Any] | None = None,
+) -> Outcome:  # fmt: skip
+    """The outcome of a month that is in place, from what its file records."""
+    return Outcome(
+        stage=written.table,
+        month=written.month,
+        rows=written.rows,
+        skipped=skipped,
+        seconds=seconds,
+        bytes=workspace.root.file(TABLES[written.table], written.month).stat().st_size,
+        left_out=written.left_out,
+        notes=written.notes,
+        measured=dict(measured or {}),
+    )

@@ -1,0 +1,51 @@
+"""Status of every month: which stages are done, out of date, missing or failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline.engine.failures import check_name, read_failure, read_failure_or_check
+from pipeline.engine.run import State, state
+from pipeline.engine.stage import Stage, Workspace
+from pipeline.errors import CiteloomError
+from pipeline.storage.provenance import read_provenance
+from pipeline.storage.store import listing_cache
+
+
+def stages_due(stages: Sequence[Stage], workspace: Workspace, month: str, *, force: bool = False) -> list[Stage]:
+    """The stages that a month still needs: missing, out of date, below one that is, or with a failed check."""
+    due: list[Stage] = []
+    for stage in stages:
+        below = {table.name for table in stage.upstream} & {other.name for other in due}
+        check_failed = read_failure(workspace, check_name(stage.name), month) is not None
+        if force or below or check_failed or state(stage, workspace, month) is not State.DONE:
+            due.append(stage)
+    return due
+
+
+def month_status(stages: Sequence[Stage], workspace: Workspace, month: str) -> list[dict[str, Any]]:
+    """A row for each stage: month, stage, state, rows, written_at, left_out, off, failure."""
+    with listing_cache():
+        due = {stage.name for stage in stages_due(stages, workspace, month)}
+        return [_stage_status(workspace, stage, month, due=stage.name in due) for stage in stages]
+
+
+def _stage_status(workspace: Workspace, stage: Stage, month: str, *, due: bool) -> dict[str, Any]:
+    file = workspace.root.file(stage.table, month)
+    failure = read_failure_or_check(workspace, stage.name, month) if due else None
+    try:
+        written = read_provenance(file)
+    except CiteloomError as error:
+        written, failure = None, str(error)
+    stale = State.STALE if file.exists() else State.MISSING
+    return {
+        "month": month,
+        "stage": stage.name,
+        "state": "failed" if failure else (stale if due else State.DONE).value,
+        "rows": written.rows if written else None,
+        "written_at": file.stat().st_mtime if written else None,
+        "left_out": dict(written.left_out) if written else {},
+        "off": str(written.notes.get("off", "")) if written else "",
+        "failure": failure,
+    }

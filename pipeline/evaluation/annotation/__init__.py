@@ -1,1 +1,0 @@
-"""Sheets on which people rate and grade what systems wrote."""

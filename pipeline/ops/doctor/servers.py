@@ -1,0 +1,273 @@
+"""Probes of the servers that runs talk to: arXiv, the vector store (Qdrant or Edge), the OpenTelemetry collector."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from pipeline.engine import telemetry
+from pipeline.engine.progress import duration
+from pipeline.engine.stage import Workspace
+from pipeline.errors import PermanentFailure, TransientFailure
+from pipeline.index import close_indexes
+from pipeline.index.connection import Connection
+from pipeline.index.edge_folder import holder_of
+from pipeline.index.opening import edge_folder, is_layout_of_settings, open_collections
+from pipeline.metadata.asking import Answer, Asker, Service
+from pipeline.metadata.pace import WAIT_WORTH_TELLING_SECONDS, Pace, Patience
+from pipeline.ops.doctor.findings import Finding, FindingState, not_asked, ok, problem, warning
+from pipeline.settings import SAMPLE_DUMP, Settings
+
+if TYPE_CHECKING:
+    import httpx
+
+    from pipeline.index.passage_index import Collections
+
+# For one answer of a server.
+_SECONDS = 4.0
+# One try, without back-off: other runs of the machine wait only as long as arXiv asks.
+_ONE_TRY = Patience(tries=1, first_back_off=0.0, silence=8.0)
+# A paper that will stay: "Attention Is All You Need".
+_PAPER = "1706.03762"
+# The oldest server that the client supports, and the one that citeloom is tested with.
+_OLDEST_QDRANT, _TESTED_QDRANT = (1, 16), "1.16.3"
+_BUILDING = {
+    "yellow": "the server is building its graphs; searches are slower until it has finished",
+    "grey": "the server has graphs to build and waits for a change to begin",
+}
+
+
+def arxiv_rate(workspace: Workspace, pace: Pace | None = None, now: float | None = None) -> Iterator[Finding]:
+    """When arXiv may be asked next."""
+    rest = (pace or Pace()).rest(time.time() if now is None else now)
+    if rest > WAIT_WORTH_TELLING_SECONDS:
+        message = f"arXiv asked for a pause: no request for another {duration(rest)}"
+        yield warning("arxiv rate", message, "wait; runs on this machine wait by themselves")
+    else:
+        yield ok("arxiv rate", "arXiv may be asked, once in 3 s by all runs of this machine together")
+
+
+def arxiv_contact(workspace: Workspace) -> Iterator[Finding]:
+    """Whether the user agent tells arXiv whom to contact."""
+    settings = workspace.settings
+    is_default = settings.arxiv_user_agent == Settings.model_fields["arxiv_user_agent"].default
+    if is_default and settings.arxiv_api and settings.dump_dir != SAMPLE_DUMP:
+        message = "CITELOOM_ARXIV_USER_AGENT names nobody whom arXiv could contact"
+        yield warning("arxiv contact", message, "set it to a name and an address before many papers are requested")
+
+
+def arxiv(workspace: Workspace, pace: Pace | None = None, *, online: bool) -> Iterator[Finding]:
+    """Whether arXiv's API and OAI-PMH answer; without `online` nothing is sent."""
+    if not online:
+        yield not_asked("arxiv", "with --online the doctor asks whether arXiv answers")
+    elif (pace or Pace()).rest(time.time()) > WAIT_WORTH_TELLING_SECONDS:
+        yield not_asked("arxiv", "arXiv asked for a pause and is left alone")
+    else:
+        settings = workspace.settings
+        query = f"?id_list={_PAPER}&max_results=1"
+        yield _arxiv_service(settings, "CITELOOM_ARXIV_API_URL", settings.arxiv_api_url, query, b"<feed", pace)
+        yield _arxiv_service(settings, "CITELOOM_OAI_URL", settings.oai_url, "?verb=Identify", b"OAI-PMH", pace)
+
+
+def _arxiv_service(
+    settings: Settings, setting: str, url: str, query: str, expected: bytes, pace: Pace | None
+) -> Finding:
+    """Send one request. expected: bytes that every answer of the service contains."""
+    way_out = f"check the network and {setting}; a snapshot and cached answers work without it"
+    asker = Asker(Service("arXiv", url, setting, way_out), settings, pace=pace, patience=_ONE_TRY)
+
+    def read(answer: Answer) -> Finding:
+        if answer.status == 200 and expected in answer.body:
+            return ok("arxiv", f"{url} answers")
+        return problem("arxiv", f"{url} answers with status {answer.status}, and not as arXiv does", way_out)
+
+    try:
+        return asker.ask(url + query, read)
+    except (TransientFailure, PermanentFailure) as error:
+        return problem("arxiv", str(error).removesuffix(f": {way_out}"), way_out)
+    finally:
+        asker.close()
+
+
+def qdrant(workspace: Workspace) -> Iterator[Finding]:
+    """The vector store that the settings choose: the Qdrant server, or Edge in its folder."""
+    try:
+        if workspace.settings.qdrant_url is None:
+            yield from _edge(workspace)
+        else:
+            yield from _server(workspace, workspace.settings.qdrant_url)
+    finally:
+        close_indexes()
+
+
+def _edge(workspace: Workspace) -> Iterator[Finding]:
+    folder = edge_folder(workspace)
+    collections = open_collections(workspace)
+    live = collections.live()
+    holder = None if live is None else holder_of(folder / live)
+    if holder is not None and _is_other_process(holder[0]):
+        message = f"Qdrant Edge in {folder}, held by process {holder[0]} ({holder[1]})"
+        way_out = "wait for it to end, or set CITELOOM_QDRANT_URL to a server, which serves many processes"
+        yield warning("qdrant", message, way_out)
+    else:
+        yield ok("qdrant", f"Qdrant Edge {version('qdrant-edge-py')} in {folder}, held by nobody")
+    yield _collection(workspace, collections, live)
+
+
+def _is_other_process(process: int) -> bool:
+    """Whether another process of this id lives."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return process != os.getpid()
+
+
+def _server(workspace: Workspace, url: str) -> Iterator[Finding]:
+    settings = workspace.settings
+    connection = Connection(
+        url,
+        settings.qdrant_api_key,
+        grpc_port=settings.qdrant_grpc_port,
+        private_network=settings.qdrant_private_network,
+    )
+    with connection.http(_SECONDS) as http:
+        server = _server_version(connection, http)
+        yield server
+        if server.state is FindingState.PROBLEM:
+            return
+        key = _api_key(connection, http, has_key=settings.qdrant_api_key is not None)
+        yield key
+        yield from _grpc(connection)
+        if key.state is not FindingState.PROBLEM:
+            yield from _server_collection(workspace, http)
+
+
+def _server_version(connection: Connection, http: httpx.Client) -> Finding:
+    """Whether a Qdrant server answers, and whether its version is supported."""
+    from httpx import HTTPError
+
+    url = connection.address.url
+    way_out = "start the Qdrant server, or correct CITELOOM_QDRANT_URL (empty for Qdrant Edge)"
+    try:
+        root = http.get("/").json()
+        number = str(root["version"]) if "qdrant" in str(root["title"]).lower() else ""
+    except HTTPError as error:
+        return problem("qdrant", f"{url} does not answer ({error})", way_out)
+    except (ValueError, KeyError, TypeError):
+        number = ""
+    if not number:
+        return problem("qdrant", f"{url} is not a Qdrant server", way_out)
+    server, client = _major_minor(number), _major_minor(version("qdrant-client"))
+    message = f"{url} is Qdrant {number}"
+    if server < _OLDEST_QDRANT:
+        oldest = ".".join(map(str, _OLDEST_QDRANT))
+        return problem(
+            "qdrant", f"{message}; {oldest} is the oldest supported", f"update it; {_TESTED_QDRANT} is tested"
+        )
+    if server[0] != client[0] or server[1] > client[1] + 1:
+        message = f"{message}, newer than the client ({version('qdrant-client')}) supports"
+        return warning("qdrant", message, f"update citeloom's qdrant-client, or use a server of {_TESTED_QDRANT}")
+    return ok("qdrant", f"{message}; {_TESTED_QDRANT} is tested")
+
+
+def _major_minor(number: str) -> tuple[int, int]:
+    major, minor, *_ = [*map(int, re.findall(r"\d+", number)), 0, 0]
+    return major, minor
+
+
+def _api_key(connection: Connection, http: httpx.Client, *, has_key: bool) -> Finding:
+    """Whether the server accepts the key, and whether it answers without one."""
+    import httpx
+
+    loopback = connection.address.loopback
+    status = http.get("/collections").status_code
+    anonymous = httpx.get(http.base_url.join("/collections"), timeout=_SECONDS, trust_env=not loopback).status_code
+    if status in (401, 403):
+        fault = "is refused" if has_key else "is not set, and the server asks for one"
+        return problem("qdrant key", f"CITELOOM_QDRANT_API_KEY {fault}", "set it to the server's key")
+    if status != 200:
+        return problem("qdrant key", f"the server answers a listing with status {status}", "see the server's log")
+    if anonymous == 200 and (has_key or not loopback):
+        way_out = "set the server's key (QDRANT__SERVICE__API_KEY), and CITELOOM_QDRANT_API_KEY to it"
+        return warning("qdrant key", "the server answers anybody who reaches it, without a key", way_out)
+    if anonymous == 200:
+        return ok("qdrant key", "none, on this machine's own address")
+    return ok("qdrant key", "accepted; without it the server refuses")
+
+
+def _grpc(connection: Connection) -> Iterator[Finding]:
+    """Whether points can be sent over gRPC."""
+    port = connection.address.grpc_port
+    slower = "points are sent over HTTP, which takes twice the time"
+    way_out = "open the port, or give it as CITELOOM_QDRANT_GRPC_PORT"
+    if port is None:
+        yield warning("qdrant grpc", f"no gRPC port is known: {slower}", way_out)
+        return
+    try:
+        with socket.create_connection((connection.address.host, port), timeout=_SECONDS):
+            yield ok("qdrant grpc", f"port {port} can be reached")
+    except OSError as error:
+        yield warning("qdrant grpc", f"port {port} cannot be reached ({error}): {slower}", way_out)
+
+
+def _server_collection(workspace: Workspace, http: httpx.Client) -> Iterator[Finding]:
+    collections = open_collections(workspace)
+    live = collections.live()
+    collection = _collection(workspace, collections, live)
+    yield collection
+    if live is None or collection.state is FindingState.PROBLEM:
+        return
+    info: dict[str, Any] = http.get(f"/collections/{live}").json().get("result") or {}
+    color = str(info.get("status"))
+    if color == "green":
+        yield ok("collection state", f"green, {info.get('points_count'):,} points")
+    elif color in _BUILDING:
+        yield warning("collection state", f"{color}: {_BUILDING[color]}", "wait; the next load of a month starts it")
+    else:
+        fault = str(info.get("optimizer_status"))[:200]
+        yield problem("collection state", f"{color} ({fault})", "see the server's log and disk, then citeloom reindex")
+
+
+def _collection(workspace: Workspace, collections: Collections, live: str | None) -> Finding:
+    """Whether there is a collection, and whether it has the model and the layout of the settings."""
+    if live is None:
+        return ok("collection", f"there is no {collections.alias} yet: the first run makes it")
+    layout = collections.collection(live).layout()
+    if layout is None:
+        return problem("collection", f"searches should use {live}, which does not exist", "run citeloom reindex")
+    if not is_layout_of_settings(workspace, layout):
+        message = f"searches use {live} ({layout.describe()}), which differs from the settings"
+        return problem("collection", message, "run citeloom reindex, or set the embedder and quantization back")
+    return ok("collection", f"searches use {live} ({layout.describe()})")
+
+
+def collector(workspace: Workspace) -> Iterator[Finding]:
+    """Whether the collector answers a request without spans; runs go on without one, so it is never a problem."""
+    endpoint = workspace.settings.otel_endpoint
+    if endpoint is None:
+        yield not_asked("telemetry", "CITELOOM_OTEL_ENDPOINT is not set: nothing is sent")
+        return
+    telemetry.check(workspace.settings)
+    import httpx
+
+    way_out = "start the collector, or correct or unset CITELOOM_OTEL_ENDPOINT; runs go on without it"
+    address = f"{endpoint.rstrip('/')}/v1/traces"
+    try:
+        status = httpx.post(address, headers={"Content-Type": "application/x-protobuf"}, timeout=_SECONDS).status_code
+    except httpx.HTTPError as error:
+        yield warning("telemetry", f"{endpoint} cannot be reached ({error})", way_out)
+        return
+    if status == 200:
+        yield ok("telemetry", f"{endpoint} accepts traces")
+    elif status in (401, 403):
+        yield ok("telemetry", f"{endpoint} answers, and asks for credentials: set OTEL_EXPORTER_OTLP_HEADERS")
+    else:
+        yield warning("telemetry", f"{address} answers with status {status}", way_out)

@@ -1,0 +1,114 @@
+"""The Ray cluster on which Dagster's steps run: the settings it needs, what travels to its nodes, and its nodes.
+
+Secrets never travel: Ray keeps what a job is given in its store and logs. Each node has them in its own environment,
+or in a `.env` in the folder in which `ray start` was called.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.errors import SettingError, TransientFailure
+from pipeline.settings import Settings, is_secret
+from pipeline.stages import LLM_STAGES
+
+if TYPE_CHECKING:
+    from ray.job_submission import JobSubmissionClient
+
+LLM_STAGE_NAMES = frozenset(stage.name for stage in LLM_STAGES)
+_BUDGETS = ("llm_budget_calls", "llm_budget_tokens", "llm_budget_money")
+_MAX_NODES = 10_000
+
+
+def check_cluster(settings: Settings, stages: Collection[str]) -> None:
+    """Raise SettingError, one line per setting, if steps of these stages cannot run on the Ray cluster.
+
+    Does nothing unless CITELOOM_EXECUTOR is `ray`.
+    """
+    problems = list(setting_problems(settings, stages)) if settings.executor == "ray" else []
+    if problems:
+        raise SettingError("\n".join(f"CITELOOM_EXECUTOR=ray {problem}" for problem in problems))
+
+
+def setting_problems(settings: Settings, stages: Collection[str]) -> Iterator[str]:
+    """The settings with which these stages cannot run on several machines, one line each."""
+    if settings.qdrant_url is None:
+        yield "needs CITELOOM_QDRANT_URL: the embedded index belongs to one process of one machine"
+    if settings.dagster_pg_url is None:
+        yield "needs CITELOOM_DAGSTER_PG_URL: nodes report their steps there, and SQLite is for one machine"
+    if LLM_STAGE_NAMES.isdisjoint(stages):
+        return
+    if settings.llm_url is None:
+        yield "needs CITELOOM_LLM_URL: the embedded model belongs to one process of one machine"
+    budgets = [f"CITELOOM_{name.upper()}" for name in _BUDGETS if getattr(settings, name)]
+    if budgets and not settings.llm_budget_name:
+        yield (
+            f"and {', '.join(budgets)} need CITELOOM_LLM_BUDGET_NAME: each step is a process of its own, and only a "
+            "named budget is shared"
+        )
+
+
+def node_environment(settings: Settings) -> Mapping[str, str]:
+    """The environment variables of a step: every setting except the secrets, so that no node's own value can differ.
+
+    `workers` is the step's share of the node, not the node's number of cores. `data` and `local` are absolute, as
+    every node must see both at the same path.
+    """
+    values = {name: getattr(settings, name) for name in Settings.model_fields if not is_secret(name)}
+    values |= {"data": settings.data_root, "local": settings.local_root, "workers": settings.step_cpus}
+    return {f"CITELOOM_{name.upper()}": _as_text(value) for name, value in values.items()}
+
+
+def _as_text(value: object) -> str:
+    """A setting as an environment variable holds it."""
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def check_installed() -> None:
+    """Raise SettingError if Ray or dagster-ray is not installed."""
+    if importlib.util.find_spec("ray") is None or importlib.util.find_spec("dagster_ray") is None:
+        raise SettingError("CITELOOM_EXECUTOR=ray needs Ray: pip install 'citeloom[ray]', here and on every node")
+
+
+def job_client(settings: Settings) -> JobSubmissionClient:
+    """A client of the cluster's job server.
+
+    Raises SettingError if Ray is not installed, TransientFailure if no job server answers at CITELOOM_RAY_ADDRESS.
+    """
+    check_installed()
+    from ray.exceptions import AuthenticationError
+    from ray.job_submission import JobSubmissionClient
+
+    try:
+        return JobSubmissionClient(settings.ray_address)
+    # Respectively: nobody answers, the server is not a job server, the address is malformed, the token is wrong.
+    except (ConnectionError, RuntimeError, ValueError, AuthenticationError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise TransientFailure(
+            f"CITELOOM_RAY_ADDRESS: no Ray job server at {settings.ray_address}: {reason}"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class RayNode:
+    """A live node, and how many processors and GPUs it offers to steps in all."""
+
+    cpus: float
+    gpus: float
+
+
+def live_nodes(settings: Settings) -> list[RayNode]:
+    """The live nodes of the cluster. Raises as `job_client` does."""
+    job_client(settings)
+    from ray.util.state import list_nodes
+
+    nodes = list_nodes(address=settings.ray_address, filters=[("state", "=", "ALIVE")], limit=_MAX_NODES)
+    resources = [node.resources_total or {} for node in nodes]
+    return [RayNode(float(total.get("CPU", 0)), float(total.get("GPU", 0))) for total in resources]

@@ -1,1 +1,0 @@
-"""Starting runs from the command line and from a launcher, in this process and in others."""
