@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pipeline.answering.retrieving import Found
-from pipeline.arxiv.identifiers import month_of, normalise
+from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 
 MOST_AUTHORS = 30
 _FEWEST_TITLE_SIGNS = 4
@@ -100,7 +100,7 @@ def named_papers(question: str, found: Iterable[Found]) -> list[str]:
     A title counts where it stands in the question whole, or as it is written up to its colon ("QuillNet: Reading
     Margins"); in other letters that part may be a common word.
     """
-    ids = [paper for text in _ID.findall(question) if (paper := normalise(text)) and month_of(paper)]
+    ids = [paper for text in _ID.findall(question) if (paper := normalize_arxiv_id(text)) and month_of(paper)]
     if ids:
         return list(dict.fromkeys(ids))
     candidates = list(found)

@@ -34,8 +34,6 @@ def params_of(settings: Settings) -> Params:
         context=settings.llm_context,
         candidates=settings.answer_candidates,
         passages=settings.answer_passages,
-        claims=settings.answer_claims,
         hops=settings.answer_hops,
         tokens=settings.answer_tokens,
-        evidence=settings.answer_evidence,
     )

@@ -65,7 +65,7 @@ def room(context: int, answer: int, prompt: str, /, **values: object) -> int:
     if left < _FEWEST_TOKENS:
         raise SettingError(
             f"CITELOOM_LLM_CONTEXT is {context} tokens, which the prompt {prompt!r} and an answer of {answer} tokens "
-            "fill: raise it, or lower CITELOOM_ANSWER_TOKENS, CITELOOM_ANSWER_PASSAGES or CITELOOM_ANSWER_CLAIMS"
+            "fill: raise it, or lower CITELOOM_ANSWER_TOKENS or CITELOOM_ANSWER_PASSAGES"
         )
     return left
 

@@ -25,7 +25,7 @@ from pydantic import (
     model_validator,
 )
 
-from pipeline.arxiv.identifiers import month_of, normalise
+from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 from pipeline.errors import SettingError
 from pipeline.passages.text import without_markers
 from pipeline.wikipedia.ids import is_page
@@ -95,7 +95,7 @@ def _paper(value: Any, info: ValidationInfo) -> str:
         raise ValueError(f"{value} is a number: put quotes around the id, else it loses zeros")
     if info.context is not None:
         return _article(value, info.context)
-    found = normalise(value) if isinstance(value, str) else None
+    found = normalize_arxiv_id(value) if isinstance(value, str) else None
     if found is None:
         raise ValueError(f"{value!r} is not an arXiv id: write it as '2403.02574' or 'cs/0112017'")
     return found

@@ -18,7 +18,7 @@ from pipeline.answering.retrieving import Retriever
 from pipeline.answering.steps import Tell
 from pipeline.llm.client import LlmClient
 from pipeline.settings import Settings
-from pipeline.settings.lookup import chosen, named
+from pipeline.settings.lookup import lookup, lookup_all
 
 
 class Answer(Protocol):
@@ -109,7 +109,7 @@ SYSTEMS: Mapping[str, System] = {
         System(
             "arxivbot",
             _arxivbot,
-            (*_READING, "answer_claims", "answer_hops"),
+            (*_READING, "answer_hops"),
             ("query", "rank", "claims", "reflect", "answer"),
             bot.planned_calls,
             retrieves=True,
@@ -118,7 +118,7 @@ SYSTEMS: Mapping[str, System] = {
         System(
             "wikichat",
             _wikichat,
-            (*_READING, "answer_evidence"),
+            _READING,
             ("search", "rank", "bullets", "direct", "split", "verify", "draft", "refine"),
             chat.planned_calls,
             retrieves=True,
@@ -131,9 +131,9 @@ SYSTEMS: Mapping[str, System] = {
 def chosen_systems(names: Sequence[str], setting: str) -> list[System]:
     """The systems that a setting (CITELOOM_…) names, by name. Raises SettingError for one that there is not, and for
     none at all."""
-    return chosen(SYSTEMS, names, setting)
+    return lookup_all(SYSTEMS, names, setting)
 
 
 def named_system(name: str) -> System:
     """The system of an argument. Raises SettingError for a name that there is not."""
-    return named(SYSTEMS, name, "--system")
+    return lookup(SYSTEMS, name, "--system")

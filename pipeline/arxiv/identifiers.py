@@ -1,4 +1,4 @@
-"""arXiv identifiers: in the names of dump members, in running text, and the month that each belongs to.
+"""arXiv identifiers: parsed from names of dump members and from running text, and the month of each.
 
 Forms and dates: https://info.arxiv.org/help/arxiv_identifier.html.
 """
@@ -34,7 +34,7 @@ _FIRST_NEW, _FIRST_FIVE_DIGITS = "2007-04", "2015-01"
 
 @dataclass(frozen=True, slots=True)
 class MemberName:
-    """What a member's name says: the paper, its month, and the severity folder it lies in, if any."""
+    """The paper that a member's name stands for, its month, and its severity folder, if any."""
 
     arxiv_id: str
     month: str
@@ -43,7 +43,7 @@ class MemberName:
 
 @dataclass(frozen=True, slots=True)
 class NotAPage:
-    """Why a member's name is that of no arXiv page, and the month its folder claims, if any."""
+    """Why a member's name does not stand for an arXiv page, and the month of its folder, if any."""
 
     reason: str
     month: str | None
@@ -51,8 +51,8 @@ class NotAPage:
 
 def split_version(identifier: str) -> tuple[str, int | None]:
     """An identifier without its version, and the version: `1707.08567v2` is (`1707.08567`, 2)."""
-    found = _VERSION.search(identifier)
-    return (identifier[: found.start()], int(found[1])) if found else (identifier, None)
+    version = _VERSION.search(identifier)
+    return (identifier[: version.start()], int(version[1])) if version else (identifier, None)
 
 
 def strip_version(identifier: str) -> str:
@@ -60,8 +60,8 @@ def strip_version(identifier: str) -> str:
     return split_version(identifier)[0]
 
 
-def normalise(identifier: str) -> str | None:
-    """An identifier in its standard form, or None for what is none: no version, no `arXiv:`, no subject class."""
+def normalize_arxiv_id(identifier: str) -> str | None:
+    """An identifier in its standard form, without version, `arXiv:` and subject class; None if it is not one."""
     bare = strip_version(identifier.strip())
     bare = re.sub(r"^arxiv:\s*", "", bare, flags=re.IGNORECASE)
     if _NEW.fullmatch(bare):
@@ -71,7 +71,7 @@ def normalise(identifier: str) -> str | None:
 
 
 def month_of(identifier: str) -> str | None:
-    """The month `YYYY-MM` of an identifier without version; None where it is malformed."""
+    """The month `YYYY-MM` of an identifier without version; None if it is malformed."""
     new = _NEW.fullmatch(identifier)
     if new:
         month = f"20{new[1]}-{new[2]}"
@@ -85,7 +85,7 @@ def month_of(identifier: str) -> str | None:
 
 
 def read_member_name(name: str) -> MemberName | NotAPage:
-    """What a dump member's name says: `error/9802/quant-ph9802040.html`, or the same without the first folder."""
+    """Parse the name of a dump member: `error/9802/quant-ph9802040.html`, or the same without the first folder."""
     match = _MEMBER.fullmatch(name)
     if match is None:
         return NotAPage("it is not <yymm>/<id>.html", _claimed_month(name))
@@ -93,11 +93,11 @@ def read_member_name(name: str) -> MemberName | NotAPage:
     claimed = folder_month(yymm)
     arxiv_id = _member_id(strip_version(stem))
     if arxiv_id is None:
-        return NotAPage(f"{stem} is no arXiv identifier", claimed)
-    # The folder's month is parsed once for its thousands of pages; of a page it is enough to see that it begins alike.
+        return NotAPage(f"{stem} is not an arXiv identifier", claimed)
+    # A folder holds thousands of pages of one month: its month is parsed once, and a page only compared with it.
     digits = 4 if claimed and claimed < _FIRST_FIVE_DIGITS else 5
-    alike = claimed and claimed >= _FIRST_NEW and arxiv_id[:5] == f"{yymm}." and len(arxiv_id) == 5 + digits
-    month = claimed if alike else month_of(arxiv_id)
+    same = claimed and claimed >= _FIRST_NEW and arxiv_id[:5] == f"{yymm}." and len(arxiv_id) == 5 + digits
+    month = claimed if same else month_of(arxiv_id)
     if month is None or claimed != month:
         return NotAPage(f"{stem} does not belong in the folder {yymm}", claimed)
     return MemberName(arxiv_id, month, folder)
@@ -130,7 +130,7 @@ def find_arxiv_id(text: str) -> str | None:
     """
     for pattern in (_IN_TEXT, _OLD_IN_TEXT):
         for match in pattern.finditer(text):
-            found = normalise(match[1])
-            if found:
-                return found
+            identifier = normalize_arxiv_id(match[1])
+            if identifier:
+                return identifier
     return None

@@ -34,10 +34,10 @@ def check_selection(selection: str) -> None:
 
 
 def select_months(selection: str, available: Iterable[str]) -> list[str]:
-    """The months that a selection names, oldest first.
+    """The available months that a selection names, oldest first.
 
     `selection` is `all`, one month (`2024-03`), a range (`2024-03..2024-05`, both ends included), or several of
-    these with commas between. Raises SettingError where it is malformed or names a month that is not available.
+    these separated by commas. Raises SettingError if it is malformed or names no available month.
     """
     known = sorted(set(available))
     chosen: set[str] = set()
@@ -72,7 +72,7 @@ def _bounds(part: str) -> tuple[str, str]:
 
 
 def describe_months(months: list[str]) -> str:
-    """The months in words: all of them if few, else first, last and count."""
+    """The months in words: all of them if there are at most six, else their number, the first and the last."""
     if not months:
         return "no month at all"
     if len(months) <= 6:

@@ -60,7 +60,7 @@ def fetch_html(
     from pipeline.errors import SettingError
 
     workspace = open_workspace()
-    if not (accept_terms or workspace.settings.fetch_html):
+    if not accept_terms:
         raise SettingError(TERMS)
     named = [name.strip() for name in ids.split(",") if name.strip()]
     with showing(steps=1):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pipeline.engine.progress import Listener, noted
-from pipeline.engine.redaction import redacted, secrets_of
+from pipeline.engine.redaction import collect_secrets, redact
 from pipeline.engine.stage import Outcome, Workspace
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class DagsterReporter(Listener):
             self._note(f"{name} could not be reported to Dagster", error)
 
     def _note(self, message: str, error: Exception) -> None:
-        reason = redacted(" ".join(str(error).split())[:300], secrets_of(self._workspace.settings))
+        reason = redact(" ".join(str(error).split())[:300], collect_secrets(self._workspace.settings))
         noted(f"{message} ({type(error).__name__}: {reason}); the work goes on")
 
     def _open(self) -> dg.DagsterInstance:

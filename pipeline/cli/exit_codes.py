@@ -58,13 +58,13 @@ def _redact(error: Exception) -> Exception:
     """The error without secrets. A command that has not read the settings has no secret to repeat."""
     if "pipeline.settings" not in sys.modules:
         return error
-    from pipeline.engine.redaction import secrets_of, without_secrets
+    from pipeline.engine.redaction import collect_secrets, redact_error
     from pipeline.settings import load_settings
 
     try:
-        return without_secrets(error, secrets_of(load_settings()))
+        return redact_error(error, collect_secrets(load_settings()))
     except SettingError:  # messages about wrong settings leave secret values out
-        return without_secrets(error, secrets_of(None))
+        return redact_error(error, collect_secrets(None))
 
 
 def _write_traceback(error: Exception) -> str:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-from pipeline.arxiv.identifiers import find_arxiv_id, normalise
+from pipeline.arxiv.identifiers import find_arxiv_id, normalize_arxiv_id
 from pipeline.corpus.cited_names import NAMES_WITH_INITIALS, Names, names_and_year, split_authors
 from pipeline.corpus.cited_tidying import arxiv_note, is_arxiv, tidy_title, tidy_venue
 from pipeline.corpus.paper import BibliographyItem
@@ -250,9 +250,9 @@ def _find_id(parts: ItemParts) -> str | None:
         if found:
             return found
     archive = _OLD_ARCHIVE.search(parts.raw) if " archive " in parts.raw else None
-    return normalise(f"{archive[1]}/{archive[2]}") if archive else None
+    return normalize_arxiv_id(f"{archive[1]}/{archive[2]}") if archive else None
 
 
 def _id_in(text: str, start: int) -> str | None:
     plain = _PLAIN_ID.search(text, start)
-    return (normalise(plain[1]) if plain else None) or find_arxiv_id(text[start:])
+    return (normalize_arxiv_id(plain[1]) if plain else None) or find_arxiv_id(text[start:])

@@ -18,20 +18,20 @@ def make_embedder(settings: Settings) -> Embedder:
 
     Raises SettingError where its model is not there.
     """
-    device = (settings.embedder_device, settings.embedder_precision, settings.embedder_tokens)
+    device, tokens = settings.embedder_device, settings.embedder_tokens
     if settings.embedder == "minilm":
-        return _minilm(*device)
-    return _bge_m3(settings.embedder_path, *device, settings.embedder_colbert)
+        return _minilm(device, tokens)
+    return _bge_m3(settings.embedder_path, device, tokens, settings.embedder_colbert)
 
 
 @lru_cache(maxsize=4)
-def _minilm(device: str, precision: str, tokens: int) -> Embedder:
-    return MiniLM(device, precision, tokens)
+def _minilm(device: str, tokens: int) -> Embedder:
+    return MiniLM(device, "auto", tokens)
 
 
 @lru_cache(maxsize=4)
-def _bge_m3(path: str, device: str, precision: str, tokens: int, colbert: bool) -> Embedder:
-    return BgeM3(path, device, precision, tokens, colbert=colbert)
+def _bge_m3(path: str, device: str, tokens: int, colbert: bool) -> Embedder:
+    return BgeM3(path, device, "auto", tokens, colbert=colbert)
 
 
 def makes_colbert(settings: Settings) -> bool:

@@ -23,7 +23,7 @@ from pipeline import __version__
 from pipeline.engine import progress, shutdown, telemetry
 from pipeline.engine.failures import forget_failure, record_failure
 from pipeline.engine.locks import month_lock, pool_lock
-from pipeline.engine.redaction import secrets_of, without_secrets
+from pipeline.engine.redaction import collect_secrets, redact_error
 from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.engine.stage import Job, Outcome, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, exit_code_of
@@ -141,7 +141,7 @@ def _recorded_failures(stage: Stage, workspace: Workspace, month: str) -> Iterat
     try:
         yield
     except Exception as error:
-        clean = without_secrets(error, secrets_of(workspace.settings))
+        clean = redact_error(error, collect_secrets(workspace.settings))
         message = record_failure(workspace, stage.name, month, clean)
         progress.failed(stage.name, month, message, exit_code_of(clean))
         if clean is error:

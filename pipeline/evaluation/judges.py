@@ -11,13 +11,7 @@ from pipeline.settings import Settings
 
 def first_judge(settings: Settings) -> Settings:
     """The settings with the judge in place of the LLM; the LLM itself where no judge is named."""
-    return _as_llm(
-        settings,
-        settings.judge_model,
-        settings.judge_url,
-        settings.judge_api_key,
-        (settings.judge_price_read, settings.judge_price_written),
-    )
+    return _as_llm(settings, settings.judge_model, settings.judge_url, settings.judge_api_key)
 
 
 def judges(settings: Settings) -> list[Settings]:
@@ -25,28 +19,20 @@ def judges(settings: Settings) -> list[Settings]:
     first = first_judge(settings)
     if settings.second_judge_model in ("", first.llm_model):
         return [first]
-    second = _as_llm(
-        settings,
-        settings.second_judge_model,
-        settings.second_judge_url,
-        settings.second_judge_api_key,
-        (settings.second_judge_price_read, settings.second_judge_price_written),
-    )
+    second = _as_llm(settings, settings.second_judge_model, settings.second_judge_url, settings.second_judge_api_key)
     return [first, second]
 
 
 def prices_by_model(settings: Settings) -> dict[str, Prices]:
-    """The prices of the writer and of each judge, by model; the writer's own where one model is both."""
+    """The prices of the writer and of each judge, by model."""
     return {each.llm_model: prices_of(each) for each in (*judges(settings), settings)}
 
 
-def _as_llm(
-    settings: Settings, model: str, url: str | None, key: SecretStr | None, prices: tuple[float, float]
-) -> Settings:
+def _as_llm(settings: Settings, model: str, url: str | None, key: SecretStr | None) -> Settings:
     """The settings with this model as the LLM; where it has no name, no address or no context, the LLM's own."""
     changed: dict[str, object] = {}
     if model:
-        changed |= {"llm_model": model, "llm_price_read": prices[0], "llm_price_written": prices[1]}
+        changed["llm_model"] = model
     if url:
         changed |= {"llm_url": url, "llm_api_key": key}
     if settings.judge_context:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypedDict
 
 from pipeline import tables
-from pipeline.arxiv.categories import spelt
+from pipeline.arxiv.categories import normalize_category
 from pipeline.arxiv.months import parse_month
 from pipeline.errors import SettingError
 from pipeline.index.passage_index import Request, Restriction
@@ -187,7 +187,7 @@ def _grades(worst: str | None) -> tuple[str, ...]:
 
 
 def _category(category: str) -> str:
-    found = spelt(category)
+    found = normalize_category(category)
     if found is None:
         raise SettingError(
             f"--category: {category!r} is not a category: write one such as cs.CL, or an archive such as cs"

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, quote
 
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.index.retries import NotDone, Retries
-from pipeline.settings.urls import is_loopback, refuse_key_in_the_clear, refuse_key_that_cannot_be_sent, split_url
+from pipeline.settings.urls import is_loopback, refuse_key_over_http, refuse_unsendable_key, split_url
 
 if TYPE_CHECKING:
     import grpc
@@ -93,7 +93,7 @@ def _refuse_open(parts: SplitResult, *, has_key: bool) -> None:
             f"change and delete all that it holds: give the server a key, set CITELOOM_QDRANT_API_KEY and use https, "
             f"{way_out}"
         )
-    refuse_key_in_the_clear("CITELOOM_QDRANT_URL", parts, "CITELOOM_QDRANT_API_KEY", way_out)
+    refuse_key_over_http("CITELOOM_QDRANT_URL", parts, "CITELOOM_QDRANT_API_KEY", way_out)
 
 
 class Connection:
@@ -111,7 +111,7 @@ class Connection:
     ) -> None:
         """Raises SettingError for an address or a key that cannot be."""
         self.address = parse_address(url, has_key=key is not None, grpc_port=grpc_port, private_network=private_network)
-        refuse_key_that_cannot_be_sent("CITELOOM_QDRANT_API_KEY", key)
+        refuse_unsendable_key("CITELOOM_QDRANT_API_KEY", key)
         self.retries = Retries()
         self._key, self._patience, self._clock = key, patience, clock
         self._lock = Lock()

@@ -46,19 +46,17 @@ class Reranker(Protocol):
 def make_reranker(settings: Settings) -> Reranker | None:
     """The cross-encoder of CITELOOM_RERANKER, one per process; None where the setting is empty.
 
-    It computes on the embedder's device, precision and tokens of a batch. Raises SettingError where its folder is
+    It computes on the embedder's device, with its tokens of a batch. Raises SettingError where its folder is
     not there, or holds no such model.
     """
     if not settings.reranker:
         return None
-    return _cross_encoder(
-        settings.reranker, settings.embedder_device, settings.embedder_precision, settings.embedder_tokens
-    )
+    return _cross_encoder(settings.reranker, settings.embedder_device, settings.embedder_tokens)
 
 
 @lru_cache(maxsize=2)
-def _cross_encoder(path: str, device: str, precision: str, tokens: int) -> Reranker:
-    return CrossEncoder(path, device, precision, tokens)
+def _cross_encoder(path: str, device: str, tokens: int) -> Reranker:
+    return CrossEncoder(path, device, "auto", tokens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import Protocol
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError
 from pipeline.llm.messages import Prices, Spent
 from pipeline.settings import Settings
+from pipeline.settings.validators import parse_price
 
 _REACHED = "the LLM budget of this run is reached"
 
@@ -220,8 +221,9 @@ def _less(total: Spent, part: Spent) -> Spent:
 
 
 def prices_of(settings: Settings) -> Prices:
-    """The prices that the settings give."""
-    return Prices(settings.llm_price_read, settings.llm_price_written)
+    """The prices of the settings' model; none if the settings name no price for it."""
+    prices = {model: Prices(read, written) for model, read, written in map(parse_price, settings.llm_prices)}
+    return prices.get(settings.llm_model, Prices())
 
 
 def limits_of(settings: Settings) -> Limits:
@@ -233,8 +235,8 @@ def check_budget(settings: Settings) -> None:
     """Raise SettingError where money has a ceiling and no price."""
     if settings.llm_budget_money and not prices_of(settings).known:
         raise SettingError(
-            f"CITELOOM_LLM_BUDGET_MONEY is set, but no price of {settings.llm_model}: set CITELOOM_LLM_PRICE_READ and "
-            "CITELOOM_LLM_PRICE_WRITTEN (for a judge CITELOOM_JUDGE_PRICE_…), in money for a million tokens"
+            f"CITELOOM_LLM_BUDGET_MONEY is set, but no price of {settings.llm_model}: add to CITELOOM_LLM_PRICES "
+            f"{settings.llm_model}=read/written, in money for a million tokens"
         )
 
 

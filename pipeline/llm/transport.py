@@ -18,7 +18,7 @@ from pipeline.errors import CiteloomError, PermanentFailure, SettingError, Trans
 from pipeline.llm.breaker import FIRST_PATIENCE, PATIENCE, Breaker
 from pipeline.llm.messages import Completion, Spent
 from pipeline.llm.rates import LONGEST_WAIT, Rates, retry_after, tokens_of
-from pipeline.settings.urls import refuse_key_in_the_clear, refuse_key_that_cannot_be_sent, split_url
+from pipeline.settings.urls import refuse_key_over_http, refuse_unsendable_key, split_url
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -117,9 +117,9 @@ def check_endpoint(endpoint: Endpoint) -> None:
     """Raise SettingError where its URL is no address, would carry the key in the clear, or cannot carry it."""
     names, key = endpoint.names, endpoint.api_key
     parts = split_url(names.url, endpoint.url, "http://localhost:8000/v1")
-    refuse_key_that_cannot_be_sent(names.key, key)
+    refuse_unsendable_key(names.key, key)
     if key is not None:
-        refuse_key_in_the_clear(names.url, parts, names.key)
+        refuse_key_over_http(names.url, parts, names.key)
 
 
 @dataclass(frozen=True, slots=True)

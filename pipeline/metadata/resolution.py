@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from rapidfuzz import fuzz
 
-from pipeline.arxiv.identifiers import normalise
+from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.metadata.dois import split_dois
 from pipeline.metadata.segment import Candidate, Segment
 from pipeline.metadata.titles import WINDOW, doi_key, fold, title_keys, title_words, window_keys, words_of
@@ -104,7 +104,7 @@ class Catalogue:
 
     def _by_identifier(self, items: Mapping[int, _Item]) -> dict[int, Resolution]:
         told = (
-            (number, normalise(item.row["arxiv_id"] or "") or _id_in_doi(item.row["doi"]))
+            (number, normalize_arxiv_id(item.row["arxiv_id"] or "") or _id_in_doi(item.row["doi"]))
             for number, item in items.items()
         )
         return {number: Resolution(arxiv_id, "identifier") for number, arxiv_id in told if arxiv_id}
@@ -150,7 +150,7 @@ class Catalogue:
 
 def _id_in_doi(doi: str | None) -> str | None:
     found = (part.removeprefix(_ARXIV_DOI) for part in split_dois(doi) if part.startswith(_ARXIV_DOI))
-    return next(filter(None, map(normalise, found)), None)
+    return next(filter(None, map(normalize_arxiv_id, found)), None)
 
 
 def _unless(citing: str, resolution: Resolution) -> Resolution:

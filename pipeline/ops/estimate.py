@@ -232,9 +232,9 @@ def _price_notes(settings: Settings) -> Iterator[str]:
     prices = prices_by_model(settings)
     unpriced = [model for model, price in prices.items() if not price.known]
     if len(unpriced) == len(prices):
-        yield "no money, as CITELOOM_LLM_PRICE_READ and CITELOOM_LLM_PRICE_WRITTEN are not set"
+        yield "no money, as CITELOOM_LLM_PRICES is not set"
     elif unpriced:
-        yield f"the money excludes {', '.join(unpriced)}, which has no price (CITELOOM_JUDGE_PRICE_READ, …)"
+        yield f"the money excludes {', '.join(unpriced)}, which CITELOOM_LLM_PRICES has no price for"
 
 
 def _readiness_notes(

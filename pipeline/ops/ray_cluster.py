@@ -7,7 +7,6 @@ or in a `.env` in the folder in which `ray start` was called.
 from __future__ import annotations
 
 import importlib.util
-import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -59,7 +58,7 @@ def node_environment(settings: Settings) -> Mapping[str, str]:
     every node must see both at the same path.
     """
     values = {name: getattr(settings, name) for name in Settings.model_fields if not is_secret(name)}
-    values |= {"data": settings.data_root, "local": settings.local_root, "workers": math.ceil(settings.step_cpus)}
+    values |= {"data": settings.data_root, "local": settings.local_root, "workers": settings.step_cpus}
     return {f"CITELOOM_{name.upper()}": _as_text(value) for name, value in values.items()}
 
 

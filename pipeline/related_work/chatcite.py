@@ -55,8 +55,6 @@ class Search:
     vote_tokens: int
     context: int
     vote_temperature: float = 0.7
-    guidelines: str = ""
-    """Guidelines for writing, in place of the prompt's own."""
     examples: int = 0
     """How many of a task's examples are shown with every draft."""
 
@@ -70,7 +68,7 @@ class Search:
     def frame(self, task: Task, basis: str) -> dict[str, Any]:
         """What every prompt for drafts of this task begins with."""
         words = words_of(self.draft_tokens)
-        return {"guidelines": self.guidelines, "examples": self._styles(task), "basis": basis, "words": words}
+        return {"examples": self._styles(task), "basis": basis, "words": words}
 
     def shown(self, task: Task) -> dict[str, Any]:
         """What a trace says of the examples shown; nothing where there were none."""

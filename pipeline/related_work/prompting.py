@@ -108,6 +108,6 @@ def room(context: int, answer: int, prompt: str, **values: object) -> int:
     if left <= 0:
         raise SettingError(
             f"CITELOOM_LLM_CONTEXT is {context} tokens, which the prompt {prompt!r} and an answer of {answer} tokens "
-            "fill: raise it, or lower CITELOOM_DRAFT_TOKENS, CITELOOM_ELEMENT_TOKENS or CITELOOM_VOTE_TOKENS"
+            "fill: raise it, or lower CITELOOM_DRAFT_TOKENS or CITELOOM_ELEMENT_TOKENS"
         )
     return left

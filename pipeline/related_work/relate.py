@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of, normalise
+from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 from pipeline.arxiv.months import describe_months
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
@@ -161,7 +161,7 @@ def _arxiv_id(text: str) -> str | None:
     """The arXiv id, without version, that an argument names; None where it names none."""
     address = _ADDRESS.fullmatch(text.strip())
     bare = address[1] if address else text.strip()
-    return normalise(re.sub(r"^arxiv:\s*", "", bare, flags=re.IGNORECASE))
+    return normalize_arxiv_id(re.sub(r"^arxiv:\s*", "", bare, flags=re.IGNORECASE))
 
 
 def _known_papers(workspace: Workspace, reference_ids: Sequence[str]) -> list[dict[str, Any]]:

@@ -15,7 +15,10 @@ from pipeline.related_work.prompting import Task
 from pipeline.related_work.summarising import Baseline
 from pipeline.related_work.summary import Summary
 from pipeline.settings import Settings
-from pipeline.settings.lookup import chosen, named
+from pipeline.settings.lookup import lookup, lookup_all
+
+# Examples of style that the system few_shot shows.
+FEW_SHOT_EXAMPLES = 2
 
 Write = Callable[[LlmClient, Task, Sequence[KeyElements], Settings], Awaitable[Summary]]
 Plan = Callable[[int, Settings, bool], int]
@@ -61,12 +64,16 @@ def search_of(settings: Settings) -> Search:
         kept=settings.chatcite_kept,
         temperature=settings.temperature,
         draft_tokens=settings.draft_tokens,
-        vote_tokens=settings.vote_tokens,
+        vote_tokens=vote_tokens(settings),
         context=settings.llm_context,
         vote_temperature=settings.vote_temperature,
-        guidelines=settings.guidelines,
         examples=settings.chatcite_examples,
     )
+
+
+def vote_tokens(settings: Settings) -> int:
+    """Longest vote, in tokens: a reason and a choice, half as long as a draft."""
+    return max(16, settings.draft_tokens // 2)
 
 
 def baseline_of(settings: Settings) -> Baseline:
@@ -101,7 +108,7 @@ async def _zero_shot(client: LlmClient, task: Task, elements: Sequence[KeyElemen
 
 
 async def _few_shot(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await direct.zero_shot(client, task, baseline_of(settings), settings.few_shot_examples)
+    return await direct.zero_shot(client, task, baseline_of(settings), FEW_SHOT_EXAMPLES)
 
 
 async def _litllm(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
@@ -109,8 +116,8 @@ async def _litllm(client: LlmClient, task: Task, elements: Sequence[KeyElements]
 
 
 _WRITING = ("llm_model", "llm_context", "temperature", "draft_tokens")
-_GUIDED = (*_WRITING, "guidelines", "chatcite_examples")
-_SEARCH = (*_GUIDED, "chatcite_samples", "chatcite_votes", "chatcite_kept", "vote_tokens", "vote_temperature")
+_GUIDED = (*_WRITING, "chatcite_examples")
+_SEARCH = (*_GUIDED, "chatcite_samples", "chatcite_votes", "chatcite_kept", "vote_temperature")
 
 
 def _searching(formula: Callable[[int, Search], int]) -> Plan:
@@ -191,12 +198,12 @@ SYSTEMS: Mapping[str, System] = {
         System(
             "few_shot",
             _few_shot,
-            (*_WRITING, "few_shot_examples"),
+            _WRITING,
             ("summarize", "generate"),
             reads_elements=False,
             plan=_reading(direct.planned_calls),
-            whole=lambda task, settings: direct.reads_whole(task, baseline_of(settings), settings.few_shot_examples),
-            examples=lambda settings: settings.few_shot_examples,
+            whole=lambda task, settings: direct.reads_whole(task, baseline_of(settings), FEW_SHOT_EXAMPLES),
+            examples=lambda settings: FEW_SHOT_EXAMPLES,
         ),
         System(
             "litllm",
@@ -214,9 +221,9 @@ SYSTEMS: Mapping[str, System] = {
 def chosen_systems(names: Sequence[str]) -> list[System]:
     """The systems that CITELOOM_SYSTEMS names, by name. Raises SettingError for a name that there is not, and for
     none at all."""
-    return chosen(SYSTEMS, names, "CITELOOM_SYSTEMS")
+    return lookup_all(SYSTEMS, names, "CITELOOM_SYSTEMS")
 
 
 def named_system(name: str) -> System:
     """The system of an argument. Raises SettingError for a name that there is not."""
-    return named(SYSTEMS, name, "--system")
+    return lookup(SYSTEMS, name, "--system")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from pipeline.arxiv.identifiers import normalise
+from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.arxiv.months import is_month
 from pipeline.errors import SettingError
 from pipeline.related_work.prompting import Source
@@ -87,7 +87,7 @@ class TaskFile(BaseModel):
 
 
 def _arxiv_id(value: str | None) -> str | None:
-    found = normalise(value) if value else None
+    found = normalize_arxiv_id(value) if value else None
     if value and found is None:
         raise ValueError(f"{value} is not an arXiv id; write it as 2403.02574 or cs/0112017")
     return found

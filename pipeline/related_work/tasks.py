@@ -29,6 +29,8 @@ from pipeline.tables import Table
 _MARKER = re.compile(r"\[((?:@[^\[\];]+)(?:;\s*@[^\[\];]+)*)\]")
 _PAPER_COLUMNS = ["arxiv_id", "title", "abstract", "sections", "blocks"]
 _ITEM_COLUMNS = ["arxiv_id", "key", "raw", "title", "year", "cited_arxiv_id"]
+# References of one task; the rest of a longer section is counted only.
+MAX_REFERENCES = 100
 # A bibliography item of which no title was read is shown by its beginning.
 _TITLE_CHARS = 160
 
@@ -139,9 +141,9 @@ def _corpus_tasks(job: Job, citations: Citations) -> Iterator[dict[str, Any]]:
         if section is None:
             job.leave_out(paper["arxiv_id"], "no_related_work_section")
             continue
-        task = make_task(paper, section, citations, job.settings.max_references)
-        if len(task["references"]) == job.settings.max_references:
-            detail = f"CITELOOM_MAX_REFERENCES is {job.settings.max_references}; {task['outside']} items are not used"
+        task = make_task(paper, section, citations, MAX_REFERENCES)
+        if len(task["references"]) == MAX_REFERENCES:
+            detail = f"a task has {MAX_REFERENCES} references at most; {task['outside']} items are not used"
             job.leave_out(paper["arxiv_id"], "at_max_references", detail)
         inside = in_corpus_of(task)
         if inside < job.settings.min_references:
@@ -256,7 +258,7 @@ RELATED_WORK_TASKS = Stage(
     table=tables.RELATED_WORK_TASKS,
     build=_build,
     upstream=(tables.PAPERS, tables.REFERENCES),
-    settings=("min_references", "max_references", "max_tasks", "outside_references"),
+    settings=("min_references", "max_tasks", "outside_references"),
     inputs=_inputs,
     version=3,
 )

@@ -1,4 +1,4 @@
-"""Choosing among things that have names, such as systems."""
+"""Look up things by the names that a setting or an option gives, such as systems."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import TypeVar
 
 from pipeline.errors import SettingError
 
-Named = TypeVar("Named")
+Item = TypeVar("Item")
 
 
-def chosen(known: Mapping[str, Named], names: Iterable[str], setting: str) -> list[Named]:
-    """What a setting (CITELOOM_…) names, by name, once each.
+def lookup_all(items: Mapping[str, Item], names: Iterable[str], setting: str) -> list[Item]:
+    """The items that a setting (CITELOOM_…) names, sorted by name, without repetition.
 
-    Raises SettingError for a name that there is not, and for none at all.
+    Raises SettingError for an unknown name, and for no name at all.
     """
     wanted = set(names)
-    unknown = sorted(wanted - known.keys())
+    unknown = sorted(wanted - items.keys())
     if unknown or not wanted:
-        raise SettingError(f"{setting} names {', '.join(unknown) or 'nothing'}: write some of {_names(known)}")
-    return [known[name] for name in sorted(wanted)]
+        raise SettingError(f"{setting} names {', '.join(unknown) or 'nothing'}: write some of {_list_names(items)}")
+    return [items[name] for name in sorted(wanted)]
 
 
-def named(known: Mapping[str, Named], name: str, option: str) -> Named:
-    """What the value of an option names. Raises SettingError for a name that there is not."""
-    if name not in known:
-        raise SettingError(f"{option} {name}: there is no such {option.lstrip('-')}; write one of {_names(known)}")
-    return known[name]
+def lookup(items: Mapping[str, Item], name: str, option: str) -> Item:
+    """The item that an option (--system) names. Raises SettingError for an unknown name."""
+    if name not in items:
+        raise SettingError(f"{option} {name}: there is no such {option.lstrip('-')}; write one of {_list_names(items)}")
+    return items[name]
 
 
-def _names(known: Mapping[str, object]) -> str:
-    return ", ".join(sorted(known))
+def _list_names(items: Mapping[str, object]) -> str:
+    return ", ".join(sorted(items))

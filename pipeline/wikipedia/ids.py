@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from pipeline.arxiv.categories import spelt
+from pipeline.arxiv.categories import normalize_category
 
 # What a search restricts to Wikipedia by: an archive beside arXiv's (cs, math), with a category for each wiki.
 ARCHIVE = "wikipedia"
@@ -57,5 +57,5 @@ def language(wiki: str) -> str:
 
 
 def category_of(wiki: str) -> str:
-    """A wiki's category as searches spell it: `wikipedia.EN`; the archive alone where that cannot be spelt."""
-    return spelt(f"{ARCHIVE}.{language(wiki)}") or ARCHIVE
+    """A wiki's category as searches spell it: `wikipedia.EN`; the archive alone if the language has not that form."""
+    return normalize_category(f"{ARCHIVE}.{language(wiki)}") or ARCHIVE

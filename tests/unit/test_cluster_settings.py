@@ -67,7 +67,7 @@ def test_other_executors_need_none_of_it(executor: str) -> None:
 
 def test_a_node_reads_the_same_settings_except_its_share_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     here = load_settings(
-        **VALID, subsets="warning,error", metadata_snapshot="", step_cpus=2.5, temperature=0.25,
+        **VALID, subsets="warning,error", metadata_snapshot="", workers=3, temperature=0.25,
         judge_alone=False, questions="questions.yaml", draft_papers="2403.00001",
     )  # fmt: skip
     for name, value in {**node_environment(here), "CITELOOM_DAGSTER_PG_URL": VALID["dagster_pg_url"]}.items():
@@ -96,7 +96,7 @@ def test_a_cluster_that_does_not_answer_is_named() -> None:
 def test_on_ray_a_lost_step_is_retried_and_only_the_step_that_embeds_takes_a_gpu() -> None:
     """In a process of its own: assets are defined when the code location is loaded."""
     pytest.importorskip("dagster_ray")
-    definitions = _definitions({"CITELOOM_EXECUTOR": "ray", "CITELOOM_EMBEDDING_GPUS": "1", "CITELOOM_STEP_CPUS": "2"})
+    definitions = _definitions({"CITELOOM_EXECUTOR": "ray", "CITELOOM_EMBEDDING_GPUS": "1", "CITELOOM_WORKERS": "2"})
     assert definitions["executor"] == "ray"
     assert {name: json.loads(tags["dagster-ray/config"]) for name, tags in definitions["tags"].items()} == {
         "embeddings": {"num_gpus": 1.0}

@@ -22,6 +22,7 @@ from pipeline.llm.budget import BudgetReached
 from pipeline.llm.cache import CallCache, Paid
 from pipeline.llm.messages import Spent
 from pipeline.ops.estimate import Estimate, estimate
+from pipeline.related_work.systems import vote_tokens
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import LLM_STAGES
 from tests.scripted_llm import Asked, ScriptedLlm
@@ -34,8 +35,7 @@ MONTH = "2024-05"
 TASKS = {2: ["2403.00003", "2403.00001"], 1: ["2403.00001", "2403.00002", "2403.00004"]}
 SETTINGS: dict[str, Any] = {
     "systems": "chatcite,zero_shot",
-    "llm_price_read": 2.0,
-    "llm_price_written": 8.0,
+    "llm_prices": "scripted=2/8",
     "judge_repeats": 1,
     "judge_alone": False,
     "support_citations": 0,
@@ -119,7 +119,7 @@ def test_time_is_that_of_calls_that_wait_for_one_another(tmp_path: Path) -> None
         place = workspace(llm, tmp_path, **SETTINGS, llm_concurrency=100)
         write_corpus(place, TASKS)
         settings = place.settings
-        see(place, {7 * settings.element_tokens + 200: 3.0, settings.draft_tokens: 2.0, settings.vote_tokens: 1.0})
+        see(place, {7 * settings.element_tokens + 200: 3.0, settings.draft_tokens: 2.0, vote_tokens(settings): 1.0})
         see(place, {64 + 128 * 2: 5.0})
         free = estimate(place, [MONTH])
         narrow = estimate(workspace(llm, tmp_path, **SETTINGS, llm_concurrency=1), [MONTH])
@@ -166,7 +166,7 @@ def test_an_estimate_over_the_budget_says_so(tmp_path: Path) -> None:
 
 def test_money_of_a_judge_alone_is_money_too(tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
-        judged = {"judge_model": "judge", "judge_price_read": 1.0, "llm_price_read": 0.0, "llm_price_written": 0.0}
+        judged = {"judge_model": "judge", "llm_prices": "judge=1/0"}
         place = workspace(llm, tmp_path, **SETTINGS | judged)
         write_corpus(place, TASKS)
         found = estimate(place, [MONTH])
@@ -176,7 +176,7 @@ def test_money_of_a_judge_alone_is_money_too(tmp_path: Path) -> None:
 
 
 def test_money_without_a_price_is_a_wrong_setting(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm, pytest.raises(SettingError, match="CITELOOM_LLM_PRICE_READ"):
+    with ScriptedLlm() as llm, pytest.raises(SettingError, match="CITELOOM_LLM_PRICES"):
         estimate(workspace(llm, tmp_path, llm_budget_money=1.0), [MONTH])
 
 

@@ -11,7 +11,7 @@ from pipeline.arxiv.identifiers import (
     NotAPage,
     find_arxiv_id,
     month_of,
-    normalise,
+    normalize_arxiv_id,
     read_member_name,
     strip_version,
 )
@@ -89,7 +89,7 @@ def test_a_version_is_stripped() -> None:
     ],
 )
 def test_an_identifier_has_one_form(text: str, expected: str | None) -> None:
-    assert normalise(text) == expected
+    assert normalize_arxiv_id(text) == expected
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from pipeline.cli.exit_codes import run_command
-from pipeline.engine.redaction import OTHER_SECRETS, SHORTEST, redacted, secrets_of, without_secrets
+from pipeline.engine.redaction import LIBRARY_SECRETS, MIN_SECRET_LENGTH, collect_secrets, redact, redact_error
 from pipeline.errors import CiteloomError, PermanentFailure, TransientFailure
 from pipeline.settings import Settings, load_settings
 from tests.sentinels import Search, is_secret, sentinel
@@ -31,14 +31,14 @@ class _Busy(TransientFailure):
 @pytest.fixture(autouse=True)
 def _sentinels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every secret is set, in the environment."""
-    for name in (*NAMES, *OTHER_SECRETS):
+    for name in (*NAMES, *LIBRARY_SECRETS):
         monkeypatch.setenv(name, sentinel(name))
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
 def secrets() -> frozenset[str]:
-    return secrets_of(load_settings())
+    return collect_secrets(load_settings())
 
 
 def caught(words: str, kind: type[Exception] = PermanentFailure) -> Exception:
@@ -55,19 +55,19 @@ def caught(words: str, kind: type[Exception] = PermanentFailure) -> Exception:
         return error
 
 
-@pytest.mark.parametrize("name", [*NAMES, *OTHER_SECRETS])
+@pytest.mark.parametrize("name", [*NAMES, *LIBRARY_SECRETS])
 def test_every_secret_is_taken_out_however_it_is_written(name: str, secrets: frozenset[str]) -> None:
     said = f"{sentinel(name)} {quote(sentinel(name), safe='')} {quote(sentinel(name))}"
-    assert redacted(said, secrets) == "*** *** ***"
+    assert redact(said, secrets) == "*** *** ***"
 
 
 def test_an_error_without_a_secret_stays_what_it_is(secrets: frozenset[str]) -> None:
     error = caught("no key here")
-    assert without_secrets(error, secrets) is error
+    assert redact_error(error, secrets) is error
 
 
 def test_what_led_to_an_error_is_told_without_the_secret(secrets: frozenset[str]) -> None:
-    error = without_secrets(caught(f"bad key {KEY}"), secrets)
+    error = redact_error(caught(f"bad key {KEY}"), secrets)
     whole = "".join(traceback.format_exception(error))
     assert Search(NAMES).in_text(whole) == []
     assert type(error) is PermanentFailure
@@ -78,25 +78,25 @@ def test_what_led_to_an_error_is_told_without_the_secret(secrets: frozenset[str]
 
 
 def test_an_error_of_our_own_keeps_its_kind(secrets: frozenset[str]) -> None:
-    error = without_secrets(_Busy(f"{KEY} is busy", 3.0), secrets)
+    error = redact_error(_Busy(f"{KEY} is busy", 3.0), secrets)
     assert (type(error), str(error)) == (TransientFailure, "*** is busy")
 
 
 def test_errors_in_a_group_are_told_of_without_their_words(secrets: frozenset[str]) -> None:
-    error = without_secrets(ExceptionGroup("two failed", [OSError(KEY), CiteloomError("fine")]), secrets)
+    error = redact_error(ExceptionGroup("two failed", [OSError(KEY), CiteloomError("fine")]), secrets)
     assert Search(NAMES).in_text("".join(traceback.format_exception(error))) == []
 
 
 def test_the_password_of_an_address_is_a_secret_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CITELOOM_DAGSTER_PG_URL", "postgresql://me:sesame-sentinel@db.example.org/dagster")
     said = 'password authentication failed for "me" with sesame-sentinel'
-    assert redacted(said, secrets_of(load_settings())) == 'password authentication failed for "me" with ***'
+    assert redact(said, collect_secrets(load_settings())) == 'password authentication failed for "me" with ***'
 
 
 def test_a_short_word_is_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CITELOOM_LLM_API_KEY", "none")
-    assert not {"none", ""} & secrets_of(load_settings())
-    assert len("none") < SHORTEST
+    assert not {"none", ""} & collect_secrets(load_settings())
+    assert len("none") < MIN_SECRET_LENGTH
 
 
 @pytest.fixture

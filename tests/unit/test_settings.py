@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from pipeline.arxiv.categories import CLOSED_ARCHIVES, SUBJECTS, is_category, nearest_categories, normalize_category
 from pipeline.errors import SettingError
-from pipeline.settings import SAMPLE_DUMP, Settings, load_settings
+from pipeline.settings import SAMPLE_DUMP, Settings, load_settings, reference
+from pipeline.settings.fields import GROUPS
+from pipeline.settings.loading import check_names
+from pipeline.settings.removed import REMOVED
+from pipeline.settings.settings import EMBEDDED_LLM
 from tests.sentinels import is_secret
 
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No setting of the machine's environment, and no `.env` beside the checkout."""
-    import os
-
     for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+
+
+def refusal(**settings: object) -> list[str]:
+    """The lines of the message with which these settings are refused."""
+    with pytest.raises(SettingError) as caught:
+        load_settings(**settings)
+    return str(caught.value).splitlines()
 
 
 def test_the_sample_and_a_real_dump_never_share_a_data_root(tmp_path: Path) -> None:
@@ -28,7 +41,7 @@ def test_the_sample_and_a_real_dump_never_share_a_data_root(tmp_path: Path) -> N
 
 
 def test_the_environment_and_dotenv_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text("CITELOOM_LLM_MODEL=from-file\nCITELOOM_SUBSETS=error\n")
+    (tmp_path / ".env").write_text("CITELOOM_LLM_MODEL=from-file\nCITELOOM_SUBSETS=error\nOTHER=1\n")
     monkeypatch.setenv("CITELOOM_SUBSETS", "no_problem, warning")
     settings = load_settings()
     assert settings.llm_model == "from-file"
@@ -54,6 +67,9 @@ def test_empty_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
         ("LLM_CONTEXT", "1"),
         ("LLM_CUTOFF", "december"),
         ("LLM_CUTOFF", "2023-13"),
+        ("LLM_PRICES", "2.5/10"),
+        ("LLM_PRICES", "gpt-4o=2.5"),
+        ("DATA", "memory://corpus"),
     ],
 )
 def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
@@ -62,9 +78,113 @@ def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, va
         load_settings()
 
 
-def test_categories_are_spelt_as_arxiv_does() -> None:
-    settings = load_settings(_env_file=None, categories="CS.cl, cs.CL,stat,Physics.Optics")
-    assert settings.categories == ("cs.CL", "stat", "physics.optics")
+def test_the_embedded_model_has_defaults_of_its_own() -> None:
+    embedded, served = load_settings(), load_settings(llm_url="http://127.0.0.1:9/v1", llm_model="some")
+    assert {name: getattr(embedded, name) for name in EMBEDDED_LLM} == EMBEDDED_LLM
+    assert all(getattr(served, name) == Settings.model_fields[name].default for name in EMBEDDED_LLM)
+    assert (embedded.embedded_llm, served.embedded_llm) == (True, False)
+
+
+def test_an_endpoint_without_a_model_is_refused() -> None:
+    for model in ({}, {"llm_model": ""}):
+        (line,) = refusal(llm_url="http://127.0.0.1:9/v1", **model)
+        assert line.startswith("CITELOOM_LLM_MODEL: ")
+
+
+class TestCategories:
+    def test_they_are_written_as_arxiv_does(self) -> None:
+        settings = load_settings(_env_file=None, categories="CS.cl, cs.CL,stat,Physics.Optics,cmp-lg")
+        assert settings.categories == ("cs.CL", "stat", "physics.optics", "cmp-lg")
+
+    @pytest.mark.parametrize(
+        ("text", "meant"),
+        [
+            ("computer", "cs"),
+            ("computer science", "cs"),
+            ("maths", "math"),
+            ("physics.optic", "physics.optics"),
+            ("quantph", "quant-ph"),
+        ],
+    )
+    def test_one_that_arxiv_does_not_have_is_refused_with_the_nearest(self, text: str, meant: str) -> None:
+        (line,) = refusal(categories=f"cs,{text}")
+        assert line.startswith("CITELOOM_CATEGORIES: ")
+        assert meant in nearest_categories(text)
+        assert meant in line.partition("did you mean")[2]
+
+    def test_every_archive_and_category_is_written_as_it_is_listed(self) -> None:
+        listed = {f"{archive}.{subject}" for archive, subjects in SUBJECTS.items() for subject in subjects.split()}
+        for name in (*listed, *SUBJECTS, *CLOSED_ARCHIVES):
+            assert normalize_category(name) == name
+            assert is_category(name)
+        assert len(SUBJECTS["cs"].split()) == 40
+
+
+class TestNames:
+    def test_an_unknown_name_is_refused_with_the_nearest_setting_and_its_place(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        (tmp_path / ".env").write_text("\nCITELOOM_LLM_KEY=sesame-sentinel\nCITELOOM_LLM_MODEL=m\n")
+        monkeypatch.setenv("CITELOOM_QDRANT_ULR", "sesame-sentinel")
+        lines = refusal()
+        assert len(lines) == 2
+        assert "CITELOOM_LLM_KEY" in lines[0]
+        assert "CITELOOM_LLM_API_KEY" in lines[0]
+        assert ".env line 2" in lines[0]
+        assert "CITELOOM_QDRANT_ULR" in lines[1]
+        assert "CITELOOM_QDRANT_URL" in lines[1]
+        assert "sesame" not in "".join(lines)
+
+    def test_all_that_is_wrong_is_told_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("CITELOOM_XYZZY_PLUGH_FROTZ", "1")
+        lines = refusal(temperature="hot", llm_context=1)
+        assert len(lines) == 3
+
+    @pytest.mark.parametrize("name", sorted(REMOVED))
+    def test_a_name_that_was_removed_says_what_happens_now(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+        assert name.lower() not in Settings.model_fields
+        monkeypatch.setenv(f"CITELOOM_{name}", "1")
+        (line,) = refusal()
+        assert f"CITELOOM_{name} is no longer a setting" in line
+        assert REMOVED[name] in line
+
+    def test_names_of_the_tests_and_of_kubernetes_are_let_through(self) -> None:
+        names = ("CITELOOM_TEST_SEED", "CITELOOM_FAULTS_KILLS", "CITELOOM_REQUIRE_TOOLS", "citeloom_subsets", "HOME")
+        assert list(check_names(dict.fromkeys(names, "here"))) == []
+        services = (
+            "CITELOOM_SERVICE_HOST",
+            "CITELOOM_PORT",
+            "CITELOOM_WEB_PORT_3030_TCP_ADDR",
+            "CITELOOM_SERVICE_PORT",
+        )
+        assert len(list(check_names(dict.fromkeys(services, "here")))) == len(services)
+        assert list(check_names(dict.fromkeys((*services, "KUBERNETES_SERVICE_HOST"), "here"))) == []
+
+    def test_a_command_ends_with_2(self, tmp_path: Path) -> None:
+        done = subprocess.run(
+            [sys.executable, "-c", "from pipeline.cli.app import main; main()", "status"],
+            env={**os.environ, "CITELOOM_QDRANT_ULR": "http://127.0.0.1:9"},
+            cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert "CITELOOM_QDRANT_URL" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+class TestEnvFile:
+    def test_a_line_that_cannot_be_read_is_named_once_with_its_number(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        (tmp_path / ".env").write_text("# head\nCITELOOM_SUBSETS=error\n\nsesame sentinel\nCITELOOM_DATA\n")
+        lines = refusal()
+        assert [line.partition(":")[0] for line in lines] == [".env line 4", ".env line 5"]
+        assert "sesame" not in "".join(lines)
+        assert caplog.records == []
+
+    def test_one_that_is_not_utf8_is_named(self, tmp_path: Path) -> None:
+        (tmp_path / ".env").write_bytes(b"CITELOOM_DATA=\xff\n")
+        (line,) = refusal()
+        assert line.startswith(".env: ")
 
 
 def test_a_secret_is_not_shown() -> None:
@@ -84,3 +204,18 @@ def test_a_wrong_value_of_a_secret_is_not_shown(name: str) -> None:
     with pytest.raises(SettingError, match=f"CITELOOM_{name.upper()}: ") as caught:
         load_settings(**{name: b"\xffsesame-sentinel"})
     assert "sesame" not in str(caught.value)
+
+
+def test_the_reference_page_is_the_one_that_the_settings_give() -> None:
+    assert reference.FILE.read_text() == reference.render(), "run python -m pipeline.settings.reference"
+
+
+def test_every_setting_is_in_one_group() -> None:
+    names = [name for group in GROUPS for name in group.model_fields]
+    assert sorted(names) == sorted(Settings.model_fields)
+
+
+def test_loading_the_settings_loads_no_file_system_of_an_object_store() -> None:
+    code = "import sys, pipeline.settings as s; s.load_settings(); print({'upath', 'fsspec'} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "set()", done.stderr

@@ -17,4 +17,4 @@ Fetching pages from arXiv is off until you accept its terms. In short:
 - Set CITELOOM_ARXIV_USER_AGENT to a contact, so that arXiv can reach you. For harvesting, arXiv asks for its mirror
   export.arxiv.org: if that serves the pages, set CITELOOM_HTML_URL=https://export.arxiv.org/html.
 The whole terms: https://info.arxiv.org/help/api/tou.html and https://info.arxiv.org/help/bulk_data.html
-To accept them: --accept-terms for once, or CITELOOM_FETCH_HTML=true"""
+To accept them: give the option --accept-terms"""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.arxiv.identifiers import month_of, normalise
+from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 from pipeline.arxiv.months import parse_month
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.engine.stage import Workspace
@@ -63,7 +63,7 @@ def _folder(settings: Settings) -> Path:
 
 
 def _named(named: Sequence[str], month: str | None) -> list[str]:
-    ids = {text: normalise(text) for text in named}
+    ids = {text: normalize_arxiv_id(text) for text in named}
     wrong = [text for text, found in ids.items() if found is None]
     if wrong:
         raise SettingError(f"--ids: {', '.join(wrong)}: no arXiv id such as 2610.00001 or cs/0112017")

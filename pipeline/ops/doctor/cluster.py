@@ -40,7 +40,7 @@ def _capacity(settings: Settings, nodes: Sequence[RayNode]) -> Iterator[Finding]
         yield problem(
             NAME,
             f"{cluster}; no node has the {settings.step_cpus:g} processors of a step, which would never start",
-            "lower CITELOOM_STEP_CPUS, or start a larger node",
+            "lower CITELOOM_WORKERS, or start a larger node",
         )
     elif not any(node.gpus >= settings.embedding_gpus for node in large_enough):
         yield problem(

@@ -33,9 +33,8 @@ _NEEDED_BY: Sequence[tuple[str, tuple[str, ...]]] = (
     ),
     ("llm_url", ("llm_api_key",)),
     ("judge_url", ("judge_api_key",)),
-    ("judge_model", ("judge_price_read", "judge_price_written")),
     ("second_judge_url", ("second_judge_api_key",)),
-    ("second_judge_model", ("second_judge_url", "second_judge_price_read", "second_judge_price_written")),
+    ("second_judge_model", ("second_judge_url",)),
     ("embedder=bge-m3", ("embedder_path", "embedder_colbert")),
 )
 

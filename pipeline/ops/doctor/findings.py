@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from pipeline.engine.redaction import SHOWN, redacted, secrets_of
+from pipeline.engine.redaction import MASK, collect_secrets, redact
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 
@@ -77,7 +77,7 @@ def run_probes(probes: Sequence[Probe], workspace: Workspace) -> list[Finding]:
         findings += results
         if probe.name == DATA_ROOT:
             writable = all(finding.state is not FindingState.PROBLEM for finding in results)
-    secrets = secrets_of(workspace.settings)
+    secrets = collect_secrets(workspace.settings)
     return [masked(finding, secrets) for finding in findings]
 
 
@@ -107,7 +107,7 @@ def _run(probe: Probe, workspace: Workspace) -> list[Finding]:
 def masked(finding: Finding, secrets: Collection[str]) -> Finding:
     """The finding without secrets, and without user names and passwords in addresses: servers repeat what they get."""
     seen, way_out = (
-        re.sub(r"//[^/\s@]*@", f"//{SHOWN}@", redacted(text, secrets)) for text in (finding.seen, finding.way_out)
+        re.sub(r"//[^/\s@]*@", f"//{MASK}@", redact(text, secrets)) for text in (finding.seen, finding.way_out)
     )
     return replace(finding, seen=seen, way_out=way_out)
 

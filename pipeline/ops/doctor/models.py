@@ -110,7 +110,7 @@ def gpu(workspace: Workspace) -> Iterator[Finding]:
 
     settings = workspace.settings
     devices = pick_devices(settings.embedder_device)
-    precision = pick_precision(settings.embedder_precision, devices[0]) if settings.embedder == "bge-m3" else "fp32"
+    precision = pick_precision("auto", devices[0]) if settings.embedder == "bge-m3" else "fp32"
     if devices == ("cpu",):
         build = "" if torch.version.cuda else " (it is a CPU build)"
         message = f"none that torch can use{build}: the embedder runs on the CPU in {precision}"

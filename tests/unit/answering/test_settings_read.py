@@ -15,19 +15,16 @@ from tests.unit.settings_read import JUDGES, NO_ROW, READ, Read
 STORED = {
     "dump_dir", "qdrant_url", "qdrant_api_key", "qdrant_private_network", "qdrant_grpc_port", "qdrant_collection",
     "qdrant_on_disk", "qdrant_shards", "qdrant_replicas", "qdrant_quantization", "embedder_path", "embedder_device",
-    "embedder_precision", "embedder_tokens", "embedder_colbert", "reranker",
+    "embedder_tokens", "embedder_colbert", "reranker",
 }  # fmt: skip
 # Names of judges are looked at to name the setting at fault (`llm.client`).
 IN_MESSAGES = {f"{judge}_{name}" for judge in JUDGES for name in ("model", "context")}
 
 # Read with the others into `Params`, and of no use to this system.
 UNUSED = {
-    "answers_arxivbot": {"answer_evidence"},
-    "answers_wikichat": {"answer_claims", "answer_hops"},
-    "answers_direct": {
-        "answer_candidates", "answer_passages", "answer_claims", "answer_hops", "answer_evidence",
-    },
-}  # fmt: skip
+    "answers_wikichat": {"answer_hops"},
+    "answers_direct": {"answer_candidates", "answer_passages", "answer_hops"},
+}
 
 
 def test_what_a_stage_reads_of_the_settings_can_put_its_month_out_of_date(corpus: Workspace, tmp_path: Path) -> None:

@@ -56,8 +56,6 @@ def other(done: Workspace, llm: ScriptedLlm, **settings: Any) -> Workspace:
     ("setting", "value", "changed"),
     [
         ("answer_hops", 1, {BOT}),
-        ("answer_claims", 2, {BOT}),
-        ("answer_evidence", 1, {CHAT}),
         ("answer_passages", 2, {BOT, CHAT}),
         ("answer_candidates", 5, {BOT, CHAT}),
         ("answer_tokens", 100, {BOT, CHAT, ALONE}),

@@ -360,13 +360,10 @@ def test_without_accepted_terms_they_are_told_and_nothing_is_asked(command: Any,
     assert site.asked == []
 
 
-def test_the_command_fetches_at_arxiv_s_pace(
-    command: Any, site: FakeSite, dump: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_fetches_at_arxiv_s_pace(command: Any, site: FakeSite, dump: Path) -> None:
     done = command("--ids", FIRST, "--accept-terms")
     assert done.exit_code == 0, done.output
     assert "1 page fetched in 2 requests" in " ".join(done.output.split())
     assert site.times[1] - site.times[0] >= GAP_SECONDS
-    monkeypatch.setenv("CITELOOM_FETCH_HTML", "true")
-    assert '"in_dump": 1' in command("--ids", FIRST, "--json").output
+    assert '"in_dump": 1' in command("--ids", FIRST, "--accept-terms", "--json").output
     assert names(dump) == [f"2610/{FIRST}.html"]

@@ -60,8 +60,8 @@ def test_settings_that_a_cluster_needs_are_problems_and_those_of_models_warnings
     ("present", "settings", "state", "words"),
     [
         ([RayNode(4, 0), RayNode(8, 1)], {"embedding_gpus": 1}, FindingState.OK, "nodes 2, processors 12, GPUs 1"),
-        ([RayNode(2, 0), RayNode(2, 0)], {"step_cpus": 3}, FindingState.PROBLEM, "the 3 processors"),
-        ([RayNode(8, 0), RayNode(1, 1)], {"step_cpus": 2, "embedding_gpus": 1}, FindingState.PROBLEM, "and 1 GPUs"),
+        ([RayNode(2, 0), RayNode(2, 0)], {"workers": 3}, FindingState.PROBLEM, "the 3 processors"),
+        ([RayNode(8, 0), RayNode(1, 1)], {"workers": 2, "embedding_gpus": 1}, FindingState.PROBLEM, "and 1 GPUs"),
         ([RayNode(8, 2)], {}, FindingState.WARNING, "embeddings"),
         ([], {}, FindingState.PROBLEM, "nodes 0"),
     ],

@@ -106,7 +106,7 @@ def test_a_setting_that_nothing_reads_is_told(settings: dict[str, object], told:
 
 
 def test_settings_that_belong_together_are_not_told() -> None:
-    judge = {"judge_model": "m", "judge_url": "https://host/v1", "judge_api_key": "k", "judge_price_read": 1.0}
+    judge = {"judge_model": "m", "judge_url": "https://host/v1", "judge_api_key": "k"}
     together = settings_only(embedder="bge-m3", embedder_path="BAAI/bge-m3", **judge)
     assert one(unread_settings(together)).state is FindingState.OK
     assert one(unread_settings(settings_only(qdrant_api_key=""))).state is FindingState.OK

@@ -1,6 +1,6 @@
 """BGE-M3 against FlagEmbedding, text by text: lengths 1 to 8,192, odd signs, any order and any budget of tokens.
 
-On a random model of BGE-M3's architecture, and on the real one where CITELOOM_BGE_M3 names its folder.
+On a random model of BGE-M3's architecture, and on the real one where CITELOOM_TEST_BGE_M3 names its folder.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ def random_model(tmp_path_factory: pytest.TempPathFactory) -> Pair:
 def pair(request: pytest.FixtureRequest, random_model: Pair) -> Pair:
     if request.param == "random":
         return random_model
-    folder = os.environ.get("CITELOOM_BGE_M3")
+    folder = os.environ.get("CITELOOM_TEST_BGE_M3")
     if not folder:
-        pytest.skip("CITELOOM_BGE_M3 names no folder of BGE-M3's files")
+        pytest.skip("CITELOOM_TEST_BGE_M3 names no folder of BGE-M3's files")
     return _pair(Path(folder))
 
 

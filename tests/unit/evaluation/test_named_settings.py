@@ -24,7 +24,7 @@ RELATED_WORK = [stage for stage in LLM_STAGES if not stage.name.startswith(("ans
 # Read for a message that names the setting at fault (`llm.client`), by stages that ask no such judge.
 IN_MESSAGES = {"judge_model", "second_judge_model"}
 # Without reflection there is nothing of it to set; the search that is cut down has these beforehand.
-SET_ASIDE = {"chatcite_samples", "chatcite_votes", "chatcite_kept", "vote_tokens", "vote_temperature"}
+SET_ASIDE = {"chatcite_samples", "chatcite_votes", "chatcite_kept", "vote_temperature"}
 
 
 def named(stage: Stage, place: Workspace) -> set[str]:

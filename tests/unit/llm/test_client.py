@@ -560,15 +560,15 @@ def test_a_wrong_path_names_the_url(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["localhost:8000/v1", "llm", "ftp://localhost/v1", "http://host:port/v1", "http:///v1"])
 def test_a_url_that_is_none_is_refused_at_once(tmp_path: Path, url: str) -> None:
-    with pytest.raises(SettingError, match=r"CITELOOM_LLM_URL: .* is no address"):
-        check_llm(load_settings(llm_url=url, data=tmp_path, _env_file=None))
+    with pytest.raises(SettingError, match=r"CITELOOM_LLM_URL: .* is not an address"):
+        check_llm(load_settings(llm_url=url, llm_model="m", data=tmp_path, _env_file=None))
     with ScriptedLlm() as llm, pytest.raises(SettingError, match="CITELOOM_LLM_URL"):
         ask(workspace(llm, tmp_path, llm_url=url), texts)
 
 
 def test_a_key_over_plain_http_to_another_host_is_refused() -> None:
     def check(url: str, key: str | None = SECRET) -> None:
-        check_llm(load_settings(llm_url=url, llm_api_key=key, _env_file=None))
+        check_llm(load_settings(llm_url=url, llm_model="m", llm_api_key=key, _env_file=None))
 
     with pytest.raises(SettingError, match=r"CITELOOM_LLM_URL: .*unencrypted.*use https") as raised:
         check("http://llm.example.org/v1")
@@ -582,13 +582,13 @@ def test_a_key_over_plain_http_to_another_host_is_refused() -> None:
 def test_a_key_that_no_header_carries_is_refused_and_not_shown(key: str) -> None:
     """The HTTP library would name it in its error."""
     with pytest.raises(SettingError, match="CITELOOM_LLM_API_KEY holds") as raised:
-        check_llm(load_settings(llm_url="https://llm.example.org/v1", llm_api_key=key, _env_file=None))
+        check_llm(load_settings(llm_url="https://llm.example.org/v1", llm_model="m", llm_api_key=key, _env_file=None))
     assert SECRET not in str(raised.value)
 
 
 def test_a_password_in_a_malformed_url_is_not_shown() -> None:
     with pytest.raises(SettingError) as raised:
-        check_llm(load_settings(llm_url=f"me:{SECRET}@llm.example.org", _env_file=None))
+        check_llm(load_settings(llm_url=f"me:{SECRET}@llm.example.org", llm_model="m", _env_file=None))
     assert SECRET not in str(raised.value)
 
 

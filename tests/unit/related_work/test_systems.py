@@ -162,17 +162,15 @@ def test_few_shot_shows_examples_in_the_papers_words_and_nothing_else_differs(tm
     assert "examples" not in plain.trace
 
 
-def test_chatcite_shows_examples_and_other_guidelines_only_where_they_are_set(tmp_path: Path) -> None:
+def test_chatcite_shows_examples_only_where_they_are_set(tmp_path: Path) -> None:
     task = replace(make_task(1), examples=("Stylish words.",))
     without, plain = write(tmp_path / "a", "chatcite", task)
-    shown, told = write(tmp_path / "b", "chatcite", task, chatcite_examples=1, guidelines="Be brief and kind.")
+    shown, told = write(tmp_path / "b", "chatcite", task, chatcite_examples=1)
     assert "examples" not in without.trace
     assert shown.trace["examples"] == ["Stylish words."]
     assert not any("Stylish words." in p for p in prompts(plain))
     first = told.requests[0]["messages"]
     assert "Stylish words." in first[1]["content"]
-    assert "Be brief and kind." in first[0]["content"]
-    assert DRAFT_RULES not in first[0]["content"]
 
 
 def test_votes_have_a_temperature_of_their_own(tmp_path: Path) -> None:
@@ -198,11 +196,11 @@ def test_no_text_passes_for_what_is_said_of_another_reference(tmp_path: Path, sy
 
 def test_a_writer_and_a_voter_are_told_how_many_words_they_have(tmp_path: Path) -> None:
     for system in ("chatcite", "chatcite_no_incremental", "zero_shot", "litllm", "chatcite_grounded"):
-        _, llm = write(tmp_path / system, system, make_task(1), draft_tokens=300, vote_tokens=100)
+        _, llm = write(tmp_path / system, system, make_task(1), draft_tokens=300)
         told = [body["messages"][0]["content"] for body in llm.requests]
         assert any("has 180 words at most" in text for text in told)
         voting = [text for text in told if "choose the best" in text]
-        assert all("Your answer has 60 words at most" in text for text in voting)
+        assert all("Your answer has 90 words at most" in text for text in voting)
 
 
 @pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "chatcite_grounded"])
@@ -210,7 +208,7 @@ def test_a_section_on_many_references_may_be_longer(tmp_path: Path, system: str)
     def asked(references: int, context: int = 8192) -> set[int]:
         folder, search = tmp_path / f"{references} {context}", searching(1, 1, 1)
         task = make_task(references)
-        _, llm = write(folder, system, task, **search, draft_tokens=100, vote_tokens=20, llm_context=context)
+        _, llm = write(folder, system, task, **search, draft_tokens=100, llm_context=context)
         return {body["max_tokens"] for body in llm.requests}
 
     assert 100 in asked(4)

@@ -155,7 +155,13 @@ def corpus(place: Workspace) -> None:
 
 
 def tasks_with(folder: Path, **settings: Any) -> list[dict[str, Any]]:
-    given = {"data": folder, "llm_url": "http://127.0.0.1:9/v1", "min_references": 1, "_env_file": None} | settings
+    given = {
+        "data": folder,
+        "llm_url": "http://127.0.0.1:9/v1",
+        "llm_model": "m",
+        "min_references": 1,
+        "_env_file": None,
+    } | settings
     place = Workspace(load_settings(**given))
     corpus(place)
     run_stage(RELATED_WORK_TASKS, place, "2024-04")
@@ -223,7 +229,12 @@ def test_a_task_of_a_file_joins_those_of_its_month_and_a_changed_file_makes_it_a
     assert rows[1]["references"][0]["text"] == "They say."
     place = Workspace(
         load_settings(
-            data=tmp_path / "data", llm_url="http://127.0.0.1:9/v1", min_references=1, tasks_dir=folder, _env_file=None
+            data=tmp_path / "data",
+            llm_url="http://127.0.0.1:9/v1",
+            llm_model="m",
+            min_references=1,
+            tasks_dir=folder,
+            _env_file=None,
         )
     )
     assert state(RELATED_WORK_TASKS, place, "2024-04") is State.DONE

@@ -233,7 +233,7 @@ def test_the_embedded_model_writes_a_section(tmp_path: Path) -> None:
     place = Workspace(
         load_settings(
             data=tmp_path, llm_url=None, llm_context=2048, llm_concurrency=2, chatcite_samples=2, chatcite_votes=2,
-            chatcite_kept=1, draft_tokens=48, element_tokens=16, vote_tokens=24, _env_file=None,
+            chatcite_kept=1, draft_tokens=48, element_tokens=16, _env_file=None,
         )
     )  # fmt: skip
     write_corpus(place, {1: ["2403.00001", "2403.00002"]})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.arxiv.identifiers import month_of, normalise
+from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 from pipeline.index.links import abstract_url, passage_url, source_name
 from pipeline.wikipedia.ids import category_of, is_page, is_wikipedia, page_id, page_url
 
@@ -13,7 +13,7 @@ def test_a_page_is_never_taken_for_a_paper() -> None:
     for paper in ("2403.00001", "cs/0301001", "cs.CL/0301001", "quant-ph/9802040"):
         assert not is_page(paper)
     assert is_page(page_id("enwiki", 12345))
-    assert normalise("enwiki:12345") is None
+    assert normalize_arxiv_id("enwiki:12345") is None
     assert month_of("enwiki:12345") is None
 
 

@@ -138,7 +138,7 @@ def test_a_month_of_systems_that_search_for_nothing_has_no_table_of_retrieval(tm
 
 
 def test_what_a_question_cost_is_told_by_system_and_of_grading(tmp_path: Path) -> None:
-    prices = {"llm_price_read": 2.0, "llm_price_written": 8.0, "judge_price_read": 1.0}
+    prices = {"llm_prices": "some-model=2/8, judge-one=1/0"}
     rows = {row["What"]: row for row in rows_of(published(tmp_path, settings=prices), "answers_cost")}
     asked = {"the model alone", "WikiChat", "arXivBot", "Grading the answers", "Trying the judge by controls"}
     assert rows.keys() == asked | {"All"}

@@ -1,0 +1,340 @@
+"""The settings in their groups: name, type, default and description of each.
+
+`Settings` (in `pipeline.settings.settings`) is made of these classes, and docs/reference/settings.md is generated from
+them. A group's docstring is its heading there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
+from pydantic_settings import NoDecode
+
+from pipeline.settings.validators import (
+    SUBSETS,
+    check_arxiv_ids,
+    check_categories,
+    check_cron,
+    check_data_root,
+    check_month_or_day,
+    check_prices,
+    check_subsets,
+    check_web_address,
+    parse_location,
+    require_some,
+    split_commas,
+)
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    Location: TypeAlias = Path | UPath
+else:
+    # Naming UPath here would import fsspec for every command.
+    Location = Any
+
+PROJECT = Path(__file__).resolve().parents[2]
+SAMPLE_DUMP = PROJECT / "examples" / "dump"
+SAMPLE_SNAPSHOT = PROJECT / "examples" / "metadata.jsonl"
+SAMPLE_QUESTIONS = PROJECT / "examples" / "questions.jsonl"
+
+CommaSeparated = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_commas)]
+
+
+class CorpusSettings(BaseModel):
+    """Corpus"""
+
+    dump_dir: Annotated[Location, BeforeValidator(parse_location)] = Field(
+        SAMPLE_DUMP, description="Folder of the ar5iv zips and of loose pages, or its address (s3://bucket/folder)."
+    )
+    subsets: Annotated[CommaSeparated, AfterValidator(check_subsets)] = Field(
+        SUBSETS, description="Severities of the dump to read: no_problem, warning, error, unrated; separated by commas."
+    )
+    metadata_snapshot: Path | None = Field(
+        SAMPLE_SNAPSHOT, description="arXiv metadata snapshot, JSON lines, plain or .gz; empty for none."
+    )
+    data: Annotated[Location | None, BeforeValidator(parse_location), AfterValidator(check_data_root)] = Field(
+        None,
+        description="Data root, which holds every table and the reports: a folder, or an address on an object store "
+        "(s3://bucket/folder); empty for data/demo with the sample corpus, data/corpus with any other.",
+    )
+    local: Path | None = Field(
+        None,
+        description="Folder on this machine for the embedded index, caches, locks and Dagster's state; empty for the "
+        "data root if that is a folder.",
+    )
+    categories: Annotated[CommaSeparated, AfterValidator(require_some), AfterValidator(check_categories)] = Field(
+        ("cs",), description="Archives (cs) or categories (cs.CL) whose papers are kept; separated by commas."
+    )
+    category_match: Literal["any", "primary"] = Field(
+        "any", description="Which of a paper's categories must be among them: any, or the primary one."
+    )
+    parser: Literal["fast", "reference"] = Field(
+        "fast", description="HTML parser: fast, or reference (BeautifulSoup, mwparserfromhtml; the arXivBot report's)."
+    )
+    page_errors: Literal["keep", "drop_paragraphs", "drop_page"] = Field(
+        "keep", description="What to do with text that LaTeXML marked as broken: keep it, or drop paragraph or page."
+    )
+    page_seconds: float = Field(10.0, gt=0, description="Limit of processor time for parsing one page, in seconds.")
+    workers: int = Field(
+        0,
+        ge=0,
+        description="Worker processes of the stages papers and passages; 0 for one on each core. Also the processors "
+        "that a step asks of a cluster's node, where 0 asks for one.",
+    )
+
+
+class ArxivSettings(BaseModel):
+    """arXiv"""
+
+    arxiv_api: bool = Field(True, description="Ask the arXiv API for papers that the snapshot lacks.")
+    arxiv_user_agent: str = Field(
+        "citeloom (set CITELOOM_ARXIV_USER_AGENT to your contact)", description="User-Agent header sent to arXiv."
+    )
+    arxiv_api_url: str = Field(
+        "https://export.arxiv.org/api/query", description="Address of the arXiv API; others only in tests."
+    )
+    oai_url: str = Field(
+        "https://oaipmh.arxiv.org/oai", description="Address of arXiv's OAI-PMH interface; others only in tests."
+    )
+    html_url: str = Field("https://arxiv.org/html", description="Address of the folder of arXiv's HTML pages.")
+
+
+class EmbeddingSettings(BaseModel):
+    """Embedding"""
+
+    embedded_form: Literal["passage", "title", "sections"] = Field(
+        "sections",
+        description="Text that is embedded: the passage alone, title and passage, or title, section titles and "
+        "passage.",
+    )
+    embedder: Literal["minilm", "bge-m3"] = Field("minilm", description="Embedding model.")
+    embedder_path: str = Field(
+        "BAAI/bge-m3", description="Folder or hub name of BGE-M3; used if CITELOOM_EMBEDDER is bge-m3."
+    )
+    embedder_device: str = Field(
+        "auto", description="auto or cuda (all GPUs), cpu, or devices such as cuda:1, separated by commas."
+    )
+    embedder_tokens: int = Field(
+        0, ge=0, description="Tokens in one batch of the embedder; 0 for 1,024 on a CPU, 32,768 on a GPU."
+    )
+    embedder_colbert: bool = Field(False, description="Also store BGE-M3's ColBERT vectors.")
+
+
+class IndexSettings(BaseModel):
+    """Index"""
+
+    qdrant_url: str | None = Field(
+        None, description="Address of the Qdrant server; empty for the embedded Qdrant Edge."
+    )
+    qdrant_api_key: SecretStr | None = Field(None, description="API key of the Qdrant server.")
+    qdrant_private_network: bool = Field(
+        False, description="Allow a Qdrant server on another host without a key, or with a key over plain http."
+    )
+    qdrant_grpc_port: int | None = Field(
+        None, description="gRPC port of the Qdrant server; empty for 6334 if the address has port 6333, else no gRPC."
+    )
+    qdrant_collection: str = Field("citeloom", description="Name (alias) of the collection that is searched.")
+    qdrant_quantization: Literal["int8", "binary", "none"] = Field(
+        "int8", description="Compression of dense vectors for searching; the best hits are scored again uncompressed."
+    )
+    qdrant_on_disk: bool = Field(
+        False, description="Keep uncompressed vectors on disk, only compressed ones in memory; for a new collection."
+    )
+    qdrant_shards: int = Field(1, ge=1, description="Shards of a new collection on a server.")
+    qdrant_replicas: int = Field(1, ge=1, description="Copies of each shard of a new collection on a cluster.")
+
+
+class RetrievalSettings(BaseModel):
+    """Retrieval"""
+
+    reranker: str = Field(
+        "", description="Cross-encoder (folder or hub name) with which searches can rerank hits; empty for none."
+    )
+    retrieval_queries: int = Field(
+        1000, ge=0, description="Most citing sentences of a month on which retrieval is scored; 0 for none."
+    )
+    retrieval_pool: int = Field(
+        20_000, ge=100, description="Most passages over which retrieval is scored: those of the cited papers first."
+    )
+
+
+class LanguageModelSettings(BaseModel):
+    """Language model"""
+
+    llm_url: str | None = Field(
+        None, description="OpenAI-compatible endpoint (https://host/v1); empty for the embedded SmolLM2."
+    )
+    llm_model: str = Field(
+        "smollm2-135m-instruct", description="Name of the model at the endpoint; required with CITELOOM_LLM_URL."
+    )
+    llm_api_key: SecretStr | None = Field(None, description="API key of the endpoint.")
+    llm_context: int = Field(8192, ge=512, description="Tokens that the model can read and write in one call.")
+    llm_concurrency: int = Field(4, ge=1, description="Calls in flight at the same time.")
+    llm_timeout: float = Field(300.0, gt=0, description="Time limit of one call, in seconds.")
+    llm_budget_calls: int = Field(0, ge=0, description="Most paid calls of one run; 0 for no limit.")
+    llm_budget_tokens: int = Field(
+        0, ge=0, description="Most paid tokens of one run, read and written; 0 for no limit."
+    )
+    llm_budget_money: float = Field(
+        0.0, ge=0, description="Most money of one run, at the prices of CITELOOM_LLM_PRICES; 0 for no limit."
+    )
+    llm_budget_name: str = Field(
+        "", description="Name of a budget that several runs share, such as 2026-11; empty for one budget per run."
+    )
+    llm_prices: Annotated[CommaSeparated, AfterValidator(check_prices)] = Field(
+        (),
+        description="Prices of a million tokens read and written, by model, judges included: model=read/written, such "
+        "as gpt-4o=2.5/10; separated by commas.",
+    )
+
+
+class JudgeSettings(BaseModel):
+    """Judges"""
+
+    judge_url: str | None = Field(
+        None, description="OpenAI-compatible endpoint of the judge; empty for that of CITELOOM_LLM_URL."
+    )
+    judge_model: str = Field("", description="Model of the judge; empty for that of CITELOOM_LLM_MODEL.")
+    judge_api_key: SecretStr | None = Field(None, description="API key of the judge's endpoint.")
+    judge_context: int = Field(
+        0, ge=0, description="Tokens that a judge can read and write in one call; 0 for CITELOOM_LLM_CONTEXT."
+    )
+    second_judge_url: str | None = Field(
+        None, description="Endpoint of a second judge; empty for that of CITELOOM_LLM_URL."
+    )
+    second_judge_model: str = Field("", description="Model of a second judge; empty for none.")
+    second_judge_api_key: SecretStr | None = Field(None, description="API key of the second judge's endpoint.")
+    judge_repeats: int = Field(
+        3, ge=1, description="Times that each judge marks a task's systems side by side, each time in another order."
+    )
+    judge_alone: bool = Field(True, description="Also have each section marked by itself.")
+    support_passages: int = Field(3, ge=1, description="Passages of a cited work that a judge of a citation reads.")
+    support_citations: int = Field(
+        1000, ge=0, description="Most citations of one section that are judged, the rest are counted; 0 for none."
+    )
+    stability_tasks: int = Field(0, ge=0, description="Tasks of a month on which stability is measured; 0 for none.")
+    stability_repeats: int = Field(
+        5, ge=2, description="Times that each of these tasks is written, with other samples and in other orders."
+    )
+    grade_controls: int = Field(
+        0,
+        ge=0,
+        description="Questions of a month on which the judge is tested with answers of known grade; 0 for none.",
+    )
+
+
+class RelatedWorkSettings(BaseModel):
+    """Related work"""
+
+    systems: Annotated[CommaSeparated, AfterValidator(require_some)] = Field(
+        ("chatcite", "zero_shot"), description="Systems that write related work; separated by commas."
+    )
+    chatcite_samples: int = Field(3, ge=1, description="ChatCite's n_s: drafts sampled from each draft kept.")
+    chatcite_votes: int = Field(5, ge=1, description="ChatCite's n_v: votes of the reflective evaluator in each step.")
+    chatcite_kept: int = Field(2, ge=1, description="ChatCite's n_c: drafts kept after each step.")
+    chatcite_examples: int = Field(0, ge=0, description="Style examples in each prompt of ChatCite's writer.")
+    temperature: float = Field(0.7, ge=0, le=2, description="Sampling temperature of drafts and summaries.")
+    vote_temperature: float = Field(0.7, ge=0, le=2, description="Sampling temperature of votes.")
+    draft_tokens: int = Field(
+        512, ge=16, description="Longest draft in tokens; with many references, 24 for each of them if that is more."
+    )
+    element_tokens: int = Field(96, ge=16, description="Longest of the seven key-element answers, in tokens.")
+    min_references: int = Field(
+        2, ge=1, description="Fewest references to papers of the corpus that make a paper a related-work task."
+    )
+    outside_references: Literal["item", "abstract", "drop"] = Field(
+        "item",
+        description="Cited works outside the corpus: item keeps all, by abstract or else by bibliography item; "
+        "abstract keeps those with an abstract; drop keeps none.",
+    )
+    tasks_dir: Path | None = Field(
+        None, description="Folder of related-work tasks as JSON files, added to those of their months; empty for none."
+    )
+    max_tasks: int = Field(1000, ge=0, description="Most related-work tasks of one month.")
+
+
+class AnsweringSettings(BaseModel):
+    """Answering"""
+
+    answer_systems: Annotated[CommaSeparated, AfterValidator(require_some)] = Field(
+        ("arxivbot", "direct", "wikichat"), description="Systems that answer the questions; separated by commas."
+    )
+    questions: Path | None = Field(
+        None, description="Question set, JSON lines or YAML; empty for the sample's with the sample corpus, else none."
+    )
+    max_questions: int = Field(1000, ge=0, description="Most questions of one month that are asked; 0 for none.")
+    draft_questions: int = Field(
+        0, ge=0, description="Papers of one month, evenly spaced, for which the LLM drafts questions; 0 for none."
+    )
+    draft_papers: Annotated[CommaSeparated, AfterValidator(check_arxiv_ids)] = Field(
+        (), description="arXiv ids of further papers for which the LLM drafts questions; separated by commas."
+    )
+    imported_answers: Path | None = Field(
+        None, description="CSV file of answers made elsewhere, graded beside ours; empty for none."
+    )
+    llm_cutoff: Annotated[str, AfterValidator(check_month_or_day)] = Field(
+        "",
+        description="Knowledge cut-off of the LLM (YYYY-MM): questions on later papers are recent; empty for none.",
+    )
+    answer_candidates: int = Field(20, ge=1, description="Passages of one search, which the LLM ranks.")
+    answer_passages: int = Field(3, ge=1, description="Best-ranked passages that the LLM reads for one search.")
+    answer_hops: int = Field(2, ge=1, description="Most searches of arXivBot for one question.")
+    answer_tokens: int = Field(512, ge=32, description="Longest answer to a question, in tokens.")
+
+
+class OperationsSettings(BaseModel):
+    """Operations"""
+
+    refresh_cron: Annotated[str, AfterValidator(check_cron)] = Field(
+        "0 4 3 * *", description="Schedule of the refresh, as a cron line, in UTC."
+    )
+    refresh_harvest: bool = Field(
+        True, description="Ask arXiv over OAI-PMH what changed when refreshing; false if new snapshots say it."
+    )
+    refresh_llm_tokens: int = Field(
+        0, ge=0, description="Most tokens that a refresh may pay for to update LLM tables; 0 leaves them as they are."
+    )
+    fresh_days: int = Field(
+        0, ge=0, description="Days after a month's end by which papers and index must hold it; 0 for no deadline."
+    )
+    webhook_url: Annotated[SecretStr | None, AfterValidator(check_web_address)] = Field(
+        None, description="Address that gets a message for each failed run, as Slack's webhooks do; empty for none."
+    )
+    otel_endpoint: str | None = Field(
+        None, description="OpenTelemetry collector, OTLP over HTTP (http://localhost:4318); empty to send nothing."
+    )
+
+
+class ClusterSettings(BaseModel):
+    """Cluster"""
+
+    dagster_pg_url: SecretStr | None = Field(
+        None,
+        description="Postgres database of Dagster's runs (postgresql://user:password@host/database); empty for SQLite.",
+    )
+    executor: Literal["in_process", "ray", "k8s"] = Field(
+        "in_process",
+        description="Where steps run: in_process in the run's process, ray as jobs of a Ray cluster, k8s as pods.",
+    )
+    ray_address: str = Field(
+        "http://127.0.0.1:8265", description="Job server of the Ray cluster (the port of the head's dashboard)."
+    )
+    embedding_gpus: float = Field(0.0, ge=0, description="GPUs that the step embeddings asks of a cluster's node.")
+
+
+GROUPS: tuple[type[BaseModel], ...] = (
+    CorpusSettings,
+    ArxivSettings,
+    EmbeddingSettings,
+    IndexSettings,
+    RetrievalSettings,
+    LanguageModelSettings,
+    JudgeSettings,
+    RelatedWorkSettings,
+    AnsweringSettings,
+    OperationsSettings,
+    ClusterSettings,
+)

@@ -1,0 +1,102 @@
+"""Load the settings, and refuse names that are none and values that are wrong, all in one message."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pipeline.errors import SettingError
+from pipeline.settings.removed import REMOVED
+from pipeline.settings.settings import PREFIX, Settings, is_secret
+from pipeline.settings.validators import WITH_PASSWORD
+
+# Names with these beginnings belong to the project's own tests.
+TEST_PREFIXES = ("CITELOOM_TEST_", "CITELOOM_FAULTS_", "CITELOOM_REQUIRE_TOOLS")
+
+# What Kubernetes puts into every container for a service named citeloom or citeloom-…
+_KUBERNETES_SERVICE = re.compile(
+    r"_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$"
+)
+# A value that may hold a secret: user:password@, or a query, in which some services take keys.
+_MAY_HOLD_SECRET = re.compile(rf"{WITH_PASSWORD.pattern}|[^?]*://[^?]*\?")
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Settings from overrides, the environment and `.env`, in this order of precedence.
+
+    Raises SettingError with one line for each thing that is wrong: a line of `.env`, an unknown name, a value.
+    """
+    file = overrides.get("_env_file", Settings.model_config.get("env_file"))
+    in_file = read_env_file(Path(str(file))) if file else {}
+    wrong = list(check_names({**in_file, **dict.fromkeys(os.environ, "the environment")}))
+    try:
+        settings = Settings(**overrides)  # type: ignore[arg-type]
+    except ValidationError as error:
+        wrong += [_describe(detail["loc"], detail["msg"], detail["input"]) for detail in error.errors()]
+        raise SettingError("\n".join(wrong)) from None
+    if settings.llm_url and (not settings.llm_model or "llm_model" not in settings.model_fields_set):
+        wrong.append("CITELOOM_LLM_MODEL: must name the model at CITELOOM_LLM_URL, and is not set")
+    if wrong:
+        raise SettingError("\n".join(wrong))
+    return settings
+
+
+def read_env_file(file: Path) -> dict[str, str]:
+    """The names that a `.env` file sets, each with its place, such as ".env line 3". Empty if there is no file.
+
+    Raises SettingError with one line for each line that cannot be read.
+    """
+    if not file.is_file():
+        return {}
+    from dotenv.parser import parse_stream
+
+    try:
+        with file.open(encoding="utf-8") as stream:
+            bindings = list(parse_stream(stream))
+    except UnicodeDecodeError as error:
+        raise SettingError(f"{file}: not UTF-8 text ({error}); save it as UTF-8") from error
+    except OSError as error:
+        raise SettingError(f"{file}: cannot be read ({error.strerror})") from error
+    names, wrong = {}, []
+    for binding in bindings:
+        # What stands before a statement belongs to it: blank lines first.
+        text = binding.original.string
+        line = binding.original.line + len(text) - len(text.lstrip("\r\n"))
+        if binding.error or (_is_ours(binding.key) and binding.value is None):
+            wrong.append(f"{file} line {line}: not of the form NAME=value")
+        elif binding.key is not None:
+            names[binding.key] = f"{file} line {line}"
+    if wrong:
+        raise SettingError("\n".join(wrong))
+    return names
+
+
+def check_names(places: Mapping[str, str]) -> Iterator[str]:
+    """A message for each CITELOOM_ name that is no setting, or no longer one. places: where each name is set."""
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    in_kubernetes = "KUBERNETES_SERVICE_HOST" in places
+    for name, place in sorted((name.upper(), place) for name, place in places.items() if _is_ours(name)):
+        if name in known or name.startswith(TEST_PREFIXES) or (in_kubernetes and _KUBERNETES_SERVICE.search(name)):
+            continue
+        if name.removeprefix(PREFIX) in REMOVED:
+            yield f"{name} is no longer a setting: {REMOVED[name.removeprefix(PREFIX)]} (set in {place})"
+            continue
+        near = get_close_matches(name, known, n=1, cutoff=0.7)
+        hint = f"did you mean {near[0]}?" if near else "docs/reference/settings.md lists all settings"
+        yield f"{name} is not a setting: {hint} (set in {place})"
+
+
+def _is_ours(name: str | None) -> bool:
+    return name is not None and name.upper().startswith(PREFIX)
+
+
+def _describe(location: tuple[int | str, ...], message: str, value: object) -> str:
+    field = str(location[0]) if location else "*"
+    hidden = is_secret(field) or _MAY_HOLD_SECRET.match(str(value))
+    shown = "" if hidden else f" (it is {str(value)!r})"
+    return f"{PREFIX}{field.upper()}: {message.removeprefix('Value error, ')}{shown}"

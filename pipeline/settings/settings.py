@@ -1,0 +1,147 @@
+"""The class `Settings`: all groups together, read from `CITELOOM_*` and `.env`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from pydantic import SecretStr, ValidationInfo, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from pipeline.settings.fields import (
+    SAMPLE_DUMP,
+    SAMPLE_QUESTIONS,
+    AnsweringSettings,
+    ArxivSettings,
+    ClusterSettings,
+    CorpusSettings,
+    EmbeddingSettings,
+    IndexSettings,
+    JudgeSettings,
+    LanguageModelSettings,
+    OperationsSettings,
+    RelatedWorkSettings,
+    RetrievalSettings,
+)
+from pipeline.settings.validators import WITH_PASSWORD
+from pipeline.storage.store import DataPath, StorePath
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+PREFIX = "CITELOOM_"
+
+# Defaults for the embedded model, if no endpoint is set: what 135 M weights on two cores do in minutes, at about 600
+# tokens read and 150 written per second.
+EMBEDDED_LLM = {
+    "llm_context": 4096,
+    "chatcite_samples": 2,
+    "chatcite_votes": 3,
+    "chatcite_kept": 1,
+    "draft_tokens": 128,
+    "element_tokens": 48,
+    "max_tasks": 1,
+    "outside_references": "drop",
+    "judge_repeats": 1,
+    "judge_alone": False,
+    "support_citations": 4,
+    "support_passages": 1,
+    "max_questions": 1,
+    "answer_systems": ("arxivbot", "direct"),
+    "answer_tokens": 128,
+}
+
+
+class Settings(
+    CorpusSettings,
+    ArxivSettings,
+    EmbeddingSettings,
+    IndexSettings,
+    RetrievalSettings,
+    LanguageModelSettings,
+    JudgeSettings,
+    RelatedWorkSettings,
+    AnsweringSettings,
+    OperationsSettings,
+    ClusterSettings,
+    BaseSettings,
+):
+    """Settings of the pipeline. Each field is the environment variable `CITELOOM_` + its name in capitals."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _use_defaults_of_the_embedded_model(cls, values: Mapping[str, object]) -> Mapping[str, object]:
+        return values if values.get("llm_url") else {**EMBEDDED_LLM, **values}
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _read_raw_value(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse a password in an address, and read an empty text as none if the setting can be none.
+
+        An address goes into messages, tables and Dagster's stores. Secrets have settings of their own.
+        """
+        name = info.field_name or ""
+        if isinstance(value, str) and WITH_PASSWORD.match(value) and not is_secret(name):
+            raise ValueError("holds a name or password, which messages would show: leave it out of the address")
+        if value == "" and type(None) in get_args(cls.model_fields[name].annotation):
+            return None
+        return value
+
+    @property
+    def embedded_llm(self) -> bool:
+        """Whether the embedded model is used, as no endpoint is set."""
+        return self.llm_url is None
+
+    @property
+    def on_cluster(self) -> bool:
+        """Whether steps run on other machines than the run that they belong to."""
+        return self.executor != "in_process"
+
+    @property
+    def step_cpus(self) -> int:
+        """Processors that one step asks of a cluster's node."""
+        return self.workers or 1
+
+    @property
+    def question_set(self) -> Path | None:
+        """The file of questions. The sample's questions go with the sample corpus only."""
+        return self.questions or (SAMPLE_QUESTIONS if self.dump_dir == SAMPLE_DUMP else None)
+
+    @cached_property
+    def data_root(self) -> DataPath:
+        """Absolute data root. The sample corpus and a real dump never share one by default."""
+        return self._data_folder or StorePath(str(self.data).rstrip("/"), self.local_root)
+
+    @cached_property
+    def local_root(self) -> Path:
+        """Absolute folder on this machine's disk for locks, caches, the embedded index and Dagster's state.
+
+        By default it is the data root if that is a folder, else a folder of this user for this address.
+        """
+        if self.local is not None:
+            return self.local.resolve()
+        if self._data_folder is not None:
+            return self._data_folder
+        from platformdirs import user_state_path
+
+        name = hashlib.sha256(str(self.data).rstrip("/").encode()).hexdigest()[:16]
+        return user_state_path("citeloom") / name
+
+    @property
+    def _data_folder(self) -> Path | None:
+        """The data root, if it is a folder on a disk."""
+        location: Path | UPath | None = self.data
+        if location is None:
+            return (Path("data") / ("demo" if self.dump_dir == SAMPLE_DUMP else "corpus")).resolve()
+        return location.resolve() if isinstance(location, Path) else None
+
+
+def is_secret(name: str) -> bool:
+    """Whether a setting (name of the field) holds a secret, which no message may show."""
+    field = Settings.model_fields.get(name)
+    return field is not None and SecretStr in (field.annotation, *get_args(field.annotation))

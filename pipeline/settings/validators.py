@@ -1,0 +1,129 @@
+"""Parsers and checks of single settings. Each raises ValueError with a message that follows the setting's name."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import SecretStr
+
+from pipeline.arxiv.categories import is_category, nearest_categories, normalize_category
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+SUBSETS = ("no_problem", "warning", "error", "unrated")
+
+# user:password@ before the host of an address.
+WITH_PASSWORD = re.compile(r"\s*[A-Za-z][\w+.-]*://[^/?#\s]*@")
+# Only the form is checked; Dagster checks the range of each field.
+_CRON = re.compile(r"@(?:hourly|daily|weekly|monthly|yearly)|[\w*/,#-]+(?: +[\w*/,#-]+){4}")
+
+
+def split_commas(value: object) -> object:
+    """A tuple of the parts of a text, without blanks around them; any other value unchanged."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def require_some(value: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse an empty list."""
+    if not value:
+        raise ValueError("must name at least one")
+    return value
+
+
+def parse_location(value: object) -> Path | UPath | None:
+    """A folder on a disk, or a path on an object store where the text is an address such as s3://bucket/folder."""
+    if value is None or isinstance(value, Path):
+        return value
+    if isinstance(value, str) and "://" not in value:
+        return Path(value)
+    # universal-pathlib and fsspec take 40 ms to import, and most commands need neither.
+    from upath import UPath
+
+    if not isinstance(value, str | UPath):
+        raise ValueError("must be a folder or an address such as s3://bucket/folder")
+    address: Any = UPath(value)
+    return Path(address.path) if address.protocol in ("file", "local") else address
+
+
+def check_data_root(value: Path | UPath | None) -> Path | UPath | None:
+    """Refuse an address that keeps nothing, names no folder, or chains several file systems."""
+    if value is None or isinstance(value, Path):
+        return value
+    if value.protocol == "memory":
+        raise ValueError("is in memory, which ends with the process")
+    if not value.path.strip("/") or re.search(r"::|[?#]", str(value)):
+        raise ValueError("must be an address such as s3://bucket/corpus, without anything after the folder")
+    return value
+
+
+def check_subsets(value: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse severities that the dump does not have, and an empty list."""
+    unknown = sorted(set(value) - set(SUBSETS))
+    if unknown or not value:
+        raise ValueError(f"must name some of {', '.join(SUBSETS)}, not {', '.join(unknown) or 'nothing'}")
+    return value
+
+
+def check_categories(value: tuple[str, ...]) -> tuple[str, ...]:
+    """Categories as arXiv writes them, without repetition. Refuses what arXiv does not have."""
+    for text in value:
+        normalized = normalize_category(text)
+        if normalized is None or not is_category(normalized):
+            near = nearest_categories(text)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise ValueError(f"arXiv has no archive or category {text!r}: name some such as cs or cs.CL{hint}")
+    return tuple(dict.fromkeys(normalize_category(text) or "" for text in value))
+
+
+def check_arxiv_ids(value: tuple[str, ...]) -> tuple[str, ...]:
+    """arXiv identifiers in their standard form, without repetition."""
+    from pipeline.arxiv.identifiers import normalize_arxiv_id
+
+    wrong = [text for text in value if normalize_arxiv_id(text) is None]
+    if wrong:
+        raise ValueError(f"must be arXiv ids such as 2403.02574 or cs/0112017, not {', '.join(wrong)}")
+    return tuple(dict.fromkeys(normalize_arxiv_id(text) or "" for text in value))
+
+
+def check_cron(value: str) -> str:
+    """Refuse a schedule that has not the form of a cron line."""
+    if not _CRON.fullmatch(value.strip()):
+        raise ValueError("must be five fields of cron, such as 0 4 3 * *, or one of @daily, @weekly, @monthly")
+    return value.strip()
+
+
+def check_month_or_day(value: str) -> str:
+    """Refuse a date that is neither YYYY-MM nor YYYY-MM-DD; empty is allowed."""
+    try:
+        date.fromisoformat(f"{value}-01" if len(value) == len("2023-12") else value or "2023-12-31")
+    except ValueError:
+        raise ValueError("must be a month or a day, such as 2023-12") from None
+    return value
+
+
+def check_web_address(value: SecretStr | None) -> SecretStr | None:
+    """Refuse an address that is not http or https."""
+    if value is not None and not value.get_secret_value().startswith(("https://", "http://")):
+        raise ValueError("must begin with https:// or http://")
+    return value
+
+
+def check_prices(value: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse prices that are not model=read/written."""
+    for text in value:
+        parse_price(text)
+    return value
+
+
+def parse_price(text: str) -> tuple[str, float, float]:
+    """A model's name, and its prices of a million tokens read and written, from model=read/written."""
+    match = re.fullmatch(r"(.+)=\s*(\d+\.?\d*|\.\d+)\s*/\s*(\d+\.?\d*|\.\d+)", text)
+    if match is None:
+        raise ValueError(f"must be model=read/written, such as gpt-4o=2.5/10, not {text!r}")
+    return match[1].strip(), float(match[2]), float(match[3])
