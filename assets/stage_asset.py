@@ -18,7 +18,7 @@ from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.index import close_indexes
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import open_parquet
-from pipeline.tables import Table
+from pipeline.tables import TABLES, Table
 
 # A minute between tries: a server that restarts or a rate limit is over after a few of them.
 SECONDS_BETWEEN_RETRIES = 60
@@ -46,6 +46,11 @@ class StageAsset:
     tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def dependencies(self) -> list[str]:
+        """Names of the assets that this one depends on."""
+        return list(dict.fromkeys([*(table.name for table in self.stage.upstream), *self.after]))
+
+    @property
     def code_version(self) -> str:
         return f"{self.stage.table.version}.{self.stage.version}"
 
@@ -66,7 +71,7 @@ def build_asset(asset: StageAsset) -> dg.AssetsDefinition:
 
     @dg.asset(
         name=stage.name,
-        deps=list(dict.fromkeys([*(table.name for table in stage.upstream), *asset.after])),
+        deps=asset.dependencies,
         partitions_def=MONTHS,
         group_name=asset.group,
         kinds=set(asset.kinds),
@@ -84,7 +89,7 @@ def build_asset(asset: StageAsset) -> dg.AssetsDefinition:
         outcomes = [_run(context, stage, workspace, month, config) for month in context.partition_keys]
         try:
             metadata = {**_totals(outcomes), **month_metadata(asset, workspace, outcomes[-1].month)}
-            version = _data_version(stage, workspace, outcomes[-1].month)
+            version = _data_version(stage.name, workspace, outcomes[-1].month)
         except CiteloomError as error:  # the store of the data root may be gone by now
             raise dg.Failure(description=str(error), allow_retries=False) from error
         return dg.MaterializeResult(metadata=metadata, data_version=version if len(outcomes) == 1 else None)
@@ -93,11 +98,18 @@ def build_asset(asset: StageAsset) -> dg.AssetsDefinition:
 
 
 def materialization(asset: StageAsset, workspace: Workspace, outcome: Outcome) -> dg.AssetMaterialization:
-    """The same materialization as an event, for a month that was computed outside any run of Dagster."""
+    """The same materialization as an event, for a month that was computed outside any run of Dagster.
+
+    Its tags are those that Dagster itself gives a materialization, from which it tells whether a month is out of date.
+    """
     tags = {"dagster/code_version": asset.code_version}
-    version = _data_version(asset.stage, workspace, outcome.month)
+    version = _data_version(asset.stage.name, workspace, outcome.month)
     if version is not None:
         tags["dagster/data_version"] = version.value
+    for name in asset.dependencies:
+        input_version = _data_version(name, workspace, outcome.month)
+        if input_version is not None:
+            tags[f"dagster/input_data_version/{name}"] = input_version.value
     return dg.AssetMaterialization(
         asset_key=asset.stage.name,
         partition=outcome.month,
@@ -106,9 +118,9 @@ def materialization(asset: StageAsset, workspace: Workspace, outcome: Outcome) -
     )
 
 
-def _data_version(stage: Stage, workspace: Workspace, month: str) -> dg.DataVersion | None:
-    """The digest of the month's rows, so that Dagster's staleness agrees with the engine's."""
-    written = read_provenance(workspace.root.file(stage.table, month))
+def _data_version(table: str, workspace: Workspace, month: str) -> dg.DataVersion | None:
+    """The digest of a month's rows, so that Dagster's staleness agrees with the engine's."""
+    written = read_provenance(workspace.root.file(TABLES[table], month))
     return dg.DataVersion(written.rows_sha256) if written and written.rows_sha256 else None
 
 
