@@ -110,6 +110,7 @@ def materialization(asset: StageAsset, workspace: Workspace, outcome: Outcome) -
         input_version = _data_version(name, workspace, outcome.month)
         if input_version is not None:
             tags[f"dagster/input_data_version/{name}"] = input_version.value
+            tags[f"dagster/input_event_pointer/{name}"] = "NULL"  # the version decides, not an event
     return dg.AssetMaterialization(
         asset_key=asset.stage.name,
         partition=outcome.month,
