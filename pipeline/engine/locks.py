@@ -46,7 +46,7 @@ def _is_single(pool: str, settings: Settings) -> bool:
     """
     if pool == "gpu":
         return not settings.on_cluster  # a cluster hands out GPUs itself
-    return (pool == "qdrant" and settings.qdrant_url is None) or (pool == "llm" and settings.llm_url is None)
+    return (pool == "qdrant" and settings.qdrant_url is None) or (pool == "llm" and settings.embedded_llm)
 
 
 @contextmanager
