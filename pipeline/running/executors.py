@@ -7,7 +7,6 @@ import importlib.util
 import dagster as dg
 
 from pipeline.errors import SettingError
-from pipeline.running.ray_executor import on_ray
 from pipeline.settings import Settings
 
 
@@ -16,6 +15,8 @@ def chosen_executor(settings: Settings) -> dg.ExecutorDefinition:
     if not settings.on_cluster:
         return dg.in_process_executor
     if settings.executor == "ray":
+        from pipeline.running.ray_executor import on_ray
+
         return on_ray  # which needs its packages only once a run begins: a UI without them shows what is there
     if importlib.util.find_spec("dagster_k8s") is None:
         raise SettingError("CITELOOM_EXECUTOR=k8s needs dagster-k8s: pip install 'citeloom[k8s]'")
