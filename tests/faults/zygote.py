@@ -19,6 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tests.guard import end_with_tests
+
 PROJECT = Path(__file__).resolve().parents[2]
 # What a run of every stage loads, and what would else be loaded in every fork again.
 _LOADED = (
@@ -69,6 +71,7 @@ class Zygote:
                 cwd=PROJECT, env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false",
                                   "LD_PRELOAD": str(library), "PYTHONPATH": str(PROJECT)},
             )  # fmt: skip
+        end_with_tests(self._process)
         assert self._hear() == {"ready": True}
 
     def __enter__(self) -> Zygote:

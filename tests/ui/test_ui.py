@@ -27,10 +27,12 @@ from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
 from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import TABLES
+from tests.guard import end_with_tests
 from tests.listening import family, listening
 from tests.scripted_llm import ScriptedLlm
 
 if TYPE_CHECKING:
+    from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.remote.webelement import WebElement
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -227,6 +229,7 @@ def start(folder: Path, llm: ScriptedLlm, **changes: object) -> Running:
             env={**others, **{f"CITELOOM_{name}": str(value) for name, value in settings.items()}},
             cwd=folder, stdout=log, stderr=log, start_new_session=True, preexec_fn=with_default_signals,
         )  # fmt: skip
+    end_with_tests(process)
     running = Running(f"http://127.0.0.1:{port}", folder, process)
     try:
         wait_until(running.answers, "answer of citeloom ui", seconds=120)
@@ -263,15 +266,26 @@ def page(running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def browse(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """A browser on a UI, ended afterwards."""
     from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
 
     options = webdriver.ChromeOptions()
-    options.binary_location = tool("chromium", "chromium-browser", "google-chrome")
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
         options.add_argument(flag)
-    driver = webdriver.Chrome(options=options, service=Service(tool("chromedriver")))
-    try:
+    with chrome(options) as driver:
         yield Page(driver, url, tmp_path_factory.mktemp("shots"))
+
+
+@contextmanager
+def chrome(options: ChromeOptions) -> Iterator[Chrome]:
+    """Chromium and its driver, which end with the block; Ctrl-C alone does not reach them, but ends the tests."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options.binary_location = tool("chromium", "chromium-browser", "google-chrome")
+    service = Service(tool("chromedriver"), popen_kw={"start_new_session": True})
+    driver = webdriver.Chrome(options=options, service=service)
+    end_with_tests(service.process)
+    try:
+        yield driver
     finally:
         driver.quit()
 

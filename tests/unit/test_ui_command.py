@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from assets import jobs
 from pipeline.cli.app import app
 
 
@@ -24,7 +23,6 @@ def test_a_ui_that_a_shell_put_in_the_background_can_be_ended(tmp_path: Path, mo
     monkeypatch.setenv("CITELOOM_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(os, "execv", in_its_place)
     monkeypatch.setattr(os, "dup2", lambda *_: None)
-    monkeypatch.setattr(jobs, "sweep", lambda home: [])
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         done = CliRunner().invoke(app, ["ui", "--port", "43977"])

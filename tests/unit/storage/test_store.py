@@ -13,7 +13,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from pipeline.engine.digests import digest_of
-from pipeline.engine.failures import forget_failure, kept_failures, record_failure
+from pipeline.engine.failures import all_failures, forget_failure, record_failure
 from pipeline.engine.run_stats import Timing, note_timing, read_timings
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
@@ -178,7 +178,7 @@ def test_a_month_that_is_written_anew_has_another_digest(workspace: Workspace) -
 def test_failures_and_timings_are_kept_on_the_store(workspace: Workspace, store: ObjectStore) -> None:
     record_failure(workspace, "papers", MONTH, PermanentFailure("a zip is broken"))
     note_timing(workspace.root, "papers", MONTH, Timing("f", 1.5, {}))
-    assert [failure.message for failure in kept_failures(workspace.root)] == ["a zip is broken"]
+    assert [failure.message for failure in all_failures(workspace.root)] == ["a zip is broken"]
     assert [each.seconds for each in read_timings(workspace.root, "papers", MONTH)] == [1.5]
     forget_failure(workspace, "papers", MONTH)
     assert list(store.objects("root/")) == [f"timings/papers/{MONTH}.json"]
