@@ -25,9 +25,8 @@ _watches: list[subprocess.Popen[bytes]] = []
 def end_with_tests(process: subprocess.Popen[Any]) -> None:
     """Have a process and all that it started killed as soon as this process is gone."""
     _watches[:] = [watch for watch in _watches if watch.poll() is None]
-    _watches.append(
-        subprocess.Popen(
-            [sys.executable, "-c", _WATCH, str(process.pid)], stdin=subprocess.PIPE, start_new_session=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-    )
+    watch = subprocess.Popen(
+        [sys.executable, "-c", _WATCH, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    _watches.append(watch)

@@ -49,7 +49,7 @@ def undisturbed(zygote: Zygote, make: Callable[..., Place], tmp_path_factory: py
 
 def run_bare(zygote: Zygote, place: Place, fault: Fault | None = None) -> End:
     """The small run without Dagster, whose own databases are none of this test's matter."""
-    zygote.start(dict(place.variables), [MONTH], SMALL_RUN, fault, bare=True)
+    zygote.start(dict(place.variables), [MONTH], SMALL_RUN, fault, door="bare")
     return zygote.end()
 
 

@@ -115,8 +115,9 @@ def qdrant(qdrant_binary: Path, server_folder: Path) -> Iterator[Server]:
     server = Server(*_free_ports(2))
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [qdrant_binary], cwd=folder, env=_environment(server, folder), stdout=log, stderr=log, start_new_session=True
-        )
+            [qdrant_binary], cwd=folder, env=_environment(server, folder), stdout=log, stderr=log,
+            start_new_session=True,
+        )  # fmt: skip
         end_with_tests(process)
         try:
             _wait(server, process, folder / "log")
