@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -14,25 +14,7 @@ import pytest
 from resources.dagster_home import dead_runs
 from sensors.stuck_runs import stuck_runs
 from tests.assets.conftest import Place
-from tests.guard import end_with_tests
-
-# A run as Dagster records it, in a process of its own, which waits in the middle of its only step.
-RUN = """
-import sys, time
-import dagster as dg
-
-@dg.op
-def wait():
-    print("waiting", flush=True)
-    time.sleep(600)
-
-@dg.job
-def waiting():
-    wait()
-
-with dg.DagsterInstance.from_config(sys.argv[1]) as instance:
-    waiting.execute_in_process(instance=instance)
-"""
+from tests.waiting_run import waiting_run
 
 
 @pytest.fixture
@@ -44,16 +26,8 @@ def instance(empty: Place) -> Iterator[dg.DagsterInstance]:
 @pytest.fixture
 def process(instance: dg.DagsterInstance) -> Iterator[subprocess.Popen[str]]:
     """A process in the middle of a run of that instance."""
-    home = os.environ["DAGSTER_HOME"]
-    started = subprocess.Popen(
-        [sys.executable, "-c", RUN, home], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    end_with_tests(started)
-    assert started.stdout is not None
-    assert any(line == "waiting\n" for line in started.stdout)
-    yield started
-    started.kill()
-    started.communicate()
+    with waiting_run(Path(os.environ["DAGSTER_HOME"])) as started:
+        yield started
 
 
 def status_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dg.DagsterRunStatus:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +11,6 @@ from typing import Any, cast
 
 import dagster as dg
 import pytest
-from dagster._core.utils import make_new_run_id
 
 from pipeline import tables
 from pipeline.definitions import defs
@@ -199,7 +199,7 @@ def test_below_the_index_a_scheduled_refresh_asks_a_model_within_its_budget_alon
     """A month whose questions and tasks are there, and whose answers were never made."""
     (own.root / "answers_direct" / f"{LAST}.parquet").unlink()
     there = own.with_settings(refresh_llm_tokens=tokens)
-    run = dg.DagsterRun("refresh_corpus", make_new_run_id(), tags=FOLLOWED)
+    run = dg.DagsterRun("refresh_corpus", str(uuid.uuid4()), tags=FOLLOWED)
     with there.entered(), dg.DagsterInstance.ephemeral() as instance:
         instance.add_run(run)
         instance.report_dagster_event(
@@ -250,5 +250,5 @@ def test_a_month_whose_run_failed_is_asked_for_again_at_growing_distances_and_no
 def add_run(instance: dg.DagsterInstance, status: dg.DagsterRunStatus) -> float:
     """A run that the sensor asked for, and when it was last heard of."""
     tags = {"dagster/sensor_name": "dump_folder", "dagster/partition": LAST}
-    run = instance.add_run(dg.DagsterRun("refresh_corpus", make_new_run_id(), status=status, tags=tags))
+    run = instance.add_run(dg.DagsterRun("refresh_corpus", str(uuid.uuid4()), status=status, tags=tags))
     return instance.get_run_records(dg.RunsFilter(run_ids=[run.run_id]))[0].update_timestamp.timestamp()

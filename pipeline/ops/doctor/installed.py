@@ -92,10 +92,10 @@ def dagster(workspace: Workspace) -> Iterator[Finding]:
         yield problem("dagster", f"its stores are of an older schema ({', '.join(state.outdated)})", way_out)
     if state.dead:
         seen = f"{len(state.dead)} runs seem to go on, and their process is gone: {_some(list(state.dead))}"
-        yield warning("dagster", seen, "the next citeloom run or ui ends them, and lets go of what they hold")
+        yield warning("dagster", seen, "citeloom ui fails them within a minute, and then frees what they hold")
     held = ", ".join(f"{pool} by {', '.join(runs)}" for pool, runs in state.pools.items())
     if held and not state.running:
-        way_out = "the next citeloom run or ui lets go of them"
+        way_out = "citeloom ui frees them within a minute"
         yield warning("dagster", f"pools are held, and no run goes on: {held}", way_out)
     if not (state.outdated or state.dead):
         pools = f"; pools held: {held}" if held else ""

@@ -8,16 +8,15 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
-import dagster as dg
 import pytest
 
-from assets.jobs import sweep
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.ops.doctor import installed, models
 from pipeline.ops.doctor.findings import Finding, State
-from pipeline.ops.run_months import dagster_home
 from pipeline.settings import load_settings
+from resources.dagster_home import dagster_home, open_instance
+from tests.waiting_run import waiting_run
 
 
 def workspace(folder: Path, **settings: object) -> Workspace:
@@ -59,21 +58,21 @@ def test_a_device_that_torch_cannot_use_is_refused(tmp_path: Path) -> None:
         list(models.gpu(workspace(tmp_path, embedder_device="cuda:99")))
 
 
-def test_a_run_whose_process_is_gone_is_told_and_left_to_the_next_run(
+def test_runs_whose_process_is_gone_and_stores_of_an_older_schema_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = workspace(tmp_path)
     assert "not there yet" in one(installed.dagster(place)).seen
     monkeypatch.setenv("DAGSTER_HOME", "")  # dagster_home sets it, and the test puts it back
     home = dagster_home(place)
-    with dg.DagsterInstance.from_config(str(home)) as instance:
-        run = instance.create_run_for_job(dg.job(name="gone")(lambda: None))
-        instance.report_dagster_event(dg.DagsterEvent("PIPELINE_START", job_name="gone"), run.run_id)
-    (home / "running").mkdir()
-    (home / "running" / f"{run.run_id}.lock").touch()
-    found = one(installed.dagster(place))
-    assert (found.state, run.run_id in found.seen) == (State.WARNING, True)
-    assert sweep(home) == [run.run_id]
+    open_instance(home).dispose()
+    with waiting_run(home):
+        assert one(installed.dagster(place)).state is State.OK
+    finding = one(installed.dagster(place))
+    with open_instance(home) as instance:
+        (run,) = instance.get_runs()
+        assert (finding.state, run.run_id in finding.seen) == (State.WARNING, True)
+        instance.report_run_failed(run)
     assert one(installed.dagster(place)).state is State.OK
     _make_older(home / "history" / "runs.db")
     older = one(installed.dagster(place))
