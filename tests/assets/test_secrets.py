@@ -1,6 +1,6 @@
 """Secrets by sentinel: each is set to words that nothing else holds, which are then looked for in all that is left.
 
-The shared data root is made under them (`conftest.finished`): every stage of three months, through Dagster.
+The shared data root is made under them (`conftest.finished`): every stage of three months, reported to Dagster.
 """
 
 from __future__ import annotations

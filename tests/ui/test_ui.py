@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(600)]
 
 T = TypeVar("T")
-MONTH = "2024-03"
+MONTH, BY_COMMAND = "2024-03", "2024-04"
+COMMAND = str(Path(sys.executable).with_name("citeloom"))
 MATERIALIZE_ALL = "//button[starts-with(normalize-space(.), 'Materialize all')]"
 GROUPS = {
     "corpus": ["dump_members", "metadata", "papers", "passages", "references"],
@@ -70,11 +71,19 @@ FLAGS = (
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A `citeloom ui` at work: its address, its data root, and its process, which leads a group of its own."""
+    """A `citeloom ui` at work: its address, its data root, its process, which leads a group of its own, and what that
+    process has for its environment."""
 
     url: str
     root: Path
     process: subprocess.Popen[bytes]
+    environment: Mapping[str, str]
+
+    def citeloom(self, *arguments: str) -> None:
+        """Run another command on the same data root."""
+        subprocess.run(
+            [COMMAND, *arguments], env=self.environment, cwd=self.root, check=True, capture_output=True, timeout=240
+        )
 
     def stop(self) -> None:
         """End every process that it started: by Ctrl-C, as a user would, then by force."""
@@ -223,14 +232,14 @@ def start(folder: Path, llm: ScriptedLlm, **changes: object) -> Running:
         **changes,
     }  # fmt: skip
     others = {name: value for name, value in os.environ.items() if not name.startswith(("CITELOOM_", "DAGSTER_"))}
+    environment = {**others, **{f"CITELOOM_{name}": str(value) for name, value in settings.items()}}
     with (folder / "ui.log").open("wb") as log:
         process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("citeloom")), "ui", "--port", str(port)],
-            env={**others, **{f"CITELOOM_{name}": str(value) for name, value in settings.items()}},
-            cwd=folder, stdout=log, stderr=log, start_new_session=True, preexec_fn=with_default_signals,
+            [COMMAND, "ui", "--port", str(port)], env=environment, cwd=folder, stdout=log, stderr=log,
+            start_new_session=True, preexec_fn=with_default_signals,
         )  # fmt: skip
     end_with_tests(process)
-    running = Running(f"http://127.0.0.1:{port}", folder, process)
+    running = Running(f"http://127.0.0.1:{port}", folder, process, environment)
     try:
         wait_until(running.answers, "answer of citeloom ui", seconds=120)
     except BaseException:
@@ -381,6 +390,19 @@ def test_every_asset_shows_what_became_of_its_month(page: Page, running: Running
         page.open(f"/assets/{stage.name}?view=partitions&partition={MONTH}")
         page.says("Materialized", "dagster/row_count", str(written.rows))
         page.keep(f"month_of_{stage.name}")
+
+
+def test_a_month_that_the_command_line_made_is_shown_as_materialized_with_its_metadata(
+    page: Page, running: Running
+) -> None:
+    running.citeloom("run", "--months", BY_COMMAND, "--until", "passages")
+    written = read_provenance(running.root / "passages" / f"{BY_COMMAND}.parquet")
+    assert written is not None
+    page.open(f"/assets/passages?view=partitions&partition={BY_COMMAND}")
+    page.says("Materialized", "dagster/row_count", str(written.rows), "lengths", "preview")
+    page.open("/assets/papers?view=checks")
+    page.says("every_member_is_accounted_for", "Passed")
+    page.keep("month_by_command")
 
 
 def test_ctrl_c_ends_everything_that_the_ui_started(tmp_path: Path, llm: ScriptedLlm) -> None:
