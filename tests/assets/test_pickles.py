@@ -1,6 +1,6 @@
 """No stored data is unpickled: what every stage and every table left, and what was unpickled while they were made.
 
-The audit hook sees the process that runs every stage and reports to Dagster. Workers, which parse pages and make passages in
+The audit hook sees the process that runs Dagster and every stage. Workers, which parse pages and make passages in
 processes of their own, are not seen: of our sources only the pipe to them may unpickle
 (`tests/unit/test_no_foreign_code.py`).
 """
