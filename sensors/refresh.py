@@ -56,8 +56,9 @@ def refreshed_months(
     if run.tags.get(PART_TAG) != "corpus":
         return dg.SkipReason(f"run {run.run_id} is no part of a refresh that another one follows")
     month, tokens = run.tags["dagster/partition"], ceiling(workspace.settings)
-    stages = choose_stages(select=run.tags[STAGES_TAG].split(",")) if STAGES_TAG in run.tags else ()
-    due = downstream(workspace, month, stages or stages_in_use(workspace), redo=tokens > 0).run
+    names = [name for name in run.tags.get(STAGES_TAG, "").split(",") if name]
+    in_use = choose_stages(select=names) if names else stages_in_use(workspace)
+    due = downstream(workspace, month, in_use, redo=tokens > 0).run
     if not due:
         return dg.SkipReason(f"{month} needs nothing below its index that may be run")
     tags = {LLM_TOKENS_TAG: str(tokens)} if tokens else {}
