@@ -8,10 +8,6 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 LONG := tests/faults tests/server/test_faults.py tests/assets/test_kill.py tests/assets/test_object_store.py \
   tests/assets/test_troubles.py tests/ui/test_backfill.py tests/ui/test_scheduled_refresh.py
 LONG_TESTS := \
-  tests/assets/test_parallel.py::test_a_process_that_is_killed_fails_its_month_alone \
-  tests/assets/test_parallel.py::test_ctrl_c_and_sigterm_end_every_process \
-  tests/assets/test_run_process.py::test_a_run_that_waits_for_a_pool_takes_no_core_and_ends_when_asked \
-  tests/assets/test_run_process.py::test_a_run_goes_on_whose_pool_is_held_by_one_that_is_killed_while_it_waits \
   tests/unit/corpus/test_mutated_pages.py::test_five_thousand_mutated_pages_are_parsed_or_refused_with_a_reason \
   tests/unit/answering/test_answer_kills.py::test_kills_change_no_row_and_repeat_only_what_was_in_flight \
   tests/unit/related_work/test_kills.py::test_twenty_kills_change_no_row_and_repeat_only_what_was_in_flight

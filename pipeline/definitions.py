@@ -18,7 +18,6 @@ from sensors.dump import dump_folder
 from sensors.failures import failed_runs
 from sensors.months import hourly_check
 from sensors.refresh import refresh_schedule, refreshed_months
-from sensors.stuck_runs import stuck_runs
 
 
 def build_defs(**overrides: object) -> dg.Definitions:
@@ -28,7 +27,7 @@ def build_defs(**overrides: object) -> dg.Definitions:
         asset_checks=[*MONTH_CHECKS, *dg.load_asset_checks_from_modules([operations])],
         jobs=[refresh_corpus, find_changes, check_months],
         schedules=[refresh_schedule(_refresh_cron()), hourly_check],
-        sensors=[dump_folder, refreshed_months, stuck_runs, failed_runs],
+        sensors=[dump_folder, refreshed_months, failed_runs],
         resources={"workspace": WorkspaceResource(), **overrides},
         executor=chosen_executor(definition_time_settings()),
     )

@@ -7,16 +7,22 @@
 Each month is a run of its own, so that months queue, fail and are retried independently.
 """
 
+from collections.abc import Mapping, Sequence
+
 import dagster as dg
 
 from assets.jobs import find_changes, refresh_corpus
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.ops.refresh.plan import ceiling, downstream, preparing, stages_in_use
 from pipeline.ops.refresh.stages import CHANGES
+from pipeline.stages import choose_stages
 from resources.workspace import LLM_BUDGET_TAG, LLM_TOKENS_TAG
 
 # Which part of a refresh a run is: `corpus`, or `downstream`.
 PART_TAG = "citeloom/refresh"
+# The stages that the refresh keeps up to date, with commas between, as they were when it began: on a new data root its
+# first runs leave tables of the corpus alone.
+STAGES_TAG = "citeloom/refresh_stages"
 
 
 def refresh_schedule(cron: str) -> dg.ScheduleDefinition:
@@ -42,15 +48,20 @@ def refreshed_months(
     """Starts the next part of a refresh: the months that changed, then the stages below their index."""
     run = context.dagster_run
     if run.job_name == find_changes.name:
-        names = [*_names(preparing(stages_in_use(workspace))), CHANGES.name]
-        return [_request(run, month, "corpus", names) for month in _months(context)]
+        stages = stages_in_use(workspace)
+        names = [*_names(preparing(stages)), CHANGES.name]
+        tags = {STAGES_TAG: ",".join(_names(stages))}
+        return [_request(run, month, "corpus", names, tags) for month in _months(context)]
     if run.tags.get(PART_TAG) != "corpus":
         return dg.SkipReason(f"nothing follows run {run.run_id}")
     month, tokens = run.tags["dagster/partition"], ceiling(workspace.settings)
-    due = downstream(workspace, month, stages_in_use(workspace), redo=tokens > 0).run
+    names = [name for name in run.tags.get(STAGES_TAG, "").split(",") if name]
+    in_use = choose_stages(select=names) if names else stages_in_use(workspace)
+    due = downstream(workspace, month, in_use, redo=tokens > 0).run
     if not due:
         return dg.SkipReason(f"nothing below the index of {month} is to be run")
-    return [_request(run, month, "downstream", [*_names(due), CHANGES.name], tokens)]
+    tags = {LLM_TOKENS_TAG: str(tokens)} if tokens else {}
+    return [_request(run, month, "downstream", [*_names(due), CHANGES.name], tags)]
 
 
 def _months(context: dg.RunStatusSensorContext) -> list[str]:
@@ -61,19 +72,18 @@ def _months(context: dg.RunStatusSensorContext) -> list[str]:
     return [str(month) for months in told if isinstance(months, list) for month in months]
 
 
-def _names(stages: tuple[Stage, ...]) -> list[str]:
+def _names(stages: Sequence[Stage]) -> list[str]:
     return [stage.name for stage in stages]
 
 
-def _request(run: dg.DagsterRun, month: str, part: str, assets: list[str], tokens: int = 0) -> dg.RunRequest:
+def _request(run: dg.DagsterRun, month: str, part: str, assets: list[str], tags: Mapping[str, str]) -> dg.RunRequest:
     """A run of some assets of a month, requested once for each run that it follows. All runs of a refresh share one
     budget, named after the run that the schedule started."""
     budget = run.tags.get(LLM_BUDGET_TAG, f"refresh {run.run_id}")
-    tags = {PART_TAG: part, LLM_BUDGET_TAG: budget, **({LLM_TOKENS_TAG: str(tokens)} if tokens else {})}
     return dg.RunRequest(
         run_key=f"{run.run_id}-{month}",
         job_name=refresh_corpus.name,
         partition_key=month,
         asset_selection=[dg.AssetKey(name) for name in assets],
-        tags=tags,
+        tags={PART_TAG: part, LLM_BUDGET_TAG: budget, **tags},
     )

@@ -21,3 +21,7 @@ def stuck_runs(context: dg.SensorEvaluationContext) -> dg.SkipReason:
             context.instance.report_run_failed(run, "the process that ran it is gone; finished stages stay")
     ids = ", ".join(run.run_id for run in dead)
     return dg.SkipReason(f"ended {ids}" if dead else "every unfinished run has its process")
+
+
+# A code location of its own (workspace.yaml): sensors of the main one do not run once its server is gone.
+defs = dg.Definitions(sensors=[stuck_runs])

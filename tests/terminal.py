@@ -11,6 +11,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.guard import end_with_tests
+
 
 class Terminal:
     """`citeloom` with some arguments on a terminal, and what it has shown; a context manager, which ends it.
@@ -26,6 +28,7 @@ class Terminal:
             env={**others, **variables}, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs,
             start_new_session=True, preexec_fn=lambda: _take_terminal(theirs),
         )  # fmt: skip
+        end_with_tests(self._process)
         os.close(theirs)
         self.shown = ""
 

@@ -12,15 +12,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import dagster as dg
 import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from pipeline.engine.stage import Workspace
+from pipeline.cli.dagster_reporter import DagsterReporter
+from pipeline.engine import progress
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.evaluation.publish import RUN_PAGE
 from pipeline.ops.run_months import RunReport, run_months
 from pipeline.ops.services import release_services
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
+from resources.dagster_home import dagster_home, open_instance
 from tests.scripted_llm import ScriptedLlm
 from tests.sentinels import is_secret, sentinel
 from tests.unpickled import unpickled
@@ -86,6 +90,34 @@ class Place:
             cwd=self.root, capture_output=True, text=True, timeout=240,
         )  # fmt: skip
 
+    def run_months(self, stages: Sequence[Stage], months: Sequence[str], *, force: bool = False) -> RunReport:
+        """Run stages as the command line does, and report them to Dagster as it does."""
+        with self.entered():
+            workspace = self.workspace()
+            with progress.listening(DagsterReporter(workspace)):
+                return run_months(workspace, months, stages, force=force)
+
+    @contextmanager
+    def dagster(self) -> Iterator[dg.DagsterInstance]:
+        """Dagster's instance of this data root, made where it is missing."""
+        with self.entered(), open_instance(dagster_home(self.workspace())) as instance:
+            yield instance
+
+    def run_in_dagster(self, stages: Sequence[str], month: str, *, force: bool = False) -> dg.ExecuteInProcessResult:
+        """Run stages as a run of Dagster's does, in this process."""
+        from pipeline.definitions import build_defs
+
+        config = {name: {"config": {"force": force, "retries": 0}} for name in stages}
+        with self.dagster() as instance:
+            return (
+                build_defs()
+                .resolve_job_def("refresh_corpus")
+                .execute_in_process(
+                    instance=instance, partition_key=month, asset_selection=[dg.AssetKey(name) for name in stages],
+                    run_config={"ops": config}, raise_on_error=False,
+                )
+            )  # fmt: skip
+
     def invoke(self, *arguments: str) -> Result:
         """Run the command within this process, where what is loaded need not be loaded again."""
         from pipeline.cli.app import app
@@ -113,13 +145,13 @@ def llm() -> Iterator[ScriptedLlm]:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Finished:
-    """Every stage of the three months of the sample corpus."""
+    """Every stage of the three months of the sample corpus, run and reported to Dagster as the command line does."""
     from pipeline.stages import STAGES
 
     place = make_place(tmp_path_factory.mktemp("finished") / "data", llm_url=llm.url, llm_model="scripted")
     place = replace(place, variables={**place.variables, **{name: sentinel(name) for name in SECRETS}})
     with place.entered(), unpickled() as found:
-        report = run_months(Workspace(load_settings()), MONTHS, STAGES)
+        report = place.run_months(STAGES, MONTHS)
     return Finished(place, report, found)
 
 

@@ -10,16 +10,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.assets.conftest import Place
+from tests.guard import end_with_tests
 
 
 def start(place: Place, *arguments: str) -> subprocess.Popen[str]:
     """`citeloom` in a process group of its own, its progress lines to be read."""
     others = {name: value for name, value in os.environ.items() if not name.startswith("CITELOOM_")}
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [str(Path(sys.executable).with_name("citeloom")), *arguments],
         env={**others, "COLUMNS": "200", "NO_COLOR": "1", **place.variables},
         cwd=place.root, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
+    end_with_tests(process)
+    return process
 
 
 def wait_until(holds: Callable[[], object], seconds: float = 120) -> None:

@@ -49,7 +49,7 @@ def test_run_with_json_prints_one_document(finished: Finished, own: Place) -> No
     assert done.exit_code == 0
     told = json.loads(done.stdout)
     assert len(told["outcomes"]) == 2 * len(STAGES)
-    assert all(outcome["kept"] for outcome in told["outcomes"])
+    assert all(outcome["skipped"] for outcome in told["outcomes"])
     assert told["failures"] == []
     assert Path(told["report"]).is_file()
 
@@ -58,7 +58,7 @@ def test_run_select_runs_these_stages_alone(own: Place) -> None:
     done = own.invoke("run", "--months", "2024-03", "--select", "papers,passages", "--force", "--json")
     assert done.exit_code == 0
     told = json.loads(done.stdout)["outcomes"]
-    assert [(outcome["stage"], outcome["kept"]) for outcome in told] == [("papers", False), ("passages", False)]
+    assert [(outcome["stage"], outcome["skipped"]) for outcome in told] == [("papers", False), ("passages", False)]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,36 +18,45 @@ import pytest
 
 from assets.stage_asset import is_readable
 from pipeline import tables
-from pipeline.definitions import build_defs, defs, run_in_process
-from pipeline.engine.failures import record_failure
+from pipeline.definitions import build_defs, defs
+from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.engine import progress
+from pipeline.engine.failures import read_failure, record_failure
 from pipeline.engine.run import State, state
-from pipeline.engine.status import stages_due
+from pipeline.engine.status import month_status, stages_due
 from pipeline.errors import PermanentFailure
-from pipeline.ops.run_months import dagster_home, run_months, status
+from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.stages import STAGES, choose_stages
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.writing import MonthWriter
 from sensors.dump import dump_folder
 from tests.assets.conftest import MONTHS, Place
 
 PROJECT = Path(__file__).resolve().parents[2]
+MONTH = MONTHS[0]
 NAMES = [stage.name for stage in STAGES]
 GROUPS = {"corpus", "search", "related_work", "answers", "evaluation"}
 
 
 @pytest.fixture
 def instance(place: Place) -> Iterator[dg.DagsterInstance]:
-    """The Dagster instance that recorded the shared runs."""
-    with place.entered(), dg.DagsterInstance.from_config(str(place.root / "dagster")) as found:
+    """The Dagster instance to which the shared runs were reported."""
+    with place.dagster() as found:
         yield found
+
+
+def materializations(
+    instance: dg.DagsterInstance, name: str, month: str, limit: int = 1
+) -> list[dg.AssetMaterialization]:
+    """The newest materializations of a month."""
+    wanted = dg.AssetRecordsFilter(asset_key=dg.AssetKey(name), asset_partitions=[month])
+    records = instance.fetch_materializations(wanted, limit=limit).records
+    return [record.asset_materialization for record in records if record.asset_materialization is not None]
 
 
 def metadata_of(instance: dg.DagsterInstance, name: str, month: str) -> dict[str, Any]:
     """The metadata of the newest materialization of a month."""
-    wanted = dg.AssetRecordsFilter(asset_key=dg.AssetKey(name), asset_partitions=[month])
-    materialization = instance.fetch_materializations(wanted, limit=1).records[0].asset_materialization
-    assert materialization is not None
-    return {key: value.value for key, value in materialization.metadata.items()}
+    (newest,) = materializations(instance, name, month)
+    return {key: value.value for key, value in newest.metadata.items()}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -94,61 +104,123 @@ def test_an_asset_says_what_it_is(name: str) -> None:
 
 
 def test_every_check_ran_on_every_month_and_passed(instance: dg.DagsterInstance) -> None:
-    kind = dg.DagsterEventType.ASSET_CHECK_EVALUATION
-    verdicts = {}
-    for run in instance.get_runs():
-        for entry in instance.all_logs(run.run_id, of_type=kind):
-            assert entry.dagster_event is not None
-            found = entry.dagster_event.asset_check_evaluation_data
-            verdicts[found.asset_check_key.to_user_string(), found.partition] = found.passed
     keys = defs.resolve_asset_graph().asset_check_keys
-    expected = {key.to_user_string() for key in keys if key.asset_key != dg.AssetKey("months")}
-    assert verdicts == {(name, month): True for name in expected for month in MONTHS}
-    assert len(expected) >= 9
+    of_a_month = [key for key in keys if key.asset_key != dg.AssetKey("months")]
+    assert len(of_a_month) >= 9
+    for key in of_a_month:
+        records = instance.event_log_storage.get_asset_check_execution_history(key, limit=20)
+        assert {(record.partition, record.status.value) for record in records} == {
+            (month, "SUCCEEDED") for month in MONTHS
+        }
 
 
-def test_a_failed_check_stops_what_is_below_it(own: Place) -> None:
-    """An embedding without its passage: the month's index is not touched."""
+def test_a_failing_blocking_check_stops_its_month_in_both_doors(own: Place) -> None:
+    """An embedding without its passage: the month's index is not touched, and the check is asked again."""
+    short = replace(EMBEDDINGS, build=lambda job: job.rows(tables.EMBEDDINGS)[1:])
+    receipt = own.root / "index_receipts" / f"{MONTH}.parquet"
+    before = receipt.stat().st_mtime_ns
+    report = own.run_months([short, INDEX_RECEIPTS], [MONTH], force=True)
+    assert [(stage, month) for stage, month, _ in report.failures] == [("embeddings", MONTH)]
+    assert receipt.stat().st_mtime_ns == before
+
+    run = own.run_in_dagster(["embeddings", "index_receipts"], MONTH)
+    assert not run.success
+    failed = [found.check_name for found in run.get_asset_check_evaluations() if not found.passed]
+    assert failed == ["every_passage_is_embedded"]
+    assert receipt.stat().st_mtime_ns == before
     with own.entered():
         workspace = own.workspace()
-        file = workspace.root.file(tables.EMBEDDINGS, "2024-03")
-        written, rows = read_provenance(file), workspace.root.rows(tables.EMBEDDINGS, "2024-03")
-        assert written is not None
-        with MonthWriter(tables.EMBEDDINGS, file) as writer:
-            for row in rows[1:]:
-                writer.add(row)
-            writer.commit(written)
-        stages = [stage for stage in STAGES if stage.name in {"embeddings", "index_receipts"}]
-        before = (own.root / "index_receipts" / "2024-03.parquet").stat().st_mtime_ns
-        result = run_in_process(stages, "2024-03", dagster_home(workspace))
-        assert not result.succeeded
-        assert list(result.blocked) == ["embeddings"]
-        assert (own.root / "index_receipts" / "2024-03.parquet").stat().st_mtime_ns == before
+        assert read_failure(workspace, "check-embeddings", MONTH)
+        assert stages_due(STAGES, workspace, MONTH)[0] == EMBEDDINGS
+
+    again = own.run_months([EMBEDDINGS, INDEX_RECEIPTS], [MONTH])
+    assert [(stage, month) for stage, month, _ in again.failures] == [("embeddings", MONTH)]
+    assert receipt.stat().st_mtime_ns == before
+
+    mended = own.run_months([EMBEDDINGS, INDEX_RECEIPTS], [MONTH], force=True)
+    assert mended.failures == []
+    with own.entered():
+        assert read_failure(own.workspace(), "check-embeddings", MONTH) is None
 
 
-def test_a_check_that_did_not_hold_is_asked_again_before_anything_below_runs(own: Place) -> None:
-    """Else a second run would find the stage done, and go on below it as if the check had never spoken."""
+def test_a_check_that_failed_is_asked_again_before_anything_below_runs(own: Place) -> None:
+    """Else a second run would find the stage done, and go on below it as if the check had never failed."""
     with own.entered():
         workspace = own.workspace()
-        record_failure(workspace, "check-embeddings", "2024-03", PermanentFailure("its check does not hold"))
-        due = [stage.name for stage in stages_due(STAGES, workspace, "2024-03")]
+        record_failure(workspace, "check-embeddings", MONTH, PermanentFailure("its check failed"))
+        due = [stage.name for stage in stages_due(STAGES, workspace, MONTH)]
         assert due[0] == "embeddings"
         assert "index_receipts" in due
-        told = {row["stage"]: row for row in status(workspace, ["2024-03"])}
-        assert (told["embeddings"]["state"], told["embeddings"]["failure"]) == ("failed", "its check does not hold")
-        report = run_months(workspace, ["2024-03"], STAGES)
-        assert not report.failures
-        assert all(outcome.skipped for outcome in report.outcomes)
-        assert {row["state"] for row in status(workspace, ["2024-03"])} == {"done"}
-
-
-def test_a_month_that_is_kept_says_so(own: Place) -> None:
+        rows = {row["stage"]: row for row in month_status(STAGES, workspace, MONTH)}
+        assert (rows["embeddings"]["state"], rows["embeddings"]["failure"]) == ("failed", "its check failed")
+    report = own.run_months(STAGES, [MONTH])
+    assert not report.failures
+    assert all(outcome.skipped for outcome in report.outcomes)
     with own.entered():
-        home = dagster_home(own.workspace())
-        assert run_in_process(choose_stages("passages"), "2024-03", home).succeeded
-        with dg.DagsterInstance.from_config(str(home)) as instance:
-            assert metadata_of(instance, "passages", "2024-03")["kept"] is True
-            assert metadata_of(instance, "passages", "2024-04")["kept"] is False
+        assert {row["state"] for row in month_status(STAGES, own.workspace(), MONTH)} == {"done"}
+
+
+def test_both_doors_give_a_month_the_same_data_and_code_version(own: Place) -> None:
+    assert own.run_in_dagster(["papers", "passages"], MONTH, force=True).success
+    with own.dagster() as instance:
+        for name in ("papers", "passages"):
+            by_run, by_command = materializations(instance, name, MONTH, limit=2)
+            written = read_provenance(own.root / name / f"{MONTH}.parquet")
+            assert written is not None
+            for version in ("dagster/data_version", "dagster/code_version"):
+                assert (by_run.tags or {})[version] == (by_command.tags or {})[version]
+            assert (by_run.tags or {})["dagster/data_version"] == written.rows_sha256
+            assert by_run.metadata.keys() == by_command.metadata.keys()
+
+
+def test_a_month_that_is_skipped_says_so(own: Place) -> None:
+    assert own.run_in_dagster([stage.name for stage in choose_stages("passages")], MONTH).success
+    with own.dagster() as instance:
+        assert metadata_of(instance, "passages", MONTH)["skipped"] is True
+        assert metadata_of(instance, "passages", "2024-04")["skipped"] is False
+
+
+def test_the_command_line_leaves_materializations_and_no_run(empty: Place) -> None:
+    done = empty.citeloom("run", "--until", "metadata")
+    assert done.returncode == 0, done.stderr
+    with empty.dagster() as instance:
+        assert instance.get_runs() == []
+        for name in ("dump_members", "metadata"):
+            key = dg.AssetKey(name)
+            assert instance.get_materialized_partitions(key) == set(MONTHS)
+            assert metadata_of(instance, name, MONTH)["dagster/row_count"] == 10
+
+
+class _EndsTheRun(progress.Listener):
+    """Somebody who ends the run on its page as soon as a stage has begun."""
+
+    def __init__(self, instance: dg.DagsterInstance) -> None:
+        self._instance = instance
+
+    def started(self, stage: str, month: str) -> None:
+        for run in self._instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
+            self._instance.report_run_canceled(run)
+
+
+def test_a_run_that_was_ended_by_others_puts_nothing_in_place(empty: Place) -> None:
+    file = empty.root / "dump_members" / f"{MONTH}.parquet"
+    with empty.dagster() as instance, progress.listening(_EndsTheRun(instance)):
+        assert not empty.run_in_dagster(["dump_members"], MONTH).success
+    assert not file.exists()
+    with empty.entered():
+        assert read_failure(empty.workspace(), "dump_members", MONTH)
+    assert empty.run_in_dagster(["dump_members"], MONTH).success
+    assert file.exists()
+
+
+def test_a_disabled_stage_makes_an_empty_month_in_both_doors(own: Place) -> None:
+    there = own.with_settings(answer_systems="direct")
+    assert there.run_in_dagster(["answers_wikichat"], MONTH).success
+    report = there.run_months(choose_stages(select=["answers_arxivbot"]), [MONTH])
+    assert [(outcome.rows, outcome.disabled) for outcome in report.outcomes] == [(0, True)]
+    with there.dagster() as instance:
+        for name in ("answers_wikichat", "answers_arxivbot"):
+            assert metadata_of(instance, name, MONTH)["dagster/row_count"] == 0
 
 
 def test_a_workspace_can_be_given_instead_of_the_settings(empty: Place) -> None:
@@ -165,10 +237,8 @@ def test_a_workspace_can_be_given_instead_of_the_settings(empty: Place) -> None:
 
 def test_a_month_that_the_dump_lacks_holds_nothing(empty: Place) -> None:
     """The newest partition is the present month, which a dump never has: its run ends well, and with no row."""
-    with empty.entered():
-        workspace = empty.workspace()
-        assert run_in_process(choose_stages("passages"), "2024-06", dagster_home(workspace)).succeeded
-        assert workspace.root.read(tables.PASSAGES, "2024-06").num_rows == 0
+    assert empty.run_in_dagster([stage.name for stage in choose_stages("passages")], "2024-06").success
+    assert empty.workspace().root.read(tables.PASSAGES, "2024-06").num_rows == 0
 
 
 def months_asked_for(answer: dg.SensorResult | dg.SkipReason) -> list[str | None]:

@@ -8,9 +8,8 @@ from typing import Any
 import dagster as dg
 
 from pipeline import tables
-from pipeline.definitions import build_defs
+from pipeline.definitions import defs
 from pipeline.index.opening import live_index
-from resources.workspace import WorkspaceResource
 from tests.assets.conftest import MONTHS, Place
 
 
@@ -47,7 +46,7 @@ def test_an_audit_names_what_is_missing_and_repair_brings_it_back(own: Place) ->
     assert told(own, "audit", "--months", "2024-03")["clean"]
     mended = told(own, "audit", "--repair")
     assert (mended["clean"], mended["found"]["clean"]) == (True, False)
-    assert all(outcome["kept"] for outcome in told(own, "run", "--until", "index_receipts")["outcomes"])
+    assert all(outcome["skipped"] for outcome in told(own, "run", "--until", "index_receipts")["outcomes"])
 
 
 def test_an_audit_of_a_month_that_is_not_there_ends_with_2(place: Place) -> None:
@@ -56,11 +55,11 @@ def test_an_audit_of_a_month_that_is_not_there_ends_with_2(place: Place) -> None
 
 def test_the_check_of_the_index_asks_the_index_itself(own: Place) -> None:
     (gone,) = lose_points(own, "2024-03", 1)
-    with own.entered():
-        defs = build_defs(workspace=WorkspaceResource())
-        key = dg.AssetCheckKey(dg.AssetKey("index_receipts"), "index_holds_the_embeddings")
-        job = defs.resolve_job_def("refresh_corpus").get_subset(asset_selection=set(), asset_check_selection={key})
-        (found,) = job.execute_in_process(partition_key="2024-03", raise_on_error=False).get_asset_check_evaluations()
+    key = dg.AssetCheckKey(dg.AssetKey("index_receipts"), "index_holds_the_embeddings")
+    job = defs.resolve_job_def("refresh_corpus").get_subset(asset_selection=set(), asset_check_selection={key})
+    with own.dagster() as instance:
+        run = job.execute_in_process(instance=instance, partition_key="2024-03", raise_on_error=False)
+        (found,) = run.get_asset_check_evaluations()
     assert not found.passed
     assert found.metadata["missing"].value == [gone]
 

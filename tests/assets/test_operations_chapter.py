@@ -223,11 +223,12 @@ def _lose(place: Place) -> None:
 
 def test_the_table_of_schedules_and_sensors_is_complete() -> None:
     from pipeline.definitions import defs
+    from sensors import stuck_runs
 
-    repository = defs.get_repository_def()
+    repositories = [each.get_repository_def() for each in (defs, stuck_runs.defs)]
     there: list[tuple[dg.SensorDefinition | dg.ScheduleDefinition, str]]
-    there = [(each, "sensor") for each in repository.sensor_defs]
-    there += [(each, "schedule") for each in repository.schedule_defs]
+    there = [(each, "sensor") for repository in repositories for each in repository.sensor_defs]
+    there += [(each, "schedule") for repository in repositories for each in repository.schedule_defs]
     told = {(row[0], row[1]) for row in table_rows(OPERATIONS, "by itself")}
     assert told == {
         (f"{kind} `{each.name}`", "on" if each.default_status.value == "RUNNING" else "off") for each, kind in there

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,16 +11,16 @@ from typing import Any, cast
 
 import dagster as dg
 import pytest
-from dagster._core.utils import make_new_run_id
 
 from pipeline import tables
 from pipeline.definitions import defs
 from pipeline.ops.refresh.plan import PREPARING
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, load_settings
+from pipeline.stages import CORPUS_STAGES, STAGES
 from pipeline.storage.provenance import read_provenance
 from resources.workspace import LLM_BUDGET_TAG, LLM_TOKENS_TAG, WorkspaceResource
 from sensors.dump import RETRY_SECONDS, months_to_retry
-from sensors.refresh import PART_TAG, refresh_schedule, refreshed_months
+from sensors.refresh import PART_TAG, STAGES_TAG, refresh_schedule, refreshed_months
 from tests.assets.conftest import Place, digests
 from tests.fake_oai import FakeOai, deleted, error, raw, record
 from tests.scripted_llm import ScriptedLlm
@@ -174,6 +175,7 @@ def test_the_schedule_starts_a_run_that_finds_the_months_and_the_sensor_their_ru
     assert [key.path[-1] for key in request.asset_selection] == [*ALL_PREPARED, "changes"]
     assert request.tags[PART_TAG] == "corpus"
     assert request.tags[LLM_BUDGET_TAG] == f"refresh {done.run_id}"
+    assert request.tags[STAGES_TAG].split(",") == [stage.name for stage in STAGES]
     assert isinstance(skipped, dg.SkipReason)
     assert read_provenance(here.root / "changes" / f"{LAST}.parquet") is not None, "how the month stands is kept"
 
@@ -199,19 +201,40 @@ def test_below_the_index_a_scheduled_refresh_asks_a_model_within_its_budget_alon
     """A month whose questions and tasks are there, and whose answers were never made."""
     (own.root / "answers_direct" / f"{LAST}.parquet").unlink()
     there = own.with_settings(refresh_llm_tokens=tokens)
-    run = dg.DagsterRun("refresh_corpus", make_new_run_id(), tags=FOLLOWED)
+    run = dg.DagsterRun("refresh_corpus", str(uuid.uuid4()), tags=FOLLOWED)
     with there.entered(), dg.DagsterInstance.ephemeral() as instance:
-        instance.add_run(run)
-        instance.report_dagster_event(
-            dg.DagsterEvent(dg.DagsterEventType.RUN_SUCCESS.value, "refresh_corpus"), run_id=run.run_id
-        )
-        answer = follow(there, instance, run)
+        answer = follow(there, instance, succeeded(instance, run))
     assert isinstance(answer, list if asks else dg.SkipReason)
     for request in answer if asks else ():
         names = [key.path[-1] for key in request.asset_selection]
         assert (names[0], names[-1]) == ("answers_direct", "changes")
         assert request.tags[LLM_TOKENS_TAG] == str(tokens)
         assert request.tags[LLM_BUDGET_TAG] == "refresh r1", "one budget for all runs of the refresh"
+
+
+def test_a_scheduled_refresh_of_a_new_data_root_goes_on_below_the_index(own: Place) -> None:
+    """After its first part the root has tables of the corpus alone, and what it began with stands in its tags."""
+    for stage in STAGES[len(CORPUS_STAGES) :]:
+        for file in (own.root / stage.name).glob("*.parquet"):
+            file.unlink()
+    there = own.with_settings(refresh_llm_tokens=5000)
+    for stages, begins_with in ((STAGES, "key_elements"), (CORPUS_STAGES, None)):
+        tags = {**FOLLOWED, STAGES_TAG: ",".join(stage.name for stage in stages)}
+        run = dg.DagsterRun("refresh_corpus", str(uuid.uuid4()), tags=tags)
+        with there.entered(), dg.DagsterInstance.ephemeral() as instance:
+            answer = follow(there, instance, succeeded(instance, run))
+        if begins_with is None:
+            assert isinstance(answer, dg.SkipReason)
+        else:
+            assert [request.asset_selection[0].path[-1] for request in answer] == [begins_with]
+
+
+def succeeded(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dg.DagsterRun:
+    """The run, recorded as one that succeeded."""
+    instance.add_run(run)
+    success = dg.DagsterEvent(dg.DagsterEventType.RUN_SUCCESS.value, run.job_name)
+    instance.report_dagster_event(success, run_id=run.run_id)
+    return run
 
 
 def test_a_run_that_bears_a_budget_has_it_for_its_ceiling(own: Place) -> None:
@@ -250,5 +273,5 @@ def test_a_month_whose_run_failed_is_asked_for_again_at_growing_distances_and_no
 def add_run(instance: dg.DagsterInstance, status: dg.DagsterRunStatus) -> float:
     """A run that the sensor asked for, and when it was last heard of."""
     tags = {"dagster/sensor_name": "dump_folder", "dagster/partition": LAST}
-    run = instance.add_run(dg.DagsterRun("refresh_corpus", make_new_run_id(), status=status, tags=tags))
+    run = instance.add_run(dg.DagsterRun("refresh_corpus", str(uuid.uuid4()), status=status, tags=tags))
     return instance.get_run_records(dg.RunsFilter(run_ids=[run.run_id]))[0].update_timestamp.timestamp()

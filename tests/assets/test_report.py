@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assets.report import report_shown
+from assets.evaluation import report_shown
 from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.evaluation.stages import REPORT

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from assets.retrieval_scores import scores_shown
+from assets.search import scores_shown
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.retrieval.scoring import build_scores

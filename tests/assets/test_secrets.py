@@ -1,6 +1,6 @@
 """Secrets by sentinel: each is set to words that nothing else holds, which are then looked for in all that is left.
 
-The shared data root is made under them (`conftest.finished`): every stage of three months, through Dagster.
+The shared data root is made under them (`conftest.finished`): every stage of three months, reported to Dagster.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.sentinels import Search, sentinel
 def test_no_secret_is_in_anything_that_a_whole_run_leaves(place: Place) -> None:
     search = Search(SECRETS)
     assert search.in_folder(place.root) == []
-    assert search.looked_at > 10_000
+    assert search.looked_at > 5_000
 
 
 @pytest.fixture

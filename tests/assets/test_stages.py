@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from pipeline import tables
-from pipeline.definitions import run_in_process
 from pipeline.engine.stage import Stage
-from pipeline.engine.status import stages_due
-from pipeline.ops.run_months import dagster_home, run_months, status
+from pipeline.engine.status import month_status, stages_due
+from pipeline.ops.run_months import run_months
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.related_work.written import written
 from pipeline.settings import SAMPLE_SNAPSHOT
@@ -51,7 +50,8 @@ def test_every_stage_of_three_months_succeeds(finished: Finished) -> None:
     made = {(outcome.stage, outcome.month) for outcome in finished.report.outcomes if not outcome.skipped}
     assert made == {(stage.name, month) for stage in STAGES for month in MONTHS}
     with finished.place.entered():
-        states = {row["state"] for row in status(finished.place.workspace(), MONTHS)}
+        workspace = finished.place.workspace()
+        states = {row["state"] for month in MONTHS for row in month_status(STAGES, workspace, month)}
     assert states == {"done"}
 
 
@@ -156,19 +156,22 @@ def test_what_is_below_a_change_is_kept_where_the_rows_came_out_the_same(own: Pl
     assert made == ["related_work_tasks"]
 
 
-@pytest.mark.parametrize("force", [True, False], ids=["loaded", "kept"])
-def test_a_month_in_the_embedded_index_lets_go_of_it(own: Place, force: bool) -> None:
+@pytest.mark.parametrize("door", ["command", "dagster"])
+@pytest.mark.parametrize("force", [True, False], ids=["loaded", "skipped"])
+def test_a_month_in_the_embedded_index_lets_go_of_it(own: Place, force: bool, door: str) -> None:
     """Another run, or a search, can open it while this process is busy with the month's LLM stages."""
     look = (
         "import sys; from pathlib import Path; from pipeline.index.edge_collections import EdgeCollections\n"
         "held = EdgeCollections(Path(sys.argv[1]), sys.argv[2], on_disk=False, patience=0.1)\n"
         "print(held.collection(held.live()).count('2024-03'))"
     )
-    workspace, stages = own.workspace(), choose_stages(select=["index_receipts"])
-    name = workspace.settings.qdrant_collection
+    name = own.workspace().settings.qdrant_collection
     folder = str(own.root / "qdrant-edge" / name)
     with own.entered():
-        assert run_in_process(stages, "2024-03", dagster_home(workspace), force=force).succeeded
+        if door == "dagster":
+            assert own.run_in_dagster(["index_receipts"], "2024-03", force=force).success
+        else:
+            assert not own.run_months(choose_stages(select=["index_receipts"]), ["2024-03"], force=force).failures
         done = subprocess.run([sys.executable, "-c", look, folder, name], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == str(count(own, tables.PASSAGES, "2024-03")), done.stderr
 

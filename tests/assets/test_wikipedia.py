@@ -38,7 +38,7 @@ def place(folder: Path) -> Iterator[Place]:
 def test_a_second_import_finds_everything_done(place: Place, folder: Path) -> None:
     done = place.invoke("import-wikipedia", str(folder / FILE), "--json")
     assert done.exit_code == 0
-    assert [each["kept"] for each in json.loads(done.stdout)["outcomes"]] == [True] * 5
+    assert [each["skipped"] for each in json.loads(done.stdout)["outcomes"]] == [True] * 5
 
 
 def test_searches_and_audits_need_to_know_nothing_of_it(place: Place) -> None:
@@ -51,7 +51,7 @@ def test_searches_and_audits_need_to_know_nothing_of_it(place: Place) -> None:
 def test_the_projects_stages_run_on_it_by_their_names(place: Place) -> None:
     done = place.invoke("run", "--select", "passages,embeddings,index_receipts", "--json")
     assert done.exit_code == 0, done.output
-    assert [each["kept"] for each in json.loads(done.stdout)["outcomes"]] == [True] * 3
+    assert [each["skipped"] for each in json.loads(done.stdout)["outcomes"]] == [True] * 3
     told = place.invoke("status")
     assert told.exit_code == 0, told.output
     assert [name for name in STAGES if name in told.output] == STAGES[2:]

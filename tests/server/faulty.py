@@ -20,6 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
 
+from tests.guard import end_with_tests
 from tests.server.conftest import Server, _environment, _free_ports, _wait
 
 Kind = Literal["cut", "half-cut", "delay", "swallow"]
@@ -41,8 +42,10 @@ class MortalServer:
         log = self._folder / "log"
         with log.open("ab") as out:
             self._process = subprocess.Popen(
-                [self._binary], cwd=self._folder, env=_environment(self.at, self._folder), stdout=out, stderr=out
-            )
+                [self._binary], cwd=self._folder, env=_environment(self.at, self._folder), stdout=out, stderr=out,
+                start_new_session=True,
+            )  # fmt: skip
+        end_with_tests(self._process)
         _wait(self.at, self._process, log)
 
     def revive(self) -> bool:

@@ -17,7 +17,8 @@ import pytest
 from pipeline.engine.run import run_stage
 from pipeline.evaluation.report.filters import task_file
 from pipeline.evaluation.stages import REPORT
-from tests.ui.test_ui import FLAGS, tool
+from tests.ui.test_ui import FLAGS
+from tests.ui.test_ui import chrome as open_chrome
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import QUOTE, same, workspace, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
@@ -70,20 +71,15 @@ def published(folder: Path, tasks: int, *, hostile: bool = False) -> Path:
 def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     """A browser that notices scripts that run, and keeps a record of every request."""
     from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
 
     options = webdriver.ChromeOptions()
-    options.binary_location = tool("chromium", "chromium-browser", "google-chrome")
     options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
         options.add_argument(flag)
-    driver = webdriver.Chrome(options=options, service=Service(tool("chromedriver")))
-    driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
-    driver.get("about:blank")  # the page that a new window opens with asks for many things
-    try:
+    with open_chrome(options) as driver:
+        driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
+        driver.get("about:blank")  # the page that a new window opens with asks for many things
         yield driver
-    finally:
-        driver.quit()
 
 
 def show(chrome: Chrome, width: int, height: int = 900, *, dark: bool = False) -> None:

@@ -15,7 +15,7 @@ from pipeline.evaluation.human.choosing import Choice
 from pipeline.evaluation.human.keeping import import_ratings
 from pipeline.evaluation.human.sheets import write_sheets
 from pipeline.tables import CRITERIA
-from tests.ui.test_ui import FLAGS, tool, wait_until
+from tests.ui.test_ui import FLAGS, chrome, wait_until
 from tests.unit.evaluation.human.studied import exported, kept, same, workspace, write_month
 
 if TYPE_CHECKING:
@@ -87,20 +87,15 @@ class Form:
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Form]:
     """A browser that downloads into a folder of its own and keeps what its console says."""
     from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
 
     downloads = tmp_path_factory.mktemp("downloads")
     options = webdriver.ChromeOptions()
-    options.binary_location = tool("chromium", "chromium-browser", "google-chrome")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
         options.add_argument(flag)
-    driver = webdriver.Chrome(options=options, service=Service(tool("chromedriver")))
-    try:
+    with chrome(options) as driver:
         yield Form(driver, downloads, tmp_path_factory.mktemp("shots"))
-    finally:
-        driver.quit()
 
 
 @pytest.fixture

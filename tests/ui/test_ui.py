@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,16 +27,19 @@ from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
 from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import TABLES
+from tests.guard import end_with_tests
 from tests.listening import family, listening
 from tests.scripted_llm import ScriptedLlm
 
 if TYPE_CHECKING:
+    from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.remote.webelement import WebElement
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(600)]
 
 T = TypeVar("T")
-MONTH = "2024-03"
+MONTH, BY_COMMAND = "2024-03", "2024-04"
+COMMAND = str(Path(sys.executable).with_name("citeloom"))
 MATERIALIZE_ALL = "//button[starts-with(normalize-space(.), 'Materialize all')]"
 GROUPS = {
     "corpus": ["dump_members", "metadata", "papers", "passages", "references"],
@@ -68,11 +71,19 @@ FLAGS = (
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A `citeloom ui` at work: its address, its data root, and its process, which leads a group of its own."""
+    """A `citeloom ui` at work: its address, its data root, its process, which leads a group of its own, and what that
+    process has for its environment."""
 
     url: str
     root: Path
     process: subprocess.Popen[bytes]
+    environment: Mapping[str, str]
+
+    def citeloom(self, *arguments: str) -> None:
+        """Run another command on the same data root."""
+        subprocess.run(
+            [COMMAND, *arguments], env=self.environment, cwd=self.root, check=True, capture_output=True, timeout=240
+        )
 
     def stop(self) -> None:
         """End every process that it started: by Ctrl-C, as a user would, then by force."""
@@ -221,13 +232,14 @@ def start(folder: Path, llm: ScriptedLlm, **changes: object) -> Running:
         **changes,
     }  # fmt: skip
     others = {name: value for name, value in os.environ.items() if not name.startswith(("CITELOOM_", "DAGSTER_"))}
+    environment = {**others, **{f"CITELOOM_{name}": str(value) for name, value in settings.items()}}
     with (folder / "ui.log").open("wb") as log:
         process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("citeloom")), "ui", "--port", str(port)],
-            env={**others, **{f"CITELOOM_{name}": str(value) for name, value in settings.items()}},
-            cwd=folder, stdout=log, stderr=log, start_new_session=True, preexec_fn=with_default_signals,
+            [COMMAND, "ui", "--port", str(port)], env=environment, cwd=folder, stdout=log, stderr=log,
+            start_new_session=True, preexec_fn=with_default_signals,
         )  # fmt: skip
-    running = Running(f"http://127.0.0.1:{port}", folder, process)
+    end_with_tests(process)
+    running = Running(f"http://127.0.0.1:{port}", folder, process, environment)
     try:
         wait_until(running.answers, "answer of citeloom ui", seconds=120)
     except BaseException:
@@ -263,15 +275,26 @@ def page(running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def browse(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """A browser on a UI, ended afterwards."""
     from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
 
     options = webdriver.ChromeOptions()
-    options.binary_location = tool("chromium", "chromium-browser", "google-chrome")
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
         options.add_argument(flag)
-    driver = webdriver.Chrome(options=options, service=Service(tool("chromedriver")))
-    try:
+    with chrome(options) as driver:
         yield Page(driver, url, tmp_path_factory.mktemp("shots"))
+
+
+@contextmanager
+def chrome(options: ChromeOptions) -> Iterator[Chrome]:
+    """Chromium and its driver, which end with the block; Ctrl-C alone does not reach them, but ends the tests."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options.binary_location = tool("chromium", "chromium-browser", "google-chrome")
+    service = Service(tool("chromedriver"), popen_kw={"start_new_session": True})
+    driver = webdriver.Chrome(options=options, service=service)
+    end_with_tests(service.process)
+    try:
+        yield driver
     finally:
         driver.quit()
 
@@ -367,6 +390,19 @@ def test_every_asset_shows_what_became_of_its_month(page: Page, running: Running
         page.open(f"/assets/{stage.name}?view=partitions&partition={MONTH}")
         page.says("Materialized", "dagster/row_count", str(written.rows))
         page.keep(f"month_of_{stage.name}")
+
+
+def test_a_month_that_the_command_line_made_is_shown_as_materialized_with_its_metadata(
+    page: Page, running: Running
+) -> None:
+    running.citeloom("run", "--months", BY_COMMAND, "--until", "passages")
+    written = read_provenance(running.root / "passages" / f"{BY_COMMAND}.parquet")
+    assert written is not None
+    page.open(f"/assets/passages?view=partitions&partition={BY_COMMAND}")
+    page.says("Materialized", "dagster/row_count", str(written.rows), "lengths", "preview")
+    page.open("/assets/papers?view=checks")
+    page.says("every_member_is_accounted_for", "Passed")
+    page.keep("month_by_command")
 
 
 def test_ctrl_c_ends_everything_that_the_ui_started(tmp_path: Path, llm: ScriptedLlm) -> None:

@@ -61,9 +61,10 @@ def test_loading_the_code_location_loads_nothing_heavy(loaded: dict[str, dict[st
 def test_both_ways_to_load_the_code_location_agree() -> None:
     workspace = yaml.safe_load((PROJECT / "workspace.yaml").read_text())["load_from"]
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["dg"]["project"]
-    assert [entry["python_module"] for entry in workspace] == [
-        {"module_name": project["code_location_target_module"], "location_name": project["code_location_name"]}
-    ]
+    assert workspace[0]["python_module"] == {
+        "module_name": project["code_location_target_module"],
+        "location_name": project["code_location_name"],
+    }
 
 
 def test_the_wheel_holds_every_package() -> None:

@@ -18,13 +18,14 @@ from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
+from pipeline.engine.status import month_status
 from pipeline.errors import SettingError
 from pipeline.evaluation.answers.set_check import check_set
 from pipeline.evaluation.answers.texts import shown_in
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index.opening import close_indexes
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.ops.run_months import status
+from pipeline.ops.run_months import stages_of as stages_of_root
 from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
 from pipeline.wikipedia.dump import open_dump
@@ -88,7 +89,7 @@ def test_wikichat_is_asked_in_batch_on_articles_and_graded(place: Workspace, tmp
     assert asking.root.rows(tables.ANSWER_SCORES, MONTH)
     about = shown_in(asking.root, MONTH)["fuel"].papers
     assert about == ("Moth lantern, https://en.wikipedia.org/?curid=202",)
-    shown = {row["stage"]: row["state"] for row in status(asking, [MONTH])}
+    shown = {row["stage"]: row["state"] for row in month_status(stages_of_root(asking), asking, MONTH)}
     assert (shown["answers_wikichat"], shown["passages"]) == ("done", "done")
 
 
@@ -101,7 +102,7 @@ def test_a_set_on_articles_is_checked_against_them(place: Workspace, tmp_path: P
 
 def test_the_sample_s_questions_are_of_no_root_that_holds_wikipedia(place: Workspace) -> None:
     assert (of_set(place.settings), off(place.settings)) == ((), "CITELOOM_QUESTIONS names no question set")
-    assert not any(row["stage"] == "questions" for row in status(place, [MONTH]))
+    assert not any(row["stage"] == "questions" for row in month_status(stages_of_root(place), place, MONTH))
 
 
 def test_a_set_of_the_other_corpus_is_refused(place: Workspace, tmp_path: Path) -> None:

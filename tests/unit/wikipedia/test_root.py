@@ -9,9 +9,10 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.stage import Workspace
+from pipeline.engine.status import month_status
 from pipeline.errors import SettingError
 from pipeline.ops.preflight import check
-from pipeline.ops.run_months import known_months, months_of_status, status
+from pipeline.ops.run_months import known_months, months_of_status, stages_of
 from pipeline.settings import load_settings
 from pipeline.stages import STAGES, choose_stages
 from pipeline.wikipedia.root import claim, held_snapshot
@@ -79,5 +80,5 @@ def test_the_months_of_wikipedias_root_are_its_own(tmp_path: Path) -> None:
     write_table(workspace, tables.PAPERS, MONTH, [])
     assert known_months(workspace, "all") == [MONTH]
     assert months_of_status(workspace, "all") == ([MONTH], None)
-    told = [(row["stage"], row["state"]) for row in status(workspace, [MONTH])]
+    told = [(row["stage"], row["state"]) for row in month_status(stages_of(workspace), workspace, MONTH)]
     assert told == [(name, "missing") for name in ("passages", "embeddings", "index_receipts")]

@@ -1,4 +1,4 @@
-"""What is kept of how long runs took, and of what they were expected to cost."""
+"""Statistics of past runs: how long they took, and what they were expected to cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of failures, how far they are run again, and the message about a failed run."""
+"""Records of failures, and how far a failed month is run again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.engine.failures import Failure, asked, forget_asked, kept_failures, note_asked, record_failure
+from pipeline.engine.failures import (
+    Failure,
+    all_failures,
+    forget_run_stages,
+    note_run_stages,
+    read_run_stages,
+    record_failure,
+)
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.ops.retry import plan_of
@@ -43,31 +50,31 @@ def named(plan: list[tuple[list[str], list[object]]]) -> list[tuple[list[str], l
 )
 def test_a_failure_says_whether_a_rerun_can_clear_it(workspace: Workspace, error: Exception, said: str) -> None:
     record_failure(workspace, "papers", "2024-03", error)
-    (kept,) = kept_failures(workspace.root)
-    assert said in kept.kind
-    assert (kept.stage, kept.month) == ("papers", "2024-03")
-    assert str(error) in kept.message
+    (failure,) = all_failures(workspace.root)
+    assert said in failure.kind
+    assert (failure.stage, failure.month) == ("papers", "2024-03")
+    assert str(error) in failure.message
 
 
 def test_a_damaged_note_is_listed_all_the_same(workspace: Workspace) -> None:
     record_failure(workspace, "papers", "2024-03", PermanentFailure("x"))
     (workspace.root.path / "failures" / "papers-2024-03.json").write_bytes(b"[1")
-    (kept,) = kept_failures(workspace.root)
-    assert "is damaged" in kept.message
+    (failure,) = all_failures(workspace.root)
+    assert "is damaged" in failure.message
 
 
 def test_a_failed_check_counts_as_its_stage(workspace: Workspace) -> None:
     record_failure(workspace, "check-embeddings", "2024-03", PermanentFailure("its check does not hold"))
-    (kept,) = kept_failures(workspace.root)
-    assert (kept.stage, kept.of) == ("check-embeddings", "embeddings")
+    (failure,) = all_failures(workspace.root)
+    assert (failure.stage, failure.of) == ("check-embeddings", "embeddings")
 
 
 def test_a_month_is_run_as_far_as_its_failed_run_was_to_go(workspace: Workspace) -> None:
-    note_asked(workspace.root, "2024-03", ["papers", "passages"])
+    note_run_stages(workspace.root, "2024-03", ["papers", "passages"])
     failures = [Failure("papers", "2024-03", "x", "y")]
     assert named(plan_of(workspace, failures)) == [(["2024-03"], ["papers", "passages"])]
-    forget_asked(workspace.root, "2024-03")
-    assert asked(workspace.root, "2024-03") == []
+    forget_run_stages(workspace.root, "2024-03")
+    assert read_run_stages(workspace.root, "2024-03") == []
 
 
 def test_a_month_of_the_page_is_run_as_far_as_other_months_went(workspace: Workspace) -> None:
@@ -79,8 +86,8 @@ def test_a_month_of_the_page_is_run_as_far_as_other_months_went(workspace: Works
 
 def test_months_with_the_same_stages_are_run_together(workspace: Workspace) -> None:
     for month in ("2024-03", "2024-05"):
-        note_asked(workspace.root, month, [stage.name for stage in choose_stages("passages")])
-    note_asked(workspace.root, "2024-04", ["dump_members"])
+        note_run_stages(workspace.root, month, [stage.name for stage in choose_stages("passages")])
+    note_run_stages(workspace.root, "2024-04", ["dump_members"])
     failures = [Failure("dump_members", month, "x", "y") for month in ("2024-03", "2024-04", "2024-05")]
     assert named(plan_of(workspace, failures)) == [
         (["2024-04"], ["dump_members"]),

@@ -1,4 +1,4 @@
-"""The checks that look at all months, the warnings of a month's data, and the message about a failed run."""
+"""The checks over all months, the warnings of a month's data, and the message about a failed run."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from pipeline import tables
-from pipeline.definitions import build_defs, defs, run_in_process
+from pipeline.definitions import build_defs, defs
 from pipeline.engine.failures import record_failure
 from pipeline.engine.run import run_stage
 from pipeline.errors import PermanentFailure
 from pipeline.ops.overview import freshness, overview
-from pipeline.ops.run_months import dagster_home
 from pipeline.stages import choose_stages
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
@@ -28,7 +27,7 @@ BAD = "2024-04"
 
 
 def check_months(place: Place) -> dict[str, Any]:
-    """What the job of the standing checks finds: name of the check → its evaluation."""
+    """What the job of the checks over all months finds: name of the check → its evaluation."""
     with place.entered(), dg.DagsterInstance.ephemeral() as instance:
         given = build_defs(workspace=dg.ResourceDefinition.hardcoded_resource(place.workspace()))
         done = given.resolve_job_def("check_months").execute_in_process(instance=instance)
@@ -41,7 +40,7 @@ def told(found: Any) -> dict[str, Any]:
 
 
 def test_where_all_is_well_the_check_says_so(place: Place) -> None:
-    found = check_months(place)["every_month_stands"]
+    found = check_months(place)["every_month_is_up_to_date"]
     assert (found.passed, told(found)) == (True, {"months": 3, "failed": 0, "stale": 0, "not_begun": 0})
 
 
@@ -52,7 +51,7 @@ def test_failed_and_stale_months_are_named_with_what_mends_them(own: Place) -> N
         run_stage(
             choose_stages(select=["papers"])[0], own.with_settings(page_errors="drop_page").workspace(), MONTHS[2]
         )
-    found = check_months(own)["every_month_stands"]
+    found = check_months(own)["every_month_is_up_to_date"]
     facts = told(found)
     assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
     assert found.description == f"to mend: {BAD}, {MONTHS[2]}"
@@ -66,18 +65,18 @@ def test_failed_and_stale_months_are_named_with_what_mends_them(own: Place) -> N
 def test_a_failure_that_another_run_has_cleared_is_no_more_told(own: Place) -> None:
     with own.entered():
         record_failure(own.workspace(), "scores", BAD, PermanentFailure("x"))
-        assert overview(own.workspace()).holds
+        assert overview(own.workspace()).passed
 
 
 def test_months_that_were_never_run_are_counted_and_a_broken_dump_is_told(empty: Place) -> None:
     with empty.entered():
         found = overview(empty.workspace())
-        assert (found.holds, found.months, found.not_begun) == (True, 3, 3)
-    assert "nowhere" in overview(empty.with_settings(dump_dir=empty.root / "nowhere").workspace()).trouble[0]
+        assert (found.passed, found.months, found.not_begun) == (True, 3, 3)
+    assert "nowhere" in overview(empty.with_settings(dump_dir=empty.root / "nowhere").workspace()).dump_problems[0]
 
 
 @pytest.mark.parametrize(
-    ("days", "today", "expected", "holds"),
+    ("days", "today", "expected", "passed"),
     [
         (0, date(2026, 1, 1), None, True),
         (20, date(2024, 6, 20), "2024-04", True),
@@ -86,12 +85,12 @@ def test_months_that_were_never_run_are_counted_and_a_broken_dump_is_told(empty:
     ],
 )
 def test_a_month_is_expected_so_many_days_after_its_end(
-    place: Place, days: int, today: date, expected: str | None, holds: bool
+    place: Place, days: int, today: date, expected: str | None, passed: bool
 ) -> None:
     workspace = place.with_settings(fresh_days=days).workspace()
     for table in (tables.PAPERS, tables.INDEX_RECEIPTS):
         found = freshness(workspace, table, today)
-        assert (found.newest, found.expected, found.holds) == ("2024-05", expected, holds)
+        assert (found.newest, found.expected, found.passed) == ("2024-05", expected, passed)
 
 
 def test_an_overdue_month_warns(place: Place) -> None:
@@ -102,7 +101,7 @@ def test_an_overdue_month_warns(place: Place) -> None:
         assert told(check)["newest"] == "2024-05"
 
 
-def test_the_standing_checks_are_no_part_of_a_months_run() -> None:
+def test_the_checks_over_all_months_are_no_part_of_a_months_run() -> None:
     nodes = {node.name for node in defs.resolve_job_def("refresh_corpus").nodes}
     assert not [name for name in nodes if name.startswith("months_")]
     assert "papers_papers_are_as_in_other_months" in nodes
@@ -120,14 +119,13 @@ def test_a_month_out_of_line_warns_and_fails_nothing(own: Place) -> None:
             for row in rows:
                 writer.add({**row, "truncated": True})
             writer.commit(written)
-        result = run_in_process(choose_stages(select=["papers"]), BAD, dagster_home(workspace))
-        assert (result.succeeded, dict(result.blocked)) == (True, {})
-        with dg.DagsterInstance.from_config(str(own.root / "dagster")) as instance:
-            kind = dg.DagsterEventType.ASSET_CHECK_EVALUATION
-            entries = instance.all_logs(instance.get_runs(limit=1)[0].run_id, of_type=kind)
-            events = [entry.dagster_event for entry in entries if entry.dagster_event is not None]
-        by_name = {event.asset_check_evaluation_data.check_name: event.asset_check_evaluation_data for event in events}
-        found = by_name["papers_are_as_in_other_months"]
+        result = own.run_in_dagster(["papers"], BAD)
+        assert result.success
+        (found,) = [
+            check
+            for check in result.get_asset_check_evaluations()
+            if check.check_name == "papers_are_as_in_other_months"
+        ]
     facts = told(found)
     assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
     assert (facts["cut_off"], facts["cut_off/high"]) == (1.0, 0.2)

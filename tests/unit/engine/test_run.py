@@ -143,7 +143,7 @@ def test_a_failure_is_kept_until_the_month_succeeds_and_leaves_what_was_there(wo
 def test_listeners_hear_what_happens(workspace: Workspace) -> None:
     heard: list[str] = []
 
-    class Listener:
+    class Hearing(progress.Listener):
         def started(self, stage: str, month: str) -> None:
             heard.append("started")
 
@@ -159,7 +159,10 @@ def test_listeners_hear_what_happens(workspace: Workspace) -> None:
         def noted(self, message: str) -> None:
             heard.append("noted")
 
-    with progress.listening(Listener()):
+        def checked(self, check: object, month: str, result: object) -> None:
+            heard.append("checked")
+
+    with progress.listening(Hearing()):
         run_stage(make(Counting(*[member(str(n)) for n in range(100)])), workspace, MONTH)
         with pytest.raises(PermanentFailure):
             run_stage(make(Counting(error=PermanentFailure("no")), version=2), workspace, MONTH)

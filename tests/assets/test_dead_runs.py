@@ -1,0 +1,87 @@
+"""Runs of Dagster whose process is gone are failed, so that their pools' slots become free; others are left alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from resources.dagster_home import dead_runs
+from sensors.stuck_runs import stuck_runs
+from tests.assets.conftest import Place
+from tests.waiting_run import waiting_run
+
+
+@pytest.fixture
+def instance(empty: Place) -> Iterator[dg.DagsterInstance]:
+    with empty.dagster() as found:
+        yield found
+
+
+@pytest.fixture
+def process(instance: dg.DagsterInstance) -> Iterator[subprocess.Popen[str]]:
+    """A process in the middle of a run of that instance."""
+    with waiting_run(Path(os.environ["DAGSTER_HOME"])) as started:
+        yield started
+
+
+def status_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dg.DagsterRunStatus:
+    found = instance.get_run_by_id(run.run_id)
+    assert found is not None
+    return found.status
+
+
+def evaluate_sensor(instance: dg.DagsterInstance) -> str:
+    """What the sensor says it did."""
+    with dg.build_sensor_context(instance=instance) as context:
+        answer = stuck_runs(context)
+    assert isinstance(answer, dg.SkipReason)
+    return answer.skip_message or ""
+
+
+def test_a_run_whose_process_lives_is_left_alone_and_one_whose_process_is_gone_fails(
+    instance: dg.DagsterInstance, process: subprocess.Popen[str]
+) -> None:
+    (run,) = instance.get_runs()
+    assert dead_runs(instance) == []
+    evaluate_sensor(instance)
+    assert status_of(instance, run) is dg.DagsterRunStatus.STARTED
+    process.kill()
+    process.wait()
+    assert [dead.run_id for dead in dead_runs(instance)] == [run.run_id]
+    assert run.run_id in evaluate_sensor(instance)
+    assert status_of(instance, run) is dg.DagsterRunStatus.FAILURE
+    assert dead_runs(instance) == []
+
+
+def test_a_run_that_was_being_cancelled_ends_as_cancelled(
+    instance: dg.DagsterInstance, process: subprocess.Popen[str]
+) -> None:
+    (run,) = instance.get_runs()
+    instance.report_run_canceling(run)
+    process.kill()
+    process.wait()
+    evaluate_sensor(instance)
+    assert status_of(instance, run) is dg.DagsterRunStatus.CANCELED
+
+
+def test_a_process_number_that_a_younger_process_has_is_that_of_one_that_is_gone(
+    instance: dg.DagsterInstance, process: subprocess.Popen[str]
+) -> None:
+    (run,) = instance.get_runs()
+    events = instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT)
+    event = next(entry for entry in events if entry.dagster_event and "pid" in entry.dagster_event.message)
+    older = instance.create_run_for_job(dg.job(name="older")(lambda: None), status=dg.DagsterRunStatus.STARTED)
+    instance.store_event(event._replace(run_id=older.run_id, timestamp=time.time() - 3600))
+    assert [dead.run_id for dead in dead_runs(instance)] == [older.run_id]
+
+
+def test_a_run_whose_events_name_no_process_yet_is_left_to_run_monitoring(instance: dg.DagsterInstance) -> None:
+    run = instance.create_run_for_job(dg.job(name="new")(lambda: None), status=dg.DagsterRunStatus.STARTING)
+    assert dead_runs(instance) == []
+    assert status_of(instance, run) is dg.DagsterRunStatus.STARTING

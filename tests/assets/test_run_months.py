@@ -1,0 +1,110 @@
+"""The loop of the command line: its order, a month that fails, `retry-failed`, the webhook, an unreachable Dagster."""
+
+from __future__ import annotations
+
+import json
+import signal
+import zipfile
+from itertools import product
+from pathlib import Path
+
+import pytest
+from pytest_httpserver import HTTPServer
+
+from pipeline.stages import CORPUS_STAGES, STAGES, choose_stages
+from tests.assets.conftest import MONTHS, Finished, Place, digests, make_place
+from tests.assets.processes import start
+from tests.monthly_dump import cut_short, write_monthly_dump
+from tests.postgres import PASSWORD
+from tests.scripted_llm import ScriptedLlm
+
+MORE = "ar5iv-2405-more.zip"
+UNTIL = "references"
+
+
+@pytest.fixture
+def monthly(tmp_path: Path) -> Path:
+    """A dump of one zip a month, but for one page of 2024-05, which lies in MORE."""
+    folder = write_monthly_dump(tmp_path / "monthly")
+    with zipfile.ZipFile(folder / "ar5iv-2405.zip") as old:
+        name, page = "error/2405/2405.90004.html", old.read("error/2405/2405.90004.html")
+    with zipfile.ZipFile(folder / MORE, "w") as new:
+        new.writestr(name.replace("90004", "90014"), page)
+    return folder
+
+
+def test_all_months_go_through_the_corpus_before_any_asks_a_language_model(finished: Finished) -> None:
+    corpus, others = list(CORPUS_STAGES), list(STAGES[len(CORPUS_STAGES) :])
+    expected = [*product(MONTHS, corpus), *product(MONTHS, others)]
+    assert [(outcome.month, outcome.stage) for outcome in finished.report.outcomes] == [
+        (month, stage.name) for month, stage in expected
+    ]
+
+
+@pytest.mark.slow
+def test_a_bad_month_is_reported_and_once_retried_all_tables_are_those_of_an_undisturbed_run(
+    tmp_path: Path, monthly: Path, llm: ScriptedLlm
+) -> None:
+    """References look back at earlier months, so they show that what follows is in order too."""
+    disturbed, calm = (
+        make_place(tmp_path / name, dump_dir=monthly, llm_url=llm.url, llm_model="scripted")
+        for name in ("disturbed", "calm")
+    )
+    assert disturbed.invoke("run", "--until", "dump_members").exit_code == 0
+    whole = cut_short(monthly / MORE)
+    done = disturbed.citeloom("run", "--until", UNTIL, "--json")
+    assert done.returncode == 1, done.stderr
+    report = json.loads(done.stdout)
+    assert [(failure["stage"], failure["month"]) for failure in report["failures"]] == [
+        ("dump", "all months"), ("dump_members", "2024-05"),
+    ]  # fmt: skip
+    assert [(outcome["month"], outcome["stage"]) for outcome in report["outcomes"]] == [
+        (month, stage.name) for month in MONTHS[:2] for stage in choose_stages(UNTIL)
+    ]
+
+    (failed,) = json.loads(disturbed.invoke("retry-failed", "--list", "--json").stdout)["failed"]
+    assert (failed["stage"], failed["month"]) == ("dump_members", "2024-05")
+    assert "until what it names is mended" in failed["kind"]
+    (monthly / MORE).write_bytes(whole)
+    again = disturbed.invoke("retry-failed", "--json")
+    assert (again.exit_code, json.loads(again.stdout)["still_failed"]) == (0, [])
+    # The ledger of the first month named the broken zip: no failure, but out of date now.
+    for place in (disturbed, calm):
+        assert place.invoke("run", "--until", UNTIL).exit_code == 0
+    assert digests(disturbed.root) == digests(calm.root)
+    assert len(digests(calm.root)) == 2 * len(MONTHS) * len(choose_stages(UNTIL))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_end_the_command_and_record_no_failure(empty: Place, number: signal.Signals) -> None:
+    run = start(empty, "run", "--until", "embeddings")
+    assert run.stderr is not None
+    assert "dump_members" in run.stderr.readline()
+    run.send_signal(number)
+    _, said = run.communicate(timeout=120)
+    assert run.returncode == 130, said
+    assert "Traceback" not in said
+    assert not list(empty.root.glob("failures/*.json"))
+
+
+def test_the_webhook_is_notified_once_of_all_failures_of_a_command(empty: Place, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/sEcReT").respond_with_data("ok")
+    here = empty.with_settings(webhook_url=httpserver.url_for("/sEcReT"))
+    done = here.invoke("run", "--months", "2024-03,2024-04", "--select", "papers")
+    assert done.exit_code == 1
+    ((request, _),) = httpserver.log
+    lines = json.loads(request.data)["text"].splitlines()
+    assert [line.split(":")[0] for line in lines[1:3]] == ["• papers of 2024-03", "• papers of 2024-04"]
+    assert "citeloom retry-failed" in lines[-1]
+
+
+def test_where_dagsters_storage_cannot_be_reached_the_work_goes_on_and_says_so(empty: Place) -> None:
+    there = empty.with_settings(dagster_pg_url=f"postgresql://citeloom:{PASSWORD}@127.0.0.1:1/runs")
+    done = there.citeloom("run", "--until", "metadata")
+    assert done.returncode == 0, done.stderr
+    assert len(list(empty.root.glob("metadata/*.parquet"))) == len(MONTHS)
+    notes = [line for line in done.stderr.splitlines() if "CITELOOM_DAGSTER_PG_URL" in line]
+    assert len(notes) == 1, done.stderr
+    assert "the work goes on" in notes[0]
+    assert PASSWORD not in done.stderr + done.stdout

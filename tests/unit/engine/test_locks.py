@@ -1,0 +1,143 @@
+"""Locks between processes: a month of a stage has one writer, and what a machine has once has one user."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from pipeline.engine import shutdown
+from pipeline.engine.locks import month_lock, pool_lock
+from pipeline.engine.stage import Workspace
+from pipeline.settings import load_settings
+
+PROJECT = Path(__file__).resolve().parents[3]
+MONTH = "2024-03"
+# Takes a lock, says so, and holds it until its input ends. What it is told while it waits goes to stderr.
+TAKE = """
+import json, sys
+from pipeline.engine import progress, shutdown
+from pipeline.engine.locks import month_lock, pool_lock
+from pipeline.engine.stage import Workspace
+from pipeline.settings import load_settings
+
+class Noting(progress.Listener):
+    def noted(self, message):
+        print(message, file=sys.stderr, flush=True)
+
+order = json.loads(sys.argv[1])
+workspace = Workspace(load_settings(_env_file=None, **order["settings"]))
+lock = month_lock(workspace, *order["month"]) if "month" in order else pool_lock(workspace, order["pool"])
+try:
+    with progress.listening(Noting()), shutdown.draining():
+        with lock:
+            print("taken", flush=True)
+            sys.stdin.read()
+except shutdown.Interrupted:
+    sys.exit(130)
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(load_settings(data=tmp_path))
+
+
+@contextmanager
+def taking(folder: Path, **order: object) -> Iterator[subprocess.Popen[str]]:
+    """A process that takes a lock; ended afterwards."""
+    settings = {"data": str(folder), **order.pop("settings", {})}  # type: ignore[dict-item]
+    command = [sys.executable, "-c", TAKE, json.dumps({"settings": settings, **order})]
+    process = subprocess.Popen(
+        command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def taken(process: subprocess.Popen[str]) -> bool:
+    """Wait until a process has its lock."""
+    assert process.stdout is not None
+    return process.stdout.readline() == "taken\n"
+
+
+def is_free(folder: Path, **order: object) -> bool:
+    """Whether a process of its own gets a lock at once, and not after a wait."""
+    with taking(folder, **order) as process:
+        assert process.stdin is not None
+        with suppress(subprocess.TimeoutExpired):
+            out, noted = process.communicate("", timeout=30)
+            return out == "taken\n" and not noted
+    raise AssertionError("it neither took the lock nor waited")
+
+
+def waits(folder: Path, **order: object) -> bool:
+    """Whether a process of its own says that it waits for a lock."""
+    with taking(folder, **order) as process:
+        assert process.stderr is not None
+        return "in use by another process" in process.stderr.readline()
+
+
+def test_a_month_of_a_stage_has_one_writer_and_other_months_are_free(workspace: Workspace, tmp_path: Path) -> None:
+    with month_lock(workspace, "papers", MONTH):
+        assert waits(tmp_path, month=["papers", MONTH])
+        assert is_free(tmp_path, month=["papers", "2024-04"])
+        assert is_free(tmp_path, month=["passages", MONTH])
+    assert is_free(tmp_path, month=["papers", MONTH])
+
+
+@pytest.mark.parametrize("pool", ["qdrant", "llm", "gpu"])
+def test_what_a_machine_has_once_is_used_by_one_process_at_a_time(
+    workspace: Workspace, tmp_path: Path, pool: str
+) -> None:
+    with pool_lock(workspace, pool):
+        assert waits(tmp_path, pool=pool)
+    assert is_free(tmp_path, pool=pool)
+
+
+@pytest.mark.parametrize(
+    ("pool", "settings"),
+    [
+        ("qdrant", {"qdrant_url": "http://127.0.0.1:6333"}),
+        ("llm", {"llm_url": "http://127.0.0.1:8000/v1", "llm_model": "m"}),
+        ("arxiv_api", {}),
+    ],
+)
+def test_a_server_is_used_by_many_at_once(tmp_path: Path, pool: str, settings: dict[str, str]) -> None:
+    with pool_lock(Workspace(load_settings(data=tmp_path, **settings)), pool):  # type: ignore[arg-type]
+        assert is_free(tmp_path, pool=pool, settings=settings)
+
+
+def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
+    with taking(tmp_path, month=["papers", MONTH]) as holder:
+        assert taken(holder)
+        assert waits(tmp_path, month=["papers", MONTH])
+        holder.kill()
+        holder.wait()
+        assert is_free(tmp_path, month=["papers", MONTH])
+
+
+def test_a_process_that_waits_gets_the_lock_once_it_is_free(workspace: Workspace, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        with pool_lock(workspace, "qdrant"):
+            waiting = stack.enter_context(taking(tmp_path, pool="qdrant"))
+            assert waiting.stderr is not None
+            assert waiting.stderr.readline()
+        assert taken(waiting)
+
+
+def test_a_process_that_waits_ends_when_it_is_asked_to(workspace: Workspace, tmp_path: Path) -> None:
+    with month_lock(workspace, "papers", MONTH), taking(tmp_path, month=["papers", MONTH]) as waiting:
+        assert waiting.stderr is not None
+        assert waiting.stderr.readline()
+        waiting.send_signal(signal.SIGTERM)
+        assert waiting.wait(shutdown.DRAIN_SECONDS) == 130

@@ -1,0 +1,44 @@
+"""A run of Dagster in a process of its own that waits in the middle of its only step, to be killed there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.guard import end_with_tests
+
+_RUN = """
+import sys, time
+import dagster as dg
+
+@dg.op
+def wait():
+    print("waiting", flush=True)
+    time.sleep(600)
+
+@dg.job
+def waiting():
+    wait()
+
+with dg.DagsterInstance.from_config(sys.argv[1]) as instance:
+    waiting.execute_in_process(instance=instance)
+"""
+
+
+@contextmanager
+def waiting_run(home: Path) -> Iterator[subprocess.Popen[str]]:
+    """The process, in the middle of a run of the instance at `home`; killed afterwards."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _RUN, str(home)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    end_with_tests(process)
+    try:
+        assert process.stdout is not None
+        assert any(line == "waiting\n" for line in process.stdout)
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
