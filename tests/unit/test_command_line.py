@@ -25,7 +25,7 @@ from pipeline.cli.console import RunTime, expected_seconds
 from pipeline.cli.export import DEFAULT_TABLES
 from pipeline.cli.status import StatusRow, status_report
 from pipeline.engine.run_stats import StageTiming, note_timing
-from pipeline.ops.export import months as export_months
+from pipeline.ops.export import data_files
 from pipeline.related_work.systems import SYSTEMS as RELATED_WORK
 from pipeline.stages import STAGES
 from pipeline.storage.data_root import DataRoot
@@ -80,7 +80,7 @@ def test_names_known_to_the_command_line_are_those_of_the_stages_systems_and_tab
     assert tuple(stage.name for stage in STAGES) == options.STAGE_NAMES
     assert set(options.ANSWERING_SYSTEMS) == ANSWERING.keys()
     assert set(options.RELATED_WORK_SYSTEMS) == RELATED_WORK.keys()
-    assert tuple(DEFAULT_TABLES.split(", ")) == export_months.DEFAULT_TABLES
+    assert tuple(DEFAULT_TABLES.split(", ")) == data_files.DEFAULT_TABLES
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

@@ -128,7 +128,7 @@ def test_an_id_without_quotes_in_yaml_is_told_with_its_line(tmp_path: Path) -> N
     ],
 )
 def test_a_file_of_another_form_is_refused(tmp_path: Path, text: str, name: str, said: str) -> None:
-    assert re.search(rf"{re.escape(name)}.*{said}.*docs/questions\.md", refused(tmp_path, text, name=name))
+    assert re.search(rf"{re.escape(name)}.*{said}.*docs/methods/questions\.md", refused(tmp_path, text, name=name))
 
 
 def test_a_file_that_is_not_there_or_not_utf_8_is_refused(tmp_path: Path) -> None:

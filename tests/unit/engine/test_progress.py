@@ -21,13 +21,13 @@ def test_the_time_left_follows_from_the_pace_so_far() -> None:
     clock = Clock()
     stage = StageClock(clock)
     clock.now += 60
-    assert stage.tell(1200, 7200) == "1,200 of 7,200, about 5 min left"
-    assert stage.tell(7200, 7200) == "7,200 of 7,200"
-    assert stage.tell(0, 7200) == "0 of 7,200"
+    assert stage.describe(1200, 7200) == "1,200 of 7,200, about 5 min left"
+    assert stage.describe(7200, 7200) == "7,200 of 7,200"
+    assert stage.describe(0, 7200) == "0 of 7,200"
 
 
 def test_without_a_total_rows_are_told_alone() -> None:
-    assert StageClock().tell(1200, None) == "1,200 rows"
+    assert StageClock().describe(1200, None) == "1,200 rows"
 
 
 def test_a_log_is_told_every_half_minute() -> None:

@@ -215,7 +215,7 @@ def test_a_passage_that_left_its_table_is_left_out_with_a_warning(
 
 
 def test_searching_before_anything_is_indexed_makes_no_collection(workspace: Workspace) -> None:
-    with pytest.raises(MissingInput, match=r"is not there: run citeloom run --months all --until index_receipts"):
+    with pytest.raises(MissingInput, match=r"there is no index citeloom for the data root"):
         search(workspace, "anything")
     assert not (workspace.root.path / "qdrant-edge").exists()
 

@@ -40,7 +40,7 @@ def test_each_paper_is_new_changed_withdrawn_removed_or_kept() -> None:
     assert [*rows] == sorted(rows)
     assert (counts.papers_new, counts.papers_changed, counts.papers_withdrawn) == (1, 1, 1)
     assert (counts.papers_removed, counts.papers_kept) == (1, 1)
-    assert counts.anything
+    assert counts.any_change
 
 
 def test_a_changed_paper_says_what_of_it_changed() -> None:
@@ -72,9 +72,9 @@ def test_vectors_of_a_text_that_was_there_are_reused_whatever_passage_it_was_of(
     assert compared(before, now)[1].vectors_made == 1
     other = compared(before, before, same_model=False)[1]
     assert (other.vectors_reused, other.vectors_made, other.papers_kept) == (0, 2, 1)
-    assert other.anything
+    assert other.any_change
 
 
 def test_where_nothing_changed_nothing_is_told() -> None:
     papers = {"one": paper("a", "b"), "two": paper("a")}
-    assert not compared(papers, papers)[1].anything
+    assert not compared(papers, papers)[1].any_change

@@ -257,7 +257,7 @@ def test_where_an_upload_can_be_seen_half_done_it_has_another_name_until_it_is_w
         ("s3://bucket/root?key=password", "must be an address such as s3://bucket/corpus"),
         ("simplecache::s3://bucket/root", "must be an address such as s3://bucket/corpus"),
         ("s3://", "must be an address such as s3://bucket/corpus"),
-        ("memory://root", "would be gone with the process"),
+        ("memory://root", "is in memory"),
     ],
 )
 def test_an_address_that_cannot_do_is_refused_and_no_key_in_it_is_shown(address: str, told: str) -> None:
