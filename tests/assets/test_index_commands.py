@@ -40,7 +40,7 @@ def test_an_audit_names_what_is_missing_and_repair_brings_it_back(own: Place) ->
     gone = lose_points(own, "2024-04", 7)
     done = own.citeloom("audit")
     assert done.returncode == 1
-    assert "not as the tables ask for" in done.stdout
+    assert "differs from the tables" in done.stdout
     assert f"2024-04 missing: {', '.join(gone[:5])} and 2 more" in done.stderr
     assert told(own, "audit", "--months", "2024-04", exit_code=1)["months"][0]["missing"] == gone
     assert told(own, "audit", "--months", "2024-03")["clean"]

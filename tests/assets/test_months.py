@@ -159,7 +159,7 @@ def test_a_failed_run_is_told_to_the_webhook_and_one_that_refuses_does_no_harm(
     assert text.startswith(f"citeloom: refresh_corpus failed for {BAD}\n• papers: papers of {BAD} needs dump_members")
     assert f"citeloom retry-failed --months {BAD}" in text
     assert isinstance(answer, dg.SkipReason)
-    assert ("told of run" if status == 200 else "it answers 404") in (answer.skip_message or "")
+    assert ("sent a message for run" if status == 200 else "it answers 404") in (answer.skip_message or "")
     assert "sEcReT" not in (answer.skip_message or "")
 
 
