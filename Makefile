@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 # A tier of its own: 28 minutes of faults.
 LONG := tests/faults tests/server/test_faults.py tests/assets/test_kill.py tests/assets/test_object_store.py \
-  tests/assets/test_troubles.py tests/ui/test_backfill.py tests/ui/test_scheduled_refresh.py
+  tests/assets/test_troubles.py tests/assets/test_operations_chapter.py tests/ui/test_backfill.py \
+  tests/ui/test_scheduled_refresh.py
 LONG_TESTS := \
   tests/unit/corpus/test_mutated_pages.py::test_five_thousand_mutated_pages_are_parsed_or_refused_with_a_reason \
   tests/unit/answering/test_answer_kills.py::test_kills_change_no_row_and_repeat_only_what_was_in_flight \
