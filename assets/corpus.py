@@ -50,12 +50,11 @@ _COLUMNS = ["chars_seen", "chars_kept", "losses", "grade", "grade_reasons"]
 def losses_and_grades(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """What the month's pages lost by kind of element, which share of each was kept, and the grades of their text."""
     papers = workspace.root.rows(tables.PAPERS, month, _COLUMNS)
-    shown = {
-        "losses": _losses(papers, month),
-        "share_kept": _share_kept(papers, month),
-        "grades": _grades(papers, month),
+    return {
+        "losses": dg.MetadataValue.md(_losses(papers, month)),
+        "share_kept": dg.MetadataValue.md(_share_kept(papers, month)),
+        "grades": dg.MetadataValue.md(_grades(papers, month)),
     }
-    return {name: dg.MetadataValue.md(text) for name, text in shown.items()}
 
 
 def _losses(papers: Sequence[Row], month: str) -> str:
@@ -79,7 +78,7 @@ def _losses(papers: Sequence[Row], month: str) -> str:
 
 def _share_kept(papers: Sequence[Row], month: str) -> str:
     shares = [100 * paper["chars_kept"] / paper["chars_seen"] for paper in papers if paper["chars_seen"]]
-    # Pages keep nearly all: where the worst keeps 97 %, bars of 1 % each would show but one.
+    # Pages keep nearly everything: where the worst keeps 97 %, bars of 1 % each would show only one.
     lowest = min(int(min(shares, default=0)), 99)
     width = (max([100, *shares]) - lowest) / 40
     bins = [lowest + width * step for step in range(40)] + [max([100, *shares])]
@@ -94,17 +93,19 @@ def _share_kept(papers: Sequence[Row], month: str) -> str:
 
 
 def _grades(papers: Sequence[Row], month: str) -> str:
-    found = Counter(str(paper["grade"]) for paper in papers)
-    counts = {grade: found[grade] for grade in sorted(found)}
+    counts = dict(sorted(Counter(str(paper["grade"]) for paper in papers).items()))
     reasons: dict[str, Counter[str]] = {grade: Counter() for grade in counts}
     for paper in papers:
         reasons[str(paper["grade"])].update(paper["grade_reasons"] or ())
-    rows = [(grade, f"{count:,}", share(count, len(papers)), _told(reasons[grade])) for grade, count in counts.items()]
+    rows = [
+        (grade, f"{count:,}", share(count, len(papers)), _most_common(reasons[grade]))
+        for grade, count in counts.items()
+    ]
     picture = bars("grades", counts, title=f"grades of the pages of {month}, A (clean) to D (broken)", xlabel="papers")
     return f"{picture}\n\n{markdown_table(('grade', 'papers', 'share', 'lowered for'), rows)}"
 
 
-def _told(reasons: Counter[str]) -> list[str]:
+def _most_common(reasons: Counter[str]) -> list[str]:
     return [f"{reason.replace('_', ' ')} {count}" for reason, count in reasons.most_common(3)]
 
 
@@ -112,10 +113,10 @@ def lengths_and_kinds(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """A histogram of the month's passage lengths in words, and its kinds as bars and a table."""
     columns = workspace.root.read(tables.PASSAGES, month, ["words", "kind"])
     words, kinds = columns["words"].to_pylist(), columns["kind"].to_pylist()
-    of_kind: dict[str, list[int]] = {}
+    lengths: dict[str, list[int]] = {}
     for kind, count in zip(kinds, words, strict=True):
-        of_kind.setdefault(kind.replace("_", " "), []).append(count)
-    most_first = dict(sorted(of_kind.items(), key=lambda item: (-len(item[1]), item[0])))
+        lengths.setdefault(kind.replace("_", " "), []).append(count)
+    most_first = dict(sorted(lengths.items(), key=lambda item: (-len(item[1]), item[0])))
     picture = histogram(
         "lengths",
         words,
@@ -132,7 +133,7 @@ def lengths_and_kinds(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 
 def _kinds_picture(lengths: Mapping[str, list[int]], month: str) -> str:
-    counts = {kind: len(found) for kind, found in lengths.items()}
+    counts = {kind: len(words) for kind, words in lengths.items()}
     return bars("kinds", counts, title=f"kinds of passages of {month}", xlabel="passages")
 
 
@@ -141,13 +142,13 @@ def _kinds_table(lengths: Mapping[str, list[int]]) -> str:
     rows = [
         (
             kind,
-            f"{len(found):,}",
-            share(len(found), total),
-            int(median(found)),
-            sum(count < FEWEST_WORDS for count in found),
-            sum(count > MOST_WORDS for count in found),
+            f"{len(words):,}",
+            share(len(words), total),
+            int(median(words)),
+            sum(count < FEWEST_WORDS for count in words),
+            sum(count > MOST_WORDS for count in words),
         )
-        for kind, found in lengths.items()
+        for kind, words in lengths.items()
     ]
     head = ("kind", "passages", "share", "median words", f"under {FEWEST_WORDS} words", f"over {MOST_WORDS} words")
     return markdown_table(head, rows)

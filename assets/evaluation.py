@@ -20,30 +20,33 @@ _SHARES = {"citation_precision": "citation precision", "citation_recall": "citat
 _MARKS = 5
 
 
-def report_shown(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """Where the month's report lies, its systems' main numbers, and a picture of them with their intervals."""
+def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """Where the month's report lies, its systems' main figures, and a picture of them with their intervals."""
     page = workspace.root.path / FOLDER / month / "index.html"
-    found = shown_numbers(workspace, month)
-    shown: dict[str, Any] = {"page": dg.MetadataValue.path(str(page)), "address": dg.MetadataValue.url(page.as_uri())}
-    if found.systems:
-        head, rows = main_rows(found)
+    figures = shown_numbers(workspace, month)
+    details: dict[str, Any] = {
+        "page": dg.MetadataValue.path(str(page)),
+        "address": dg.MetadataValue.url(page.as_uri()),
+    }
+    if figures.systems:
+        head, rows = main_rows(figures)
         table = markdown_table(head, [[cell.plain() for cell in row] for row in rows])
-        shown["systems"] = dg.MetadataValue.md(f"{basis(found)}\n\n{table}")
-        drawn = {words(system): _measured(found, system) for system in found.systems}
-        if any(drawn.values()):
-            title = f"{month}: {found.tasks:,} related-work tasks, 95 % intervals"
-            picture = intervals("systems", drawn, title=title, xlabel="share")
-            shown["picture"] = dg.MetadataValue.md(picture)
-    return shown
+        details["systems"] = dg.MetadataValue.md(f"{basis(figures)}\n\n{table}")
+        by_system = {words(system): _figures_of(figures, system) for system in figures.systems}
+        if any(by_system.values()):
+            title = f"{month}: {figures.tasks:,} related-work tasks, 95 % intervals"
+            picture = intervals("systems", by_system, title=title, xlabel="share")
+            details["picture"] = dg.MetadataValue.md(picture)
+    return details
 
 
-def _measured(found: Found, system: str) -> dict[str, Interval]:
-    """G-Score as a share of the highest mark, and how far citations are supported; what there is of them."""
-    mark = found.scores.mean(system, "g_score")
-    ends = [None if each is None else each / _MARKS for each in (mark.value, mark.low, mark.high)]
-    values = {"G-Score of 5": (ends[0], ends[1], ends[2])}
+def _figures_of(figures: Found, system: str) -> dict[str, Interval]:
+    """A system's G-Score as a share of the highest mark, and its citation support; only those that were measured."""
+    mark = figures.scores.mean(system, "g_score")
+    value, low, high = (None if figure is None else figure / _MARKS for figure in (mark.value, mark.low, mark.high))
+    values = {"G-Score of 5": (value, low, high)}
     for metric, name in _SHARES.items():
-        mean = found.scores.mean(system, metric)
+        mean = figures.scores.mean(system, metric)
         values[name] = (mean.value, mean.low, mean.high)
     return {name: (value, low, high) for name, (value, low, high) in values.items() if value is not None}
 
@@ -59,7 +62,7 @@ EVALUATION = (
     StageAsset(
         CITATION_SUPPORT,
         "evaluation",
-        "Whether what a sentence says of a cited work stands there: a verdict with the words it rests on.",
+        "Whether a cited work says what the citing sentence claims: a verdict with the words it rests on.",
         kinds=("parquet", "openai"),
     ),
     StageAsset(
@@ -79,6 +82,6 @@ EVALUATION = (
         "evaluation",
         "The month's report: a static folder of pages that works from disk.",
         kinds=("html",),
-        details=report_shown,
+        details=report_details,
     ),
 )

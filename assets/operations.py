@@ -34,8 +34,8 @@ _LONGEST_MESSAGE = 600
     kinds={"arxiv"},
     pool="arxiv_api",
     description="What arXiv changed since the last harvest (OAI-PMH), and the months whose pages, metadata, settings "
-    "or code are other than their tables were made with. It keeps how these months stand, so that what their runs "
-    "change can be told.",
+    "or code differ from those their tables were made with. It records the present state of these months, so that a "
+    "refresh can report what their runs change.",
 )
 def arxiv_changes(
     context: dg.AssetExecutionContext, workspace: dg.ResourceParam[Workspace]
@@ -43,27 +43,31 @@ def arxiv_changes(
     """A run, not the tick of a schedule, which Dagster ends after a minute: a harvest may take a quarter of an hour."""
     try:
         refuse_arxiv(workspace)
-        months = months_in_dump(workspace.settings)
-        found = find_changes(workspace, months, stages_in_use(workspace), ask_arxiv=workspace.settings.refresh_harvest)
-        take_baseline(workspace, found.months)
+        in_dump = months_in_dump(workspace.settings)
+        ask_arxiv = workspace.settings.refresh_harvest
+        changes = find_changes(workspace, in_dump, stages_in_use(workspace), ask_arxiv=ask_arxiv)
+        take_baseline(workspace, changes.months)
     except CiteloomError as error:
         raise dg.Failure(description=str(error), allow_retries=False) from error
     finally:
-        close_indexes()  # asking how months stand has opened it, and other processes may want it
-    if found.harvest_failure:
-        context.log.warning(f"{found.harvest_failure}\nGoing on with what changed here.")
-    return dg.MaterializeResult(metadata=_harvest_metadata(found))
+        close_indexes()  # asking for the state of months has opened it, and other processes may need it
+    if changes.harvest_failure:
+        context.log.warning(f"{changes.harvest_failure}\nContinuing with what changed in the dump.")
+    return dg.MaterializeResult(metadata=_harvest_metadata(changes))
 
 
-def _harvest_metadata(found: Changes) -> dict[str, Any]:
-    told: dict[str, Any] = {"months": dg.MetadataValue.json(list(found.months)), "months_due": len(found.months)}
-    if found.harvest is not None:
-        counts = {name: value for name, value in asdict(found.harvest).items() if isinstance(value, int)}
-        told |= {f"harvest/{name}": value for name, value in counts.items()}
-        told["harvest/until"] = found.harvest.until
-    if found.harvest_failure:
-        told["harvest_failure"] = found.harvest_failure
-    return told
+def _harvest_metadata(changes: Changes) -> dict[str, Any]:
+    metadata: dict[str, Any] = {
+        "months": dg.MetadataValue.json(list(changes.months)),
+        "months_due": len(changes.months),
+    }
+    if changes.harvest is not None:
+        counts = {name: value for name, value in asdict(changes.harvest).items() if isinstance(value, int)}
+        metadata |= {f"harvest/{name}": value for name, value in counts.items()}
+        metadata["harvest/until"] = changes.harvest.until
+    if changes.harvest_failure:
+        metadata["harvest_failure"] = changes.harvest_failure
+    return metadata
 
 
 _CHANGE_COLUMNS = ["arxiv_id", "change", "what", "version_before", "version", "passages_added", "passages_removed"]
@@ -71,21 +75,21 @@ _CHANGE_COLUMNS = ["arxiv_id", "change", "what", "version_before", "version", "p
 _MOST_PAPERS = 20
 
 
-def changes_shown(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """The first papers that changed, what of language models is out of date, and where the page lies."""
+def change_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """The first papers that changed, the tables of language models that are out of date, and where the page lies."""
     rows = workspace.root.iterate(tables.CHANGES, month, _CHANGE_COLUMNS)
     changed = [list(row.values()) for row in rows if row["change"] != "kept"]
     page = changes_folder(workspace.root) / f"{month}.html"
-    shown = {"page": dg.MetadataValue.path(str(page)), "address": dg.MetadataValue.url(page.as_uri())}
+    details = {"page": dg.MetadataValue.path(str(page)), "address": dg.MetadataValue.url(page.as_uri())}
     if changed:
         head = [name.replace("_", " ") for name in _CHANGE_COLUMNS]
-        shown["papers"] = dg.MetadataValue.md(markdown_table(head, changed[:_MOST_PAPERS]))
+        details["papers"] = dg.MetadataValue.md(markdown_table(head, changed[:_MOST_PAPERS]))
     written = read_provenance(workspace.root.file(tables.CHANGES, month))
     stale = written.notes["out_of_date"] if written else {}
     if stale:
         table = markdown_table(("table", "rows"), stale.items())
-        shown["no_longer_match_their_inputs"] = dg.MetadataValue.md(table)
-    return shown
+        details["no_longer_match_their_inputs"] = dg.MetadataValue.md(table)
+    return details
 
 
 OPERATIONS = (
@@ -95,7 +99,7 @@ OPERATIONS = (
         "What changed since the last refresh: papers new, of another version, withdrawn; passages added, removed, "
         "kept; vectors reused; and which tables of language models no longer match their inputs.",
         after=[stage.name for stage in STAGES],
-        details=changes_shown,
+        details=change_details,
     ),
 )
 
@@ -104,72 +108,73 @@ months = dg.AssetSpec(
     deps=["report"],
     group_name="operations",
     description=(
-        "All months of the data root, as the other assets have made them. Nothing is stored for it: its check tells "
-        "which months failed or are out of date now, and how to mend each."
+        "All months of the data root, as the other assets have made them. Nothing is stored for it: its check reports "
+        "which months failed or are out of date, and how to mend each."
     ),
 )
 
 
 @dg.asset_check(asset=months.key, description="No month has failed, and none is out of date.")
 def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-    """The months that failed or are out of date now, each with what mends it."""
-    found = overview(workspace)
+    """The months that failed or are out of date now, each with the command that mends it."""
+    state = overview(workspace)
+    metadata: dict[str, Any] = {
+        "months": state.months,
+        "failed": sum(bool(month.failures) for month in state.to_mend),
+        "stale": sum(bool(month.stale) and not month.failures for month in state.to_mend),
+        "not_begun": state.not_begun,
+    }
+    if state.to_mend:
+        metadata["to_mend"] = dg.MetadataValue.md(_table(state.to_mend))
+    if state.dump_problems:
+        metadata["dump"] = dg.MetadataValue.text("\n".join(state.dump_problems))
     return dg.AssetCheckResult(
-        passed=found.passed,
-        severity=dg.AssetCheckSeverity.WARN,
-        description=_summary(found),
-        metadata={
-            "months": found.months,
-            "failed": sum(bool(each.failures) for each in found.to_mend),
-            "stale": sum(bool(each.stale) and not each.failures for each in found.to_mend),
-            "not_begun": found.not_begun,
-            **({"to_mend": dg.MetadataValue.md(_table(found.to_mend))} if found.to_mend else {}),
-            **({"dump": dg.MetadataValue.text("\n".join(found.dump_problems))} if found.dump_problems else {}),
-        },
+        passed=state.passed, severity=dg.AssetCheckSeverity.WARN, description=_summary(state), metadata=metadata
     )
 
 
-def _summary(found: Overview) -> str:
-    if not found.to_mend:
-        told = f"all of {found.months} months stand" + (f", {found.not_begun} not begun" if found.not_begun else "")
-        return "; ".join([told, *found.dump_problems])
-    named = ", ".join(each.month for each in found.to_mend[:12])
-    more = f" and {len(found.to_mend) - 12} more" if len(found.to_mend) > 12 else ""
-    return f"to mend: {named}{more}"
+def _summary(state: Overview) -> str:
+    if not state.to_mend:
+        not_begun = f", {state.not_begun} not begun" if state.not_begun else ""
+        return "; ".join([f"none of {state.months} months needs mending{not_begun}", *state.dump_problems])
+    names = ", ".join(month.month for month in state.to_mend[:12])
+    more = f" and {len(state.to_mend) - 12} more" if len(state.to_mend) > 12 else ""
+    return f"to mend: {names}{more}"
 
 
-def _table(wrong: Iterable[MonthStatus]) -> str:
+def _table(to_mend: Iterable[MonthStatus]) -> str:
     """A line for each failure, and for each month that is out of date."""
-    rows = [row for each in wrong for row in _rows(each)]
+    rows = [row for month in to_mend for row in _rows(month)]
     head = ("month", "stage", "what is wrong", "a rerun")
-    told = markdown_table(head, [row[:4] for row in rows[:_MOST_ROWS]], _LONGEST_MESSAGE)
+    table = markdown_table(head, [row[:4] for row in rows[:_MOST_ROWS]], _LONGEST_MESSAGE)
     commands = list(dict.fromkeys(row[4] for row in rows))[:_MOST_ROWS]
-    return "\n".join([told, "", "Once what a line names is mended:", "", "```", *commands, "```"])
+    return "\n".join([table, "", "Once what a line names is mended:", "", "```", *commands, "```"])
 
 
-def _rows(each: MonthStatus) -> Iterable[tuple[str, str, str, str, str]]:
-    for failure in each.failures:
-        yield each.month, failure.of, failure.message, failure.kind, each.command
-    if each.stale and not each.failures:
-        stages = f"{len(each.stale)} stages: {', '.join(each.stale)}"
-        yield each.month, each.stale[0], f"out of date: {stages}", "makes it anew", each.command
+def _rows(status: MonthStatus) -> Iterable[tuple[str, str, str, str, str]]:
+    """Month, stage, what is wrong, what a rerun does, and the command."""
+    for failure in status.failures:
+        yield status.month, failure.of, failure.message, failure.kind, status.command
+    if status.stale and not status.failures:
+        stages = f"{len(status.stale)} stages: {', '.join(status.stale)}"
+        yield status.month, status.stale[0], f"out of date: {stages}", "computes it again", status.command
 
 
-def _fresh(table: Table) -> dg.AssetChecksDefinition:
+def _freshness_check(table: Table) -> dg.AssetChecksDefinition:
     @dg.asset_check(
         asset=months.key,
         name=f"newest_month_of_{table.name}_is_there",
-        description="The last month that ended CITELOOM_FRESH_DAYS ago or earlier is there; any does, where that is 0.",
+        description="The last month that ended CITELOOM_FRESH_DAYS ago or earlier is there; with 0, none is expected.",
     )
     def check(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-        found = freshness(workspace, table, datetime.now(UTC).date())
-        told: dict[str, Any] = {"newest": found.newest or "none", "expected": found.expected or "none"}
-        if found.written is not None:
-            told["written"] = dg.MetadataValue.timestamp(found.written)
-        return dg.AssetCheckResult(passed=found.passed, severity=dg.AssetCheckSeverity.WARN, metadata=told)
+        newest = freshness(workspace, table, datetime.now(UTC).date())
+        metadata: dict[str, Any] = {"newest": newest.newest or "none", "expected": newest.expected or "none"}
+        if newest.written is not None:
+            metadata["written"] = dg.MetadataValue.timestamp(newest.written)
+        return dg.AssetCheckResult(passed=newest.passed, severity=dg.AssetCheckSeverity.WARN, metadata=metadata)
 
     return check
 
 
-papers_are_fresh = _fresh(tables.PAPERS)
-index_is_fresh = _fresh(tables.INDEX_RECEIPTS)
+papers_are_fresh = _freshness_check(tables.PAPERS)
+index_is_fresh = _freshness_check(tables.INDEX_RECEIPTS)

@@ -1,4 +1,4 @@
-"""Pictures and tables as the UI shows them: Markdown, and text from papers escaped."""
+"""Pictures and tables for the UI, as Markdown; text from papers is escaped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Interval = tuple[float, float | None, float | None]
 
 LONGEST_CELL = 80
 MOST_BARS = 12
-# A white panel with dark lines: what is drawn on nothing is lost in either the light or the dark theme of the UI.
+# A white panel with dark lines, since a transparent one is unreadable in either the light or the dark theme of the UI.
 _BLUE, _RED, _INK, _PAPER = "#3b6ea5", "#b5523b", "#20242a", "#ffffff"
 
 
@@ -56,13 +56,13 @@ def histogram(
 
 
 def bars(name: str, counts: Mapping[str, int], **labels: str) -> str:
-    """Horizontal bars in the order of `counts` as a Markdown image; what is beyond MOST_BARS is one bar, `other`."""
+    """Horizontal bars in the order of `counts` as a Markdown image; those beyond MOST_BARS are one bar, `other`."""
     ordered = list(counts.items())
     rest = sum(count for _, count in ordered[MOST_BARS:])
-    drawn = [*ordered[:MOST_BARS], *([("other", rest)] if rest else [])][::-1]
-    figure, axes = _panel(0.9 + 0.27 * len(drawn))
-    found = axes.barh([kind for kind, _ in drawn], [count for _, count in drawn], color=_BLUE)
-    axes.bar_label(found, [f"{count:,}" for _, count in drawn], padding=3, color=_INK, fontsize=8)
+    rows = [*ordered[:MOST_BARS], *([("other", rest)] if rest else [])][::-1]
+    figure, axes = _panel(0.9 + 0.27 * len(rows))
+    container = axes.barh([kind for kind, _ in rows], [count for _, count in rows], color=_BLUE)
+    axes.bar_label(container, [f"{count:,}" for _, count in rows], padding=3, color=_INK, fontsize=8)
     axes.margins(x=0.12)
     axes.locator_params(axis="x", integer=True)
     axes.set(**labels)
@@ -72,16 +72,16 @@ def bars(name: str, counts: Mapping[str, int], **labels: str) -> str:
 def intervals(name: str, groups: Mapping[str, Mapping[str, Interval]], **labels: str) -> str:
     """Values between 0 and 1 with their intervals as a Markdown image: one dot a value, group under group.
 
-    groups: what a group is called → what a value is called → (value, lower and upper end, None for no interval).
+    groups: name of the group → name of the value → (value, lower and upper end, None for no interval).
     """
-    places = [(f"{each}, {group}", found) for group, values in groups.items() for each, found in values.items()]
-    figure, axes = _panel(0.9 + 0.22 * len(places))
-    for place, (_, (value, low, high)) in enumerate(reversed(places)):
+    rows = [(f"{name}, {group}", interval) for group, values in groups.items() for name, interval in values.items()]
+    figure, axes = _panel(0.9 + 0.22 * len(rows))
+    for place, (_, (value, low, high)) in enumerate(reversed(rows)):
         if low is not None and high is not None:
             axes.plot([low, high], [place, place], color=_BLUE, linewidth=1.5)
         axes.plot([value], [place], "o", color=_BLUE, markersize=5)
         axes.annotate(f"{value:.2f}", (1.02, place), color=_INK, fontsize=8, va="center", annotation_clip=False)
-    axes.set_yticks(range(len(places)), [label for label, _ in reversed(places)])
+    axes.set_yticks(range(len(rows)), [label for label, _ in reversed(rows)])
     axes.set_xlim(0, 1.1)
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     axes.set(**labels)
@@ -90,7 +90,7 @@ def intervals(name: str, groups: Mapping[str, Mapping[str, Interval]], **labels:
 
 def _panel(height: float) -> tuple[Figure, Axes]:
     """A small figure, `height` in inches; drawn by Agg, which needs no display and no global state."""
-    # It announces on standard error that it builds its font cache, once on a machine, amid a run's own lines.
+    # Otherwise it announces on standard error, once on a machine, that it builds its font cache.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -105,6 +105,6 @@ def _panel(height: float) -> tuple[Figure, Axes]:
 
 def _image(name: str, figure: Figure) -> str:
     picture = io.BytesIO()
-    # No date and no version in the file: the same counts give the same picture.
+    # Without date and version in the file, the same counts give the same picture.
     figure.savefig(picture, format="png", dpi=100, metadata={"Software": None})
     return f"![{name}](data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()})"

@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 
 from assets.placement import definition_time_settings, gpu_tags
-from assets.rendering import intervals, markdown_table
+from assets.rendering import Interval, intervals, markdown_table
 from assets.stage_asset import StageAsset
 from pipeline import tables
 from pipeline.embedding.stages import EMBEDDINGS
@@ -18,18 +18,18 @@ from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SC
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.storage.provenance import read_provenance
 
-_DRAWN = ("R@10", "nDCG@10")
+_PICTURED_METRICS = ("R@10", "nDCG@10")
 
 
-def scores_shown(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """The month's scores as a table and as a picture with their intervals; nothing where it has none."""
+def score_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """The month's scores as a table and as pictures with their intervals; nothing where it has none."""
     root = workspace.root
     written = read_provenance(root.file(tables.RETRIEVAL_SCORES, month))
     view = retrieval_view(root.rows(tables.RETRIEVAL_SCORES, month), written.notes if written else {})
     if not view.forms:
         return {}
     names = dict(view.metrics)
-    pictures = [_picture(view, metric, names[metric], month) for metric in _DRAWN if metric in names]
+    pictures = [_picture(view, metric, names[metric], month) for metric in _PICTURED_METRICS if metric in names]
     return {"scores": dg.MetadataValue.md(_table(view)), "pictures": dg.MetadataValue.md("\n\n".join(pictures))}
 
 
@@ -43,12 +43,12 @@ def _table(view: RetrievalView) -> str:
 
 
 def _picture(view: RetrievalView, metric: str, name: str, month: str) -> str:
-    groups = {
-        form.name: {
-            line.name: (found.value, found.low, found.high) for line in form.lines for found in [line.values[metric]]
-        }
-        for form in view.forms
-    }
+    groups: dict[str, dict[str, Interval]] = {}
+    for form in view.forms:
+        groups[form.name] = {}
+        for line in form.lines:
+            mean = line.values[metric]
+            groups[form.name][line.name] = (mean.value, mean.low, mean.high)
     title = f"{month}: {view.queries:,} citing sentences, 95 % intervals"
     return intervals(name, groups, title=title, xlabel=name)
 
@@ -79,6 +79,6 @@ SEARCH = (
         "evaluation",
         "How well each way to search finds the papers that sentences cite: dense, sparse, fused, reranked, and BM25, "
         "over three forms of text, with intervals.",
-        details=scores_shown,
+        details=score_details,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assets.evaluation import report_shown
+from assets.evaluation import report_details
 from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.evaluation.stages import REPORT
@@ -17,7 +17,7 @@ def test_a_report_shows_its_main_table_a_picture_and_where_it_lies(tmp_path: Pat
     place = workspace(tmp_path)
     write_month(place.root, MONTH, judges=("judge-one",), model="a|model")
     run_stage(REPORT, place, MONTH)
-    shown = report_shown(place, MONTH)
+    shown = report_details(place, MONTH)
     assert Path(shown["page"].path).is_file()
     assert shown["address"].url.startswith("file://")
     told = shown["systems"].md_str.splitlines()
@@ -31,12 +31,12 @@ def test_a_month_without_related_work_shows_its_page_alone(tmp_path: Path) -> No
     place = workspace(tmp_path)
     write_month(place.root, MONTH, tasks=0)
     run_stage(REPORT, place, MONTH)
-    assert report_shown(place, MONTH).keys() == {"page", "address"}
+    assert report_details(place, MONTH).keys() == {"page", "address"}
 
 
 def test_a_month_that_nobody_judged_has_a_picture_of_its_citations(tmp_path: Path) -> None:
     place = workspace(tmp_path)
     write_month(place.root, MONTH, judged=False)
-    assert "picture" in report_shown(place, MONTH)
+    assert "picture" in report_details(place, MONTH)
     write_table(place.root, tables.SCORES, MONTH, [])
-    assert report_shown(place, MONTH).keys() == {"page", "address", "systems"}
+    assert report_details(place, MONTH).keys() == {"page", "address", "systems"}
