@@ -6,20 +6,20 @@ from typing import Any
 import dagster as dg
 
 from assets.partitions import MONTHS
+from assets.placement import retry_of_lost_steps
 from assets.rendering import markdown_table
-from assets.stage_asset import retry_of_lost_steps
 from pipeline.engine.checks import Check, CheckResult, evaluate, record
 from pipeline.engine.stage import Workspace
 from pipeline.errors import TransientFailure
-from pipeline.ops.checks import CHECKS
+from pipeline.settings import Settings
 from pipeline.stages import stage_named
 
 # A month of a million points takes Edge minutes to load.
 _TRIES, _SECONDS_BETWEEN_TRIES = 40, 15.0
 
 
-def build_check(check: Check) -> dg.AssetChecksDefinition:
-    """The Dagster check of a check."""
+def build_check(check: Check, settings: Settings) -> dg.AssetChecksDefinition:
+    """A check of a month as Dagster's. settings: they say where its step runs."""
 
     def run(context: dg.AssetCheckExecutionContext, workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
         month = context.partition_key
@@ -44,7 +44,7 @@ def build_check(check: Check) -> dg.AssetChecksDefinition:
             description=check.description,
             blocking=check.blocking,
             partitions_def=MONTHS,
-            retry_policy=retry_of_lost_steps(),
+            retry_policy=retry_of_lost_steps(settings),
         )(run)
 
 
@@ -72,6 +72,3 @@ def check_metadata(month: str, result: CheckResult) -> dict[str, Any]:
     head, rows = result.history
     history = {"history": dg.MetadataValue.md(markdown_table(head, rows))} if rows else {}
     return {"month": month, **result.facts, **history}
-
-
-MONTH_CHECKS = [build_check(check) for check in CHECKS]

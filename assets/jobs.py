@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import dagster as dg
 
-from assets.executors import chosen_executor
-from assets.placement import definition_time_settings
-
 _CHECKS_OF_ALL_MONTHS = dg.AssetSelection.checks_for_assets("months")
 _HARVEST = dg.AssetSelection.assets("arxiv_changes")
 
-# A job may not bear the name of an asset, hence the verb. The schedule, the sensors and backfills start it.
+# A job may not bear the name of an asset, hence the verb. The schedule, the sensors and backfills start it, with the
+# executor of the definitions.
 refresh_corpus = dg.define_asset_job(
     "refresh_corpus",
     selection=dg.AssetSelection.all() - _CHECKS_OF_ALL_MONTHS - _HARVEST,
     description="Every stage of one month, from the zips to the report; what is up to date is skipped.",
-    executor_def=chosen_executor(definition_time_settings()),
 )
 
 # A run and not the tick of a schedule, which Dagster ends after a minute; `sensors.refresh` starts what follows.

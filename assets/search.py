@@ -7,7 +7,6 @@ from typing import Any
 
 import dagster as dg
 
-from assets.placement import definition_time_settings, gpu_tags
 from assets.rendering import Interval, intervals, markdown_table
 from assets.stage_asset import StageAsset
 from pipeline import tables
@@ -60,7 +59,7 @@ SEARCH = (
         "Dense and sparse vectors of every passage. Vectors of a text that did not change are reused, and an "
         "interrupted month continues where it ended.",
         kinds=("parquet", "torch"),
-        tags=gpu_tags(definition_time_settings()),
+        takes_gpus=True,
     ),
     StageAsset(
         INDEX_RECEIPTS,

@@ -2,20 +2,21 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
 import pyarrow as pa
 
 from assets.partitions import MONTHS
-from assets.placement import LOST_STEPS, definition_time_settings
+from assets.placement import gpu_tags, retry_of_lost_steps
 from assets.rendering import markdown_table
 from pipeline.engine import progress, shutdown
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.index import close_indexes
+from pipeline.settings import Settings
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import open_parquet
 from pipeline.tables import TABLES, Table
@@ -34,7 +35,7 @@ class StageAsset:
     """A stage as the Dagster UI shows it.
 
     details: further metadata of a finished month, such as a picture. after: assets that go before it in a run, though
-    it reads no table of theirs. tags: of its step, which a cluster reads.
+    it reads no table of theirs. takes_gpus: on a cluster, its step asks for CITELOOM_EMBEDDING_GPUS.
     """
 
     stage: Stage
@@ -43,7 +44,7 @@ class StageAsset:
     kinds: Sequence[str] = ("parquet",)
     after: Sequence[str] = ()
     details: Callable[[Workspace, str], Mapping[str, Any]] = _no_details
-    tags: Mapping[str, str] = field(default_factory=dict)
+    takes_gpus: bool = False
 
     @property
     def dependencies(self) -> list[str]:
@@ -64,10 +65,9 @@ class StageConfig(dg.Config):
     """Retries after a failure that may pass, such as a server that does not answer."""
 
 
-def build_asset(asset: StageAsset) -> dg.AssetsDefinition:
-    """The Dagster asset of a stage."""
+def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition:
+    """The Dagster asset of a stage. settings: they say where its step runs."""
     stage = asset.stage
-    settings = definition_time_settings()
 
     @dg.asset(
         name=stage.name,
@@ -80,8 +80,8 @@ def build_asset(asset: StageAsset) -> dg.AssetsDefinition:
         code_version=asset.code_version,
         # A cluster hands out its GPUs itself.
         pool=None if stage.pool == "gpu" and settings.on_cluster else stage.pool,
-        op_tags=dict(asset.tags),
-        retry_policy=retry_of_lost_steps(),
+        op_tags=gpu_tags(settings) if asset.takes_gpus else {},
+        retry_policy=retry_of_lost_steps(settings),
     )
     def _asset(
         context: dg.AssetExecutionContext, config: StageConfig, workspace: dg.ResourceParam[Workspace]
@@ -123,11 +123,6 @@ def _data_version(table: str, workspace: Workspace, month: str) -> dg.DataVersio
     """The digest of a month's rows, so that Dagster's staleness agrees with the engine's."""
     written = read_provenance(workspace.root.file(TABLES[table], month))
     return dg.DataVersion(written.rows_sha256) if written and written.rows_sha256 else None
-
-
-def retry_of_lost_steps() -> dg.RetryPolicy | None:
-    """On a cluster, a step whose node is lost is started again on another."""
-    return dg.RetryPolicy(max_retries=LOST_STEPS) if definition_time_settings().on_cluster else None
 
 
 def column_schema(table: Table) -> dg.TableSchema:

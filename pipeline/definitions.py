@@ -6,12 +6,12 @@ import dagster as dg
 
 from assets import operations
 from assets.catalogue import STAGE_ASSETS
-from assets.checks import MONTH_CHECKS
-from assets.executors import chosen_executor
+from assets.checks import build_check
 from assets.jobs import check_months, find_changes, refresh_corpus
-from assets.placement import definition_time_settings
+from assets.placement import choose_executor, definition_time_settings
 from assets.stage_asset import build_asset
 from pipeline.errors import SettingError
+from pipeline.ops.checks import CHECKS
 from pipeline.settings import Settings, load_settings
 from resources.workspace import WorkspaceResource
 from sensors.dump import dump_folder
@@ -22,14 +22,17 @@ from sensors.refresh import refresh_schedule, refreshed_months
 
 def build_defs(**overrides: object) -> dg.Definitions:
     """All definitions; `overrides` replace resources by name, for tests."""
+    settings = definition_time_settings()
+    assets = [build_asset(asset, settings) for asset in STAGE_ASSETS]
+    checks = [build_check(check, settings) for check in CHECKS]
     return dg.Definitions(
-        assets=[*map(build_asset, STAGE_ASSETS), operations.arxiv_changes, operations.months],
-        asset_checks=[*MONTH_CHECKS, *dg.load_asset_checks_from_modules([operations])],
+        assets=[*assets, operations.arxiv_changes, operations.months],
+        asset_checks=[*checks, *dg.load_asset_checks_from_modules([operations])],
         jobs=[refresh_corpus, find_changes, check_months],
         schedules=[refresh_schedule(_refresh_cron()), hourly_check],
         sensors=[dump_folder, refreshed_months, failed_runs],
         resources={"workspace": WorkspaceResource(), **overrides},
-        executor=chosen_executor(definition_time_settings()),
+        executor=choose_executor(settings),
     )
 
 

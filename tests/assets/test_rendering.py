@@ -36,7 +36,10 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Mapp
             if name not in FIRST:
                 continue
             made = dg.materialize(
-                [build_asset(stage_asset)], partition_key=MONTH, instance=instance, resources={"workspace": workspace}
+                [build_asset(stage_asset, workspace.settings)],
+                partition_key=MONTH,
+                instance=instance,
+                resources={"workspace": workspace},
             ).asset_materializations_for_node(name)
             found[name] = {key: value.value for key, value in made[0].metadata.items()}
         found["rows"] = {"papers": workspace.root.rows(tables.PAPERS, MONTH)}

@@ -110,7 +110,7 @@ def test_on_ray_a_lost_step_is_retried_and_only_the_step_that_embeds_takes_a_gpu
 def test_without_a_cluster_no_step_asks_for_a_gpu_and_a_pool_shares_it() -> None:
     definitions = _definitions({"CITELOOM_EMBEDDING_GPUS": "1"})
     assert (definitions["executor"], definitions["tags"], definitions["retries"]) == ("in_process", {}, [0])
-    assert tuple(definitions["pools"]) == placement.POOLS
+    assert tuple(definitions["pools"]) == ("arxiv_api", "gpu", "llm", "qdrant")
 
 
 _PRINT_DEFINITIONS = """
