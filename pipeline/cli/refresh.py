@@ -1,4 +1,4 @@
-"""The command `citeloom refresh`: what changed at arXiv and on disk, run and told."""
+"""The command `citeloom refresh`: run what changed at arXiv and on disk, and report it."""
 
 from __future__ import annotations
 

@@ -86,8 +86,5 @@ def _import(workspace: Workspace, dump: Dump, until: str, *, force: bool) -> Run
                 run_stage(stage, workspace, dump.month, force=force)
         if report.failures:
             return report
-        after = run_months(workspace, [dump.month], shared_stages, force=force)
-    report.outcomes += after.outcomes
-    report.failures += after.failures
-    report.exit_code = max(report.exit_code, after.exit_code)
+        report.add(run_months(workspace, [dump.month], shared_stages, force=force))
     return report
