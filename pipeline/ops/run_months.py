@@ -19,7 +19,7 @@ from pipeline.engine.failures import (
 from pipeline.engine.run import outcome_of, run_stage
 from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.engine.status import stages_due
-from pipeline.errors import MissingInput, SettingError
+from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code_of
 from pipeline.index import close_indexes
 from pipeline.ops.checks import CHECKS
 from pipeline.stages import CORPUS_STAGES, STAGES
@@ -96,12 +96,15 @@ def _run_phase(
     workspace: Workspace, stages: Sequence[Stage], months: Sequence[str], failed: dict[str, set[str]], *, force: bool
 ) -> None:
     """Run what the months need of some stages. failed: stages of each month that failed or are below one that did."""
-    # Asked at once for all months, so that a run with nothing to do opens the embedded index once.
-    due = _stages_due(workspace, stages, months, force=force)
+    # The status of all months is read first, so that a run with nothing to do opens the embedded index once.
+    due = _stages_due(workspace, stages, months, failed, force=force)
     computed = False
-    for month in months:
+    for month in list(due):
         if computed:  # a month may read earlier ones
-            due |= _stages_due(workspace, stages, [month], force=force)
+            del due[month]
+            due |= _stages_due(workspace, stages, [month], failed, force=force)
+        if month not in due:
+            continue
         _report_skipped(workspace, [stage for stage in stages if stage not in due[month]], month)
         computed = computed or bool(due[month])
         with telemetry.month_span(workspace.settings, month):
@@ -114,11 +117,18 @@ def _run_phase(
 
 
 def _stages_due(
-    workspace: Workspace, stages: Sequence[Stage], months: Sequence[str], *, force: bool
+    workspace: Workspace, stages: Sequence[Stage], months: Sequence[str], failed: dict[str, set[str]], *, force: bool
 ) -> dict[str, list[Stage]]:
+    """The stages due by month, without the months whose status cannot be read: these fail, and the others go on."""
+    due = {}
     with listing_cache():
-        due = {month: stages_due(stages, workspace, month, force=force) for month in months}
-    close_indexes()  # asking whether a month is indexed has opened it; it belongs to one process at a time
+        for month in months:
+            try:
+                due[month] = stages_due(stages, workspace, month, force=force)
+            except CiteloomError as error:  # a store that does not answer, say
+                failed[month].update(stage.name for stage in stages)
+                progress.failed("run", month, record_failure(workspace, "run", month, error), exit_code_of(error))
+    close_indexes()  # reading whether a month is indexed has opened it; it belongs to one process at a time
     return due
 
 
