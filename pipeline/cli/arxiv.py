@@ -28,7 +28,7 @@ def harvest(
     from pipeline.metadata.harvest import harvest as harvest_metadata
 
     workspace = open_workspace()
-    with showing(steps=1):
+    with showing(workspace.root):
         report = harvest_metadata(workspace.settings, workspace, since=first)
     if as_json:
         print_json(asdict(report))
@@ -63,7 +63,7 @@ def fetch_html(
     if not accept_terms:
         raise SettingError(TERMS)
     named = [name.strip() for name in ids.split(",") if name.strip()]
-    with showing(steps=1):
+    with showing(workspace.root):
         report = fetch(workspace, choose(workspace, month, named), limit=limit, again=again)
     if as_json:
         print_json(asdict(report))

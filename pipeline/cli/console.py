@@ -66,17 +66,21 @@ def spinner(message: str) -> Iterator[Callable[[str], None]]:
 
 
 class RunTime:
-    """Estimate of the time that a run still needs, from what its stages took before.
+    """Estimate of the time that a run still needs, from what its stages took before, at the pace of this run so far."""
 
-    expected: (stage, month) → seconds; equal numbers if nothing is known. The pace of this run so far scales them.
-    """
-
-    def __init__(self, expected: Mapping[tuple[str, str], float], now: Callable[[], float] = time.monotonic) -> None:
-        self._left = dict(expected)
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._planned: dict[tuple[str, str], float] = {}
+        self._left: dict[tuple[str, str], float] = {}
         self._now = now
         self._started: dict[tuple[str, str], float] = {}
         self._share_done: dict[tuple[str, str], float] = {}
         self._expected_done = self._seconds_done = 0.0
+
+    def plan(self, expected: Mapping[tuple[str, str], float]) -> None:
+        """Add (stage, month) → expected seconds to the run; what was planned before stays as it is."""
+        new = {step: seconds for step, seconds in expected.items() if step not in self._planned}
+        self._planned |= new
+        self._left |= new
 
     def start(self, stage: str, month: str) -> None:
         """A stage begins on a month."""
@@ -94,6 +98,11 @@ class RunTime:
         if computed and expected and started is not None:
             self._expected_done += expected
             self._seconds_done += self._now() - started
+
+    @property
+    def steps(self) -> int:
+        """How many stages of months are planned, finished ones included."""
+        return len(self._planned)
 
     def seconds_left(self) -> float | None:
         """Seconds until the end of the run; None before anything is known of its pace."""
@@ -123,12 +132,9 @@ def expected_seconds(root: DataRoot, months: Sequence[str], stages: Sequence[str
 
 
 @contextmanager
-def showing(steps: int = 0, *, expected: Mapping[tuple[str, str], float] | None = None) -> Iterator[None]:
-    """Show the progress of the stages that run within the block.
-
-    expected: (stage, month) → seconds, as `expected_seconds` gives them; without it, `steps` is how many there are.
-    """
-    progress = RunProgress(steps, expected or {})
+def showing(root: DataRoot) -> Iterator[None]:
+    """Show the progress of the stages that run on a data root within the block, and the time left for those planned."""
+    progress = RunProgress(root)
     with progress, listening(progress):
         yield
 
@@ -136,14 +142,15 @@ def showing(steps: int = 0, *, expected: Mapping[tuple[str, str], float] | None 
 class RunProgress(Listener):
     """Shows a run: a bar on a terminal, else a line for every finished stage."""
 
-    def __init__(self, steps: int, expected: Mapping[tuple[str, str], float]) -> None:
+    def __init__(self, root: DataRoot) -> None:
+        self._root = root
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn())
         self._bar = Progress(
             *columns, TextColumn("{task.fields[left]}"), console=err, transient=True, disable=not err.is_terminal
         )
-        self._task: TaskID = self._bar.add_task("starting", total=len(expected) or steps, left="")
+        self._task: TaskID = self._bar.add_task("starting", total=None, left="")
         self._clocks: dict[tuple[str, str], StageClock] = {}
-        self._run_time = RunTime(expected)
+        self._run_time = RunTime()
 
     def __enter__(self) -> RunProgress:
         self._bar.start()
@@ -153,6 +160,11 @@ class RunProgress(Listener):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bar.stop()
+
+    def planned(self, months: Sequence[str], stages: Sequence[str]) -> None:
+        """Count these stages in the bar and in the time left."""
+        self._run_time.plan(expected_seconds(self._root, months, stages))
+        self._bar.update(self._task, total=self._run_time.steps)
 
     def started(self, stage: str, month: str) -> None:
         """Name the stage and the month that are being worked on."""

@@ -133,15 +133,13 @@ def reindex(
 
 def _load(workspace: Workspace, months: Sequence[str]) -> list[tuple[str, str, str]]:
     """Run the stages that load these months; returns (stage, month, message) of each failure."""
-    from pipeline.cli.console import expected_seconds, showing
+    from pipeline.cli.console import showing
     from pipeline.index.reindex import STAGES
     from pipeline.ops.run_months import run_months
     from pipeline.stages import choose_stages
 
-    stages = choose_stages(select=STAGES)
-    expected = expected_seconds(workspace.root, months, [stage.name for stage in stages])
-    with showing(expected=expected):
-        return run_months(workspace, months, stages).failures
+    with showing(workspace.root):
+        return run_months(workspace, months, choose_stages(select=STAGES)).failures
 
 
 def _reindex_lines(done: Reindexed) -> Iterator[str]:

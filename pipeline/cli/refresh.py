@@ -51,7 +51,7 @@ def refresh(
     from pipeline.cli.dagster_reporter import DagsterReporter
     from pipeline.engine.progress import listening
     from pipeline.engine.stage import Workspace
-    from pipeline.ops.refresh.plan import ceiling, preparing, stages_in_use
+    from pipeline.ops.refresh.plan import ceiling
     from pipeline.ops.refresh.refreshing import refresh as bring_up_to_date
     from pipeline.ops.webhook import notify_of_failures
 
@@ -60,8 +60,7 @@ def refresh(
     if tokens:
         settings = settings.model_copy(update={"llm_budget_tokens": tokens})
     workspace = Workspace(settings)
-    steps = len(preparing(stages_in_use(workspace, until)))
-    with showing(steps=steps), listening(DagsterReporter(workspace)):
+    with showing(workspace.root), listening(DagsterReporter(workspace)):
         report = bring_up_to_date(
             workspace,
             months,

@@ -92,9 +92,9 @@ def run_and_report(
 
     Raises SettingError where a setting does not suit the stages, before anything runs.
     """
-    from pipeline.cli.console import expected_seconds, showing
+    from pipeline.cli.console import showing
     from pipeline.cli.dagster_reporter import DagsterReporter
-    from pipeline.engine.progress import listening
+    from pipeline.engine.progress import listening, planned
     from pipeline.ops.preflight import check
     from pipeline.ops.run_months import RunReport, run_months
     from pipeline.ops.webhook import notify_of_failures
@@ -102,10 +102,9 @@ def run_and_report(
     for _, stages in plan:
         check(workspace, stages)
     report = RunReport()
-    expected: dict[tuple[str, str], float] = {}
-    for months, stages in plan:
-        expected |= expected_seconds(workspace.root, months, [stage.name for stage in stages])
-    with showing(expected=expected), listening(DagsterReporter(workspace)):
+    with showing(workspace.root), listening(DagsterReporter(workspace)):
+        for months, stages in plan:
+            planned(months, [stage.name for stage in stages])
         for months, stages in plan:
             report.add(run_months(workspace, months, stages, force=force))
     notify_of_failures(workspace.settings, report.failures)

@@ -63,7 +63,7 @@ def import_wikipedia(
 
 def _import(workspace: Workspace, dump: Dump, until: str, *, force: bool) -> RunReport:
     """Run the stages that read the dump, then those that arXiv's papers go through too, on the snapshot's month."""
-    from pipeline.cli.console import expected_seconds, showing
+    from pipeline.cli.console import showing
     from pipeline.engine import progress
     from pipeline.engine.run import run_stage
     from pipeline.ops.preflight import check, check_data_root
@@ -80,7 +80,8 @@ def _import(workspace: Workspace, dump: Dump, until: str, *, force: bool) -> Run
     claim(workspace, dump.month)
     check(workspace, shared_stages)
     report = RunReport()
-    with showing(expected=expected_seconds(workspace.root, [dump.month], selected)):
+    with showing(workspace.root):
+        progress.planned([dump.month], selected)
         with progress.listening(report), suppress(CiteloomError):  # the report, which listens, has the failure
             for stage in dump_stages:
                 run_stage(stage, workspace, dump.month, force=force)

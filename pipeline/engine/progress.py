@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,6 +16,9 @@ class Listener:
 
     `outcome` is a `pipeline.engine.stage.Outcome`.
     """
+
+    def planned(self, months: Sequence[str], stages: Sequence[str]) -> None:
+        """The run will take these months through these stages; what was planned before stays."""
 
     def started(self, stage: str, month: str) -> None:
         """A stage begins on a month."""
@@ -77,6 +80,12 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listeners.remove(listener)
+
+
+def planned(months: Sequence[str], stages: Sequence[str]) -> None:
+    """Publish that the run will take these months through these stages."""
+    for listener in _listeners:
+        listener.planned(months, stages)
 
 
 def started(stage: str, month: str) -> None:

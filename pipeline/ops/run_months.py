@@ -63,6 +63,7 @@ def run_months(
     """
     report = RunReport()
     failed: dict[str, set[str]] = {month: set() for month in months}
+    progress.planned(months, [stage.name for stage in stages])
     with telemetry.run_span(workspace.settings, len(months)), progress.listening(report), shutdown.draining():
         if DUMP_MEMBERS in {stage.table for stage in stages}:
             report_broken_zips(workspace)

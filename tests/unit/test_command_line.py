@@ -209,7 +209,8 @@ class Clock:
 
 def test_the_time_left_is_what_stages_took_before_at_the_pace_of_this_run() -> None:
     clock = Clock()
-    run = RunTime({("papers", "2024-03"): 10, ("embeddings", "2024-03"): 100, ("report", "2024-03"): 10}, clock)
+    run = RunTime(clock)
+    run.plan({("papers", "2024-03"): 10, ("embeddings", "2024-03"): 100, ("report", "2024-03"): 10})
     run.start("papers", "2024-03")
     assert run.seconds_left() is None
     clock.now += 20  # half as fast as before
@@ -225,9 +226,22 @@ def test_the_time_left_is_what_stages_took_before_at_the_pace_of_this_run() -> N
 
 
 def test_stages_that_were_up_to_date_say_nothing_of_the_pace() -> None:
-    run = RunTime({("papers", "2024-03"): 1, ("papers", "2024-04"): 1}, Clock())
+    run = RunTime(Clock())
+    run.plan({("papers", "2024-03"): 1, ("papers", "2024-04"): 1})
     run.finish("papers", "2024-03", computed=False)
     assert run.seconds_left() is None
+
+
+def test_what_is_planned_twice_counts_once() -> None:
+    clock = Clock()
+    run = RunTime(clock)
+    run.plan({("papers", "2024-03"): 10, ("passages", "2024-03"): 10})
+    run.start("papers", "2024-03")
+    clock.now += 10
+    run.finish("papers", "2024-03", computed=True)
+    run.plan({("papers", "2024-03"): 10, ("report", "2024-03"): 5})
+    assert run.steps == 3
+    assert run.seconds_left() == 15
 
 
 def test_expected_times_are_those_of_the_latest_months(tmp_path: Path) -> None:
