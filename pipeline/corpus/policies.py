@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import unescape
-from itertools import takewhile, zip_longest
 
 # Set among the pieces of a text where its line must break. No page holds control characters: `source.py`.
 LINE = "\0"
@@ -196,47 +195,3 @@ def list_mark(tag: str) -> str:
     """What begins a list's item: its number, letter or word; any other mark becomes `-`."""
     mark = fold(tag)
     return mark if _WORD.search(mark) else "-"
-
-
-# The longest head that spans columns in the 21 real papers has 53 characters; a page of broken markup must not be
-# copied 200 times.
-_LONGEST_HEAD = 200
-_MOST_HEADS = 4
-
-
-def head_rows(are_heads: Iterable[bool], first: Iterable[tuple[int, int]], rows: int) -> int:
-    """How many rows at the top of a table are its head; 1 where nothing tells.
-
-    are_heads: whether each row holds nothing but head cells. first: (columns, rows) that each cell of the first row
-    spans; one that spans columns beside one that spans rows is the head of what is below it, whether LaTeXML called
-    it so or not.
-    """
-    marked = sum(1 for _ in takewhile(bool, are_heads))
-    spans = list(first)
-    heights = [height for _, height in spans if 1 < height <= _MOST_HEADS]
-    spanned = min(heights) if heights and any(columns > 1 for columns, _ in spans) else 1
-    heads = max(marked, spanned)
-    return heads if heads < rows else 1
-
-
-def head_copy(text: str) -> str:
-    """What a head that spans columns says over those after its first: its text, but for one too long for a head."""
-    return text if len(text) <= _LONGEST_HEAD else ""
-
-
-def markdown_table(rows: Sequence[Sequence[str]], heads: int = 1) -> str:
-    """A table as Markdown: the first row is its head; rows and columns without any text are left out.
-
-    A head of several rows becomes one, column by column: EN-DE below BLEU is `BLEU EN-DE`.
-    """
-    if heads > 1:
-        columns_of_head = zip_longest(*rows[:heads], fillvalue="")
-        rows = [[" ".join(dict.fromkeys(filter(None, column))) for column in columns_of_head], *rows[heads:]]
-    filled = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows if any(row)]
-    width = max(map(len, filled), default=0)
-    padded = [row + [""] * (width - len(row)) for row in filled]
-    columns = [place for place in range(width) if any(row[place] for row in padded)]
-    lines = [f"| {' | '.join(row[place] for place in columns)} |" for row in padded]
-    if lines:
-        lines.insert(1, "|" + " --- |" * len(columns))
-    return "\n".join(lines)

@@ -17,6 +17,7 @@ from pipeline.corpus import policies
 from pipeline.corpus.assembly import Findings, assemble
 from pipeline.corpus.authors import Byline
 from pipeline.corpus.bibliography import ItemParts, read_item
+from pipeline.corpus.grids import Cell, markdown_grid, span
 from pipeline.corpus.kinds import is_algorithm, kind_of, section_rank
 from pipeline.corpus.paper import Block, PageError, Paper, Section
 from pipeline.corpus.policies import ERRED, GONE, LINE, MARK, TEX
@@ -389,27 +390,33 @@ class _Reading:
     def grid_of(self, node: Tag) -> tuple[str, list[Block]]:
         self.found.tables += 1
         errors, after = 0, list[Block]()
-        held: dict[int, int] = {}
-        rows: list[list[str]] = []
-        found = list(_rows(node))
-        first = [(_span(cell.get("colspan")), _span(cell.get("rowspan"))) for cell in _tags(found[0])]
-        heads = policies.head_rows(map(_is_head, found), first, len(found))
-        for row in found:
-            cells: list[str] = []
+        nested: list[str] = []
+        rows: list[list[Cell]] = []
+        for row in _rows(node):
+            cells: list[Cell] = []
             for cell in _tags(row):
-                self.hold(cells, held)
+                for inner in [below for below in _outermost(cell, frozenset({"tabular"})) if _is_grid(below)]:
+                    grid, more = self.grid_of(inner)
+                    inner.replace_with(" ")
+                    nested.append(grid)
+                    after += more
                 raw, more = self.cell_text(cell)
                 after += more
-                wide, high = _span(cell.get("colspan")), _span(cell.get("rowspan"))
-                held.update({place: high - 1 for place in range(len(cells), len(cells) + wide) if high > 1})
                 errors += raw.count(ERRED)
-                text = policies.finish(raw.replace(LINE, " "))
-                copy = policies.head_copy(text) if len(rows) < heads > 1 else ""
-                self.found.repeated += policies.visible(copy) * (wide - 1)
-                cells += [text, *[copy] * (wide - 1)]
-            self.hold(cells, held)
+                classes = _classes(cell)
+                cells.append(
+                    Cell(
+                        policies.finish(raw.replace(LINE, " ")),
+                        span(str(cell.get("colspan") or "")),
+                        span(str(cell.get("rowspan") or "")),
+                        "ltx_th_column" in classes,
+                        "ltx_border_t" in classes,
+                    )
+                )
             rows.append(cells)
-        return policies.markdown_table(rows, heads) + ERRED * errors, after
+        grid, repeated = markdown_grid(rows)
+        self.found.repeated += repeated
+        return "\n".join(filter(None, [grid, *nested])) + ERRED * errors, after
 
     def cell_text(self, cell: Tag) -> tuple[str, list[Block]]:
         self.set_aside(cell, _BLOCKS - {"tabular"})
@@ -417,11 +424,6 @@ class _Reading:
             inner.replace_with(self.list_text(inner))
         text = _plain(cell)
         return self.without_asides(text), self.read_asides(text)
-
-    def hold(self, cells: list[str], held: dict[int, int]) -> None:
-        while held.get(len(cells), 0) > 0:
-            held[len(cells)] -= 1
-            cells.append("")
 
     # Front and back matter.
 
@@ -504,10 +506,9 @@ def _within_float(node: Tag) -> bool:
     return above is not None and _kind(above) == "float"
 
 
-def _is_head(row: Tag) -> bool:
-    cells = list(_tags(row))
-    heads = ["ltx_th_column" in _classes(cell) for cell in cells]
-    return any(heads) and all(head or not cell.get_text().strip() for head, cell in zip(heads, cells, strict=True))
+def _is_grid(node: Tag) -> bool:
+    """Whether a table has at least two rows of at least two cells."""
+    return sum(len(list(_tags(row))) > 1 for row in _rows(node)) > 1
 
 
 def _rows(node: Tag) -> list[Tag]:
@@ -521,11 +522,6 @@ def _rows_below(node: Tag) -> Iterator[Tag]:
             yield child
         elif child.name in ("tbody", "thead", "tfoot", "table") or "ltx_t" in classes:
             yield from _rows_below(child)
-
-
-def _span(value: object) -> int:
-    text = str(value or "")
-    return min(int(text), 200) if text.isdecimal() and int(text) > 0 else 1
 
 
 def _role(node: Tag) -> str:

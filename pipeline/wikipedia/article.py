@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.arxiv.identifiers import find_arxiv_id
 from pipeline.corpus import policies
 from pipeline.corpus.assembly import Findings, assemble
+from pipeline.corpus.grids import Cell, markdown_grid, span
 from pipeline.corpus.paper import BibliographyItem, Block, PageError, Paper, Section
 from pipeline.corpus.policies import LINE, TEX
 from pipeline.corpus.quality import Quality, grade
@@ -37,7 +38,6 @@ _NAVIGATION = frozenset(
     {"navbox", "vertical-navbox", "sidebar", "side-box", "sistersitebox", "portalbox", "toc", "noprint", "nomobile"}
 )
 _LISTS = ("ul", "ol", "dl")
-_MOST_SPAN = 200
 
 
 def read_article(html: str) -> Paper:
@@ -262,31 +262,10 @@ class _Reading:
         self.found.tables += 1
         caption = node.find("caption")
         title = policies.finish(_plain(caption.extract())) if caption else ""
-        grid, heads = self.grid_of(node)
-        text = "\n".join(filter(None, (title, policies.markdown_table(grid, heads))))
-        self.add("table", text, finished=True)
-
-    def grid_of(self, node: Tag) -> tuple[list[list[str]], int]:
-        """The cells of each row, and how many rows are head. A cell over several columns or rows stands at its first;
-        a head over several columns is told in each of them."""
         rows = [row for row in node.find_all("tr") if row.find_parent("table") is node]
-        first = [(_span(cell, "colspan"), _span(cell, "rowspan")) for cell in _tags(rows[0])] if rows else []
-        heads = policies.head_rows(map(_is_head, rows), first, len(rows))
-        grid: list[list[str]] = []
-        held: dict[int, int] = {}
-        for number, row in enumerate(rows):
-            cells: list[str] = []
-            for cell in _tags(row):
-                _hold(cells, held)
-                text, wide = _cell_text(cell), _span(cell, "colspan")
-                if (high := _span(cell, "rowspan")) > 1:
-                    held.update(dict.fromkeys(range(len(cells), len(cells) + wide), high - 1))
-                copy = policies.head_copy(text) if number < heads > 1 else ""
-                self.found.repeated += policies.visible(copy) * (wide - 1)
-                cells += [text, *[copy] * (wide - 1)]
-            _hold(cells, held)
-            grid.append(cells)
-        return grid, heads
+        grid, repeated = markdown_grid([[_cell(cell) for cell in _tags(row)] for row in rows])
+        self.found.repeated += repeated
+        self.add("table", "\n".join(filter(None, (title, grid))), finished=True)
 
     def add(self, kind: str, raw: str, *, finished: bool = False) -> None:
         text = raw if finished else policies.finish(raw)
@@ -339,28 +318,12 @@ def _list_text(node: Tag) -> str:
     return lines + LINE
 
 
-def _cell_text(cell: Tag) -> str:
+def _cell(cell: Tag) -> Cell:
     """A cell on one line; what stood on lines of its own has commas between."""
     for inner in cell.find_all(("br", "li", "p", "div", "tr")):
         inner.append(LINE)
-    return policies.joined_lines(_plain(cell))
-
-
-def _hold(cells: list[str], held: dict[int, int]) -> None:
-    """Leave the columns empty that a cell of a row above reaches down into."""
-    while held.get(len(cells), 0) > 0:
-        held[len(cells)] -= 1
-        cells.append("")
-
-
-def _is_head(row: Tag) -> bool:
-    cells = list(_tags(row))
-    return bool(cells) and all(cell.name == "th" for cell in cells)
-
-
-def _span(cell: Tag, name: str) -> int:
-    text = str(cell.get(name) or "")
-    return min(int(text), _MOST_SPAN) if text.isdecimal() and text.isascii() and int(text) > 0 else 1
+    columns, rows = (span(str(cell.get(name) or "")) for name in ("colspan", "rowspan"))
+    return Cell(policies.joined_lines(_plain(cell)), columns, rows, is_head=cell.name == "th")
 
 
 def graded(paper: Paper) -> Quality:

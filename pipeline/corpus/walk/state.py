@@ -25,7 +25,6 @@ class Float:
     """What a figure, table or algorithm holds beside its running words."""
 
     captions: list[str] = field(default_factory=list)
-    grids: list[str] = field(default_factory=list)
     listing: bool = False
     errors: int = 0
 
@@ -47,6 +46,8 @@ class Sink:
     marks: bool = False
     lost: bool = False
     cell: bool = False
+    grids: list[str] | None = None
+    """Takes the tables of a float, or those within a table's cells; elsewhere a table is a block of its own."""
     float: Float | None = None
     item: ItemParts | None = None
 

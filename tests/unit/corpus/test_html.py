@@ -517,3 +517,16 @@ def test_what_no_rule_explains_is_counted_as_lost() -> None:
     twice = '<div class="ltx_abstract"><p class="ltx_p">First.</p></div>' * 2
     paper = parse(page(f'<span class="ltx_personname">{twice}</span>{section(para("Words."))}'))
     assert paper.chars_seen <= paper.chars_kept + sum(paper.losses.values())
+
+
+def test_a_table_within_a_cell_that_only_breaks_lines_is_words_and_any_other_is_a_table_of_its_own() -> None:
+    lines = (
+        '<table class="ltx_tabular"><tr class="ltx_tr"><td>two</td></tr><tr class="ltx_tr"><td>lines</td></tr></table>'
+    )
+    grid = (
+        '<table class="ltx_tabular"><tr class="ltx_tr"><td>Token</td><td>p</td></tr>'
+        '<tr class="ltx_tr"><td>was</td><td>70.3</td></tr></table>'
+    )
+    table = f'<table class="ltx_tabular"><tr class="ltx_tr"><td>{lines}</td><td>Prompt {grid}</td></tr></table>'
+    block = parse(page(f'<figure class="ltx_table" id="T1">{table}</figure>' + para("Words."))).blocks[0]
+    assert block.text == ("| two lines | Prompt |\n| --- | --- |\n| Token | p |\n| --- | --- |\n| was | 70.3 |")
