@@ -202,7 +202,7 @@ HOSTILE: Mapping[str, Hostile] = {
         _kernel(GOOD[FIRST], list(GOOD)), dict.fromkeys(_OTHERS, "corrupt_member"), read=[FIRST]
     ),
     # 190 KB that declare 107 GB.
-    "the largest page there may be under 800 names": Hostile(
+    "largest_page_under_800_names": Hostile(
         lambda file: _kernel(bytes(LARGEST_PAGE), _names(800))(file),
         dict.fromkeys(_names(800)[1:], "corrupt_member"),
         read=_names(1),
