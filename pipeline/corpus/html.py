@@ -90,6 +90,7 @@ _HANDLERS: dict[str, Handler] = {
     "mark": inline.mark,
     "emphasis": inline.emphasis,
     "tag": inline.tag,
+    "line_number": inline.line_number,
     "equation": blocks.equation,
     "list": blocks.list_block,
     "theorem": blocks.theorem,

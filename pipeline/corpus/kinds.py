@@ -136,6 +136,8 @@ def kind_of(tag: str, classes: str, style: str = "") -> str:
     if lost is not None:
         return f"lose:{lost}"
     kind = _of_class(tag, names) if names else _of_tag(tag)
+    if not kind and style.startswith("width:") and "ltx_inline-block" in names:
+        return "box"  # \makebox[3cm] or \parbox: columns of words; without a width it may be part of a word
     return "white" if style and not kind and _is_white(_written_small(style)) else kind
 
 
@@ -155,6 +157,8 @@ def _of_class(tag: str, names: list[str]) -> str:
     if known is not None:
         return known
     if "ltx_tag" in names:
+        if "ltx_tag_listingline" in names:
+            return "line_number"
         return "" if _TAGS_IN_TEXT.intersection(names) else "tag"
     if tag in ("section", "div") and not SECTION_RANKS.keys().isdisjoint(names):
         return "section"

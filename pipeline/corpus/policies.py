@@ -18,6 +18,16 @@ ERRED = "\x08"
 
 # Begins where a run of spaces does and never steps back: 30,000 footnotes in a row took 28 s otherwise.
 _GAP = re.compile(rf"(?<!\s)\s*+{GONE}(?:\s*+{GONE})*+([.,;:!?)\]]?)")
+# An opening bracket from which the first citation was taken: the comma or semicolon after that goes too.
+_OPENED = re.compile(rf"([(\[])\s*+{GONE}[\s,;{GONE}]*+")
+# What missing citations leave within a `cite`: separators, and words that only lead to a citation.
+_LOOSE_SEPARATORS = re.compile(r"(?<=[(\[])[\s,;]++|(?<![\s,;])[\s,;]++(?=[)\]])|(?<=[;,])(?:\s*+[;,])++")
+_LEAD_WORDS = re.compile(
+    r"[\[(\s]*+"
+    r"(?:(?:see|also|cf|e\.g|i\.e|for example|inter alia|among others|and references therein|and|or)[\s,;.]*+)*+"
+    r"[\])\s]*+",
+    re.IGNORECASE,
+)
 _COMMENTED_BREAK = re.compile(r"%\s*\n\s*")
 _STYLE = re.compile(r"\\(?:displaystyle|textstyle|scriptstyle|scriptscriptstyle)(?![A-Za-z])\s*")
 _BRACKETED = re.compile(rf"[\[(][^\[\]()]*{_KEY}[^\[\]()]*[\])]")
@@ -48,6 +58,7 @@ def fold(text: str) -> str:
     if ERRED in text:
         text = text.replace(ERRED, "")
     if GONE in text:
+        text = _OPENED.sub(r"\1", text)
         text = _GAP.sub(lambda gap: gap[1] or gap[0].replace(GONE, ""), text)
     if LINE not in text:
         return " ".join(text.split())
@@ -131,14 +142,16 @@ def citation(pieces: Sequence[str | tuple[str, str]]) -> tuple[str, str]:
     """(text of a `cite` element, what the page shows for it); a piece is words, or the (key, label) of a link.
 
     What stands in brackets with a link becomes one marker `[@key1; @key2]`, notes such as "see" or "p. 22" go with
-    it. Names outside brackets stay: "Smith et al. (2018)" becomes "Smith et al. [@key]". Brackets around nothing, left
-    by a missing citation, are GONE.
+    it. Names outside brackets stay: "Smith et al. (2018)" becomes "Smith et al. [@key]". What missing
+    citations leave is GONE: brackets around nothing, or around "e.g." and the like.
     """
     text = "".join(_cited(pieces))
     if _KEY in text:
         text = _BARE.sub(_marker, _BRACKETED.sub(_marker, text))
-    elif not _WORD.search(text):
-        text = GONE
+    else:
+        text = _LOOSE_SEPARATORS.sub("", text)
+        if not _WORD.search(text) or _LEAD_WORDS.fullmatch(text):
+            text = GONE
     return text, "".join([piece if isinstance(piece, str) else piece[1] for piece in pieces])
 
 

@@ -192,6 +192,8 @@ class _Reading:
                 node.replace_with(_breaks(node))
             elif kind == "line":
                 node.append(LINE)
+            elif kind == "line_number":
+                node.append(" ")
             elif kind in ("p", "box", "para", "heading", "listing"):
                 node.append(_breaks(node))
                 if kind == "p" and _id(node):

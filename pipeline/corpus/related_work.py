@@ -23,7 +23,7 @@ _EARLIER = (
 _LITERATURE = r"literature\s+(?:review|survey|overview)|(?:review|survey|overview)\s+of\s+(?:the\s+)?literature"
 _OTHERWISE = (
     r"works?\s+related|state\s+of\s+the\s+art|(?:relations?|relationship|connections?)\s+(?:to|with)\s+"
-    r"(?:other|prior|previous|existing|related)\s+works?"
+    r"(?:other|prior|previous|past|earlier|existing|related)\s+(?:works?|research|stud(?:y|ies)|literature)"
 )
 # What may follow: "… in Summarization", "… on Continual Learning", "… Review"; not "… Results" or "… Comparison".
 _ENDING = (

@@ -148,13 +148,8 @@ def _groups(blocks: Iterable[Mapping[str, Any]]) -> list[_Group]:
 
 def _split_blocks(blocks: Iterable[Mapping[str, Any]]) -> Iterator[Block]:
     for block in blocks:
-        kind = "paragraph" if block["kind"] == "footnote" else block["kind"]
-        anchor, path, text, keys = (
-            block["anchor"],
-            tuple(block["section_path"]),
-            block["text"],
-            tuple(block["cited_keys"]),
-        )
+        kind, anchor, text = block["kind"], block["anchor"], block["text"]
+        path, keys = tuple(block["section_path"]), tuple(block["cited_keys"])
         words = count_words(text)
         if words > MOST_WORDS:
             for part, count in _SPLITTERS.get(kind, split_text)(text, MOST_WORDS):
@@ -182,12 +177,17 @@ def _pack(section: Iterable[Block]) -> list[_Group]:
 
 
 def _belong_together(group: _Group, block: Block) -> bool:
-    """Whether a block goes on where the group ends: prose after prose, a list announced, a proof of what is stated."""
+    """Whether a block goes on where the group ends: prose after prose, a list announced, a proof of what is stated.
+
+    A footnote stays with the paragraph that it belongs to, so that no passage opens with one while there is room.
+    """
+    kind, last = block.kind, group.blocks[-1]
+    if kind == "footnote":
+        return last.kind in _PROSE and group.words + block.words <= MOST_WORDS
     if group.words + block.words > TARGET_WORDS:
         return False
-    kind, last = block.kind, group.blocks[-1]
     if kind == "paragraph":
-        return last.kind == "paragraph"
+        return last.kind in _PROSE and group.blocks[0].kind == "paragraph"
     if kind == "list":
         return last.kind == "paragraph" and last.text.endswith(":")
     return kind == last.kind == "theorem" and block.text.startswith("Proof") and not last.text.startswith("Proof")
@@ -249,17 +249,18 @@ def _common(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
 def _passage(group: _Group) -> Passage:
     first = group.blocks[0]
     if len(group.blocks) == 1:
-        return Passage(first.kind, first.anchor, first.section_path, first.text, first.cited_keys, first.words)
+        return Passage(_kind(group.blocks), first.anchor, first.section_path, first.text, first.cited_keys, first.words)
     text = _text(group.blocks, group.path)
     words = group.words if group.path == first.section_path == group.blocks[-1].section_path else count_words(text)
     return Passage(_kind(group.blocks), first.anchor, group.path, text, _keys(group.blocks), words)
 
 
 def _kind(blocks: Sequence[Block]) -> str:
-    """The kind that most of the words are of."""
+    """The kind that most of the words are of; a footnote counts as a paragraph."""
     words: dict[str, int] = {}
     for block in blocks:
-        words[block.kind] = words.get(block.kind, 0) + block.words
+        kind = "paragraph" if block.kind == "footnote" else block.kind
+        words[kind] = words.get(kind, 0) + block.words
     return max(words, key=words.__getitem__)
 
 

@@ -111,6 +111,12 @@ def tag(walk: Walk, node: Node) -> None:
     return None
 
 
+def line_number(walk: Walk, node: Node) -> None:
+    """The number of a line of code or of an algorithm: a word of its own, which LaTeXML sets close to the line."""
+    walk.flow(node)
+    walk.sink.parts.append(" ")
+
+
 def line_break(walk: Walk, node: Node) -> None:
     """A `br`."""
     walk.sink.parts.append(walk.sink.breaks)

@@ -175,6 +175,9 @@ def test_a_citation_becomes_a_marker() -> None:
         ('[<span class="ltx_missing_citation">lee</span>]', ""),
         ('[<a href="#bib.bib1">1</a>, <span class="ltx_missing_citation">lee</span>]', "[@bib.bib1]"),
         ("[5]", "[5]"),
+        ('(<span class="ltx_missing_citation">a</span>; <span class="ltx_missing_citation">b</span>, inter alia)', ""),
+        ('(e.g., <span class="ltx_missing_citation">a</span>)', ""),
+        ('(<span class="ltx_missing_citation">a</span>, MIT license)', "(MIT license)"),
     ],
 )
 def test_citations_of_every_style(content: str, text: str) -> None:
@@ -183,6 +186,11 @@ def test_citations_of_every_style(content: str, text: str) -> None:
 
 def test_brackets_around_a_marker_go() -> None:
     assert text_of(para(f"As ({cite('bib.bib1')}) says.")) == "As [@bib.bib1] says."
+
+
+def test_no_comma_stays_after_an_opening_bracket_where_the_citation_is_missing() -> None:
+    missing = '<cite class="ltx_cite"><span class="ltx_missing_citation">lee</span></cite>'
+    assert text_of(para(f"Topic Modeling ({missing}, hl-tm) is")) == "Topic Modeling (hl-tm) is"
 
 
 def test_missing_citations_are_counted_and_dropped() -> None:
@@ -296,6 +304,17 @@ def test_an_algorithm_keeps_its_lines() -> None:
     body = floating(lines, "Algorithm 1", "alg1", "ltx_float ltx_float_algorithm")
     block = only_block(parse(page(body)))
     assert (block.kind, block.text) == ("algorithm", "Algorithm 1\n1: step 1\n2: step 2")
+
+
+def test_the_number_of_a_line_is_a_word_of_its_own() -> None:
+    line = '<div class="ltx_listingline"><span class="ltx_tag ltx_tag_listingline">28</span>The analysis</div>'
+    assert only_block(parse(page(f'<div class="ltx_listing">{line}</div>'))).text == "28 The analysis"
+
+
+def test_boxes_of_a_width_are_words_apart_and_boxes_without_one_may_be_part_of_a_word() -> None:
+    wide = '<span class="ltx_text ltx_inline-block" style="width:143.1pt;">{}</span>'
+    assert text_of(para(wide.format("Ground truth") + wide.format("Masked"))) == "Ground truth Masked"
+    assert text_of(para('Lat<span class="ltx_text ltx_inline-block">e</span>x')) == "Latex"
 
 
 def test_verbatim_text_is_an_algorithm() -> None:

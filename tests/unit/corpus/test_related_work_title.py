@@ -14,6 +14,7 @@ Related Studies|Existing Work|A Related Work|Appendix A: Related Work|Additional
 Related Work on Continual Learning|Prior Art|Motivation, Background, and Related Work|Related Work: Retrieval
 Other Related Work|Relation to Prior Work|Review of the Literature|Current state of the art|Theory & related work
 Related-Work|Related work.|Previous Work in Parsing|Prior and Related Work|Related Work (continued)|A.1 Related Work
+Relation to past works|Relationship with Earlier Studies|Connection to Existing Literature
 """
 NO = """
 Related|Related Tasks|Introduction|Our Previous Work|Comparison with Previous Work|State-of-the-Art Results

@@ -129,6 +129,31 @@ def test_a_proof_goes_with_its_theorem_and_not_with_another_proof() -> None:
     ]
 
 
+def test_a_footnote_stays_with_its_paragraph_and_no_passage_opens_with_one_while_there_is_room() -> None:
+    found = body(
+        block(words(180), anchor="p1"),
+        block(words(60), kind="footnote", anchor="f1"),
+        block(words(100), anchor="p2"),
+    )
+    assert [(passage.anchor, passage.words, passage.kind) for passage in found] == [
+        ("p1", 240, "paragraph"),
+        ("p2", 100, "paragraph"),
+    ]
+
+
+def test_a_footnote_without_room_beside_its_paragraph_is_a_passage_that_nothing_joins() -> None:
+    found = body(
+        block(words(280), anchor="p1"),
+        block(words(60), kind="footnote", anchor="f1"),
+        block(words(100), anchor="p2"),
+    )
+    assert [(passage.anchor, passage.kind) for passage in found] == [
+        ("p1", "paragraph"),
+        ("f1", "paragraph"),
+        ("p2", "paragraph"),
+    ]
+
+
 def test_the_sentence_that_opens_a_section_goes_with_its_first_subsection_under_its_title() -> None:
     found = body(
         block(f"{words(60)}.", section="Setup > Hardware", anchor="S1.SS1.p1"),
