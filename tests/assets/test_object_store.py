@@ -62,7 +62,7 @@ def test_a_second_run_writes_nothing_and_asks_little(there: Place, store: Object
     done = there.invoke(*RUN)
     asked = store.counted()
     assert done.exit_code == 0, done.output
-    assert all(outcome["kept"] for outcome in json.loads(done.stdout)["outcomes"])
+    assert all(outcome["skipped"] for outcome in json.loads(done.stdout)["outcomes"])
     assert {name: each.written for name, each in store.objects().items() if not name.endswith(".writable")} == {
         name: written for name, written in before.items() if not name.endswith(".writable")
     }
