@@ -71,8 +71,7 @@ def _losses(papers: Sequence[Row], month: str) -> str:
         (kind.replace("_", " "), f"{count:,}", share(count, seen), f"{pages[kind]:,}")
         for kind, count in lost.most_common()
     ]
-    title = f"characters lost in {month}, of {seen:,} seen"
-    picture = bars("losses", most_first, title=title, xlabel="characters")
+    picture = bars("losses", most_first, title=f"characters lost in {month}, of {seen:,} seen")
     return f"{picture}\n\n{markdown_table(('element', 'characters lost', 'of all seen', 'pages'), rows)}"
 
 
@@ -80,15 +79,12 @@ def _share_kept(papers: Sequence[Row], month: str) -> str:
     shares = [100 * paper["chars_kept"] / paper["chars_seen"] for paper in papers if paper["chars_seen"]]
     # Pages keep nearly everything: where the worst keeps 97 %, bars of 1 % each would show only one.
     lowest = min(int(min(shares, default=0)), 99)
-    width = (max([100, *shares]) - lowest) / 40
-    bins = [lowest + width * step for step in range(40)] + [max([100, *shares])]
+    edges = [lowest + (100 - lowest) * step / 20 for step in range(21)]
     return histogram(
         "share kept",
         shares,
-        bins,
-        title=f"share of its visible characters that a page of {month} kept",
-        xlabel="percent",
-        ylabel="papers",
+        edges,
+        title=f"papers by the percentage of its visible characters that a page of {month} kept",
     )
 
 
@@ -101,7 +97,7 @@ def _grades(papers: Sequence[Row], month: str) -> str:
         (grade, f"{count:,}", share(count, len(papers)), _most_common(reasons[grade]))
         for grade, count in counts.items()
     ]
-    picture = bars("grades", counts, title=f"grades of the pages of {month}, A (clean) to D (broken)", xlabel="papers")
+    picture = bars("grades", counts, title=f"papers of {month} by grade of their page, A (clean) to D (broken)")
     return f"{picture}\n\n{markdown_table(('grade', 'papers', 'share', 'lowered for'), rows)}"
 
 
@@ -120,11 +116,8 @@ def lengths_and_kinds(workspace: Workspace, month: str) -> Mapping[str, Any]:
     picture = histogram(
         "lengths",
         words,
-        range(0, max([MOST_WORDS, *words]) + 20, 10),
-        (FEWEST_WORDS, MOST_WORDS),
-        title=f"{len(words):,} passages of {month}",
-        xlabel="words",
-        ylabel="passages",
+        [0, *range(FEWEST_WORDS, max([MOST_WORDS, *words]) + 20, 20)],
+        title=f"{len(words):,} passages of {month} by their words; bounds are {FEWEST_WORDS} and {MOST_WORDS}",
     )
     return {
         "lengths": dg.MetadataValue.md(picture),
@@ -134,7 +127,7 @@ def lengths_and_kinds(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 def _kinds_picture(lengths: Mapping[str, list[int]], month: str) -> str:
     counts = {kind: len(words) for kind, words in lengths.items()}
-    return bars("kinds", counts, title=f"kinds of passages of {month}", xlabel="passages")
+    return bars("kinds", counts, title=f"passages of {month} by kind")
 
 
 def _kinds_table(lengths: Mapping[str, list[int]]) -> str:

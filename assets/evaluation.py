@@ -35,7 +35,7 @@ def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
         by_system = {words(system): _figures_of(figures, system) for system in figures.systems}
         if any(by_system.values()):
             title = f"{month}: {figures.tasks:,} related-work tasks, 95 % intervals"
-            picture = intervals("systems", by_system, title=title, xlabel="share")
+            picture = intervals("systems", by_system, title=f"{title}, shares")
             details["picture"] = dg.MetadataValue.md(picture)
     return details
 

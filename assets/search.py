@@ -49,7 +49,7 @@ def _picture(view: RetrievalView, metric: str, name: str, month: str) -> str:
             mean = line.values[metric]
             groups[form.name][line.name] = (mean.value, mean.low, mean.high)
     title = f"{month}: {view.queries:,} citing sentences, 95 % intervals"
-    return intervals(name, groups, title=title, xlabel=name)
+    return intervals(name, groups, title=f"{name}: {title}")
 
 
 SEARCH = (

@@ -29,5 +29,3 @@ def export_settings(settings: Settings) -> None:
     os.environ["CITELOOM_DATA"] = str(settings.data_root)
     os.environ["CITELOOM_LOCAL"] = str(settings.local_root)
     os.environ["CITELOOM_QDRANT_URL"] = settings.qdrant_url or ""
-    # Matplotlib needs a folder that it may write, which the home folder may not be.
-    os.environ.setdefault("MPLCONFIGDIR", str(settings.local_root / "cache" / "matplotlib"))

@@ -86,10 +86,10 @@ def test_a_preview_is_a_table_of_at_most_five_rows(instance: dg.DagsterInstance,
 
 def test_the_lengths_of_passages_come_as_a_picture(instance: dg.DagsterInstance) -> None:
     found = re.fullmatch(
-        r"!\[\w+\]\(data:image/png;base64,(.+)\)", str(metadata_of(instance, "passages", "2024-03")["lengths"])
+        r"!\[\w+\]\(data:image/svg\+xml;base64,(.+)\)", str(metadata_of(instance, "passages", "2024-03")["lengths"])
     )
     assert found is not None
-    assert base64.b64decode(found[1], validate=True).startswith(b"\x89PNG\r\n")
+    assert base64.b64decode(found[1], validate=True).startswith(b"<svg ")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import base64
 import re
-import struct
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import dagster as dg
 import pytest
+from defusedxml.ElementTree import fromstring
 
 from assets.catalogue import STAGE_ASSETS
-from assets.rendering import MOST_BARS, bars, cell, histogram, markdown_table
+from assets.rendering import MOST_BARS, bars, cell, histogram, intervals, markdown_table
 from assets.stage_asset import build_asset
 from pipeline import tables
 from pipeline.engine.stage import Workspace
@@ -21,7 +21,7 @@ from tests.assets.conftest import make_place
 
 MONTH = "2024-03"
 FIRST = ("dump_members", "metadata", "papers", "passages")
-IMAGE = re.compile(r"!\[([\w ]+)\]\(data:image/png;base64,([A-Za-z0-9+/=]+)\)")
+IMAGE = re.compile(r"!\[([\w ]+)\]\(data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)\)")
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +52,12 @@ def rows_of(markdown: str) -> list[list[str]]:
     return [[re.sub(r"\\(.)", r"\1", part) for part in re.split(r"(?<!\\) ?\| ?", line)[1:-1]] for line in lines[2:]]
 
 
-def picture_of(markdown: str) -> tuple[bytes, int]:
-    """The PNG in a text, and how many pixels wide it is."""
+def picture_of(markdown: str) -> tuple[str, int]:
+    """The SVG in a text, and how many pixels wide it is."""
     found = IMAGE.search(markdown)
     assert found is not None, markdown[:100]
-    png = base64.b64decode(found[2], validate=True)
-    assert png.startswith(b"\x89PNG\r\n")
-    return png, struct.unpack(">I", png[16:20])[0]
+    svg = base64.b64decode(found[2], validate=True).decode()
+    return svg, int(fromstring(svg).attrib["width"])
 
 
 @pytest.mark.parametrize(
@@ -74,8 +73,8 @@ def picture_of(markdown: str) -> tuple[bytes, int]:
 def test_a_picture_is_small_and_wide_enough_to_read(
     told: Mapping[str, Mapping[str, Any]], asset: str, name: str
 ) -> None:
-    png, width = picture_of(told[asset][name])
-    assert len(png) <= 60_000
+    svg, width = picture_of(told[asset][name])
+    assert len(svg) <= 60_000
     assert width >= 600
 
 
@@ -116,13 +115,35 @@ def test_what_could_be_markup_is_escaped_in_a_cell() -> None:
 
 
 def test_what_is_beyond_the_most_bars_is_one_bar() -> None:
-    few, many = (picture_of(bars("n", {f"kind {n}": 9 for n in range(count)}))[0] for count in (MOST_BARS, 500))
-    assert len(few) < len(many) < 1.5 * len(few)
+    svg, _ = picture_of(bars("n", {f"kind {number}": 9 for number in range(MOST_BARS + 5)}, title="kinds"))
+    assert svg.count("<rect") == 1 + MOST_BARS + 1
+    assert ">other<" in svg
+    assert ">45<" in svg
+
+
+def test_every_value_is_in_a_bar_of_a_histogram() -> None:
+    svg, _ = picture_of(histogram("h", [-1, 0, 1, 2.5, 4, 99], [0, 2, 4], title="values"))
+    assert re.findall(r">([\d –]+)</text>", svg) == ["0 – 2", "3", "2 – 4", "3"]
+
+
+def test_an_interval_and_its_value_lie_on_one_scale() -> None:
+    svg, _ = picture_of(intervals("i", {"dense": {"nDCG": (0.5, 0.25, 0.75), "recall": (1.0, None, None)}}, title="t"))
+    root = fromstring(svg)
+    dots = [float(dot.attrib["cx"]) for dot in root.iter("{http://www.w3.org/2000/svg}circle")]
+    (line,) = re.findall(r'd="M([\d.]+) [\d.]+H([\d.]+)"', svg)
+    assert float(line[0]) < dots[0] < float(line[1]) < dots[1]
+    assert dots[0] - float(line[0]) == float(line[1]) - dots[0]
+
+
+def test_a_label_is_data() -> None:
+    svg, _ = picture_of(bars("n", {"<script>&": 1}, title="a < b"))
+    texts = [text.text for text in fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    assert texts == ["a < b", "<script>&", "1"]
 
 
 def test_nothing_at_all_makes_a_picture_too() -> None:
-    assert picture_of(bars("none", {}))[1] == picture_of(histogram("none", [], range(3)))[1] == 700
+    assert picture_of(bars("none", {}, title="none"))[1] == picture_of(histogram("none", [], range(3), title="none"))[1]
 
 
 def test_the_same_counts_make_the_same_picture() -> None:
-    assert histogram("h", [1, 2, 2], range(5)) == histogram("h", [1, 2, 2], range(5))
+    assert histogram("h", [1, 2, 2], range(5), title="h") == histogram("h", [1, 2, 2], range(5), title="h")

@@ -24,7 +24,7 @@ def test_a_report_shows_its_main_table_a_picture_and_where_it_lies(tmp_path: Pat
     assert told[0] == "2 tasks of March 2024; judge judge-one"
     assert [line.split(" | ")[0] for line in told[4:]] == ["| ChatCite", "| zero-shot"]
     assert "a\\|model" in told[4]
-    assert shown["picture"].md_str.startswith("![systems](data:image/png;base64,")
+    assert shown["picture"].md_str.startswith("![systems](data:image/svg+xml;base64,")
 
 
 def test_a_month_without_related_work_shows_its_page_alone(tmp_path: Path) -> None:

@@ -37,11 +37,11 @@ def test_the_table_has_a_line_for_each_method_and_form(work: Workspace) -> None:
     assert all(re.search(r"\d\.\d\d \\\(\d\.\d\d to \d\.\d\d\\\)", line) for line in lines[2:])
 
 
-def test_the_picture_is_a_png_and_the_same_every_time(work: Workspace, tmp_path: Path) -> None:
+def test_the_picture_is_an_svg_and_the_same_every_time(work: Workspace, tmp_path: Path) -> None:
     shown = [score_details(work, APRIL)["pictures"].value for _ in range(2)]
     assert shown[0] == shown[1]
-    (picture,) = re.findall(r"!\[nDCG@10\]\(data:image/png;base64,([A-Za-z0-9+/=]+)\)", shown[0])
-    assert base64.b64decode(picture, validate=True).startswith(b"\x89PNG\r\n")
+    (picture,) = re.findall(r"!\[nDCG@10\]\(data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)\)", shown[0])
+    assert base64.b64decode(picture, validate=True).startswith(b"<svg ")
 
 
 def test_a_month_without_scores_shows_neither(work: Workspace) -> None:

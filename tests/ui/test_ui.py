@@ -370,7 +370,7 @@ def _passages_tell_their_rows_and_lengths(page: Page, running: Running) -> None:
     page.says("Materialized", "dagster/row_count", str(written.rows))
     page.keep("passages")
     page.click("(//tr[td[contains(., 'lengths')]]//*[text()='[Show Markdown]'])[1]")
-    picture = page.find("//img[starts-with(@src, 'data:image/png;base64,')]")
+    picture = page.find("//img[starts-with(@src, 'data:image/svg+xml;base64,')]")
     assert page.driver.execute_script("return arguments[0].naturalWidth", picture) >= 600  # type: ignore[attr-defined]
     page.keep("lengths")
     page.click("//button[normalize-space(.)='Close']")

@@ -35,7 +35,7 @@ COMMANDS = [
     *((group, name) for group, (_, commands) in GROUPS.items() for name in commands),
 ]
 HEAVY = {
-    "dagster", "torch", "pyarrow", "qdrant_client", "openai", "matplotlib", "numpy", "pydantic", "pipeline.settings",
+    "dagster", "torch", "pyarrow", "qdrant_client", "openai", "numpy", "pydantic", "pipeline.settings",
     "pipeline.stages", "pipeline.engine.stage",
 }  # fmt: skip
 

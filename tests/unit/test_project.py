@@ -22,7 +22,7 @@ PACKAGES = ("pipeline", "assets", "resources", "sensors")
 
 HEAVY = {
     "torch", "FlagEmbedding", "transformers", "sentence_transformers", "qdrant_client", "qdrant_edge", "xllamacpp",
-    "openai", "matplotlib", "bs4", "mwparserfromhtml", "arxiv", "ray", "nltk",
+    "openai", "bs4", "mwparserfromhtml", "arxiv", "ray", "nltk",
 }  # fmt: skip
 
 
