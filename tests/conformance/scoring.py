@@ -1,0 +1,227 @@
+"""Compare what the parser reads from a page with what the page is known to say, field by field.
+
+A field counts where the page prints it or the parser reads something; it is right where both say the same. Case,
+punctuation, white space and the signs around math are no difference; accents are. Whether an item prints a field is
+looked up in the item's own text and links, read from the page without the parser.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from itertools import permutations
+from urllib.parse import unquote
+
+from pipeline.corpus.paper import Author, BibliographyItem, Paper
+from tests.conformance.truth import TrueAuthor, TrueReference
+
+BYLINE_FIELDS = ("paper title", "author names", "affiliations", "affiliations one by one", "e-mails")
+ITEM_FIELDS = ("title", "item authors", "year", "venue", "DOI", "arXiv id")
+
+_WORD = re.compile(r"[^\W_]+")
+_MATH_SIGNS = re.compile(r"[\\${}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One field that was not read as it is printed."""
+
+    page: str
+    place: str
+    field: str
+    expected: str
+    read: str
+
+
+@dataclass(slots=True)
+class Score:
+    """Fields that count and fields that are right, by page and name of field."""
+
+    right: Counter[tuple[str, str]] = field(default_factory=Counter)
+    total: Counter[tuple[str, str]] = field(default_factory=Counter)
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    def add(self, page: str, place: str, name: str, expected: object, read: object, *, right: bool) -> None:
+        """Count one field."""
+        self.total[page, name] += 1
+        self.right[page, name] += right
+        if not right:
+            self.mistakes.append(Mistake(page, place, name, str(expected), str(read)))
+
+    def rate(self, name: str, pages: Iterable[str] | None = None) -> float | None:
+        """The share of a field that is right, over all pages or some; None where it never counts."""
+        chosen = {page for page, _ in self.total} if pages is None else set(pages)
+        total = sum(count for (page, field_name), count in self.total.items() if page in chosen and field_name == name)
+        right = sum(count for (page, field_name), count in self.right.items() if page in chosen and field_name == name)
+        return right / total if total else None
+
+
+def words(text: str | None) -> list[str]:
+    """The words of a text in small letters, accents kept."""
+    plain = _MATH_SIGNS.sub(" ", unicodedata.normalize("NFKC", text or "").casefold())
+    # LaTeXML puts the accent of \\'\\i on a dotless i, which has no composed form.
+    return _WORD.findall(unicodedata.normalize("NFC", plain.replace("ı\N{COMBINING ACUTE ACCENT}", "í")))
+
+
+# Bylines.
+
+
+def score_byline(score: Score, page: str, paper: Paper, authors: Sequence[TrueAuthor], text: str) -> None:
+    """Count the names, affiliations and e-mails of a page; `text` is the page's whole text."""
+    score_names(score, page, paper.authors, authors)
+    read = {" ".join(words(author.name)): author for author in paper.authors}
+    for author in authors:
+        mine = read.get(" ".join(words(author.name)), Author(""))
+        score_affiliations(score, page, author, mine)
+        expected = {author.email} if author.email and is_address_printed(author.email, text) else set()
+        if expected or mine.emails:
+            right = set(mine.emails) == expected
+            score.add(page, author.name, "e-mails", sorted(expected), mine.emails, right=right)
+
+
+def score_names(score: Score, page: str, read: Sequence[Author], authors: Sequence[TrueAuthor]) -> None:
+    """Count names in order; a name too many is a mistake like one too few."""
+    expected_words = [" ".join(words(author.name)) for author in authors]
+    read_words = [" ".join(words(author.name)) for author in read]
+    matcher = SequenceMatcher(None, expected_words, read_words, autojunk=False)
+    for kind, start, end, read_start, read_end in matcher.get_opcodes():
+        expected = [author.name for author in authors[start:end]]
+        found = [author.name for author in read[read_start:read_end]]
+        for place in range(max(end - start, read_end - read_start)):
+            pair = (expected[place : place + 1], found[place : place + 1])
+            score.add(page, "byline", "author names", *pair, right=kind == "equal")
+
+
+def score_affiliations(score: Score, page: str, author: TrueAuthor, read: Author) -> None:
+    """Count an author's affiliations: as the words of all of them, and as one string for each institution."""
+    if author.affiliations is None or not (author.affiliations or read.affiliations):
+        return
+    orders = permutations(author.affiliations)
+    same_words = any(words(" ".join(order)) == words(" ".join(read.affiliations)) for order in orders)
+    one_by_one = sorted(map(words, author.affiliations)) == sorted(map(words, read.affiliations))
+    pair = (author.affiliations, read.affiliations)
+    score.add(page, author.name, "affiliations", *pair, right=same_words)
+    score.add(page, author.name, "affiliations one by one", *pair, right=one_by_one)
+
+
+def is_address_printed(email: str, text: str) -> bool:
+    """Whether a page has an address, be it as one of several: `{ada, bo}@x.example`."""
+    name, _, host = email.partition("@")
+    return (
+        host in text
+        and re.search(rf"(?<![\w.]){re.escape(name)}[^\s@]*(?:,\s*[\w.]+)*\}}?\s?@{re.escape(host)}", text) is not None
+    )
+
+
+# Bibliographies.
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedItem:
+    """One item of a page as text and the targets of its links."""
+
+    key: str
+    text: str
+    links: tuple[str, ...]
+
+
+def printed_items(html: str) -> list[PrintedItem]:
+    """The bibliography items of a page, read without the parser."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(html)
+    for formula in tree.css("math"):
+        formula.replace_with(formula.attributes.get("alttext") or "")
+    for label in tree.css(".ltx_tag_bibitem"):
+        label.decompose()
+    return [
+        PrintedItem(
+            node.attributes.get("id") or "",
+            " ".join(node.text().split()),
+            tuple(unquote(link.attributes.get("href") or "") for link in node.css("a")),
+        )
+        for node in tree.css("li.ltx_bibitem")
+    ]
+
+
+def match_references(
+    items: Sequence[PrintedItem], references: Sequence[TrueReference]
+) -> list[tuple[PrintedItem, TrueReference]]:
+    """Each work with its item: the one that has its title, or its authors where the style prints no title."""
+    left = list(items)
+    pairs = []
+    for names_work in (names_title, names_authors):
+        for reference in [work for work in references if work not in [matched for _, matched in pairs]]:
+            item = next((item for item in left if names_work(item, reference)), None)
+            if item is not None:
+                pairs.append((item, reference))
+                left.remove(item)
+    return pairs
+
+
+def names_title(item: PrintedItem, reference: TrueReference) -> bool:
+    """Whether an item's text holds the title of a work."""
+    return contains(words(item.text), words(reference.title))
+
+
+def names_authors(item: PrintedItem, reference: TrueReference) -> bool:
+    """Whether an item's text has every author of a work, and its year if it has one."""
+    printed = printed_authors(item, reference)
+    dated = reference.year is None or is_year_printed(item, reference)
+    return bool(printed) and printed == list(reference.authors) and dated
+
+
+def score_item(score: Score, page: str, printed: PrintedItem, reference: TrueReference, read: BibliographyItem) -> None:
+    """Count every field of one item that it prints, or that the parser reads."""
+
+    def add(name: str, expected: object, value: object, *, right: bool) -> None:
+        if expected or value:
+            score.add(page, reference.key, name, expected, value, right=right)
+
+    title = reference.title if names_title(printed, reference) else ""
+    add("title", title, read.title, right=words(title) == words(read.title))
+    authors = printed_authors(printed, reference)
+    same = len(authors) == len(read.authors) and all(map(is_same_name, authors, read.authors))
+    add("item authors", authors, read.authors, right=same)
+    year = reference.year if is_year_printed(printed, reference) else None
+    add("year", year, read.year, right=year == read.year)
+    venues = [venue for venue in reference.venue if not venue or contains(words(printed.text), words(venue))] or [""]
+    add("venue", " / ".join(venues), read.venue, right=words(read.venue) in map(words, venues))
+    target = " ".join([printed.text, *printed.links]).casefold()
+    doi = reference.doi if reference.doi and reference.doi.casefold() in target else None
+    add("DOI", doi, read.doi, right=(doi or "").casefold() == (read.doi or "").casefold())
+    arxiv_id = reference.arxiv_id if reference.arxiv_id and reference.arxiv_id in target else None
+    add("arXiv id", arxiv_id, read.arxiv_id, right=arxiv_id == read.arxiv_id)
+
+
+def contains(text: Sequence[str], part: Sequence[str]) -> bool:
+    """Whether the words of a part stand in a row in a text."""
+    return f" {' '.join(part)} " in f" {' '.join(text)} "
+
+
+def printed_authors(item: PrintedItem, reference: TrueReference) -> list[str]:
+    """The authors of a work whose surnames an item prints outside of its title: "et al." leaves some out."""
+    rest = " ".join(words(item.text)).replace(" ".join(words(reference.title)), " ").split()
+    return [author for author in reference.authors if contains(rest, words(author.partition(",")[0]))]
+
+
+def is_year_printed(item: PrintedItem, reference: TrueReference) -> bool:
+    """Whether an item prints the year of a work."""
+    return reference.year is not None and re.search(rf"(?<!\d){reference.year}(?!\d)", item.text) is not None
+
+
+def is_same_name(expected: str, read: str) -> bool:
+    """Whether a name that was read is that of "Family, Given, Suffix", be its given names whole or initials."""
+    family, given, suffix = [*expected.split(","), "", ""][:3]
+    if not contains(words(read), words(family)):
+        return False
+    rest = f" {' '.join(words(read))} ".replace(f" {' '.join(words(family))} ", " ", 1).split()
+    rest = [word for word in rest if word not in words(suffix)]
+    whole = words(given)
+    initials = ["".join(word[0] for word in names) for names in (whole, words(given.replace("-", "")))]
+    same = all(word in (name, name[0]) for word, name in zip(rest, whole, strict=False))
+    return "".join(rest) in initials or (len(rest) == len(whole) and same)

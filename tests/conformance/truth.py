@@ -1,0 +1,83 @@
+"""What the pages of the conformance suite and of the second real dump are known to say."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[2]
+STYLES = PROJECT / "examples" / "styles"
+
+
+@dataclass(frozen=True, slots=True)
+class TrueAuthor:
+    """One author of a byline: the whole name, every institution as one string, an address or none.
+
+    `affiliations` is None where the page does not tell whose they are.
+    """
+
+    name: str
+    affiliations: tuple[str, ...] | None = ()
+    email: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrueReference:
+    """One work of the bibliography. `authors` are "Family, Given" or "Family, Given, Suffix"; `venue` has every
+    reading that is right, "" where none is."""
+
+    key: str
+    title: str
+    authors: tuple[str, ...]
+    venue: tuple[str, ...]
+    year: int | None = None
+    doi: str | None = None
+    arxiv_id: str | None = None
+
+
+@cache
+def _read() -> dict[str, Any]:
+    return tomllib.loads((STYLES / "truth.toml").read_text(encoding="utf-8"))
+
+
+def style_names() -> list[str]:
+    """The styles of the suite, in the order of the alphabet."""
+    return sorted(_read()["styles"])
+
+
+def true_title() -> str:
+    """The title of the paper."""
+    return str(_read()["title"])
+
+
+def true_authors(style: str) -> list[TrueAuthor]:
+    """The byline as a style prints it."""
+    truth = _read()
+    parts = truth["styles"][style]
+    authors = []
+    for author in truth["authors"]:
+        institutions = [truth["institutions"][key] for key in author["institutions"]]
+        printed = [", ".join(institution[part] for part in parts) for institution in institutions] if parts else []
+        authors.append(TrueAuthor(author["name"], None if parts is False else tuple(printed), author["email"]))
+    return authors
+
+
+def true_references() -> list[TrueReference]:
+    """The bibliography, whole."""
+    return [
+        TrueReference(key, **{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
+        for key, row in _read()["references"].items()
+    ]
+
+
+def real_bylines(dump: Path) -> dict[str, list[TrueAuthor]]:
+    """The bylines of the second real dump, by paper."""
+    rows = map(json.loads, (dump / "authors.jsonl").read_text(encoding="utf-8").splitlines())
+    return {
+        row["id"]: [TrueAuthor(author["name"], tuple(author["affiliations"])) for author in row["authors"]]
+        for row in rows
+    }
