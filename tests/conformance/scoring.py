@@ -97,12 +97,18 @@ def score_names(score: Score, page: str, read: Sequence[Author], authors: Sequen
 
 
 def score_affiliations(score: Score, page: str, author: TrueAuthor, read: Author) -> None:
-    """Count an author's affiliations: as the words of all of them, and as one string for each institution."""
+    """Count an author's affiliations: as the words of all of them, and as one string for each institution.
+
+    "and" is no word of an affiliation, since it may stand between two.
+    """
     if author.affiliations is None or not (author.affiliations or read.affiliations):
         return
-    orders = permutations(author.affiliations)
-    same_words = any(words(" ".join(order)) == words(" ".join(read.affiliations)) for order in orders)
-    one_by_one = sorted(map(words, author.affiliations)) == sorted(map(words, read.affiliations))
+    expected, found = (
+        [" ".join(word for word in words(text) if word != "and") for text in texts]
+        for texts in (author.affiliations, read.affiliations)
+    )
+    same_words = any(" ".join(order) == " ".join(found) for order in permutations(expected))
+    one_by_one = sorted(expected) == sorted(found)
     pair = (author.affiliations, read.affiliations)
     score.add(page, author.name, "affiliations", *pair, right=same_words)
     score.add(page, author.name, "affiliations one by one", *pair, right=one_by_one)
@@ -169,10 +175,10 @@ def names_title(item: PrintedItem, reference: TrueReference) -> bool:
 
 
 def names_authors(item: PrintedItem, reference: TrueReference) -> bool:
-    """Whether an item's text has every author of a work, and its year if it has one."""
+    """Whether an item's text has the first authors of a work or all, and its year if it has one."""
     printed = printed_authors(item, reference)
     dated = reference.year is None or is_year_printed(item, reference)
-    return bool(printed) and printed == list(reference.authors) and dated
+    return bool(printed) and printed == list(reference.authors)[: len(printed)] and dated
 
 
 def score_item(score: Score, page: str, printed: PrintedItem, reference: TrueReference, read: BibliographyItem) -> None:
@@ -186,16 +192,24 @@ def score_item(score: Score, page: str, printed: PrintedItem, reference: TrueRef
     add("title", title, read.title, right=words(title) == words(read.title))
     authors = printed_authors(printed, reference)
     same = len(authors) == len(read.authors) and all(map(is_same_name, authors, read.authors))
-    add("item authors", authors, read.authors, right=same)
+    add("item authors", authors, read.authors, right=same or read.authors == (reference.organization,))
     year = reference.year if is_year_printed(printed, reference) else None
     add("year", year, read.year, right=year == read.year)
-    venues = [venue for venue in reference.venue if not venue or contains(words(printed.text), words(venue))] or [""]
-    add("venue", " / ".join(venues), read.venue, right=words(read.venue) in map(words, venues))
+    is_printed = any(contains(words(printed.text), words(venue)) for venue in reference.venue if venue)
+    venues = reference.venue if is_printed else ("",)
+    add("venue", " / ".join(venues), read.venue, right=any(is_same_venue(venue, read.venue) for venue in venues))
     target = " ".join([printed.text, *printed.links]).casefold()
     doi = reference.doi if reference.doi and reference.doi.casefold() in target else None
     add("DOI", doi, read.doi, right=(doi or "").casefold() == (read.doi or "").casefold())
     arxiv_id = reference.arxiv_id if reference.arxiv_id and reference.arxiv_id in target else None
     add("arXiv id", arxiv_id, read.arxiv_id, right=arxiv_id == read.arxiv_id)
+
+
+def is_same_venue(expected: str, read: str | None) -> bool:
+    """Whether a venue is the expected one, which "… " opens where the kind of work may stand before it."""
+    tail = words(expected)
+    found = words(read)
+    return found[-len(tail) :] == tail if expected.startswith("…") else found == tail
 
 
 def contains(text: Sequence[str], part: Sequence[str]) -> bool:

@@ -27,8 +27,8 @@ class TrueAuthor:
 
 @dataclass(frozen=True, slots=True)
 class TrueReference:
-    """One work of the bibliography. `authors` are "Family, Given" or "Family, Given, Suffix"; `venue` has every
-    reading that is right, "" where none is."""
+    """One work of the bibliography. `authors` are "Family, Given" or "Family, Given, Suffix"; truth.toml explains
+    `venue` and `organization`."""
 
     key: str
     title: str
@@ -37,6 +37,7 @@ class TrueReference:
     year: int | None = None
     doi: str | None = None
     arxiv_id: str | None = None
+    organization: str | None = None
 
 
 @cache
