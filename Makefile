@@ -18,7 +18,7 @@ LONG_TESTS := \
 SHORT := $(LONG:%=--ignore %) $(LONG_TESTS:%=--deselect %)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-fast test-faults lint ui bench install install-dev qdrant sample lock
+.PHONY: demo test test-fast test-faults lint ui bench install install-dev qdrant sample styles lock
 
 demo: install
 	$(BIN)/citeloom demo
@@ -55,6 +55,10 @@ lock:
 # The sample corpus, built again from its LaTeX; needs Debian's latexml.
 sample:
 	examples/build
+
+# The pages of the conformance suite, built again; examples/README.md lists the packages of Debian that it needs.
+styles:
+	examples/build --styles
 
 install: $(VENV)/installed
 install-dev: $(VENV)/installed-dev

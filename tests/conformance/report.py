@@ -1,12 +1,13 @@
 """Error rates of names, bylines and bibliographies by field and by style, with every mistake.
 
-`python -m tests.conformance.report` scores the pages of examples/styles; `--dump2` the names and affiliations of the
-second real dump; `--mistakes` lists what was read wrongly, of all pages or of those that are named.
+`python -m tests.conformance.report` scores the pages of examples/styles; `--dump2` scores names and affiliations of the
+second real dump and counts titles that are none by their look; `--mistakes` lists what was read wrongly.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,6 +29,8 @@ TARGETS = {
     "author names": 0.97, "affiliations": 0.95, "title": 0.98, "venue": 0.95, "year": 0.99, "DOI": 0.99,
     "arXiv id": 0.99,
 }  # fmt: skip
+YEAR = re.compile(r"\W*(?:19|20)\d\d[a-z]?\W*")
+VENUE_IN_TITLE = re.compile(r"[.,] [Ii]n:? |\bProceedings of\b|\bProc\.|\barXiv(?: preprint|:)|\bpp\.|\bpages \d")
 FIELDS = (*BYLINE_FIELDS, *ITEM_FIELDS)
 DUMP2 = truth.PROJECT.parent / "shared" / "data" / "dump2"
 
@@ -65,6 +68,17 @@ def score_real_bylines(dump: Path = DUMP2) -> Score:
     return score
 
 
+def title_faults(dump: Path = DUMP2) -> dict[str, float]:
+    """Shares of the bibliography items of the real pages whose title is no title by its look; needs no labels."""
+    titles = [item.title or "" for page in pages(dump).values() for item in html.parse(page).bibliography]
+    counts = {
+        "title is a year": sum(YEAR.fullmatch(title) is not None for title in titles),
+        "title holds the venue": sum(VENUE_IN_TITLE.search(title) is not None for title in titles),
+        "title is empty": titles.count(""),
+    }
+    return {name: count / len(titles) for name, count in counts.items()}
+
+
 def table(score: Score) -> str:
     """Rates in per cent: a line per page, a column per field, all pages last."""
     names = [name for name in FIELDS if score.rate(name) is not None]
@@ -92,6 +106,9 @@ def main() -> None:
                 print(f"{mistake.page} {mistake.place} {mistake.field}")
                 print(f"    expected {mistake.expected}\n    read     {mistake.read}")
     print(table(score))
+    if arguments.dump2:
+        for name, share in title_faults().items():
+            print(f"{name:<22}{100 * share:>11.1f}")
 
 
 if __name__ == "__main__":
