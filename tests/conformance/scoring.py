@@ -63,7 +63,7 @@ class Score:
 def words(text: str | None) -> list[str]:
     """The words of a text in small letters, accents kept."""
     plain = _MATH_SIGNS.sub(" ", unicodedata.normalize("NFKC", text or "").casefold())
-    # LaTeXML puts the accent of \\'\\i on a dotless i, which has no composed form.
+    # LaTeXML puts the accent of \'\i on a dotless i, which has no composed form.
     return _WORD.findall(unicodedata.normalize("NFC", plain.replace("ı\N{COMBINING ACUTE ACCENT}", "í")))
 
 
@@ -90,9 +90,9 @@ def score_names(score: Score, page: str, read: Sequence[Author], authors: Sequen
     matcher = SequenceMatcher(None, expected_words, read_words, autojunk=False)
     for kind, start, end, read_start, read_end in matcher.get_opcodes():
         expected = [author.name for author in authors[start:end]]
-        found = [author.name for author in read[read_start:read_end]]
+        actual = [author.name for author in read[read_start:read_end]]
         for place in range(max(end - start, read_end - read_start)):
-            pair = (expected[place : place + 1], found[place : place + 1])
+            pair = (expected[place : place + 1], actual[place : place + 1])
             score.add(page, "byline", "author names", *pair, right=kind == "equal")
 
 
@@ -103,12 +103,12 @@ def score_affiliations(score: Score, page: str, author: TrueAuthor, read: Author
     """
     if author.affiliations is None or not (author.affiliations or read.affiliations):
         return
-    expected, found = (
+    expected, actual = (
         [" ".join(word for word in words(text) if word != "and") for text in texts]
         for texts in (author.affiliations, read.affiliations)
     )
-    same_words = any(" ".join(order) == " ".join(found) for order in permutations(expected))
-    one_by_one = sorted(expected) == sorted(found)
+    same_words = any(" ".join(order) == " ".join(actual) for order in permutations(expected))
+    one_by_one = sorted(expected) == sorted(actual)
     pair = (author.affiliations, read.affiliations)
     score.add(page, author.name, "affiliations", *pair, right=same_words)
     score.add(page, author.name, "affiliations one by one", *pair, right=one_by_one)
@@ -117,10 +117,8 @@ def score_affiliations(score: Score, page: str, author: TrueAuthor, read: Author
 def is_address_printed(email: str, text: str) -> bool:
     """Whether a page has an address, be it as one of several: `{ada, bo}@x.example`."""
     name, _, host = email.partition("@")
-    return (
-        host in text
-        and re.search(rf"(?<![\w.]){re.escape(name)}[^\s@]*(?:,\s*[\w.]+)*\}}?\s?@{re.escape(host)}", text) is not None
-    )
+    rest_of_group = r"(?:,\s*[\w.]+)*\}?\s?"
+    return re.search(rf"(?<![\w.]){re.escape(name)}{rest_of_group}@{re.escape(host)}", text) is not None
 
 
 # Bibliographies.
@@ -207,9 +205,10 @@ def score_item(score: Score, page: str, printed: PrintedItem, reference: TrueRef
 
 def is_same_venue(expected: str, read: str | None) -> bool:
     """Whether a venue is the expected one, which "… " opens where the kind of work may stand before it."""
-    tail = words(expected)
-    found = words(read)
-    return found[-len(tail) :] == tail if expected.startswith("…") else found == tail
+    expected_words, read_words = words(expected), words(read)
+    if expected.startswith("…"):
+        read_words = read_words[-len(expected_words) :]
+    return read_words == expected_words
 
 
 def contains(text: Sequence[str], part: Sequence[str]) -> bool:
