@@ -109,16 +109,24 @@ class Running:
         return True
 
     def answers(self) -> bool:
-        """Whether the webserver is up; raises where the command has ended."""
+        """Whether the webserver is up and has loaded every code location; raises where the command has ended.
+
+        On a busy machine a location may fail to load at first; Dagster starts its server again after a minute.
+        """
         if self.process.poll() is not None:
             raise RuntimeError(
                 f"citeloom ui ended with {self.process.returncode}: {(self.root / 'ui.log').read_text()}"
             )
+        query = "{ workspaceOrError { ... on Workspace { locationEntries { locationOrLoadError { __typename } } } } }"
+        body = json.dumps({"query": query}).encode()
+        request = urllib.request.Request(f"{self.url}/graphql", body, {"Content-Type": "application/json"})
         try:
-            with urllib.request.urlopen(f"{self.url}/server_info", timeout=5) as answer:
-                return bool(answer.status == 200)
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                entries = json.load(answer)["data"]["workspaceOrError"]["locationEntries"]
         except (urllib.error.URLError, TimeoutError, ConnectionError):
             return False
+        states = [(entry["locationOrLoadError"] or {}).get("__typename") for entry in entries]
+        return bool(states) and set(states) == {"RepositoryLocation"}
 
 
 class Page:
@@ -241,7 +249,7 @@ def start(folder: Path, llm: ScriptedLlm, **changes: object) -> Running:
     end_with_tests(process)
     running = Running(f"http://127.0.0.1:{port}", folder, process, environment)
     try:
-        wait_until(running.answers, "answer of citeloom ui", seconds=120)
+        wait_until(running.answers, "code locations of citeloom ui", seconds=180)
     except BaseException:
         running.stop()
         raise
