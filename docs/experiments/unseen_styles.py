@@ -1,0 +1,82 @@
+"""Score bibliographies set in BibTeX styles that the parser's rules were not made with: table in methods/papers.md.
+
+    .venv/bin/python docs/experiments/unseen_styles.py FOLDER [--mistakes]
+
+Sets examples/styles/references.bib, whose truth is known, in each of STYLES by BibTeX, converts the result with
+LaTeXML, and prints the share of each field that the parser reads as it is printed. FOLDER keeps the pages, so that a
+second run only scores them. Needs Debian's latexml, texlive-bibtex-extra and texlive-publishers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(PROJECT))  # the scorer stands among the tests, which are not installed
+
+from pipeline.corpus import html  # noqa: E402
+from tests.conformance import truth  # noqa: E402
+from tests.conformance.report import table  # noqa: E402
+from tests.conformance.scoring import Score, match_references, printed_items, score_item  # noqa: E402
+
+# Styles of journals and societies in TeX Live that print English bibliographies and work with natbib; none of them is
+# among those of examples/styles.
+STYLES = """
+IEEEtranN IEEEtranS IEEEtranSA abbrvurl aipauth4-1 aipnum4-2 alphaurl amsalpha aomplain apalike2 apsrmp4-2 ascelike
+asmeconf asmejour besjournals biochem cas-model2-names cascadilla cc cell chetref chicagoa ecta elsarticle-num-names
+erae ieeepes iopart-num is-plain jae jmb jneurosci jss2 klunum mbplain mslapa nar naturemag newcastle pccp plainurl
+plainyr pnas2009 prtec quantum regstud resphilosophica revcompchem rsc sageep siam-letters smfplain tandfx tugboat
+unsrturl upmplainnat vancouver worlddev
+""".split()  # noqa: SIM905
+PAGE = r"""\documentclass{article}
+\usepackage[utf8]{inputenc}\usepackage{amsmath}\usepackage{url}\usepackage{hyperref}\usepackage{natbib}
+\title{A Bibliography}\author{Ann Lee}
+\begin{document}\maketitle
+\section{Text} The bibliography follows.
+\input{page.bbl}
+\end{document}
+"""
+LATEXMLC = (
+    "latexmlc", "--preload=[ids]latexml.sty", "--format=html5", "--pmml", "--cmml", "--mathtex",
+    "--nodefaultresources", "--dest=page.html", "page.tex",
+)  # fmt: skip
+
+
+def build_page(style: str, folder: Path) -> Path:
+    """The page of one style, built where it is not there yet. Raises CalledProcessError where LaTeXML fails."""
+    page = folder / style / "page.html"
+    if page.is_file():
+        return page
+    page.parent.mkdir(parents=True, exist_ok=True)
+    (page.parent / "references.bib").write_bytes((truth.STYLES / "references.bib").read_bytes())
+    (page.parent / "page.aux").write_text(f"\\relax\n\\citation{{*}}\n\\bibstyle{{{style}}}\n\\bibdata{{references}}\n")
+    subprocess.run(["bibtex", "page"], cwd=page.parent, capture_output=True, check=False)  # warns of missing fields
+    (page.parent / "page.tex").write_text(PAGE)
+    environment = os.environ | {"SOURCE_DATE_EPOCH": "1711929600", "PERL_HASH_SEED": "0"}
+    subprocess.run(LATEXMLC, cwd=page.parent, env=environment, capture_output=True, check=True, timeout=300)
+    return page
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("--mistakes", action="store_true", help="list every mistake")
+    arguments = parser.parse_args()
+    score = Score()
+    for style in STYLES:
+        content = build_page(style, arguments.folder.resolve()).read_bytes()
+        read = {item.key: item for item in html.parse(content).bibliography}
+        for printed, reference in match_references(printed_items(content.decode()), truth.true_references()):
+            score_item(score, style, printed, reference, read[printed.key])
+    for mistake in score.mistakes if arguments.mistakes else ():
+        print(f"{mistake.page} {mistake.place} {mistake.field}")
+        print(f"    expected {mistake.expected}\n    read     {mistake.read}")
+    print(table(score))
+
+
+if __name__ == "__main__":
+    main()
