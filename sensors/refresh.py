@@ -68,8 +68,8 @@ def _months(context: dg.RunStatusSensorContext) -> list[str]:
     """The months that the run found due."""
     kind = dg.DagsterEventType.ASSET_MATERIALIZATION
     events = [entry.dagster_event for entry in context.instance.all_logs(context.dagster_run.run_id, of_type=kind)]
-    told = [event.step_materialization_data.materialization.metadata["months"].value for event in events if event]
-    return [str(month) for months in told if isinstance(months, list) for month in months]
+    values = [event.step_materialization_data.materialization.metadata["months"].value for event in events if event]
+    return [str(month) for months in values if isinstance(months, list) for month in months]
 
 
 def _names(stages: Sequence[Stage]) -> list[str]:

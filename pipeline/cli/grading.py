@@ -125,14 +125,14 @@ def results(
         month: map(grade_of, root.iterate(ANSWER_GRADES, month) if has_judge else ())
         for month, has_judge in judged.items()
     }
-    found = read_people(root, judge_grades, name)
-    if not found.graders and not found.outdated:
+    people = read_people(root, judge_grades, name)
+    if not people.graders and not people.outdated:
         of_grading = "" if name is None else f" of grading {name}"
         raise MissingInput(f"there are no people's grades{of_grading} in {root.path}: run citeloom grading import FILE")
     if as_json:
-        print_json(found.as_json())
+        print_json(people.as_json())
         return 0
-    section = section_of(found)
+    section = section_of(people)
     for paragraph in section.paragraphs:
         print_note(paragraph)
     for grid in section.grids():

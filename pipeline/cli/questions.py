@@ -56,15 +56,15 @@ def review(
         raise SettingError("--into names no question set: give a file, which may be new, or set CITELOOM_QUESTIONS")
     if accept or reject or accept_all:
         return _decide(workspace, file, months, accept or [], reject or [], accept_all=accept_all, as_json=as_json)
-    found = waiting(workspace, months, file, rejected_too=rejected)
+    queue = waiting(workspace, months, file, rejected_too=rejected)
     if as_json:
         shelf = Shelf(workspace)
-        drafts = [draft_json(draft, shelf) for draft in found.drafts]
-        print_json({"file": file, "in_set": found.in_set, "rejected": found.rejected, "drafts": drafts})
+        drafts = [draft_json(draft, shelf) for draft in queue.drafts]
+        print_json({"file": file, "in_set": queue.in_set, "rejected": queue.rejected, "drafts": drafts})
         return 0
-    print_note(f"{len(found.drafts)} drafts wait; {found.in_set} are in {file} already, {found.rejected} were rejected")
-    if found.drafts:
-        _review_at_terminal(workspace, file, found.drafts)
+    print_note(f"{len(queue.drafts)} drafts wait; {queue.in_set} are in {file} already, {queue.rejected} were rejected")
+    if queue.drafts:
+        _review_at_terminal(workspace, file, queue.drafts)
     return 0
 
 
@@ -165,13 +165,13 @@ def check(
     question_set = file or set_file(workspace.settings)
     if question_set is None:
         raise SettingError("there is no question set: give a file, or set CITELOOM_QUESTIONS")
-    found = check_set(workspace, question_set)
+    check = check_set(workspace, question_set)
     if as_json:
-        print_json(found.as_json())
+        print_json(check.as_json())
         return 0
-    for line in lines(found):
+    for line in lines(check):
         typer.echo(line)
     sys.stdout.flush()
-    for note in notes(found):
+    for note in notes(check):
         print_note(note)
     return 0

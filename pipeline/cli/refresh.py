@@ -78,8 +78,8 @@ def refresh(
 
 def _as_json(report: RefreshReport) -> dict[str, Any]:
     months = [
-        {"month": each.month, "made": each.made, "changes": asdict(each.changes) if each.changes else None}
-        for each in report.months
+        {"month": month.month, "made": month.made, "changes": asdict(month.changes) if month.changes else None}
+        for month in report.months
     ]
     return {
         "harvest": asdict(report.harvest) if report.harvest else None,
@@ -87,8 +87,8 @@ def _as_json(report: RefreshReport) -> dict[str, Any]:
         "months": months,
         "out_of_date": report.out_of_date,
         "not_made": report.not_made,
-        "over_budget": [dict(zip(("stage", "month"), each, strict=True)) for each in report.over_budget],
-        "failures": [dict(zip(("stage", "month", "message"), each, strict=True)) for each in report.failures],
+        "over_budget": [{"stage": stage, "month": month} for stage, month in report.over_budget],
+        "failures": [{"stage": stage, "month": month, "message": message} for stage, month, message in report.failures],
         "page": str(report.page) if report.page else None,
     }
 
@@ -121,21 +121,21 @@ def _table(months: Iterable[MonthRefreshed]) -> Table:
     table.add_column("made", justify="right")
     for name in ("papers", "passages", "vectors"):
         table.add_column(name)
-    for each in months:
-        table.add_row(each.month, f"{len(each.made)} tables", *_cells(each))
+    for month in months:
+        table.add_row(month.month, f"{len(month.made)} tables", *_cells(month))
     return table
 
 
 def _cells(month: MonthRefreshed) -> tuple[str, str, str]:
-    found = month.changes
-    if found is None:
+    changes = month.changes
+    if changes is None:
         return "not compared: a table is missing", "", ""
     papers = ("new", "changed", "withdrawn", "removed", "kept")
     passages = ("added", "removed", "kept")
     return (
-        _counted((name, getattr(found, f"papers_{name}")) for name in papers),
-        _counted((name, getattr(found, f"passages_{name}")) for name in passages),
-        _counted((name, getattr(found, f"vectors_{name}")) for name in ("made", "reused")),
+        _counted((name, getattr(changes, f"papers_{name}")) for name in papers),
+        _counted((name, getattr(changes, f"passages_{name}")) for name in passages),
+        _counted((name, getattr(changes, f"vectors_{name}")) for name in ("made", "reused")),
     )
 
 

@@ -109,14 +109,14 @@ def results(
 
     root = open_workspace().root
     rated_months = root.months(HUMAN_RATINGS)
-    found = read_results(root, select_months(months, rated_months) if rated_months else [], name)
-    if not found.ratings:
+    results = read_results(root, select_months(months, rated_months) if rated_months else [], name)
+    if not results.ratings:
         of_study = "" if name is None else f" of study {name}"
         raise MissingInput(f"there are no ratings{of_study} in {root.path}: run citeloom study import FILE")
     if as_json:
-        print_json(found.as_json())
+        print_json(results.as_json())
         return 0
-    for table in result_tables(found):
+    for table in result_tables(results):
         out.print(table)
     return 0
 

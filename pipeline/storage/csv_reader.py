@@ -21,7 +21,7 @@ from pipeline.errors import SettingError
 MOST_BYTES = 20_000_000
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 # Excel's own first line, which says what stands between cells.
-_TOLD_DELIMITER = re.compile(r"sep=([,;\t])\r?\n")
+_STATED_DELIMITER = re.compile(r"sep=([,;\t])\r?\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ def decoded(name: object, content: bytes) -> str:
     try:
         return content.decode("utf-16" if content.startswith(_UTF_16) else "utf-8-sig")
     except UnicodeDecodeError as error:
-        told = f"{error.reason}, byte {error.start}"
-        raise SettingError(f"{name} is not UTF-8 text ({told}): save it as CSV in UTF-8") from None
+        reason = f"{error.reason}, byte {error.start}"
+        raise SettingError(f"{name} is not UTF-8 text ({reason}): save it as CSV in UTF-8") from None
 
 
 def records(name: object, text: str, known: Collection[str], wanted: str) -> list[Record]:
@@ -64,25 +64,25 @@ def records(name: object, text: str, known: Collection[str], wanted: str) -> lis
     name: of the file; wanted: what it should be, for messages; known: columns that such a file may have, by which the
     delimiter is found. Raises SettingError for what is no CSV, and where there is no record at all.
     """
-    told = _TOLD_DELIMITER.match(text)
-    body = text[told.end() :] if told else text
-    delimiter = told[1] if told else _delimiter(body, known)
+    stated = _STATED_DELIMITER.match(text)
+    body = text[stated.end() :] if stated else text
+    delimiter = stated[1] if stated else _delimiter(body, known)
     reader = csv.reader(io.StringIO(body, newline=""), delimiter=delimiter, strict=True)
-    first = 2 if told else 1
-    found, begins = [], first
+    first = 2 if stated else 1
+    rows, begins = [], first
     try:
         for cells in reader:
             if any(cell.strip() for cell in cells):
-                found.append(Record(begins, cells))
+                rows.append(Record(begins, cells))
             begins = first + reader.line_num
     except csv.Error as error:
         raise SettingError(
             f"{name} is no CSV from line {begins}: {error}: put quotes around cells and double those within them, or "
             "save it as CSV in UTF-8"
         ) from error
-    if not found:
+    if not rows:
         raise SettingError(f"{name} is empty: give {wanted}")
-    return found
+    return rows
 
 
 def _delimiter(text: str, known: Collection[str]) -> str:

@@ -110,9 +110,9 @@ def _differences(old: PaperState | None, new: PaperState | None) -> list[str]:
 
 def _passage_counts(old: list[bytes], new: list[bytes]) -> dict[str, int]:
     """Counts of added, removed and kept passages; their ids differ, so the lists hold no duplicates."""
-    kept = len(set(old) & set(new))
+    common = len(set(old) & set(new))
     return {
-        "passages_added": len(new) - kept, "passages_removed": len(old) - kept, "passages_kept": kept,
+        "passages_added": len(new) - common, "passages_removed": len(old) - common, "passages_kept": common,
     }  # fmt: skip
 
 

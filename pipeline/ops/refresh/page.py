@@ -64,15 +64,19 @@ def _notes(root: DataRoot, month: str) -> Notes | None:
 
 
 def _overall_view(root: DataRoot) -> ChangesView:
-    found = {month: notes for month in root.months(tables.CHANGES) if (notes := _notes(root, month))}
-    stale = [(month, *each) for month, notes in found.items() for each in sorted(notes["out_of_date"].items())]
+    notes_of = {month: notes for month in root.months(tables.CHANGES) if (notes := _notes(root, month))}
+    stale = [
+        (month, table, rows)
+        for month, notes in notes_of.items()
+        for table, rows in sorted(notes["out_of_date"].items())
+    ]
     about = (
         "Each month after the last refresh that changed anything in it, compared with the refresh before. At a month's "
         "first refresh all papers count as new, unless the month was whole before."
     )
     rows = [
         (Value(month, page=f"{month}.html"), Value(_when(notes["refreshed_at"])), *_counts(notes))
-        for month, notes in found.items()
+        for month, notes in notes_of.items()
     ]
     months = Grid("months", "Months", ("month", "refreshed at (UTC)", *_COUNTED.values()), [Rows(rows)])
     return ChangesView("", [about], [months, _stale_grid(stale)])
@@ -80,28 +84,30 @@ def _overall_view(root: DataRoot) -> ChangesView:
 
 def _month_view(root: DataRoot, month: str, notes: Notes) -> ChangesView:
     changed = [row for row in root.iterate(tables.CHANGES, month, [*_LISTED, *_PASSAGES]) if row["change"] != "kept"]
-    told = f"{number_of(len(changed), 'paper')} of {month_name(month)} changed by {_when(notes['refreshed_at'])} (UTC)."
-    stale = [(month, *each) for each in sorted(notes["out_of_date"].items())]
+    summary = (
+        f"{number_of(len(changed), 'paper')} of {month_name(month)} changed by {_when(notes['refreshed_at'])} (UTC)."
+    )
+    stale = [(month, table, rows) for table, rows in sorted(notes["out_of_date"].items())]
     history = [
-        (Value(_when(each["refreshed_at"])), *_counts(each)) for each in reversed(notes["history"])
+        (Value(_when(refresh["refreshed_at"])), *_counts(refresh)) for refresh in reversed(notes["history"])
     ]  # fmt: skip
     refreshes = Grid("refreshes", "Refreshes", ("refreshed at (UTC)", *_COUNTED.values()), [Rows(history)])
-    return ChangesView(month, [told], [_papers_grid(root, month, changed), _stale_grid(stale), refreshes])
+    return ChangesView(month, [summary], [_papers_grid(root, month, changed), _stale_grid(stale), refreshes])
 
 
 def _papers_grid(root: DataRoot, month: str, changed: Sequence[Mapping[str, Any]]) -> Grid:
-    shown = changed[:MOST_PAPERS]
-    wanted = {row["arxiv_id"] for row in shown}
+    listed = changed[:MOST_PAPERS]
+    wanted = {row["arxiv_id"] for row in listed}
     described = root.iterate(tables.METADATA, month, ["arxiv_id", "title"]) if wanted else iter(())
     titles = {row["arxiv_id"]: row["title"] for row in described if row["arxiv_id"] in wanted}
-    more = len(changed) - len(shown)
+    more = len(changed) - len(listed)
     head = ("paper", "title", "change", "what", "version", *(name.replace("_", " ") for name in _PASSAGES))
     notes = [f"{more:,} more are in the table changes."] if more else []
-    return Grid("papers", "Papers", head, [Rows(list(_papers(shown, titles)))], notes=notes, stacked=True)
+    return Grid("papers", "Papers", head, [Rows(list(_papers(listed, titles)))], notes=notes, stacked=True)
 
 
-def _papers(shown: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> Iterator[Sequence[Value]]:
-    for row in shown:
+def _papers(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> Iterator[Sequence[Value]]:
+    for row in rows:
         yield (
             Value(row["arxiv_id"], arxiv_id=row["arxiv_id"]),
             Value(titles.get(row["arxiv_id"], "")),

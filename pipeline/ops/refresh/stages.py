@@ -87,17 +87,17 @@ def _states_now(job: Job) -> tuple[dict[str, PaperState], set[str]]:
         for row in job.iterate(tables.METADATA, ["arxiv_id", "version", *_DESCRIBED])
     }
     passages, texts = _passages(job)
-    found = {}
+    states = {}
     for row in job.iterate(tables.PAPERS, ["arxiv_id", "html_sha256"]):
         name = row["arxiv_id"]
         version, digest, _ = described.get(name, (None, "", ""))
-        found[name] = PaperState(version, row["html_sha256"], digest, bytes(passages[name]), bytes(texts[name]))
-    return found, {name for name, (_, _, status) in described.items() if status == "withdrawn"}
+        states[name] = PaperState(version, row["html_sha256"], digest, bytes(passages[name]), bytes(texts[name]))
+    return states, {name for name, (_, _, status) in described.items() if status == "withdrawn"}
 
 
 def _digest_of(described: Mapping[str, Any]) -> str:
-    said = [described[name] for name in _DESCRIBED]
-    return hashlib.sha256(json.dumps(said, ensure_ascii=False).encode()).hexdigest()
+    fields = [described[name] for name in _DESCRIBED]
+    return hashlib.sha256(json.dumps(fields, ensure_ascii=False).encode()).hexdigest()
 
 
 def _passages(job: Job) -> tuple[Mapping[str, bytearray], Mapping[str, bytearray]]:
