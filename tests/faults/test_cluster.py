@@ -19,7 +19,7 @@ import pytest
 
 from benchmarks.ray_cluster import Cluster, base_environment, cluster
 from pipeline.storage.provenance import read_provenance
-from resources.dagster_home import dagster_home
+from resources.dagster_home import dagster_home, open_instance
 from tests.assets.conftest import MONTHS, Place
 from tests.assets.processes import wait_until
 from tests.faults.accounts import Watch, audited
@@ -94,6 +94,7 @@ def materialize(place: Place, month: str, stages: Sequence[str]) -> subprocess.P
     """A Dagster run of some stages on a month, whose process is the command's."""
     with place.entered():
         home = dagster_home(place.workspace())
+        open_instance(home).dispose()  # as `citeloom ui` does first: the limits of the pools are then in Postgres
     command = [str(Path(sys.executable).with_name("dagster")), "asset", "materialize", "-m", "pipeline.definitions"]
     return subprocess.Popen(
         [*command, "--select", ",".join(stages), "--partition", month],
