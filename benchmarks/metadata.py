@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import Claim, interleaved, report
-from pipeline.metadata.atom import read_feed
-from pipeline.metadata.pace import GAP_SECONDS
-from pipeline.metadata.snapshot import Snapshot
+from pipeline.arxiv.api import read_feed
+from pipeline.arxiv.pace import GAP_SECONDS
+from pipeline.arxiv.snapshot import Snapshot
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED = PROJECT.parent / "shared" / "data" / "metadata"

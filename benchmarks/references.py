@@ -27,7 +27,7 @@ from benchmarks.labelled_references import Items, Label, Row
 from pipeline import tables
 from pipeline.corpus.bibliography import ItemParts, read_item
 from pipeline.engine.stage import Workspace
-from pipeline.metadata.catalogue import open_catalogue
+from pipeline.metadata.title_index import open_catalogue
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter

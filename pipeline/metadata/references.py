@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
+from pipeline.arxiv.dois import split_dois
 from pipeline.engine.stage import Job, Stage, Workspace
-from pipeline.metadata.catalogue import month_digests, open_catalogue
-from pipeline.metadata.dois import split_dois
 from pipeline.metadata.resolution import Catalogue, Resolution
+from pipeline.metadata.title_index import month_digests, open_title_index
 
 _COPIED = ("key", "raw", "title", "authors", "year", "venue")
 
@@ -21,7 +21,7 @@ _COPIED = ("key", "raw", "title", "authors", "year", "venue")
 def build_references(job: Job) -> Iterator[pa.RecordBatch]:
     """One row for each bibliography item of the month's papers, in the order of the papers and of their items."""
     job.expect(sum(map(_items_of, job.batches(tables.PAPERS, ["bibliography.list.element.key"]))))
-    catalogue = open_catalogue(job.workspace, job.month)
+    catalogue = Catalogue(open_title_index(job.workspace, job.month))
     resolved: Counter[str] = Counter()
     # A row group of 100 papers is some 4,500 items of 250 characters.
     for papers in job.batches(tables.PAPERS, ["arxiv_id", "bibliography"]):
