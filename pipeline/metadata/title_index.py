@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -46,6 +47,8 @@ select distinct item, arxiv_id, title, surnames, dois, year
 from (select unnest(keys) as key, arxiv_id, title, surnames, dois, year from titles) join wanted using (key)
 order by item, arxiv_id
 """
+# Another process may still read the file of a month as it was before.
+_STALE_SECONDS = 24 * 3600.0
 # A stage is one of several processes of its machine; more threads than two gain nothing on files this small.
 _THREADS, _MEMORY = 2, "1GB"
 
@@ -158,7 +161,6 @@ def _month_file(workspace: Workspace, folder: Path, month: str, digest: str) -> 
     """The file of a month's titles, made where it is missing. Two processes may make it at once: it is the same."""
     file = folder / f"{month}-{VERSION}-{digest[:16]}.parquet"
     if not file.exists():
-        earlier = list(folder.glob(f"{month}-*.parquet"))
         staged = folder / f".{file.name}.{os.getpid()}.tmp"
         rows = workspace.root.iterate(tables.METADATA, month, _METADATA_COLUMNS)
         try:
@@ -166,6 +168,8 @@ def _month_file(workspace: Workspace, folder: Path, month: str, digest: str) -> 
             move_into_place(staged, file)
         finally:
             staged.unlink(missing_ok=True)
-        for stale in earlier:
-            stale.unlink(missing_ok=True)
+        for other in folder.glob(f"{month}-*.parquet"):
+            with contextlib.suppress(FileNotFoundError):
+                if other != file and time.time() - other.stat().st_mtime > _STALE_SECONDS:
+                    other.unlink()
     return file

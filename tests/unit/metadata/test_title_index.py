@@ -106,6 +106,8 @@ def test_a_changed_month_is_seen_and_its_old_file_goes(workspace: Workspace) -> 
     write(workspace, "2023-02")
     open_catalogue(workspace, "2023-02")
     old = files(workspace)
+    for file in old:
+        os.utime(file, (1, 1))
     write(workspace, "2023-01", row("2023-01", "Another title of the same month"))
     catalogue = open_catalogue(workspace, "2023-02")
     assert found(catalogue, "2023-01") is None
