@@ -30,6 +30,7 @@ WORDS_WITHOUT_AUTHOR = WINDOW
 # The items of the 21 real papers hold 15 to 60 words, the longest, of 530 authors, 1,200.
 _RAW_WORDS = 2_000
 
+_WORD = re.compile(r"[^\W_]+")
 _ARXIV_DOI = "10.48550/arxiv."
 _ROMAN = frozenset({"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"})
 _AFTER_TITLE = frozenset(".,;?!\"”’'»)]")
@@ -61,6 +62,11 @@ class _Item:
     @cached_property
     def raw_words(self) -> list[str]:
         return words_of(self.raw)[:_RAW_WORDS]
+
+    @cached_property
+    def raw_spans(self) -> list[tuple[int, int]]:
+        """Where each of the raw words begins and ends in the raw text."""
+        return [word.span() for word in _WORD.finditer(self.raw)]
 
     @cached_property
     def known_words(self) -> frozenset[str]:
@@ -168,16 +174,18 @@ def _raw_score(paper: Candidate, item: _Item) -> float:
     words = paper.words
     if len(words) < WORDS_WITHOUT_AUTHOR or not item.known_words.issuperset(words):
         return 0.0
-    inside = _stands_in(words, item.raw) and _agree(paper, item, equal=True)
+    inside = _stands_in(words, item) and _agree(paper, item, equal=True)
     return float(len("".join(words))) if inside else 0.0
 
 
-def _stands_in(words: list[str], raw: str) -> bool:
-    """Whether the words stand in the text one after the other and a stop, not more of a title, follows them."""
-    for found in re.finditer(r"[\W_]+".join(map(re.escape, words)), raw):
-        before, after = raw[: found.start()].rstrip(), raw[found.end() :].lstrip()
-        if (not before or not before[-1].isalnum()) and (not after or after[0] in _AFTER_TITLE):
-            return True
+def _stands_in(words: list[str], item: _Item) -> bool:
+    """Whether the words stand in the item one after the other, between two stops, so that they are a whole title."""
+    for first, word in enumerate(item.raw_words):
+        if word == words[0] and item.raw_words[first : first + len(words)] == words:
+            before = item.raw[: item.raw_spans[first][0]].rstrip()
+            after = item.raw[item.raw_spans[first + len(words) - 1][1] :].lstrip()
+            if (not before or not before[-1].isalnum()) and (not after or after[0] in _AFTER_TITLE):
+                return True
     return False
 
 
