@@ -56,18 +56,6 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """The largest answer, in bytes.
-
-    strict: a larger answer, or a redirect to another host, raises OutOfBounds; else a larger answer is requested again,
-    as any other that is broken, and redirects to other hosts are followed.
-    """
-
-    largest: int = LARGEST_ANSWER_BYTES
-    strict: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """A whole answer, decompressed. address: its URL after redirects; kind: its Content-Type, or empty."""
 
@@ -82,7 +70,7 @@ class BrokenAnswer(CiteloomError):
 
 
 class OutOfBounds(PermanentFailure):
-    """An answer that strict bounds refuse. `reason` is too_large or other_host."""
+    """An answer that the client refuses. `reason` is too_large or other_host."""
 
     def __init__(self, reason: str, detail: str, way_out: str) -> None:
         super().__init__(f"{detail}: {way_out}")
@@ -98,9 +86,10 @@ class _RetryableError(CiteloomError):
 
 
 class RateLimitedClient:
-    """One connection to a service at the pace of arXiv. `requests` counts what was sent.
+    """One connection to a service at the pace of arXiv; a context manager. `requests` counts what was sent.
 
-    A context manager; `close` does the same. A pace and a patience other than arXiv's rules are for tests.
+    largest: of answers, in bytes. same_host: refuse redirects to other hosts. A pace and a patience other than arXiv's
+    rules are for tests.
     """
 
     def __init__(
@@ -110,9 +99,10 @@ class RateLimitedClient:
         *,
         pace: Pace | None = None,
         patience: Patience | None = None,
-        bounds: Bounds | None = None,
+        largest: int = LARGEST_ANSWER_BYTES,
+        same_host: bool = False,
     ) -> None:
-        self._service, self._bounds = service, bounds or Bounds()
+        self._service, self._largest, self._same_host = service, largest, same_host
         self._pace, self._patience = pace or Pace(), patience or Patience()
         self._http = httpx.Client(
             headers={"User-Agent": _checked_user_agent(settings.arxiv_user_agent)},
@@ -121,6 +111,10 @@ class RateLimitedClient:
         )
         self._reached = False
         self.requests = 0
+
+    def slow_down(self, gap: float) -> None:
+        """From now on pause at least so many seconds between two requests."""
+        self._pace = self._pace.slower(gap)
 
     def __enter__(self) -> RateLimitedClient:
         return self
@@ -177,7 +171,7 @@ class RateLimitedClient:
                 answer, following = self._send(request)
                 if following is None:
                     return answer
-                if self._bounds.strict and not _is_same_host(request.url, following.url):
+                if self._same_host and not _is_same_host(request.url, following.url):
                     detail = f"{request.url} redirects to {following.url.netloc.decode() or 'nowhere'}"
                     raise OutOfBounds("other_host", detail, f"check {self._service.setting}")
                 request = following
@@ -219,13 +213,12 @@ class RateLimitedClient:
 
     def _read_body(self, response: httpx.Response) -> bytes:
         """The body, bounded in size and time: a server may send single bytes for hours within the read time-out."""
-        body, until, largest = bytearray(), time.monotonic() + LONGEST_ANSWER_SECONDS, self._bounds.largest
+        body, until = bytearray(), time.monotonic() + LONGEST_ANSWER_SECONDS
         for chunk in response.iter_bytes():
             body += chunk
-            if len(body) > largest and self._bounds.strict:
-                raise OutOfBounds("too_large", f"{response.url} is longer than {largest} bytes", "it is left out")
-            if len(body) > largest:
-                raise _RetryableError(f"its answer is longer than {largest} bytes")
+            if len(body) > self._largest:
+                detail = f"{response.url} is longer than {self._largest} bytes"
+                raise OutOfBounds("too_large", detail, f"it is left out; check {self._service.setting}")
             if time.monotonic() > until:
                 raise _RetryableError(f"its answer takes longer than {LONGEST_ANSWER_SECONDS:.0f} s")
         return bytes(body)

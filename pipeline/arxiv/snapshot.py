@@ -26,7 +26,7 @@ from xxhash import xxh3_128_digest
 
 from pipeline.arxiv.identifiers import month_of, strip_version
 from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_categories, with_status
-from pipeline.engine import progress
+from pipeline.engine import progress, shutdown
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.metadata.names import split_authors
@@ -49,6 +49,7 @@ _FACTS = b"citeloom.snapshot"
 # 20,000 lines are 30 MB; arXiv's 2.7 million lines become 540 row groups.
 _LINES_PER_BATCH, _ROWS_PER_GROUP = 20_000, 5_000
 _NUMBERS_SHOWN = 20
+_NOTED_BYTES = 100_000_000
 # How a broken line may still name its paper.
 _ID = re.compile(rb'"id"\s*:\s*"([^"\\\s]+)"')
 # Raised by a line that is JSON of another shape than the snapshot's.
@@ -177,6 +178,8 @@ class Snapshot:
         for stale in self._cache.glob(f"{self._name}[-.]*"):
             if stale.suffix != ".lock":
                 stale.unlink()
+        if self._file.stat().st_size > _NOTED_BYTES:
+            progress.noted(f"converting the metadata snapshot {self._file} to Parquet, once, in a minute or two")
         staged = target.with_suffix(".tmp")
         try:
             with pq.ParquetWriter(staged, _SCHEMA, compression="zstd", use_dictionary=["month", "updated"]) as writer:
@@ -203,6 +206,7 @@ class Snapshot:
             writer.write_table(pa.Table.from_arrays(_columns(rows), schema=_SCHEMA), row_group_size=_ROWS_PER_GROUP)
             first += len(batch)
             count += len(rows)
+            shutdown.end_if_asked()
             numbers += [number for _, _, number, _, broken, *_ in rows if broken]
             is_arxivs = is_arxivs or any(month and not broken for month, _, _, _, broken, *_ in rows)
         numbers.sort()

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.pace import GAP_SECONDS, Pace
-from pipeline.arxiv.rate_limited_client import Answer, Bounds, OutOfBounds, Patience, RateLimitedClient, Service
+from pipeline.arxiv.rate_limited_client import Answer, OutOfBounds, Patience, RateLimitedClient, Service
 from pipeline.corpus.dump.member import LARGEST_PAGE
 from pipeline.corpus.fetching.ledger import FETCHED, PASSING, Asked, PageLedger
 from pipeline.corpus.fetching.robots import Robots, ask_robots
@@ -77,7 +77,7 @@ def fetch(
         with FileLock(ledger.lock, timeout=0):
             known = ledger.find(choice.ids)
             ids = _in_turn(choice.ids, known, again=again)
-            run = _Run(workspace.settings, ledger, choice.dump, pace or Pace(), patience, largest)
+            run = _Run(workspace.settings, ledger, choice.dump, pace, patience, largest)
             run.ask_all(ids if limit is None else ids[:limit])
     except Timeout as error:
         raise TransientFailure(f"another run fetches pages and holds {ledger.lock}: wait for its end") from error
@@ -100,7 +100,7 @@ class _Run:
     settings: Settings
     ledger: PageLedger
     dump: Path
-    pace: Pace
+    pace: Pace | None
     patience: Patience | None
     largest: int
     asked: list[Asked] = field(default_factory=list)
@@ -110,20 +110,23 @@ class _Run:
         if not ids:
             return
         self._forget_leftovers(ids)
-        robots = self._robots()
-        client = self._client(self.pace.slower(robots.delay))
+        with self._client() as client:
+            try:
+                self._ask_in_turn(client, ids)
+            finally:
+                self.requests = client.requests
+
+    def _ask_in_turn(self, client: RateLimitedClient, ids: Sequence[str]) -> None:
+        robots = ask_robots(client, self.settings.html_url, self.settings.arxiv_user_agent)
+        client.slow_down(robots.delay)
         if robots.delay > GAP_SECONDS:
-            progress.noted(f"robots.txt asks for {robots.delay:g} s between two requests: so it is")
+            progress.noted(f"robots.txt asks for {robots.delay:g} s between two requests, which this run keeps")
         without = 0
-        try:
-            for done, name in enumerate(ids):
-                progress.advanced(_NAME, month_of(name) or "", done, len(ids))
-                without = 0 if self._ask(client, robots, name) else without + 1
-                if without >= MOST_WITHOUT_PAGE:
-                    raise self._useless(without)
-        finally:
-            self.requests += client.requests
-            client.close()
+        for done, name in enumerate(ids):
+            progress.advanced(_NAME, month_of(name) or "", done, len(ids))
+            without = 0 if self._ask(client, robots, name) else without + 1
+            if without >= MOST_WITHOUT_PAGE:
+                raise self._useless(without)
 
     def report(self, left_out: Counter[str], waiting: int) -> FetchReport:
         """What came of it all; left_out: what was not asked for, by reason."""
@@ -133,20 +136,16 @@ class _Run:
         told = dict(sorted((left_out + now).items()))
         return FetchReport(fetched, told, waiting, self.requests, size, str(self.dump), tuple(self.asked))
 
-    def _client(self, pace: Pace) -> RateLimitedClient:
-        service = Service(
-            "arXiv's site", self.settings.html_url, "CITELOOM_HTML_URL", "run citeloom fetch-html again to go on"
+    def _client(self) -> RateLimitedClient:
+        way_out = "run citeloom fetch-html again to go on"
+        return RateLimitedClient(
+            Service("arXiv's site", self.settings.html_url, "CITELOOM_HTML_URL", way_out),
+            self.settings,
+            pace=self.pace,
+            patience=self.patience,
+            largest=self.largest,
+            same_host=True,
         )
-        bounds = Bounds(self.largest, strict=True)
-        return RateLimitedClient(service, self.settings, pace=pace, patience=self.patience, bounds=bounds)
-
-    def _robots(self) -> Robots:
-        client = self._client(self.pace)
-        try:
-            return ask_robots(client, self.settings.html_url, self.settings.arxiv_user_agent)
-        finally:
-            self.requests += client.requests
-            client.close()
 
     def _ask(self, client: RateLimitedClient, robots: Robots, name: str) -> bool:
         """Whether there is a page of the paper now; what came of it is kept."""

@@ -79,7 +79,7 @@ def _arxiv_service(
 ) -> Finding:
     """Send one request. expected: bytes that every answer of the service contains."""
     way_out = f"check the network and {setting}; a snapshot and cached answers work without it"
-    client = RateLimitedClient(Service("arXiv", url, setting, way_out), settings, pace=pace, patience=_ONE_TRY)
+    service = Service("arXiv", url, setting, way_out)
 
     def read(answer: Answer) -> Finding:
         if answer.status == 200 and expected in answer.body:
@@ -87,11 +87,10 @@ def _arxiv_service(
         return problem("arxiv", f"{url} answers with status {answer.status}, and not as arXiv does", way_out)
 
     try:
-        return client.get(url + query, read)
+        with RateLimitedClient(service, settings, pace=pace, patience=_ONE_TRY) as client:
+            return client.get(url + query, read)
     except (TransientFailure, PermanentFailure) as error:
         return problem("arxiv", str(error).removesuffix(f": {way_out}"), way_out)
-    finally:
-        client.close()
 
 
 def qdrant(workspace: Workspace) -> Iterator[Finding]:

@@ -445,7 +445,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again(settings: Settings, arxiv:
 def test_an_answer_that_unpacks_to_more_than_we_hold_is_given_up(arxiv: FakeArxiv, api: ArxivApi) -> None:
     packed = gzip.compress(bytes(40 * 1024 * 1024))
     arxiv.script = [lambda ids: Response(packed, headers={"Content-Encoding": "gzip"})] * 9
-    with pytest.raises(TransientFailure, match="its answer is longer than 33554432 bytes"):
+    with pytest.raises(PermanentFailure, match="is longer than 33554432 bytes"):
         api.find(["2403.00001"])
 
 
