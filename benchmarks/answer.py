@@ -28,13 +28,13 @@ from pipeline import tables
 from pipeline.answering.answer_rows import answered_of
 from pipeline.answering.answered import Answered
 from pipeline.answering.stages import ANSWERS, QUESTIONS
+from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.stages import PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.metadata.stages import METADATA
 from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
 

@@ -23,6 +23,7 @@ from rapidfuzz import fuzz
 from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.paper import BibliographyItem
 from pipeline.metadata.resolution import Catalogue
+from pipeline.metadata.title_index import TitleIndex
 from pipeline.metadata.titles import title_words
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -242,10 +243,8 @@ def look_alikes(labels: Sequence[Label]) -> Iterator[Row]:
 
 
 def catalogue(papers: Iterable[Row]) -> Catalogue:
-    """A catalogue of these papers; what has no date is taken for one of 2020."""
-    made = Catalogue()
-    made.add(papers, "2020-01")
-    return made
+    """A catalogue of these papers; a paper without a date counts as one of 2020."""
+    return Catalogue(TitleIndex.from_rows(papers, "2020-01"))
 
 
 _IDENTIFIERS = re.compile(

@@ -27,13 +27,14 @@ from benchmarks.labelled_references import Items, Label, Row
 from pipeline import tables
 from pipeline.corpus.bibliography import ItemParts, read_item
 from pipeline.engine.stage import Workspace
-from pipeline.metadata.catalogue import open_catalogue
+from pipeline.metadata.resolution import Catalogue
+from pipeline.metadata.title_index import open_title_index
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 
 Figures = dict[str, object]
-TITLES, MONTHS, ASKED, BATCH = 500_000, 25, 20_000, 4_500
+TITLES, MONTHS, ASKED, BATCH = 500_000, 25, 22_500, 22_500
 VOCABULARY = 60_000
 
 
@@ -145,24 +146,24 @@ def _parts(page: bytes) -> Iterator[ItemParts]:
 
 
 def catalogue_speed(titles: int) -> tuple[Figures, list[Claim]]:
-    """A catalogue of made-up titles in months of metadata: made, joined by one month more, opened, asked."""
+    """An index of made-up titles in months of metadata: made, one month more, opened, and items resolved with it."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(load_settings(data=Path(folder)))
         rows = list(islice(made_up(), titles))
         months = [f"{2020 + number // 12}-{number % 12 + 1:02}" for number in range(MONTHS)]
         for month, some in zip(months, _dealt(rows, MONTHS), strict=True):
             write_month(workspace, month, some)
-        made = _timed(lambda: open_catalogue(workspace, months[-2]))
-        joined = _timed(lambda: open_catalogue(workspace, months[-1]))
-        opened = _timed(lambda: open_catalogue(workspace, months[-1]))
-        size = sum(file.stat().st_size for file in workspace.cache("catalogue").glob("*.arrow"))
+        made = _timed(lambda: open_title_index(workspace, months[-2]))
+        added = _timed(lambda: open_title_index(workspace, months[-1]))
+        opened = _timed(lambda: open_title_index(workspace, months[-1]))
+        size = sum(file.stat().st_size for file in workspace.cache("titles").iterdir())
         asked = _timed(lambda: ask(workspace, months[-1], rows))
         with get_context("spawn").Pool(1) as pool:
             grown = pool.apply(memory_when_asked, (Path(folder), months[-1], rows[:: titles // 2_000]))
     figures: Figures = {
         "titles": titles,
         "seconds to make the catalogue of 24 months": round(made, 1),
-        "seconds to join one month more": round(joined, 2),
+        "seconds to add one month more": round(added, 2),
         "milliseconds to open it": round(opened * 1e3, 1),
         "bytes on disk, a title": round(size / titles),
         "megabytes of memory, opened and asked": round(grown),
@@ -212,7 +213,7 @@ def write_month(workspace: Workspace, month: str, rows: Sequence[Row]) -> None:
 
 def ask(workspace: Workspace, month: str, rows: Sequence[Row]) -> int:
     """Resolve items: half are known, half have a title of other words, and of each half's titles half were not told."""
-    catalogue = open_catalogue(workspace, month)
+    catalogue = Catalogue(open_title_index(workspace, month))
     items = [_asked(rows[number * 7 % len(rows)], number) for number in range(ASKED)]
     return sum(
         found.by is not None

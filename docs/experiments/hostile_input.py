@@ -4,7 +4,7 @@
 
 Every case is made and read in a process of its own; its seconds are of processor time, its memory the growth of the
 process's peak over what it held with the input made, both of the reading alone. The cases are those of the tests
-(tests/unit/corpus, tests/unit/metadata), and some that are larger than a test should be.
+(tests/unit/corpus, tests/unit/arxiv), and some that are larger than a test should be.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.unit.arxiv.test_xml_answer import HOSTILE as FEEDS
 from tests.unit.corpus.hostile_zips import HOSTILE as ZIPS
 from tests.unit.corpus.test_hostile_pages import DEEP, LONG
-from tests.unit.metadata.test_hostile_answers import HOSTILE as FEEDS
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -68,7 +68,7 @@ def read_page(name: str) -> Callable[[], str]:
 
 def read_feed(name: str) -> Callable[[], str]:
     """Makes an answer of arXiv's; reads it."""
-    from pipeline.metadata.atom import read_feed as read_atom
+    from pipeline.arxiv.api import read_feed as read_atom
 
     make, refusal = FEEDS[name]
     content = make()

@@ -180,8 +180,8 @@ def _finding(pages: float, zipped: float, assumed: Assumed) -> Iterator[Cost]:
     yield Cost(
         "metadata, snapshot",
         cores=pages / number("metadata", "our rows of a month, records/s of one core"),
-        alone=assumed.snapshot_records / number("metadata", "our pass, plain, records/s of one core"),
-        disk=assumed.snapshot_records * number("metadata", "megabytes") / number("metadata", "lines") / 1e3,
+        alone=assumed.snapshot_records / number("metadata", "our conversion, plain, records/s of one core"),
+        disk=assumed.snapshot_records * number("metadata", "bytes on disk, a record") / 1e9,
         how="the snapshot's records once, in one process; then the pages' rows",
     )
     yield Cost(

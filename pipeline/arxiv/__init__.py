@@ -1,1 +1,1 @@
-"""arXiv's identifiers, months and categories."""
+"""arXiv: identifiers, months, categories, and metadata from its snapshot, OAI-PMH and API."""

@@ -24,8 +24,8 @@ def harvest(
       citeloom harvest
       citeloom harvest --from 2026-11-01
     """
+    from pipeline.arxiv.harvest import harvest as harvest_metadata
     from pipeline.cli.console import out, print_json, showing
-    from pipeline.metadata.harvest import harvest as harvest_metadata
 
     workspace = open_workspace()
     with showing(workspace.root):

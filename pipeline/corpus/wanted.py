@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.arxiv.category_filter import verdict
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.pages import Wanted
 from pipeline.engine.stage import Job
 from pipeline.errors import PermanentFailure
-from pipeline.metadata.categories import verdict
 from pipeline.settings import Settings
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS, METADATA, Table

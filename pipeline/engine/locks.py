@@ -41,7 +41,7 @@ def pool_lock(workspace: Workspace, pool: str | None) -> Iterator[None]:
 def _is_single(pool: str, settings: Settings) -> bool:
     """Whether a pool stands for one thing of this machine: its GPU, the embedded index or the embedded model.
 
-    A server takes several clients at once. arXiv's pace is kept request by request (`pipeline.metadata.pace`), over all
+    A server takes several clients at once. arXiv's pace is kept request by request (`pipeline.arxiv.pace`), over all
     data roots of the machine, so its pool needs no lock of its own.
     """
     if pool == "gpu":

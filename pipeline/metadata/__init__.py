@@ -1,1 +1,1 @@
-"""What arXiv says of a paper, and which papers a paper cites."""
+"""Which arXiv papers a bibliography cites."""

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
+from pipeline.arxiv.dois import split_dois
 from pipeline.engine.stage import Job, Stage, Workspace
-from pipeline.metadata.catalogue import month_digests, open_catalogue
-from pipeline.metadata.dois import split_dois
 from pipeline.metadata.resolution import Catalogue, Resolution
+from pipeline.metadata.title_index import month_digests, open_title_index
 
+# A row group of 100 papers is some 4,500 items of 250 characters; a look-up takes as long for one as for five.
+_ROW_GROUPS_PER_LOOK_UP = 5
 _COPIED = ("key", "raw", "title", "authors", "year", "venue")
 
 
 def build_references(job: Job) -> Iterator[pa.RecordBatch]:
     """One row for each bibliography item of the month's papers, in the order of the papers and of their items."""
     job.expect(sum(map(_items_of, job.batches(tables.PAPERS, ["bibliography.list.element.key"]))))
-    catalogue = open_catalogue(job.workspace, job.month)
+    catalogue = Catalogue(open_title_index(job.workspace, job.month))
     resolved: Counter[str] = Counter()
-    # A row group of 100 papers is some 4,500 items of 250 characters.
-    for papers in job.batches(tables.PAPERS, ["arxiv_id", "bibliography"]):
+    row_groups = job.batches(tables.PAPERS, ["arxiv_id", "bibliography"])
+    while papers := list(islice(row_groups, _ROW_GROUPS_PER_LOOK_UP)):
         batch, found = _references(papers, catalogue)
         resolved.update(resolution.by or "not_resolved" for resolution in found)
         yield batch
@@ -35,11 +38,12 @@ def _items_of(papers: pa.RecordBatch) -> int:
     return int(pc.sum(pc.list_value_length(papers.column("bibliography"))).as_py() or 0)
 
 
-def _references(papers: pa.RecordBatch, catalogue: Catalogue) -> tuple[pa.RecordBatch, list[Resolution]]:
+def _references(papers: Sequence[pa.RecordBatch], catalogue: Catalogue) -> tuple[pa.RecordBatch, list[Resolution]]:
     """The rows of some papers, and what their items were resolved to."""
     items = [
         (paper["arxiv_id"], ordinal, item)
-        for paper in papers.to_pylist()
+        for batch in papers
+        for paper in batch.to_pylist()
         for ordinal, item in enumerate(paper["bibliography"] or ())
     ]
     found = catalogue.resolve_all([(item, arxiv_id) for arxiv_id, _, item in items])

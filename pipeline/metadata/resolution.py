@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
 from rapidfuzz import fuzz
 
+from pipeline.arxiv.dois import split_dois
 from pipeline.arxiv.identifiers import normalize_arxiv_id
-from pipeline.metadata.dois import split_dois
-from pipeline.metadata.segment import Candidate, Segment
+from pipeline.metadata.title_index import Candidate, TitleIndex
 from pipeline.metadata.titles import WINDOW, doi_key, fold, title_keys, title_words, window_keys, words_of
 
 By = Literal["identifier", "doi", "title"]
@@ -31,6 +30,7 @@ WORDS_WITHOUT_AUTHOR = WINDOW
 # The items of the 21 real papers hold 15 to 60 words, the longest, of 530 authors, 1,200.
 _RAW_WORDS = 2_000
 
+_WORD = re.compile(r"[^\W_]+")
 _ARXIV_DOI = "10.48550/arxiv."
 _ROMAN = frozenset({"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"})
 _AFTER_TITLE = frozenset(".,;?!\"”’'»)]")
@@ -64,88 +64,82 @@ class _Item:
         return words_of(self.raw)[:_RAW_WORDS]
 
     @cached_property
+    def raw_spans(self) -> list[tuple[int, int]]:
+        """Where each of the raw words begins and ends in the raw text."""
+        return [word.span() for word in _WORD.finditer(self.raw)]
+
+    @cached_property
     def known_words(self) -> frozenset[str]:
         return frozenset(self.raw_words).union(title_words(" ".join(self.row["authors"] or ())))
+
+    @cached_property
+    def dois(self) -> list[str]:
+        return split_dois(self.row["doi"])
 
     @property
     def year(self) -> int | None:
         year: int | None = self.row["year"]
         return year
 
+    def keys(self) -> np.ndarray:
+        """The keys of its DOIs, of its title, and of all titles that may stand in its text (uint64)."""
+        keys = [*map(doi_key, self.dois), *title_keys(self.words)]
+        return np.concatenate([np.array(keys, np.uint64), window_keys(self.raw_words)])
+
 
 class Catalogue:
-    """The papers that a reference may be resolved to, from months of the table `metadata`."""
+    """The papers that a reference may be resolved to."""
 
-    def __init__(self, segments: Iterable[Segment] = ()) -> None:
-        self._segments = list(segments)
+    def __init__(self, titles: TitleIndex) -> None:
+        self._titles = titles
 
     def __len__(self) -> int:
-        return sum(map(len, self._segments))
-
-    def add(self, rows: Iterable[Mapping[str, Any]], month: str) -> None:
-        """Take rows of a month (arxiv_id, title, authors, doi, published); those without a title only by their DOI."""
-        self._segments.append(Segment.from_rows(rows, month))
+        return len(self._titles)
 
     def resolve(self, item: Mapping[str, Any], citing: str) -> Resolution:
-        """The paper that one item stands for; see `resolve_all`, which is far quicker by the item."""
+        """The paper that one item cites; `resolve_all` is far quicker by the item."""
         return self.resolve_all([(item, citing)])[0]
 
     def resolve_all(self, items: Sequence[tuple[Mapping[str, Any], str]]) -> list[Resolution]:
-        """The papers that items (title, raw, authors, year, doi, arxiv_id), each with its citing paper, stand for.
+        """The papers that items (title, raw, authors, year, doi, arxiv_id), each with its citing paper, cite.
 
-        An identifier is believed whether or not the catalogue holds it; a DOI and a title must be in the catalogue. A
+        An identifier is accepted whether or not the catalogue holds it; a DOI and a title must be in the catalogue. A
         paper never cites itself: an item that says so is resolved to nothing.
         """
-        found: dict[int, Resolution] = {}
-        asking = {number: _Item(item, citing) for number, (item, citing) in enumerate(items)}
-        for way in (self._by_identifier, self._by_doi, self._by_title, self._by_text):
-            found |= way({number: item for number, item in asking.items() if number not in found})
-        return [_unless(citing, found.get(number, Resolution())) for number, (_, citing) in enumerate(items)]
+        resolutions = [_by_identifier(item) for item, _ in items]
+        others = {
+            number: _Item(item, citing) for number, (item, citing) in enumerate(items) if resolutions[number] is None
+        }
+        for number, papers in self._titles.candidates({number: item.keys() for number, item in others.items()}):
+            item = others[number]
+            resolutions[number] = _by_doi(papers, item) or _by_title(papers, item) or _by_text(papers, item)
+        return [
+            Resolution() if resolution is None or resolution.arxiv_id == citing else resolution
+            for resolution, (_, citing) in zip(resolutions, items, strict=True)
+        ]
 
-    def _by_identifier(self, items: Mapping[int, _Item]) -> dict[int, Resolution]:
-        told = (
-            (number, normalize_arxiv_id(item.row["arxiv_id"] or "") or _id_in_doi(item.row["doi"]))
-            for number, item in items.items()
-        )
-        return {number: Resolution(arxiv_id, "identifier") for number, arxiv_id in told if arxiv_id}
 
-    def _by_doi(self, items: Mapping[int, _Item]) -> dict[int, Resolution]:
-        dois = {number: split_dois(item.row["doi"]) for number, item in items.items()}
-        found: dict[int, Resolution] = {}
-        for number, papers in self._near({number: list(map(doi_key, some)) for number, some in dois.items()}):
-            for doi in dois[number]:
-                bearing = min((paper.arxiv_id for paper in papers if doi in paper.dois.split()), default=None)
-                if bearing and number not in found:
-                    found[number] = Resolution(bearing, "doi")
-        return found
+def _by_identifier(item: Mapping[str, Any]) -> Resolution | None:
+    arxiv_id = normalize_arxiv_id(item["arxiv_id"] or "") or _id_in_doi(item["doi"])
+    return Resolution(arxiv_id, "identifier") if arxiv_id else None
 
-    def _by_title(self, items: Mapping[int, _Item]) -> dict[int, Resolution]:
-        near = self._near({number: title_keys(item.words) for number, item in items.items()})
-        scored = (
-            (number, [(_title_score(paper, items[number]), paper) for paper in papers]) for number, papers in near
-        )
-        return {number: _best(pairs, items[number]) for number, pairs in scored if any(score for score, _ in pairs)}
 
-    def _by_text(self, items: Mapping[int, _Item]) -> dict[int, Resolution]:
-        """Where the parser found no title or another one: a whole title may stand in the item between its stops."""
-        near = self._near({number: window_keys(item.raw_words) for number, item in items.items()})
-        scored = ((number, [(_raw_score(paper, items[number]), paper) for paper in papers]) for number, papers in near)
-        return {number: _best(pairs, items[number]) for number, pairs in scored if any(score for score, _ in pairs)}
+def _by_doi(papers: Sequence[Candidate], item: _Item) -> Resolution | None:
+    """The paper with the item's first DOI that any paper has; of several papers the smallest identifier."""
+    for doi in item.dois:
+        bearing = min((paper.arxiv_id for paper in papers if doi in paper.dois.split()), default=None)
+        if bearing:
+            return Resolution(bearing, "doi")
+    return None
 
-    def _near(self, keys: Mapping[int, Sequence[int] | np.ndarray]) -> Iterator[tuple[int, list[Candidate]]]:
-        """(item, papers that share a key with it) for the items that have any."""
-        asked = np.concatenate([np.empty(0, np.uint64), *(np.asarray(some, dtype=np.uint64) for some in keys.values())])
-        asking = np.repeat(np.fromiter(keys, dtype=np.int64, count=len(keys)), [len(some) for some in keys.values()])
-        order = np.argsort(asked)
-        asked, asking = asked[order], asking[order]
-        pairs: set[tuple[int, int, int]] = set()
-        for place, segment in enumerate(self._segments):
-            positions, papers = segment.find(asked)
-            pairs.update(
-                (int(number), place, int(paper)) for number, paper in zip(asking[positions], papers, strict=True)
-            )
-        for number, group in groupby(sorted(pairs), key=lambda pair: pair[0]):
-            yield number, [self._segments[place].paper(paper) for _, place, paper in group]
+
+def _by_title(papers: Sequence[Candidate], item: _Item) -> Resolution | None:
+    return _best([(_title_score(paper, item), paper) for paper in papers], item)
+
+
+def _by_text(papers: Sequence[Candidate], item: _Item) -> Resolution | None:
+    """Where the parser found no title or another one: a whole title may stand in the item between its stops."""
+    return _best([(_raw_score(paper, item), paper) for paper in papers], item)
 
 
 def _id_in_doi(doi: str | None) -> str | None:
@@ -153,16 +147,16 @@ def _id_in_doi(doi: str | None) -> str | None:
     return next(filter(None, map(normalize_arxiv_id, found)), None)
 
 
-def _unless(citing: str, resolution: Resolution) -> Resolution:
-    return Resolution() if resolution.arxiv_id == citing else resolution
+def _best(scored: Sequence[tuple[float, Candidate]], item: _Item) -> Resolution | None:
+    """The likest title, of equals that of the nearest year, then the smallest identifier; never the citing paper.
 
-
-def _best(scored: Iterable[tuple[float, Candidate]], item: _Item) -> Resolution:
-    """The likest title, of equals that of the nearest year, then the smallest identifier; never the citing paper."""
-    fitting = [pair for pair in scored if pair[0] > 0 and pair[1].arxiv_id != item.citing]
-    if not fitting:
-        return Resolution()
-    best = min(fitting, key=lambda pair: (-pair[0], _years_apart(pair[1], item) or 0, pair[1].arxiv_id))
+    None where no title is like enough; a resolution to nothing where the citing paper's alone is.
+    """
+    fitting = [pair for pair in scored if pair[0] > 0]
+    others = [pair for pair in fitting if pair[1].arxiv_id != item.citing]
+    if not others:
+        return Resolution() if fitting else None
+    best = min(others, key=lambda pair: (-pair[0], _years_apart(pair[1], item) or 0, pair[1].arxiv_id))
     return Resolution(best[1].arxiv_id, "title")
 
 
@@ -180,16 +174,18 @@ def _raw_score(paper: Candidate, item: _Item) -> float:
     words = paper.words
     if len(words) < WORDS_WITHOUT_AUTHOR or not item.known_words.issuperset(words):
         return 0.0
-    inside = _stands_in(words, item.raw) and _agree(paper, item, equal=True)
+    inside = _stands_in(words, item) and _agree(paper, item, equal=True)
     return float(len("".join(words))) if inside else 0.0
 
 
-def _stands_in(words: list[str], raw: str) -> bool:
-    """Whether the words stand in the text one after the other and a stop, not more of a title, follows them."""
-    for found in re.finditer(r"[\W_]+".join(map(re.escape, words)), raw):
-        before, after = raw[: found.start()].rstrip(), raw[found.end() :].lstrip()
-        if (not before or not before[-1].isalnum()) and (not after or after[0] in _AFTER_TITLE):
-            return True
+def _stands_in(words: list[str], item: _Item) -> bool:
+    """Whether the words stand in the item one after the other, between two stops, so that they are a whole title."""
+    for first, word in enumerate(item.raw_words):
+        if word == words[0] and item.raw_words[first : first + len(words)] == words:
+            before = item.raw[: item.raw_spans[first][0]].rstrip()
+            after = item.raw[item.raw_spans[first + len(words) - 1][1] :].lstrip()
+            if (not before or not before[-1].isalnum()) and (not after or after[0] in _AFTER_TITLE):
+                return True
     return False
 
 

@@ -22,7 +22,7 @@ PACKAGES = ("pipeline", "assets", "resources", "sensors")
 
 HEAVY = {
     "torch", "FlagEmbedding", "transformers", "sentence_transformers", "qdrant_client", "qdrant_edge", "xllamacpp",
-    "openai", "bs4", "mwparserfromhtml", "arxiv", "ray", "nltk",
+    "openai", "bs4", "mwparserfromhtml", "duckdb", "ray", "nltk",
 }  # fmt: skip
 
 

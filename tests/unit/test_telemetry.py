@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
+from pipeline.arxiv.api import ArxivApi
+from pipeline.arxiv.pace import Pace
+from pipeline.arxiv.rate_limited_client import Patience
 from pipeline.engine import telemetry
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Job, Stage, Workspace
@@ -21,8 +24,6 @@ from pipeline.errors import PermanentFailure, SettingError
 from pipeline.index.load import load_month
 from pipeline.llm.client import Message, open_client
 from pipeline.llm.loop import run
-from pipeline.metadata.arxiv_api import ArxivApi
-from pipeline.metadata.pace import Pace, Patience
 from pipeline.settings import Settings, load_settings
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS

@@ -12,6 +12,8 @@ from urllib.parse import quote
 from filelock import FileLock, Timeout
 
 from pipeline.arxiv.identifiers import month_of
+from pipeline.arxiv.pace import GAP_SECONDS, Pace
+from pipeline.arxiv.rate_limited_client import Answer, OutOfBounds, Patience, RateLimitedClient, Service
 from pipeline.corpus.dump.member import LARGEST_PAGE
 from pipeline.corpus.fetching.ledger import FETCHED, PASSING, Asked, PageLedger
 from pipeline.corpus.fetching.robots import Robots, ask_robots
@@ -20,8 +22,6 @@ from pipeline.corpus.fetching.wanted import Choice
 from pipeline.engine import progress
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure
-from pipeline.metadata.asking import Answer, Asker, Bounds, Refused, Service
-from pipeline.metadata.pace import GAP_SECONDS, Pace, Patience
 from pipeline.settings import Settings
 from pipeline.storage.writing import write_whole
 
@@ -77,7 +77,7 @@ def fetch(
         with FileLock(ledger.lock, timeout=0):
             known = ledger.find(choice.ids)
             ids = _in_turn(choice.ids, known, again=again)
-            run = _Run(workspace.settings, ledger, choice.dump, pace or Pace(), patience, largest)
+            run = _Run(workspace.settings, ledger, choice.dump, pace, patience, largest)
             run.ask_all(ids if limit is None else ids[:limit])
     except Timeout as error:
         raise TransientFailure(f"another run fetches pages and holds {ledger.lock}: wait for its end") from error
@@ -100,7 +100,7 @@ class _Run:
     settings: Settings
     ledger: PageLedger
     dump: Path
-    pace: Pace
+    pace: Pace | None
     patience: Patience | None
     largest: int
     asked: list[Asked] = field(default_factory=list)
@@ -110,20 +110,23 @@ class _Run:
         if not ids:
             return
         self._forget_leftovers(ids)
-        robots = self._robots()
-        asker = self._asker(self.pace.slower(robots.delay))
+        with self._client() as client:
+            try:
+                self._ask_in_turn(client, ids)
+            finally:
+                self.requests = client.requests
+
+    def _ask_in_turn(self, client: RateLimitedClient, ids: Sequence[str]) -> None:
+        robots = ask_robots(client, self.settings.html_url, self.settings.arxiv_user_agent)
+        client.slow_down(robots.delay)
         if robots.delay > GAP_SECONDS:
-            progress.noted(f"robots.txt asks for {robots.delay:g} s between two requests: so it is")
+            progress.noted(f"robots.txt asks for {robots.delay:g} s between two requests, which this run keeps")
         without = 0
-        try:
-            for done, name in enumerate(ids):
-                progress.advanced(_NAME, month_of(name) or "", done, len(ids))
-                without = 0 if self._ask(asker, robots, name) else without + 1
-                if without >= MOST_WITHOUT_PAGE:
-                    raise self._useless(without)
-        finally:
-            self.requests += asker.requests
-            asker.close()
+        for done, name in enumerate(ids):
+            progress.advanced(_NAME, month_of(name) or "", done, len(ids))
+            without = 0 if self._ask(client, robots, name) else without + 1
+            if without >= MOST_WITHOUT_PAGE:
+                raise self._useless(without)
 
     def report(self, left_out: Counter[str], waiting: int) -> FetchReport:
         """What came of it all; left_out: what was not asked for, by reason."""
@@ -133,29 +136,25 @@ class _Run:
         told = dict(sorted((left_out + now).items()))
         return FetchReport(fetched, told, waiting, self.requests, size, str(self.dump), tuple(self.asked))
 
-    def _asker(self, pace: Pace) -> Asker:
-        service = Service(
-            "arXiv's site", self.settings.html_url, "CITELOOM_HTML_URL", "run citeloom fetch-html again to go on"
+    def _client(self) -> RateLimitedClient:
+        way_out = "run citeloom fetch-html again to go on"
+        return RateLimitedClient(
+            Service("arXiv's site", self.settings.html_url, "CITELOOM_HTML_URL", way_out),
+            self.settings,
+            pace=self.pace,
+            patience=self.patience,
+            largest=self.largest,
+            same_host=True,
         )
-        bounds = Bounds(self.largest, strict=True)
-        return Asker(service, self.settings, pace=pace, patience=self.patience, bounds=bounds)
 
-    def _robots(self) -> Robots:
-        asker = self._asker(self.pace)
-        try:
-            return ask_robots(asker, self.settings.html_url, self.settings.arxiv_user_agent)
-        finally:
-            self.requests += asker.requests
-            asker.close()
-
-    def _ask(self, asker: Asker, robots: Robots, name: str) -> bool:
+    def _ask(self, client: RateLimitedClient, robots: Robots, name: str) -> bool:
         """Whether there is a page of the paper now; what came of it is kept."""
         address = f"{self.settings.html_url.rstrip('/')}/{quote(name)}"
         if not robots.allows(address):
             raise PermanentFailure(f"robots.txt closes {address} to programs: fetch no pages there")
         try:
-            answer, fault = asker.ask(address, lambda answer: (answer, vet(answer, name)))
-        except Refused as refusal:
+            answer, fault = client.get(address, lambda answer: (answer, vet(answer, name)))
+        except OutOfBounds as refusal:
             return self._keep(Asked(name, refusal.reason, refusal.detail))
         except TransientFailure as failure:
             self._keep(Asked(name, "unanswered", str(failure)))

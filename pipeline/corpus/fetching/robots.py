@@ -8,8 +8,8 @@ from __future__ import annotations
 from urllib.parse import urljoin
 from urllib.robotparser import RobotFileParser
 
+from pipeline.arxiv.rate_limited_client import Answer, RateLimitedClient
 from pipeline.errors import PermanentFailure
-from pipeline.metadata.asking import Answer, Asker
 
 
 class Robots:
@@ -25,10 +25,10 @@ class Robots:
         return self._parser.can_fetch(self._agent, address)
 
 
-def ask_robots(asker: Asker, base: str, user_agent: str) -> Robots:
+def ask_robots(client: RateLimitedClient, base: str, user_agent: str) -> Robots:
     """The rules of the site that an address is of; a site without robots.txt has none.
 
-    Raises what `Asker.ask` does, PermanentFailure where the site says who may not ask at all (401, 403).
+    Raises what `RateLimitedClient.get` does, PermanentFailure where the site says who may not ask at all (401, 403).
     """
     address = urljoin(base, "/robots.txt")
 
@@ -37,4 +37,4 @@ def ask_robots(asker: Asker, base: str, user_agent: str) -> Robots:
             raise PermanentFailure(f"{address} answers with status {answer.status}: this site wants no programs")
         return answer.body.decode("utf-8", "replace") if answer.status == 200 else ""
 
-    return Robots(asker.ask(address, read), next(iter(user_agent.split()), "citeloom"))
+    return Robots(client.get(address, read), next(iter(user_agent.split()), "citeloom"))

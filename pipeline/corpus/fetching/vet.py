@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
+from pipeline.arxiv.rate_limited_client import Answer
 from pipeline.corpus.source import as_utf8, is_html
 from pipeline.errors import PermanentFailure
-from pipeline.metadata.asking import Answer
 
 _KINDS = ("text/html", "application/xhtml+xml")
 _GONE = (404, 410)

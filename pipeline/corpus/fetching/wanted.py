@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.arxiv.category_filter import verdict
 from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
+from pipeline.arxiv.metadata_stage import records_of_month
 from pipeline.arxiv.months import parse_month
+from pipeline.arxiv.record import Record
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.metadata.categories import verdict
-from pipeline.metadata.known import records_of_month
-from pipeline.metadata.record import Record
 from pipeline.settings import SAMPLE_DUMP, SUBSETS, Settings
 
 

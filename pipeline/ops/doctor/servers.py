@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from pipeline.arxiv.pace import NOTED_WAIT_SECONDS, Pace
+from pipeline.arxiv.rate_limited_client import Answer, Patience, RateLimitedClient, Service
 from pipeline.engine import telemetry
 from pipeline.engine.progress import duration
 from pipeline.engine.stage import Workspace
@@ -18,8 +20,6 @@ from pipeline.index import close_indexes
 from pipeline.index.connection import Connection
 from pipeline.index.edge_folder import holder_of
 from pipeline.index.opening import edge_folder, is_layout_of_settings, open_collections
-from pipeline.metadata.asking import Answer, Asker, Service
-from pipeline.metadata.pace import WAIT_WORTH_TELLING_SECONDS, Pace, Patience
 from pipeline.ops.doctor.findings import Finding, FindingState, not_asked, ok, problem, warning
 from pipeline.settings import SAMPLE_DUMP, Settings
 
@@ -45,7 +45,7 @@ _BUILDING = {
 def arxiv_rate(workspace: Workspace, pace: Pace | None = None, now: float | None = None) -> Iterator[Finding]:
     """When arXiv may be asked next."""
     rest = (pace or Pace()).rest(time.time() if now is None else now)
-    if rest > WAIT_WORTH_TELLING_SECONDS:
+    if rest > NOTED_WAIT_SECONDS:
         message = f"arXiv asked for a pause: no request for another {duration(rest)}"
         yield warning("arxiv rate", message, "wait; runs on this machine wait by themselves")
     else:
@@ -65,7 +65,7 @@ def arxiv(workspace: Workspace, pace: Pace | None = None, *, online: bool) -> It
     """Whether arXiv's API and OAI-PMH answer; without `online` nothing is sent."""
     if not online:
         yield not_asked("arxiv", "with --online the doctor asks whether arXiv answers")
-    elif (pace or Pace()).rest(time.time()) > WAIT_WORTH_TELLING_SECONDS:
+    elif (pace or Pace()).rest(time.time()) > NOTED_WAIT_SECONDS:
         yield not_asked("arxiv", "arXiv asked for a pause and is left alone")
     else:
         settings = workspace.settings
@@ -79,7 +79,7 @@ def _arxiv_service(
 ) -> Finding:
     """Send one request. expected: bytes that every answer of the service contains."""
     way_out = f"check the network and {setting}; a snapshot and cached answers work without it"
-    asker = Asker(Service("arXiv", url, setting, way_out), settings, pace=pace, patience=_ONE_TRY)
+    service = Service("arXiv", url, setting, way_out)
 
     def read(answer: Answer) -> Finding:
         if answer.status == 200 and expected in answer.body:
@@ -87,11 +87,10 @@ def _arxiv_service(
         return problem("arxiv", f"{url} answers with status {answer.status}, and not as arXiv does", way_out)
 
     try:
-        return asker.ask(url + query, read)
+        with RateLimitedClient(service, settings, pace=pace, patience=_ONE_TRY) as client:
+            return client.get(url + query, read)
     except (TransientFailure, PermanentFailure) as error:
         return problem("arxiv", str(error).removesuffix(f": {way_out}"), way_out)
-    finally:
-        asker.close()
 
 
 def qdrant(workspace: Workspace) -> Iterator[Finding]:

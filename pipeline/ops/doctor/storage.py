@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pipeline.arxiv.harvest_store import STORE, HarvestStore
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.engine.stage import Workspace
-from pipeline.metadata.harvested import STORE, HarvestStore
 from pipeline.ops.doctor.findings import DATA_ROOT, Finding, ok, problem, warning
 from pipeline.ops.preflight import check_data_root
 from pipeline.settings import Settings

@@ -10,8 +10,8 @@ from enum import StrEnum
 
 import pyarrow as pa
 
+from pipeline.arxiv.snapshot import Snapshot
 from pipeline.engine.stage import Workspace
-from pipeline.metadata.snapshot import Snapshot
 from pipeline.tables import EMBEDDINGS, METADATA, PAPERS, PASSAGES, REFERENCES, RETRIEVAL_QUERIES, Table
 
 
@@ -95,12 +95,12 @@ def licences_of(workspace: Workspace, month: str) -> Mapping[str, str]:
     Raises MissingInput where the month has no metadata or the snapshot is gone, PermanentFailure where one of them
     cannot be read.
     """
-    file = workspace.settings.metadata_snapshot
-    if file is None:
+    snapshot = Snapshot.of(workspace)
+    if snapshot is None:
         return {}
     rows = workspace.root.iterate(METADATA, month, ["arxiv_id", "source", "status"])
     known = [row["arxiv_id"] for row in rows if row["source"] == "snapshot" and row["status"] == "present"]
-    return Snapshot(file, workspace.cache("snapshot")).licences(known)
+    return snapshot.licences(known)
 
 
 _SAMPLE = (

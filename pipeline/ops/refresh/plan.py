@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline import tables
+from pipeline.arxiv.harvest import HarvestReport, harvest
 from pipeline.engine.run import State, state
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import CiteloomError, SettingError
 from pipeline.index import close_indexes
-from pipeline.metadata.harvest import HarvestReport, harvest
 from pipeline.settings import Settings
 from pipeline.stages import LLM_STAGES, STAGES, choose_stages
 from pipeline.storage.provenance import read_provenance

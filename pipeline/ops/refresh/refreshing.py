@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.arxiv.harvest import HarvestReport
 from pipeline.engine import progress
 from pipeline.engine.failures import forget_failure
 from pipeline.engine.run import run_stage
@@ -14,7 +15,6 @@ from pipeline.errors import CiteloomError
 from pipeline.evaluation.publish import write_overall_index
 from pipeline.index import close_indexes
 from pipeline.llm.budget import is_budget_reached
-from pipeline.metadata.harvest import HarvestReport
 from pipeline.ops.preflight import check, check_data_root
 from pipeline.ops.refresh.compare import Counts
 from pipeline.ops.refresh.page import changes_folder

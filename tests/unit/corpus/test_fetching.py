@@ -18,6 +18,10 @@ from pytest_httpserver import HTTPServer
 from typer.testing import CliRunner
 from werkzeug import Request, Response
 
+from pipeline.arxiv.harvest_store import STORE, Change, HarvestStore, Page
+from pipeline.arxiv.pace import GAP_SECONDS, Pace
+from pipeline.arxiv.rate_limited_client import Patience
+from pipeline.arxiv.record import Record
 from pipeline.corpus import html, reference
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.corpus.dump.member import Member
@@ -28,13 +32,10 @@ from pipeline.corpus.fetching.wanted import choose
 from pipeline.corpus.paper import Paper
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
-from pipeline.metadata.harvested import STORE, Change, HarvestStore, Page
-from pipeline.metadata.pace import GAP_SECONDS, Pace, Patience
-from pipeline.metadata.record import Record
 from pipeline.settings import SAMPLE_DUMP, load_settings
+from tests.unit.arxiv.conftest import line
 from tests.unit.corpus.arxiv_site import site_page
 from tests.unit.corpus.building import bibitem, bibliography, cite, math, page, para, section, write_zip
-from tests.unit.metadata.conftest import line
 
 PROJECT = Path(__file__).resolve().parents[3]
 MONTH = "2026-10"
@@ -161,7 +162,7 @@ def test_the_papers_of_a_month_are_those_that_metadata_knows_and_the_dump_lacks(
     snapshot.write_text("\n".join(lines))
     newer = Record(THIRD, categories=("cs.IR",), primary_category="cs.IR", source="oai")
     page_of_harvest = Page((Change(THIRD, "2026-11-01", newer),), {}, "2026-11-02T00:00:00Z")
-    HarvestStore(place.cache(STORE)).keep(page_of_harvest, {})
+    HarvestStore(place.cache(STORE)).add(page_of_harvest, {})
     write_zip(dump / "warnings.zip", {f"warning/2610/{FIRST}.html": page(BODY)})
     known = Workspace(place.settings.model_copy(update={"metadata_snapshot": snapshot, "subsets": ("unrated",)}))
     choice = choose(known, MONTH)
@@ -289,7 +290,7 @@ import sys
 from pathlib import Path
 from pipeline.corpus.fetching.fetch import fetch
 from pipeline.corpus.fetching.wanted import choose
-from pipeline.metadata.pace import Pace
+from pipeline.arxiv.pace import Pace
 from pipeline.settings import load_settings
 from pipeline.engine.stage import Workspace
 url, dump, data, *ids = sys.argv[1:]

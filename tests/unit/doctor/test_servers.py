@@ -15,9 +15,9 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from pipeline.arxiv.pace import Pace
 from pipeline.engine.stage import Workspace
 from pipeline.index.layout import Layout
-from pipeline.metadata.pace import Pace
 from pipeline.ops.doctor import models, servers
 from pipeline.ops.doctor.findings import Finding, FindingState
 from pipeline.settings import load_settings

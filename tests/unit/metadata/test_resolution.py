@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.metadata.dois import split_dois
+from pipeline.arxiv.dois import split_dois
 from pipeline.metadata.resolution import Catalogue, Resolution
+from pipeline.metadata.title_index import TitleIndex
 from pipeline.metadata.titles import title_words
 
 NOWHERE = Resolution()
@@ -41,9 +42,11 @@ def catalogue() -> Catalogue:
         paper("1503.00005", "A Small Study of Large Things", "E. Five", doi="10.1103/PhysRevD.76.013009 10.1/other"),
         paper("2403.00006", "Weaving citations into related work sections", published="2024-03-09"),
     ]
-    catalogue = Catalogue()
-    catalogue.add(papers, "2024-03")
-    return catalogue
+    return catalogue_of(papers)
+
+
+def catalogue_of(papers: list[dict[str, Any]]) -> Catalogue:
+    return Catalogue(TitleIndex.from_rows(papers, "2024-03"))
 
 
 def test_an_identifier_is_believed_even_where_no_metadata_holds_it(catalogue: Catalogue) -> None:
@@ -174,27 +177,23 @@ def test_no_paper_cites_itself(catalogue: Catalogue, known: dict[str, Any]) -> N
 
 
 def test_of_two_equal_titles_the_nearer_year_wins_then_the_smaller_identifier() -> None:
-    catalogue = Catalogue()
     title = "A paper that was posted twice"
-    catalogue.add([paper("2003.1", title, "A. One", published="2020-03-01")], "2020-03")
-    catalogue.add([paper("1903.2", title, "A. One", published="2019-03-01")], "2019-03")
-    catalogue.add([paper("1903.1", title, "A. One", published="2019-03-02")], "2019-03")
+    days = {"2003.1": "2020-03-01", "1903.2": "2019-03-01", "1903.1": "2019-03-02"}
+    catalogue = catalogue_of([paper(name, title, "A. One", published=day) for name, day in days.items()])
     assert catalogue.resolve(titled(title, 2019, "A. One"), "1.1").arxiv_id == "1903.1"
     assert catalogue.resolve(titled(title, 2020, "A. One"), "1.1").arxiv_id == "2003.1"
 
 
 def test_an_empty_catalogue_finds_nothing() -> None:
-    assert Catalogue().resolve(titled("Attention Is All You Need", 2017), "1.1") == NOWHERE
+    assert catalogue_of([]).resolve(titled("Attention Is All You Need", 2017), "1.1") == NOWHERE
 
 
 def test_metadata_without_title_and_date_takes_the_year_of_its_month() -> None:
-    catalogue = Catalogue()
     rows = [
         paper("2403.1", "A title of four words", "A. One") | {"published": None},
         paper("2403.2", "x") | {"title": None},
     ]
-    catalogue.add(rows, "2024-03")
-    assert catalogue.resolve(titled("A title of four words", 2024, "A. One"), "1.1").arxiv_id == "2403.1"
+    assert catalogue_of(rows).resolve(titled("A title of four words", 2024, "A. One"), "1.1").arxiv_id == "2403.1"
 
 
 def test_a_field_of_several_dois_is_split() -> None:

@@ -10,11 +10,13 @@ from textwrap import dedent
 
 import pytest
 
+from pipeline.arxiv.api import read_feed
+from pipeline.arxiv.rate_limited_client import BrokenAnswer
+from pipeline.arxiv.xml_answer import parse_xml
 from pipeline.errors import CiteloomError, PermanentFailure
-from pipeline.metadata.atom import read_feed
-from pipeline.metadata.vet import DEEPEST, LONGEST_TEXT, MOST_ELEMENTS, BrokenAnswer, root_of
 
 PROJECT = Path(__file__).resolve().parents[3]
+ROOT = "{http://www.w3.org/2005/Atom}feed"
 FEED = '<feed xmlns="http://www.w3.org/2005/Atom">{}</feed>'
 ENTRY = (
     "<entry><id>http://arxiv.org/abs/2403.00001v{}</id><title>{}</title><updated>2024-03-05T09:00:00Z</updated>"
@@ -65,8 +67,8 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], type[CiteloomError]]] = {
 }
 REFUSE = """
     import resource, sys
-    from tests.unit.metadata.test_hostile_answers import HOSTILE
-    from pipeline.metadata.atom import read_feed
+    from tests.unit.arxiv.test_xml_answer import HOSTILE
+    from pipeline.arxiv.api import read_feed
 
     make, refusal = HOSTILE[sys.argv[1]]
     body = make()
@@ -100,7 +102,6 @@ def test_a_hostile_answer_is_refused_within_200_mb(name: str) -> None:
         b"PK\x03\x04",
         FEED.format("").encode()[:-3],
         b"<?xml version='1.0' encoding='no-such'?>" + FEED.format("").encode(),
-        b"<?xml version='1.0' encoding='GB2312'?>" + FEED.format("").encode(),
         FEED.format("").encode("utf-16")[:-9],
         FEED.format("\x01").encode(),
         b"<?xml version='1.0' encoding='UTF-8'?>" + FEED.format("caf\xe9").encode("latin-1"),
@@ -108,7 +109,7 @@ def test_a_hostile_answer_is_refused_within_200_mb(name: str) -> None:
 )
 def test_what_is_no_whole_xml_may_be_better_the_next_time(body: bytes) -> None:
     with pytest.raises(BrokenAnswer):
-        root_of(body)
+        parse_xml(body, ROOT)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1", "windows-1252", "us-ascii"])
@@ -121,8 +122,7 @@ def test_an_answer_in_any_encoding_that_it_declares_is_read(encoding: str) -> No
 def test_measures_leave_room_for_the_largest_true_answer() -> None:
     authors = "<author><name>A. One of a large collaboration</name></author>" * 3_000
     body = FEED.format(f"<entry>{authors}</entry>" * 100).encode()
-    assert root_of(body) == "{http://www.w3.org/2005/Atom}feed"
-    assert (MOST_ELEMENTS, DEEPEST, LONGEST_TEXT) == (700_000, 100, 5_000_000)
+    assert len(parse_xml(body, ROOT)) == 100
 
 
 def test_a_paper_that_is_there_twice_counts_as_its_newest_version() -> None:

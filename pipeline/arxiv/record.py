@@ -1,10 +1,13 @@
-"""One paper as arXiv describes it, whatever source said so."""
+"""One paper as arXiv describes it, from any source, and what all sources share in reading it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from datetime import date
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import Any, Literal
 
 Status = Literal["present", "withdrawn", "absent"]
@@ -63,13 +66,13 @@ def absent(arxiv_id: str, source: str | None = None, fetched_at: str | None = No
     return Record(arxiv_id, source=source, fetched_at=fetched_at, status="absent")
 
 
-def categorised(record: Record) -> Record:
-    """The record as it is. Raises ValueError where it names no category: arXiv's all do, so it is cut or another's.
+def with_categories(record: Record) -> Record:
+    """The record unchanged. Raises ValueError where it has no category: arXiv's all do, so it is truncated.
 
-    Believed, it would put its paper among those of other subjects; refused, the next source is asked.
+    Accepted, it would put its paper among those of other subjects; refused, the next source is asked.
     """
     if not record.categories:
-        raise ValueError("it names no category")
+        raise ValueError("it has no category")
     return record
 
 
@@ -104,3 +107,17 @@ def _opens_with_notice(abstract: str) -> bool:
 def fold(text: str | None) -> str | None:
     """The text with runs of white space as one blank; None where nothing is left."""
     return " ".join(text.split()) or None if text else None
+
+
+def is_day(text: str) -> bool:
+    """Whether the text is a day as `YYYY-MM-DD`."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+@lru_cache(maxsize=4096)
+def parse_day(text: str) -> str:
+    """The day of `Mon, 2 Apr 2007 19:18:42 GMT` as `2007-04-02`. Raises ValueError where it is not a date."""
+    return parsedate_to_datetime(text).date().isoformat()

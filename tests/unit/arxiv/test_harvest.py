@@ -19,15 +19,16 @@ from lxml import etree
 from werkzeug import Request, Response
 
 from pipeline import tables
+from pipeline.arxiv.harvest import HarvestReport, harvest
+from pipeline.arxiv.harvest_store import HarvestStore
+from pipeline.arxiv.metadata_stage import METADATA
+from pipeline.arxiv.oai import read_record
+from pipeline.arxiv.pace import Pace
+from pipeline.arxiv.rate_limited_client import Patience
 from pipeline.engine import progress
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
-from pipeline.metadata.harvest import HarvestReport, harvest
-from pipeline.metadata.harvested import HarvestStore
-from pipeline.metadata.oai import read_record
-from pipeline.metadata.pace import Pace, Patience
-from pipeline.metadata.stages import METADATA
 from pipeline.settings import load_settings
 from tests.fake_oai import TODAY, FakeOai, Reply, answer, deleted, error, page, raw, record, status, text
 
@@ -186,8 +187,8 @@ def test_a_day_that_is_none_is_a_wrong_argument(place: Workspace, oai: FakeOai, 
 CHILD = """
     import sys
     from pathlib import Path
-    from pipeline.metadata.harvest import harvest
-    from pipeline.metadata.pace import Pace
+    from pipeline.arxiv.harvest import harvest
+    from pipeline.arxiv.pace import Pace
     from pipeline.settings import load_settings
     from pipeline.engine.stage import Workspace
 
@@ -339,7 +340,7 @@ def test_trouble_that_passes_is_lived_through(oai: FakeOai, place: Workspace, tr
 def test_trouble_that_stays_ends_with_one_message_and_keeps_the_pages_before(oai: FakeOai, place: Workspace) -> None:
     oai.list = [[record("2403.00001")], [record("2403.00002")]]
     oai.script = [None, *[text(WHOLE[:-30])] * 3]
-    with pytest.raises(TransientFailure, match="3 tries: its answer is not usable: it is cut off") as caught:
+    with pytest.raises(TransientFailure, match="3 tries: its answer is not usable: it is truncated") as caught:
         run(place)
     assert oai.url in str(caught.value)
     assert "run citeloom harvest again to go on from there" in str(caught.value)

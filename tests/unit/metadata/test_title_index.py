@@ -1,4 +1,4 @@
-"""The catalogue of months: what a month sees, what is kept of it, and what a changed or broken file does."""
+"""The titles of all months up to one: what a month sees, and which files are made."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.stage import Workspace
-from pipeline.metadata.catalogue import open_catalogue
+from pipeline.errors import PermanentFailure
 from pipeline.metadata.resolution import Catalogue
-from pipeline.metadata.segment import Segment
+from pipeline.metadata.title_index import open_title_index
 from pipeline.metadata.titles import title_keys, window_key, window_keys
+from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 
@@ -45,13 +46,22 @@ def found(catalogue: Catalogue, month: str) -> str | None:
     return catalogue.resolve(item(row(month)["title"]), "9.9").arxiv_id
 
 
+def open_catalogue(workspace: Workspace, month: str) -> Catalogue:
+    return Catalogue(open_title_index(workspace, month))
+
+
 def files(workspace: Workspace) -> list[Path]:
-    return sorted(workspace.cache("catalogue").glob("*.arrow"))
+    return sorted(workspace.cache("titles").iterdir())
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(load_settings(data=tmp_path / "data"))
 
 
 @pytest.fixture
 def filled(workspace: Workspace) -> Workspace:
-    """27 months of metadata, as many as fill blocks of sixteen, eight, two and one."""
+    """27 months of metadata."""
     for month in MONTHS:
         write(workspace, month)
     return workspace
@@ -72,7 +82,7 @@ def test_the_order_in_which_months_are_run_changes_nothing(filled: Workspace) ->
     assert found(early, MONTHS[5]) is None
 
 
-def test_a_month_that_was_joined_is_not_read_again(filled: Workspace) -> None:
+def test_a_month_whose_titles_are_stored_is_not_read_again(filled: Workspace) -> None:
     open_catalogue(filled, MONTHS[-1])
     for month in MONTHS[:-1]:
         file = filled.root.file(tables.METADATA, month)
@@ -82,76 +92,52 @@ def test_a_month_that_was_joined_is_not_read_again(filled: Workspace) -> None:
     assert found(open_catalogue(filled, MONTHS[-1]), MONTHS[0]) == f"{MONTHS[0]}.1"
 
 
-def test_a_month_more_leaves_the_blocks_before_it_alone(filled: Workspace) -> None:
-    for month in MONTHS[:-1]:
-        open_catalogue(filled, month)
+def test_a_month_more_leaves_the_files_before_it_alone(filled: Workspace) -> None:
+    open_catalogue(filled, MONTHS[-2])
     before = {file: file.stat().st_mtime_ns for file in files(filled)}
     open_catalogue(filled, MONTHS[-1])
     after = {file: file.stat().st_mtime_ns for file in files(filled)}
     assert before.items() <= after.items()
-    assert len(after) == len(before) + 1
+    assert len(after) == len(before) + 1 == len(MONTHS)
 
 
-def test_news_of_an_earlier_month_are_seen_and_the_old_file_goes(workspace: Workspace) -> None:
+def test_a_changed_month_is_seen_and_its_old_file_goes(workspace: Workspace) -> None:
     write(workspace, "2023-01")
     write(workspace, "2023-02")
     open_catalogue(workspace, "2023-02")
     old = files(workspace)
+    for file in old:
+        os.utime(file, (1, 1))
     write(workspace, "2023-01", row("2023-01", "Another title of the same month"))
     catalogue = open_catalogue(workspace, "2023-02")
     assert found(catalogue, "2023-01") is None
     assert catalogue.resolve(item("Another title of the same month"), "9.9").arxiv_id == "2023-01.1"
-    assert not set(old) & set(files(workspace))
+    assert len(set(old) & set(files(workspace))) == 1
+    assert len(files(workspace)) == 2
 
 
-def test_a_torn_file_is_made_again(workspace: Workspace) -> None:
+def test_a_damaged_file_is_named_with_what_to_do(workspace: Workspace) -> None:
     write(workspace, "2023-01")
     open_catalogue(workspace, "2023-01")
     (file,) = files(workspace)
-    whole = file.read_bytes()
-    file.unlink()
-    file.write_bytes(whole[: len(whole) // 2])
-    assert found(open_catalogue(workspace, "2023-01"), "2023-01") == "2023-01.1"
-    assert file.read_bytes() == whole
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+    with pytest.raises(PermanentFailure, match=r"delete the folder cache/titles"):
+        found(open_catalogue(workspace, "2023-01"), "2023-01")
 
 
-def test_files_of_months_as_they_no_longer_are_go(workspace: Workspace) -> None:
-    later = ("2023-02", "2023-03", "2023-04")
-    for month in later:
-        write(workspace, month)
-    for month in later:
-        open_catalogue(workspace, month)
-    old = {file.name for file in files(workspace) if file.name.startswith("2023-02_2023-04")}
-    assert old
-    write(workspace, "2023-01")
-    open_catalogue(workspace, "2023-04")
-    assert not old & {file.name for file in files(workspace)}
-    assert len(files(workspace)) == 3, "the two single months that are as they were stay, beside the block of all four"
-
-
-@pytest.mark.parametrize("place", [0.1, 0.5, 0.95, 1.0])
-def test_a_file_with_a_wrong_byte_is_made_again(workspace: Workspace, place: float) -> None:
-    write(workspace, "2023-01")
-    open_catalogue(workspace, "2023-01")
-    (file,) = files(workspace)
-    whole = file.read_bytes()
-    wrong = bytearray(whole)
-    wrong[int(place * (len(whole) - 1))] ^= 0xFF
-    file.unlink()
-    file.write_bytes(wrong)
-    assert found(open_catalogue(workspace, "2023-01"), "2023-01") == "2023-01.1"
-    assert file.read_bytes() == whole
-
-
-def test_the_file_is_the_same_however_its_months_were_joined(filled: Workspace, tmp_path: Path) -> None:
-    for month in MONTHS[:17]:
-        open_catalogue(filled, month)
-    in_order = {file.name: file.read_bytes() for file in files(filled)}
-    for file in files(filled):
-        file.unlink()
-    open_catalogue(filled, MONTHS[16])
-    at_once = {file.name: file.read_bytes() for file in files(filled)}
-    assert at_once.items() <= in_order.items()
+def test_two_processes_at_once_make_the_same_file(filled: Workspace) -> None:
+    code = (
+        "import sys\n"
+        "from pipeline.engine.stage import Workspace\n"
+        "from pipeline.metadata.title_index import open_title_index\n"
+        "from pipeline.settings import load_settings\n"
+        "print(len(open_title_index(Workspace(load_settings(data=sys.argv[1])), sys.argv[2])))"
+    )
+    command = [sys.executable, "-c", code, str(filled.settings.data_root), MONTHS[-1]]
+    children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [child.communicate(timeout=60)[0].strip() for child in children] == ["27", "27"]
+    assert len(files(filled)) == len(MONTHS)
 
 
 def test_no_metadata_is_an_empty_catalogue(workspace: Workspace) -> None:
@@ -217,11 +203,3 @@ def test_a_slip_in_a_word_leaves_a_key() -> None:
     )
     assert set(right) & set(wrong)
     assert title_keys(["word"]) == []
-
-
-def test_a_segment_is_the_same_written_and_mapped(tmp_path: Path) -> None:
-    made = Segment.from_rows([row("2023-01"), row("2023-02", doi="10.5555/x")], "2023-02")
-    made.write(tmp_path / "segment.arrow")
-    mapped = Segment.open(tmp_path / "segment.arrow")
-    assert [mapped.paper(number) for number in range(2)] == [made.paper(number) for number in range(2)]
-    assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []

@@ -7,19 +7,20 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import pytest
 
+from pipeline.arxiv import snapshot
 from pipeline.arxiv.identifiers import split_version
+from pipeline.arxiv.record import is_withdrawn
+from pipeline.arxiv.snapshot import Snapshot, parse_record
 from pipeline.engine import progress
 from pipeline.errors import MissingInput, PermanentFailure
-from pipeline.metadata import places
 from pipeline.metadata.names import split_authors
-from pipeline.metadata.record import is_withdrawn
-from pipeline.metadata.snapshot import Snapshot, parse_record
 
 from .conftest import line
 
@@ -45,7 +46,7 @@ def real(shared_data: Path) -> Path:
 def test_the_200_true_lines_are_all_read(real: Path, cache: Path) -> None:
     found = Snapshot(real, cache).find(ids_of(real))
     assert len(found.records) == 200
-    assert found.broken == ()
+    assert found.broken == {}
     assert all(record.title and record.abstract and record.authors for record in found.records.values())
     assert all(record.categories[0] == record.primary_category for record in found.records.values())
 
@@ -89,7 +90,7 @@ def test_a_packed_snapshot_reads_the_same(real: Path, cache: Path, tmp_path: Pat
     assert Snapshot(packed, cache).digest(wanted) == Snapshot(real, cache).digest(wanted)
 
 
-def test_a_packed_snapshot_is_unpacked_once(real: Path, cache: Path, tmp_path: Path) -> None:
+def test_a_snapshot_is_read_once(real: Path, cache: Path, tmp_path: Path) -> None:
     packed = tmp_path / "snapshot.jsonl.gz"
     packed.write_bytes(gzip.compress(real.read_bytes()))
     when = packed.stat().st_mtime_ns
@@ -100,39 +101,19 @@ def test_a_packed_snapshot_is_unpacked_once(real: Path, cache: Path, tmp_path: P
     assert len(Snapshot(packed, cache).find(ids_of(real)).records) == 200
 
 
-def test_an_unpacked_copy_that_is_gone_or_cut_is_made_anew(real: Path, cache: Path, tmp_path: Path) -> None:
-    packed = tmp_path / "snapshot.jsonl.gz"
-    packed.write_bytes(gzip.compress(real.read_bytes()))
-    whole = Snapshot(packed, cache).find(["0704.0001", "0704.0200"])
-    (copy,) = cache.glob("*.jsonl")
-    copy.write_bytes(copy.read_bytes()[:1000])
-    assert Snapshot(packed, cache).find(["0704.0001", "0704.0200"]) == whole
-    copy.unlink()
-    assert Snapshot(packed, cache).find(["0704.0001", "0704.0200"]) == whole
-
-
-def test_lines_that_changed_behind_the_clock_are_found_again(snapshot_file: Path, cache: Path) -> None:
-    snapshot_file.write_text("\n".join(line(f"2403.0000{number}") for number in (1, 2, 3)))
-    when = snapshot_file.stat().st_mtime_ns
-    Snapshot(snapshot_file, cache).find(["2403.00003"])
-    snapshot_file.write_text("\n".join(line(f"2403.0000{number}") for number in (3, 1, 2)))
-    os.utime(snapshot_file, ns=(when, when))
-    assert Snapshot(snapshot_file, cache).find(["2403.00003"]).records["2403.00003"].title == "On 2403.00003"
-
-
 def test_papers_of_all_months_and_forms_are_found_in_any_order(snapshot_file: Path, cache: Path) -> None:
     names = ["2403.00001", "hep-th/9901001", "0704.0001", "math.GT/0309136", "2403.00002", "cs/0001001", "1501.00001"]
     snapshot_file.write_text("\n".join(map(line, names)) + "\n" + line("2403.00003v2") + "\r\n")
     found = Snapshot(snapshot_file, cache).find([*names, "2403.00003"])
     assert set(found.records) == {*names, "2403.00003"}
     assert set(found.dates.values()) == {"2024-05-01"}
-    assert Snapshot(snapshot_file, cache).newest() == "2024-05-01"
+    assert Snapshot(snapshot_file, cache).newest_update() == "2024-05-01"
 
 
 @pytest.mark.parametrize("slip", ["9999-99-99", "2999-01-01"])
 def test_a_day_that_is_none_or_yet_to_come_is_not_the_newest(snapshot_file: Path, cache: Path, slip: str) -> None:
     snapshot_file.write_text(line("2403.00001") + "\n" + line("2403.00002", update_date=slip))
-    assert Snapshot(snapshot_file, cache).newest() == "2024-05-01"
+    assert Snapshot(snapshot_file, cache).newest_update() == "2024-05-01"
 
 
 def test_old_identifiers_with_a_version_are_found_without(snapshot_file: Path, cache: Path) -> None:
@@ -141,8 +122,9 @@ def test_old_identifiers_with_a_version_are_found_without(snapshot_file: Path, c
     assert set(found.records) == {"hep-th/9901001", "nothing of arXiv's"}
 
 
-def test_many_lines_are_kept_in_many_rows_and_found(snapshot_file: Path, cache: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(places, "_LINES_HELD", 7)
+def test_many_lines_in_many_row_groups_are_found(snapshot_file: Path, cache: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(snapshot, "_LINES_PER_BATCH", 7)
+    monkeypatch.setattr(snapshot, "_ROWS_PER_GROUP", 2)
     names = [f"{month}.{number:05}" for number in range(1, 40) for month in (2401, 2402, 2403)]
     snapshot_file.write_text("\n".join(map(line, names)) + "\n" + line("2401.00001", title="Last") + "\n")
     found = Snapshot(snapshot_file, cache).find(names).records
@@ -154,7 +136,7 @@ BUILD = """
     import resource, sys
     from pathlib import Path
     from pipeline.engine import progress
-    from pipeline.metadata.snapshot import Snapshot
+    from pipeline.arxiv.snapshot import Snapshot
 
     class Notes(progress.Listener):
         def noted(self, message):
@@ -190,7 +172,7 @@ def test_a_disk_that_is_full_is_named_and_leaves_nothing_half(tmp_path: Path, ca
     assert "PermanentFailure" in said
     assert f"{cache}/" in said
     assert "cannot be written" in said
-    assert "make room there, or name another data root in CITELOOM_DATA" in said
+    assert "free some disk space, or name another data root in CITELOOM_DATA" in said
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
     assert len(Snapshot(file, cache).find(["2403.00001"]).records) == 1
 
@@ -205,11 +187,18 @@ def test_broken_lines_are_counted_and_the_rest_is_read(snapshot_file: Path, cach
     shape = json.dumps({"id": "2403.00003", "versions": [7], "title": ["a list"]})
     lines = [line("2403.00001"), cut, "", "[1, 2]", "no json at all", '{"title": "no id"}', shape, line("2403.00004")]
     snapshot_file.write_text("\n".join(lines))
-    snapshot = Snapshot(snapshot_file, cache)
-    found = snapshot.find([f"2403.0000{number}" for number in range(1, 5)])
+    converted = Snapshot(snapshot_file, cache)
+    found = converted.find([f"2403.0000{number}" for number in range(1, 5)])
     assert set(found.records) == {"2403.00001", "2403.00004"}
-    assert found.broken == ("2403.00003",)
-    assert snapshot.facts() == {"lines": 7, "broken_lines": 4, "first_broken": 2}
+    assert found.broken == {"2403.00002": 2, "2403.00003": 7}
+    (file,) = cache.glob("*.parquet")
+    assert converted.facts() == {"lines": 7, "broken_lines": [2, 4, 5, 6], "bytes": file.stat().st_size}
+
+
+def test_a_readable_line_counts_before_a_broken_one(snapshot_file: Path, cache: Path) -> None:
+    snapshot_file.write_text(line("2403.00001") + "\n" + line("2403.00001", title="Cut")[:-20])
+    found = Snapshot(snapshot_file, cache).find(["2403.00001"])
+    assert (found.records["2403.00001"].title, found.broken) == ("On 2403.00001", {})
 
 
 def test_bytes_that_are_no_text_do_no_harm(snapshot_file: Path, cache: Path) -> None:
@@ -248,31 +237,52 @@ def test_news_of_other_papers_leave_the_digest_as_it_is(snapshot_file: Path, cac
 def test_what_a_killed_build_left_is_replaced(snapshot_file: Path, cache: Path) -> None:
     snapshot_file.write_text(line("2403.00001"))
     Snapshot(snapshot_file, cache).facts()
-    (index,) = cache.glob("*.sqlite")
-    index.rename(index.with_suffix(".tmp"))
-    index.with_suffix(".tmp").write_bytes(b"half of an index")
+    (file,) = cache.glob("*.parquet")
+    file.rename(file.with_suffix(".tmp"))
+    file.with_suffix(".tmp").write_bytes(b"half of a conversion")
     assert set(Snapshot(snapshot_file, cache).find(["2403.00001"]).records) == {"2403.00001"}
+    assert sorted(left.suffix for left in cache.iterdir()) == [".lock", ".parquet"]
 
 
-def test_a_damaged_index_is_made_anew(snapshot_file: Path, cache: Path) -> None:
+def test_a_killed_conversion_leaves_nothing_that_counts(snapshot_file: Path, cache: Path) -> None:
+    snapshot_file.write_text("\n".join(line(f"2403.{number:05}") for number in range(1, 60_000)))
+    child = build(snapshot_file, cache)
+    deadline = time.monotonic() + 30
+    while not list(cache.glob("*.tmp")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    child.kill()
+    child.communicate()
+    assert not list(cache.glob("*.parquet"))
+    assert len(Snapshot(snapshot_file, cache).find(["2403.00001", "2403.59999"]).records) == 2
+
+
+def test_what_earlier_versions_of_the_file_left_is_removed(snapshot_file: Path, cache: Path) -> None:
+    for title in ("Old", "New"):
+        snapshot_file.write_text(line("2403.00001", title=title) + "\n" * len(title))
+        os.utime(snapshot_file, ns=(len(title), ord(title[0])))
+        assert Snapshot(snapshot_file, cache).find(["2403.00001"]).records["2403.00001"].title == title
+    assert len(list(cache.glob("*.parquet"))) == 1
+
+
+def test_a_damaged_conversion_is_made_again(snapshot_file: Path, cache: Path) -> None:
     snapshot_file.write_text("\n".join(line(f"2403.{number:05}") for number in range(1, 2000)))
     whole = Snapshot(snapshot_file, cache).digest(["2403.00001", "2403.01999"])
-    (index,) = cache.glob("*.sqlite")
-    content = index.read_bytes()
-    # The last keeps the pages that say what the index is of, so that the damage shows only once lines are looked up.
-    for damaged in (b"", b"no database" * 1000, content[:100], content[:8192] + bytes(len(content) - 8192)):
-        index.write_bytes(damaged)
+    (file,) = cache.glob("*.parquet")
+    content = file.read_bytes()
+    # The last keeps the footer, so that the damage shows only once rows are read.
+    for damaged in (b"", b"no Parquet" * 1000, content[:100], bytes(len(content) // 2) + content[len(content) // 2 :]):
+        file.write_bytes(damaged)
         assert Snapshot(snapshot_file, cache).digest(["2403.00001", "2403.01999"]) == whole
-        index.write_bytes(damaged)
+        file.write_bytes(damaged)
         assert set(Snapshot(snapshot_file, cache).find(["2403.01999"]).records) == {"2403.01999"}
 
 
 @pytest.mark.parametrize(
     ("content", "counts"),
     [
-        ("", "(0 lines, 0 of them broken)"),
-        ("\nno json\n\x00\n", "(2 lines, 2 of them broken, the first is line 2)"),
-        ('{"id": "row-1", "text": "of another data set"}', "(1 lines, 0 of them broken)"),
+        ("", "(0 lines)"),
+        ("\nno json\n\x00\n", "(2 lines, of which lines 2, 3 cannot be read)"),
+        ('{"id": "row-1", "text": "of another data set"}', "(1 lines)"),
     ],
 )
 def test_a_file_without_a_line_of_arxivs_is_refused(
@@ -292,7 +302,7 @@ def test_broken_lines_are_told_once(snapshot_file: Path, cache: Path) -> None:
         for _ in range(2):
             Snapshot(snapshot_file, cache).find(["2403.00001"])
     (note,) = listener.notes
-    assert "snapshot.jsonl: of its 2 lines 1 are broken, the first is line 2" in note
+    assert "snapshot.jsonl has 2 lines, of which line 2 cannot be read" in note
 
 
 class Notes:

@@ -22,9 +22,10 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from pipeline.arxiv.api import ArxivApi
+from pipeline.arxiv.pace import Pace
+from pipeline.arxiv.rate_limited_client import Patience
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
-from pipeline.metadata.arxiv_api import ArxivApi
-from pipeline.metadata.pace import Pace, Patience
 from pipeline.settings import Settings, load_settings
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -276,8 +277,8 @@ def test_what_was_answered_before_a_failure_is_kept(arxiv: FakeArxiv, settings: 
 CHILD = """
     import sys
     from pathlib import Path
-    from pipeline.metadata.arxiv_api import ArxivApi
-    from pipeline.metadata.pace import Pace
+    from pipeline.arxiv.api import ArxivApi
+    from pipeline.arxiv.pace import Pace
     from pipeline.settings import load_settings
 
     folder = Path(sys.argv[2])
@@ -346,7 +347,7 @@ def test_trouble_that_passes_is_lived_through(arxiv: FakeArxiv, api: ArxivApi, t
         (status(429), "status 429"),
         (status(503, Retry_After="0"), "status 503"),
         (text("<!doctype HTML><html></html>", "text/html"), "it is an HTML page"),
-        (text(EMPTY.format(1, "<entry>")), "it is cut off or no XML"),
+        (text(EMPTY.format(1, "<entry>")), "it is truncated or not XML"),
         (text("<rss/>"), "its root is rss"),
     ],
 )
@@ -362,7 +363,7 @@ def test_trouble_that_stays_ends_with_one_message(arxiv: FakeArxiv, api: ArxivAp
 
 def test_a_rest_longer_than_we_wait_is_told_at_once(arxiv: FakeArxiv, api: ArxivApi) -> None:
     arxiv.script = [status(429, Retry_After="3600")]
-    with pytest.raises(TransientFailure, match="one try: status 429, asking for 3600 s of rest"):
+    with pytest.raises(TransientFailure, match="one try: status 429, asking for a pause of 3600 s"):
         api.find(["2403.00001"])
     assert len(arxiv.asked) == 1
 
@@ -444,7 +445,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again(settings: Settings, arxiv:
 def test_an_answer_that_unpacks_to_more_than_we_hold_is_given_up(arxiv: FakeArxiv, api: ArxivApi) -> None:
     packed = gzip.compress(bytes(40 * 1024 * 1024))
     arxiv.script = [lambda ids: Response(packed, headers={"Content-Encoding": "gzip"})] * 9
-    with pytest.raises(TransientFailure, match="its answer is longer than 33554432 bytes"):
+    with pytest.raises(PermanentFailure, match="is longer than 33554432 bytes"):
         api.find(["2403.00001"])
 
 
@@ -519,11 +520,12 @@ def test_a_user_agent_that_cannot_be_sent_is_a_wrong_setting(name: str, tmp_path
 TAKE_TURNS = """
     import sys, time
     from pathlib import Path
-    from pipeline.metadata.pace import Pace
+    from pipeline.arxiv.pace import Pace
 
     pace = Pace(Path(sys.argv[1]), gap=float(sys.argv[2]))
     for _ in range(3):
         with pace.turn():
+            pace.wait()
             print(time.time(), flush=True)
 """
 
@@ -540,9 +542,10 @@ def test_two_processes_keep_the_gap_between_them(tmp_path: Path) -> None:
 ASK = """
     import sys
     from pathlib import Path
-    from pipeline.metadata.arxiv_api import ArxivApi
-    from pipeline.metadata.harvest import harvest
-    from pipeline.metadata.pace import Pace, Patience
+    from pipeline.arxiv.api import ArxivApi
+    from pipeline.arxiv.harvest import harvest
+    from pipeline.arxiv.pace import Pace
+    from pipeline.arxiv.rate_limited_client import Patience
     from pipeline.settings import load_settings
     from pipeline.engine.stage import Workspace
 
@@ -594,7 +597,7 @@ def test_the_api_and_a_harvest_share_one_pace(arxiv: FakeArxiv, httpserver: HTTP
 ASK_ONCE = """
     import sys
     from pathlib import Path
-    from pipeline.metadata.arxiv_api import ArxivApi
+    from pipeline.arxiv.api import ArxivApi
     from pipeline.settings import load_settings
 
     with ArxivApi(load_settings(arxiv_api_url=sys.argv[1]), Path(sys.argv[2])) as api:
@@ -640,4 +643,4 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 def test_our_rules_are_arxivs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     pace = Pace()
-    assert (pace._gap, pace._folder) == (3.0, tmp_path / "citeloom")
+    assert (pace.gap, pace._folder) == (3.0, tmp_path / "citeloom")

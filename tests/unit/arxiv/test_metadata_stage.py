@@ -11,17 +11,18 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from pipeline import tables
+from pipeline.arxiv.metadata_stage import METADATA, MetadataBuilder
+from pipeline.arxiv.pace import Pace
+from pipeline.arxiv.rate_limited_client import Patience
 from pipeline.engine import progress
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.errors import MissingInput, SettingError, TransientFailure
-from pipeline.metadata.pace import Pace, Patience
 from pipeline.metadata.references import REFERENCES
-from pipeline.metadata.stages import METADATA, MetadataBuilder
 from pipeline.settings import load_settings
 
 from .conftest import line, write_members, write_month
-from .test_arxiv_api import FakeArxiv, entry
+from .test_api import FakeArxiv, entry
 
 MONTH = "2024-03"
 
@@ -77,7 +78,7 @@ def test_a_paper_that_nobody_knows_is_a_row_and_in_the_ledger(workspace: Workspa
         ("2403.00001", "present", "snapshot"),
         ("2403.00002", "absent", None),
     ]
-    detail = "not in snapshot.jsonl, of which 1 lines are broken; CITELOOM_ARXIV_API is false"
+    detail = "not in snapshot.jsonl, of which line 2 cannot be read; CITELOOM_ARXIV_API is false"
     assert ledger(workspace) == [("2403.00002", "no_metadata", detail)]
 
 
@@ -103,7 +104,7 @@ def test_the_api_is_asked_for_what_the_snapshot_lacks_alone(
     assert [row["fetched_at"] is None for row in rows] == [True, False, False]
     assert arxiv.asked == [["2403.00002", "2403.00003"], ["2403.00003"]]
     assert outcome.measured["api_requests"] == 2
-    assert ledger(workspace)[0][2] == "not in snapshot.jsonl; arXiv's API knows no such paper"
+    assert ledger(workspace)[0][2] == "not in snapshot.jsonl; arXiv's API has no such paper"
 
 
 def test_kept_answers_serve_a_month_that_asks_no_api(
@@ -193,6 +194,7 @@ def test_a_line_of_another_shape_is_in_the_ledger(workspace: Workspace, snapshot
     write_members(workspace, MONTH, ["2403.00001"])
     run_stage(METADATA, workspace, MONTH)
     assert [entry[1] for entry in ledger(workspace)] == ["broken_snapshot_line", "no_metadata"]
+    assert ledger(workspace)[0][2] == f"line 1 of {snapshot_file} cannot be read"
 
 
 def test_news_of_another_months_papers_leave_a_month_done(workspace: Workspace, snapshot_file: Path) -> None:

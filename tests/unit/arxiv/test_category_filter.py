@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.metadata.categories import verdict
+from pipeline.arxiv.category_filter import verdict
 from pipeline.settings import load_settings
 
 

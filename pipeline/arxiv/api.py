@@ -1,0 +1,198 @@
+"""arXiv's API for lists of identifiers: requests, Atom feeds and what is cached of them.
+
+The package `arxiv` (4.0.2) is not used: it repeats every status but 200 at once, has no time-out, reads a truncated
+answer as a short one, and parses only what it has requested itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from pipeline.arxiv.api_cache import MISSES_OF_ABSENT, ApiCache
+from pipeline.arxiv.dois import plain_doi
+from pipeline.arxiv.identifiers import split_version
+from pipeline.arxiv.pace import Pace
+from pipeline.arxiv.rate_limited_client import Answer, BrokenAnswer, Patience, RateLimitedClient, Service
+from pipeline.arxiv.record import Record, fold, with_status
+from pipeline.arxiv.xml_answer import parse_xml
+from pipeline.errors import CiteloomError, PermanentFailure
+from pipeline.settings import Settings
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element as Element
+
+Progress = Callable[[int, int], None]
+
+# A GET with 642 identifiers was answered 414; 100 is the habit of arXiv's clients.
+IDS_PER_REQUEST = 100
+# https://info.arxiv.org/help/api/user-manual.html#_details_of_atom_results_returned
+_NAMESPACES = {
+    "atom": "http://www.w3.org/2005/Atom",
+    "arxiv": "http://arxiv.org/schemas/atom",
+    "opensearch": "http://a9.com/-/spec/opensearch/1.1/",
+}
+_ERROR = "/api/errors#"
+_WRONG_ID = b"/api/errors#incorrect_id_format"
+_WAY_OUT = (
+    "try again later, or set CITELOOM_METADATA_SNAPSHOT to a snapshot that holds these papers, "
+    "or CITELOOM_ARXIV_API=false to go on without them"
+)
+
+
+class ListRefused(CiteloomError):
+    """arXiv refuses a list of identifiers: it is too long, or one of them is malformed."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        super().__init__(f"status {status}")
+        self.wrong_identifier = _WRONG_ID in body
+
+
+class ArxivApi:
+    """Looks up papers by identifier: a context manager that holds one connection and the cache of answers.
+
+    `cache` is the folder of the cache. `pace` and `patience` other than arXiv's rules are for tests.
+    """
+
+    def __init__(
+        self, settings: Settings, cache: Path, *, pace: Pace | None = None, patience: Patience | None = None
+    ) -> None:
+        self._url = settings.arxiv_api_url
+        service = Service("arXiv's API", self._url, "CITELOOM_ARXIV_API_URL", _WAY_OUT)
+        self._client = RateLimitedClient(service, settings, pace=pace, patience=patience)
+        self._cache = ApiCache(cache)
+
+    @property
+    def requests(self) -> int:
+        """How many requests were sent, failed tries and redirects included."""
+        return self._client.requests
+
+    def __enter__(self) -> ArxivApi:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+        self._cache.close()
+
+    def find(self, ids: Iterable[str], progress: Progress | None = None) -> dict[str, Record]:
+        """A record for each identifier (no version; old ones with their slash), `absent` where arXiv has none.
+
+        Cached answers are not requested again, and each answer is cached before the next request, so a kill loses one
+        request at most. An identifier that an answer lacks is requested once more. `progress` gets (done, total) after
+        each batch. Raises TransientFailure where the server cannot be reached or does not answer well, PermanentFailure
+        where another try cannot help, SettingError where the base URL is invalid.
+        """
+        wanted = sorted(set(ids))
+        unknown = self._cache.unknown(wanted)
+        self._request_all(unknown, 0, progress)
+        self._request_all(self._cache.missing_once(wanted), len(unknown), progress)
+        return self._cache.find(wanted)
+
+    def _request_all(self, ids: Sequence[str], before: int, progress: Progress | None) -> None:
+        for start in range(0, len(ids), IDS_PER_REQUEST):
+            self._request(ids[start : start + IDS_PER_REQUEST])
+            if progress:
+                progress(before + min(start + IDS_PER_REQUEST, len(ids)), before + len(ids))
+
+    def _request(self, ids: Sequence[str]) -> None:
+        query = urlencode({"id_list": ",".join(ids), "start": 0, "max_results": len(ids)})
+        try:
+            records = self._client.get(f"{self._url}?{query}", self._read)
+        except ListRefused as refusal:
+            self._request_less(ids, refusal)
+            return
+        now = _now()
+        self._cache.add(ids, {name: replace(record, fetched_at=now) for name, record in records.items()}, now)
+
+    def _request_less(self, ids: Sequence[str], refusal: ListRefused) -> None:
+        """Halve a refused list, down to the malformed identifier, which is absent."""
+        if len(ids) > 1:
+            self._request(ids[: len(ids) // 2])
+            self._request(ids[len(ids) // 2 :])
+        elif refusal.wrong_identifier:
+            self._cache.add(ids, {}, _now(), misses=MISSES_OF_ABSENT)
+        else:
+            raise PermanentFailure(
+                f"arXiv's API at {self._url} refuses even the single identifier {ids[0]} ({refusal}): "
+                "check CITELOOM_ARXIV_API_URL"
+            )
+
+    def _read(self, answer: Answer) -> dict[str, Record]:
+        if answer.status in (400, 414):
+            raise ListRefused(answer.status, answer.body)
+        if answer.status != 200:
+            raise PermanentFailure(
+                f"arXiv's API at {self._url} answers with status {answer.status}: check CITELOOM_ARXIV_API_URL and "
+                "CITELOOM_ARXIV_USER_AGENT"
+            )
+        try:
+            return read_feed(answer.body)
+        except PermanentFailure as error:
+            raise PermanentFailure(f"an answer of {self._url} is refused: {error}; check the address") from error
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def read_feed(body: bytes) -> dict[str, Record]:
+    """The records of an Atom feed by identifier without version; `fetched_at` is None.
+
+    Raises BrokenAnswer where the body is not a whole Atom feed, or announces papers and holds none, ListRefused where
+    it reports an error, PermanentFailure where it declares a document type or entities.
+    """
+    feed = parse_xml(body, "{http://www.w3.org/2005/Atom}feed")
+    entries = feed.findall("atom:entry", _NAMESPACES)
+    if any(_ERROR in entry.findtext("atom:id", "", _NAMESPACES) for entry in entries):
+        raise ListRefused(200, body)
+    try:
+        announced = int(feed.findtext("opensearch:totalResults", "0", _NAMESPACES).strip() or 0)
+        records = list(map(_read_entry, entries))
+    except ValueError as error:
+        raise BrokenAnswer(f"an entry of it cannot be read ({error})") from error
+    # An empty page where there are papers is how arXiv fails under load: believed twice, it made 100 papers absent.
+    if announced > 0 and not records:
+        raise BrokenAnswer(f"it announces {announced:,} papers and holds none")
+    # Of a paper with several entries the newest version counts, in whatever order they come.
+    return {record.arxiv_id: record for record in sorted(records, key=lambda record: record.version or 0)}
+
+
+def _read_entry(entry: Element) -> Record:
+    """The record of an entry. Raises ValueError where it has no identifier or no date."""
+
+    def text(path: str) -> str | None:
+        return fold(entry.findtext(path, None, _NAMESPACES))
+
+    address = text("atom:id")
+    if not address:
+        raise ValueError("it has no id")
+    arxiv_id, version = split_version(address.rpartition("arxiv.org/abs/")[2])
+    primary_element = entry.find("arxiv:primary_category", _NAMESPACES)
+    primary = None if primary_element is None else primary_element.get("term")
+    terms = [category.get("term") for category in entry.iterfind("atom:category", _NAMESPACES)]
+    names = [fold(name.text) for name in entry.iterfind("atom:author/atom:name", _NAMESPACES)]
+    record = Record(
+        arxiv_id=arxiv_id,
+        version=version,
+        title=text("atom:title"),
+        authors=tuple(filter(None, names)),
+        abstract=text("atom:summary"),
+        categories=tuple(dict.fromkeys(filter(None, [primary, *terms]))),
+        primary_category=primary or None,
+        published=_day(text("atom:published")),
+        updated=_day(text("atom:updated")),
+        doi=plain_doi(text("arxiv:doi")),
+        journal_ref=text("arxiv:journal_ref"),
+        comment=text("arxiv:comment"),
+        source="api",
+    )
+    return with_status(record)
+
+
+def _day(time: str | None) -> str:
+    """The day in UTC of a date and time. Raises ValueError where there is none."""
+    return datetime.fromisoformat(time or "").astimezone(UTC).date().isoformat()

@@ -1,0 +1,192 @@
+"""Harvest what changed at arXiv since the last time, so that a refresh needs no new snapshot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, date, datetime, timedelta
+
+from filelock import FileLock, Timeout
+
+from pipeline.arxiv.harvest_store import STORE, HarvestStore, News, Page
+from pipeline.arxiv.months import describe_months
+from pipeline.arxiv.oai import OaiClient, TokenRefused
+from pipeline.arxiv.pace import Pace
+from pipeline.arxiv.rate_limited_client import Patience, RateLimitedClient, Service
+from pipeline.arxiv.record import is_day
+from pipeline.arxiv.snapshot import Snapshot
+from pipeline.engine import progress
+from pipeline.engine.stage import Workspace
+from pipeline.errors import SettingError, TransientFailure
+from pipeline.settings import Settings
+
+# Datestamps are days, and more records may come on the day on which a harvest ends.
+OVERLAP = timedelta(days=1)
+# A token may be refused because the list changed; a server that refuses every token is of no use.
+MOST_RESTARTS = 3
+_KINDS = ("new", "changed", "withdrawn", "deleted", "unchanged", "broken")
+
+
+@dataclass(frozen=True, slots=True)
+class HarvestReport:
+    """Papers by kind of news, and the months that are out of date by them.
+
+    A harvest that continues an interrupted one counts what came since; `citeloom status` shows all months that are due.
+    `since` is the first day requested, None for everything; nothing is missing up to the day `until`.
+    """
+
+    new: int
+    changed: int
+    withdrawn: int
+    deleted: int
+    unchanged: int
+    broken: int
+    months: tuple[str, ...]
+    since: str | None
+    until: str
+    requests: int
+
+    def __str__(self) -> str:
+        kinds = {name: getattr(self, name) for name in _KINDS}
+        counts = ", ".join(f"{count:,} {name}" for name, count in kinds.items() if count) or "nothing"
+        months = f"; of {describe_months(list(self.months))}: citeloom run does them again" if self.months else ""
+        return f"Harvested up to {self.until} in {self.requests:,} requests: {counts}{months}"
+
+
+def harvest(
+    settings: Settings,
+    workspace: Workspace,
+    until: str | None = None,
+    *,
+    since: str | None = None,
+    pace: Pace | None = None,
+    patience: Patience | None = None,
+) -> HarvestReport:
+    """Request the records of set `cs` that changed from arXiv's OAI-PMH, and store them for stage `metadata`.
+
+    From `since` (`YYYY-MM-DD`), else from where a harvest was interrupted, else from a day before the last complete one
+    began, else from a day before the newest change in the snapshot, else everything (280 pages); to `until`, included.
+    Raises SettingError for an invalid day, TransientFailure where the server does not answer well or another harvest
+    runs, PermanentFailure where the server refuses. Pages before an error are stored, and the next harvest continues
+    from there.
+    """
+    for name, day in (("--from", since), ("until", until)):
+        if day is not None and not is_day(day):
+            raise SettingError(f"{name} {day!r} is not a day: write it as YYYY-MM-DD, for example 2026-11-03")
+    store = HarvestStore(workspace.cache(STORE))
+    service = Service(
+        "arXiv's OAI-PMH", settings.oai_url, "CITELOOM_OAI_URL", "run citeloom harvest again to go on from there"
+    )
+    try:
+        with (
+            FileLock(store.lock, timeout=0),
+            RateLimitedClient(service, settings, pace=pace, patience=patience) as client,
+        ):
+            return _Harvest(store, client, _first_state(store, workspace, since, until)).run()
+    except Timeout as error:
+        raise TransientFailure(f"another harvest holds {store.lock}: wait for its end") from error
+
+
+@dataclass(slots=True)
+class _State:
+    """How far a harvest is; stored with every page, as text."""
+
+    url: str
+    since: str = ""
+    until: str = ""
+    token: str = ""
+    expires: str = ""
+    begun: str = ""
+    """The day of the first page, by the server's clock."""
+    reached: str = ""
+    """The newest datestamp so far. Where pages come oldest first, everything before it is stored."""
+    ordered: str = "yes"
+    """Whether pages came oldest first; empty where they did not."""
+    whole: str = "yes"
+    """Whether nothing is missing at the end of this harvest; empty where it began after the end of the last one."""
+
+
+def _first_state(store: HarvestStore, workspace: Workspace, since: str | None, until: str | None) -> _State:
+    """Where to begin: where an interrupted harvest of the same days stopped, else at its first day."""
+    url = workspace.settings.oai_url
+    stored = store.state()
+    interrupted = _State(**{name: stored.get(name, "") for name in _State.__slots__}) if stored.get("begun") else None
+    if interrupted and interrupted.url == url and since is None and interrupted.until == (until or ""):
+        if interrupted.expires and interrupted.expires[:19] <= datetime.now(UTC).isoformat()[:19]:
+            interrupted.token = ""
+        return interrupted
+    complete = stored.get("complete") or _newest_of_snapshot(workspace)
+    if since is None:
+        first = (date.fromisoformat(complete) - OVERLAP).isoformat() if complete else ""
+        return _State(url, since=first, until=until or "")
+    whole = since <= complete if complete else interrupted is None
+    return _State(url, since=since, until=until or "", whole="yes" if whole else "")
+
+
+def _newest_of_snapshot(workspace: Workspace) -> str | None:
+    snapshot = Snapshot.of(workspace)
+    return snapshot.newest_update() if snapshot else None
+
+
+@dataclass(slots=True)
+class _Harvest:
+    """One harvest from its first page to its last."""
+
+    store: HarvestStore
+    client: RateLimitedClient
+    state: _State
+    news: News = field(default_factory=News)
+
+    def run(self) -> HarvestReport:
+        oai = OaiClient(self.state.url, self.client)
+        restarts = 0
+        while True:
+            try:
+                for page in oai.pages(self._since() or None, self.state.until or None, self.state.token or None):
+                    self._add(page)
+                return self._finish(oai.answered_at)
+            except TokenRefused as refusal:
+                restarts += 1
+                if restarts > MOST_RESTARTS:
+                    raise TransientFailure(
+                        f"{self.state.url} refuses its own resumption tokens ({refusal}): try again later"
+                    ) from refusal
+                start = self._since() or "the start"
+                progress.noted(f"arXiv's OAI-PMH refuses to go on ({refusal}); beginning again from {start}")
+                self.state.token = ""
+
+    def _since(self) -> str:
+        """The day to begin at without a token: the last one reached, since more of its records may come."""
+        return max(self.state.since, self.state.reached if self.state.ordered else "")
+
+    def _add(self, page: Page) -> None:
+        state = self.state
+        if page.token and page.token == state.token:
+            raise TransientFailure(f"{state.url} gives the same resumption token twice: try again later")
+        state.begun = state.begun or page.answered_at[:10]
+        state.token, state.expires = page.token or "", page.expires or ""
+        days = [state.reached, *(change.datestamp for change in page.changes)]
+        if days != sorted(days):
+            state.ordered = ""
+        state.reached = max(days)
+        news = self.store.add(page, asdict(state))
+        self.news.counts += news.counts
+        self.news.months |= news.months
+        progress.advanced("harvest", state.reached or "harvest", self.news.counts.total(), page.total)
+
+    def _finish(self, answered_at: str) -> HarvestReport:
+        state = self.state
+        # A server whose clock is ahead must not make the next harvest begin in the future.
+        day = min(state.begun or answered_at[:10], datetime.now(UTC).date().isoformat())
+        until = min(day, state.until) if state.until else day
+        before = self.store.state().get("complete", "")
+        complete = max(until, before) if state.whole else before
+        self.store.set_state(dict.fromkeys(_State.__slots__, "") | {"complete": complete})
+        counts: Counter[str] = self.news.counts
+        return HarvestReport(
+            **{kind: counts[kind] for kind in _KINDS},
+            months=tuple(sorted(self.news.months)),
+            since=state.since or None,
+            until=until,
+            requests=self.client.requests,
+        )

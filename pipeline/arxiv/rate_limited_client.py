@@ -1,0 +1,257 @@
+"""HTTP to arXiv: one policy of rate, retries and limits for its API, OAI-PMH and pages."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import httpx
+
+from pipeline.arxiv.pace import LONGEST_WAIT_SECONDS, Pace
+from pipeline.engine import telemetry
+from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
+from pipeline.settings import Settings
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# 100 entries of the API are 250 KB, and 20 MB where each has 3,000 authors; 3,500 records of OAI-PMH are 9 MB.
+LARGEST_ANSWER_BYTES = 32 * 1024 * 1024
+LONGEST_ANSWER_SECONDS = 300.0
+MOST_REDIRECTS = 5
+_CONNECT_SECONDS = 15.0
+_RETRYABLE_STATUS = (408, 425, 429)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A server of arXiv: its name, base URL and setting, and what a user can do where it does not answer."""
+
+    name: str
+    url: str
+    setting: str
+    way_out: str
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.url}"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often a request is sent, the first back-off in seconds (it doubles), and the read time-out in seconds."""
+
+    tries: int = 5
+    first_back_off: float = 10.0
+    silence: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer, decompressed. address: its URL after redirects; kind: its Content-Type, or empty."""
+
+    status: int
+    body: bytes
+    address: str
+    kind: str
+
+
+class BrokenAnswer(CiteloomError):
+    """An answer that is not what it should be; the same request may have a better answer later."""
+
+
+class OutOfBounds(PermanentFailure):
+    """An answer that the client refuses. `reason` is too_large or other_host."""
+
+    def __init__(self, reason: str, detail: str, way_out: str) -> None:
+        super().__init__(f"{detail}: {way_out}")
+        self.reason, self.detail = reason, detail
+
+
+class _RetryableError(CiteloomError):
+    """A try that failed and may be repeated after the pause that the server asked for, in seconds."""
+
+    def __init__(self, message: str, pause: float = 0.0) -> None:
+        super().__init__(message)
+        self.pause = pause
+
+
+class RateLimitedClient:
+    """One connection to a service at the pace of arXiv; a context manager. `requests` counts what was sent.
+
+    largest: of answers, in bytes. same_host: refuse redirects to other hosts. A pace and a patience other than arXiv's
+    rules are for tests.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        settings: Settings,
+        *,
+        pace: Pace | None = None,
+        patience: Patience | None = None,
+        largest: int = LARGEST_ANSWER_BYTES,
+        same_host: bool = False,
+    ) -> None:
+        self._service, self._largest, self._same_host = service, largest, same_host
+        self._pace, self._patience = pace or Pace(), patience or Patience()
+        self._http = httpx.Client(
+            headers={"User-Agent": _checked_user_agent(settings.arxiv_user_agent)},
+            limits=httpx.Limits(max_connections=1),
+            timeout=httpx.Timeout(self._patience.silence, connect=min(_CONNECT_SECONDS, self._patience.silence)),
+        )
+        self._reached = False
+        self.requests = 0
+
+    def slow_down(self, gap: float) -> None:
+        """From now on pause at least so many seconds between two requests."""
+        self._pace = self._pace.slower(gap)
+
+    def __enter__(self) -> RateLimitedClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
+    def get(self, address: str, read: Callable[[Answer], T]) -> T:
+        """What `read` returns for the answer. `read` raises BrokenAnswer to have the request sent again.
+
+        `read` gets neither redirects nor answers of status 408, 425, 429 and 5xx. Raises TransientFailure where the
+        server cannot be reached or all tries fail, SettingError where the URL is invalid, PermanentFailure where
+        redirects do not end, OutOfBounds, and whatever else `read` raises.
+        """
+        import tenacity
+
+        # No try waits by itself: every pause goes into the file that all processes share, and the next request of any
+        # of them waits for it. The longer of Retry-After and back-off wins.
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_is_retryable),
+            stop=tenacity.stop_after_attempt(self._patience.tries),
+            wait=tenacity.wait_exponential(multiplier=self._patience.first_back_off, max=LONGEST_WAIT_SECONDS),
+            sleep=self._pace.postpone,
+            before_sleep=self._log_retry,
+            reraise=True,
+        )
+        try:
+            with self._pace.turn():
+                return cast(T, retrying(self._try, address, read))
+        except _RetryableError as error:
+            tries = retrying.statistics["attempt_number"]
+            pause = f", asking for a pause of {error.pause:.0f} s" if error.pause else ""
+            raise TransientFailure(
+                f"{self._service} does not answer well after {'one try' if tries == 1 else f'{tries} tries'}: "
+                f"{error}{pause}; earlier answers are kept: {self._service.way_out}"
+            ) from error
+
+    def _try(self, address: str, read: Callable[[Answer], T]) -> T:
+        answer = self._answer(address)
+        try:
+            return read(answer)
+        except BrokenAnswer as error:
+            raise _RetryableError(f"its answer is not usable: {error}") from error
+
+    def _answer(self, address: str) -> Answer:
+        """The answer at the end of all redirects; each is a request of its own at arXiv's pace."""
+        try:
+            request = self._http.build_request("GET", address)
+            for _ in range(MOST_REDIRECTS + 1):
+                answer, following = self._send(request)
+                if following is None:
+                    return answer
+                if self._same_host and not _is_same_host(request.url, following.url):
+                    detail = f"{request.url} redirects to {following.url.netloc.decode() or 'nowhere'}"
+                    raise OutOfBounds("other_host", detail, f"check {self._service.setting}")
+                request = following
+        except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+            raise SettingError(
+                f"{self._service.setting}: {self._service.url} is not the address of a server ({error})"
+            ) from error
+        except httpx.RequestError as error:
+            # A server that was never reached is not waited for: the address or the network is at fault.
+            if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) and not self._reached:
+                message = f"{self._service} cannot be reached ({error}): {self._service.way_out}"
+                raise TransientFailure(message) from error
+            raise _RetryableError(f"{type(error).__name__} {error}".rstrip()) from error
+        raise PermanentFailure(f"{self._service} redirects without end: check {self._service.setting}")
+
+    def _send(self, request: httpx.Request) -> tuple[Answer, httpx.Request | None]:
+        """An answer, and the request that it redirects to, if any."""
+        self._pace.wait()
+        self.requests += 1
+        with self._span() as span:
+            response = self._http.send(request, stream=True)
+            try:
+                self._reached = True
+                span.set_attributes({"http.response.status_code": response.status_code})
+                body = self._read_body(response)
+            finally:
+                response.close()
+        if response.status_code in _RETRYABLE_STATUS or response.status_code >= 500:
+            pause = _retry_after(response.headers.get("Retry-After", ""))
+            self._pace.postpone(pause)
+            raise _RetryableError(f"status {response.status_code}", pause)
+        kind = response.headers.get("Content-Type", "")
+        return Answer(response.status_code, body, str(response.url), kind), response.next_request
+
+    def _span(self) -> AbstractContextManager[telemetry.Span]:
+        """The span of a request; without the address, which lists papers."""
+        facts = {"http.request.method": "GET", "server.address": httpx.URL(self._service.url).host}
+        return telemetry.span("arXiv request", facts, remote=True)
+
+    def _read_body(self, response: httpx.Response) -> bytes:
+        """The body, bounded in size and time: a server may send single bytes for hours within the read time-out."""
+        body, until = bytearray(), time.monotonic() + LONGEST_ANSWER_SECONDS
+        for chunk in response.iter_bytes():
+            body += chunk
+            if len(body) > self._largest:
+                detail = f"{response.url} is longer than {self._largest} bytes"
+                raise OutOfBounds("too_large", detail, f"it is left out; check {self._service.setting}")
+            if time.monotonic() > until:
+                raise _RetryableError(f"its answer takes longer than {LONGEST_ANSWER_SECONDS:.0f} s")
+        return bytes(body)
+
+    def _log_retry(self, state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        pause = max(state.upcoming_sleep, error.pause if isinstance(error, _RetryableError) else 0.0)
+        log.warning("%s: %s; pausing %.0f s, then trying again", self._service.name, error, pause)
+
+
+def _is_retryable(error: BaseException) -> bool:
+    return isinstance(error, _RetryableError) and error.pause <= LONGEST_WAIT_SECONDS
+
+
+def _checked_user_agent(user_agent: str) -> str:
+    if not (user_agent.isascii() and user_agent.isprintable()):
+        raise SettingError(f"CITELOOM_ARXIV_USER_AGENT: {user_agent!r} cannot be sent: write it in ASCII, on one line")
+    return user_agent
+
+
+def _is_same_host(before: httpx.URL, after: httpx.URL) -> bool:
+    """Whether a redirect stays on its host; http to https on the standard ports does, the way back does not."""
+    if (before.scheme, after.scheme) == ("http", "https") and before.port is None and after.port is None:
+        return before.host == after.host
+    return (before.scheme, before.netloc) == (after.scheme, after.netloc)
+
+
+def _retry_after(header: str) -> float:
+    """A Retry-After header in seconds (RFC 9110, 10.2.3: a number or a date); 0 where it is neither."""
+    if header.strip().isdecimal():
+        return float(header)
+    try:
+        until = parsedate_to_datetime(header)
+    except ValueError:
+        return 0.0
+    return max((until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds(), 0.0)

@@ -1,0 +1,321 @@
+"""The public metadata snapshot of arXiv, one paper per JSON line, plain or gzip, and its conversion to Parquet.
+
+Its form: https://www.kaggle.com/datasets/Cornell-University/arxiv. The first use converts the file once, into row
+groups of few months; a month then reads its own row groups alone. The lines are stored as they are, a third of their
+size, and parsed when their month is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+from filelock import FileLock
+from xxhash import xxh3_128_digest
+
+from pipeline.arxiv.identifiers import month_of, strip_version
+from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_categories, with_status
+from pipeline.engine import progress, shutdown
+from pipeline.engine.stage import Workspace
+from pipeline.errors import MissingInput, PermanentFailure
+from pipeline.metadata.names import split_authors
+from pipeline.storage.writing import move_into_place
+
+# Raised when the columns change: files of another version are then made again.
+_VERSION = 1
+_SCHEMA = pa.schema(
+    [
+        ("month", pa.string()),  # "" for an identifier that is not arXiv's, or none
+        ("arxiv_id", pa.string()),
+        ("number", pa.int64()),  # of the line in the file, from 1
+        ("updated", pa.string()),
+        ("broken", pa.bool_()),  # no JSON, or of no paper
+        ("digest", pa.binary(16)),
+        ("line", pa.binary()),
+    ]
+)
+_FACTS = b"citeloom.snapshot"
+# 20,000 lines are 30 MB; arXiv's 2.7 million lines become 540 row groups.
+_LINES_PER_BATCH, _ROWS_PER_GROUP = 20_000, 5_000
+_NUMBERS_SHOWN = 20
+_NOTED_BYTES = 100_000_000
+# How a broken line may still name its paper.
+_ID = re.compile(rb'"id"\s*:\s*"([^"\\\s]+)"')
+# Raised by a line that is JSON of another shape than the snapshot's.
+_OTHER_SHAPE = (TypeError, ValueError, AttributeError, KeyError)
+_WAY_OUT = (
+    "set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot (JSON lines, plain or .gz), or to nothing to use the API alone"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRecords:
+    """Records of a snapshot by identifier.
+
+    broken: by identifier, the number of the line that cannot be read. dates: the day of each record's last change of
+    any kind (`YYYY-MM-DD`, as OAI-PMH's datestamp), or "".
+    """
+
+    records: Mapping[str, Record]
+    broken: Mapping[str, int]
+    dates: Mapping[str, str]
+
+
+class Snapshot:
+    """A snapshot file, and its conversion in the folder `cache`; made again when the file's size or time changes.
+
+    An identifier with several lines is what its last readable line says. Every method but `of` raises MissingInput
+    where the file is missing, PermanentFailure where it cannot be read or converted, or holds no line of arXiv's.
+    """
+
+    def __init__(self, file: Path, cache: Path) -> None:
+        self._file, self._cache = file, cache
+        self._name = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:16]
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> Snapshot | None:
+        """The snapshot that the settings name, if any."""
+        file = workspace.settings.metadata_snapshot
+        return cls(file, workspace.cache("snapshot")) if file else None
+
+    def find(self, wanted: Collection[str]) -> SnapshotRecords:
+        """The records of those identifiers that the snapshot holds."""
+        records: dict[str, Record] = {}
+        broken: dict[str, int] = {}
+        dates: dict[str, str] = {}
+        for row in self._rows(wanted, "line", "updated"):
+            try:
+                records[row["arxiv_id"]] = with_categories(parse_record(orjson.loads(row["line"])))
+                dates[row["arxiv_id"]] = row["updated"]
+            except _OTHER_SHAPE:
+                broken[row["arxiv_id"]] = row["number"]
+        return SnapshotRecords(records, broken, dates)
+
+    def licences(self, wanted: Collection[str]) -> dict[str, str]:
+        """The address of the licence of each of those papers whose line has one; it is of the newest version."""
+        licences: dict[str, str] = {}
+        for row in self._rows(wanted, "line"):
+            with contextlib.suppress(*_OTHER_SHAPE):
+                licences[row["arxiv_id"]] = orjson.loads(row["line"])["license"].strip()
+        return licences
+
+    def identifiers(self, month: str) -> list[str]:
+        """The papers of a month, sorted."""
+        return sorted(set(self._month(month, ["arxiv_id"])["arxiv_id"].to_pylist()))
+
+    def digest(self, wanted: Collection[str]) -> str:
+        """SHA-256 of the lines of those identifiers: equal while the snapshot says the same of them."""
+        total = hashlib.sha256()
+        for row in sorted(self._rows(wanted, "digest"), key=lambda row: row["arxiv_id"]):
+            total.update(row["arxiv_id"].encode() + b"\0" + row["digest"])
+        return total.hexdigest()
+
+    def facts(self) -> dict[str, Any]:
+        """`lines`: how many lines the file has; `broken_lines`: the numbers of the broken ones, which are no JSON or
+        name no paper; `bytes`: size of the conversion."""
+        file = self._converted()
+        facts = json.loads(pq.read_metadata(file).metadata[_FACTS])
+        return {**facts, "bytes": file.stat().st_size}
+
+    def newest_update(self) -> str | None:
+        """The newest day on which a record of the snapshot changed, `YYYY-MM-DD`.
+
+        Invalid and future days do not count: one wrong line of millions would make the harvest begin too late.
+        """
+        days = set(pq.read_table(self._converted(), columns=["updated"])["updated"].unique().to_pylist())
+        today = datetime.now(UTC).date().isoformat()
+        return max((day for day in days if is_day(day) and day <= today), default=None)
+
+    def _rows(self, wanted: Collection[str], *columns: str) -> Iterator[dict[str, Any]]:
+        """A row for each of those identifiers that has any: of the last line that can be read, else of the last."""
+        chosen = frozenset(wanted)
+        for month in sorted({month_of(name) or "" for name in chosen}):
+            table = self._month(month, ["arxiv_id", "number", "broken", *columns])
+            rows: dict[str, dict[str, Any]] = {}
+            for row in table.to_pylist():
+                name, earlier = row["arxiv_id"], rows.get(row["arxiv_id"])
+                if name in chosen and (earlier is None or _rank(row) > _rank(earlier)):
+                    rows[name] = row
+            yield from rows.values()
+
+    def _month(self, month: str, columns: list[str]) -> pa.Table:
+        """Columns of a month's lines. A damaged conversion is made again, once."""
+        filters = [("month", "==", month)]
+        try:
+            return pq.read_table(self._converted(), columns=columns, filters=filters)
+        except (OSError, pa.ArrowInvalid):
+            self._converted().unlink(missing_ok=True)
+        return pq.read_table(self._converted(), columns=columns, filters=filters)
+
+    def _target(self) -> Path:
+        """The conversion's file for the snapshot as it is now; its name has the snapshot's size and time."""
+        if not self._file.is_file():
+            raise MissingInput(f"the metadata snapshot {self._file} is not there: {_WAY_OUT}")
+        status = self._file.stat()
+        return self._cache / f"{self._name}-{_VERSION}-{status.st_size}-{status.st_mtime_ns}.parquet"
+
+    def _converted(self) -> Path:
+        """The conversion, made where it is missing; of several processes one makes it, and the others wait."""
+        target = self._target()
+        if not target.exists():
+            with FileLock(self._cache / f"{self._name}.lock"):
+                if not target.exists():
+                    self._convert(target)
+        return target
+
+    def _convert(self, target: Path) -> None:
+        for stale in self._cache.glob(f"{self._name}[-.]*"):
+            if stale.suffix != ".lock":
+                stale.unlink()
+        if self._file.stat().st_size > _NOTED_BYTES:
+            progress.noted(f"converting the metadata snapshot {self._file} to Parquet, once, in a minute or two")
+        staged = target.with_suffix(".tmp")
+        try:
+            with pq.ParquetWriter(staged, _SCHEMA, compression="zstd", use_dictionary=["month", "updated"]) as writer:
+                facts = self._write_lines(writer)
+                writer.add_key_value_metadata({_FACTS: json.dumps(facts)})
+            if self._target() != target:
+                raise PermanentFailure(f"the metadata snapshot {self._file} changes while it is read: run again")
+            move_into_place(staged, target)
+        except (OSError, pa.ArrowException) as error:
+            raise PermanentFailure(
+                f"{staged}, the conversion of {self._file}, cannot be written ({error}): free some disk space, or name "
+                "another data root in CITELOOM_DATA"
+            ) from error
+        finally:
+            staged.unlink(missing_ok=True)
+
+    def _write_lines(self, writer: pq.ParquetWriter) -> dict[str, Any]:
+        """Write all lines, in batches sorted by month. Returns the facts; raises PermanentFailure where no line is
+        arXiv's."""
+        numbers, is_arxivs, lines = [], False, self._lines()
+        count, first = 0, 1
+        while batch := list(islice(lines, _LINES_PER_BATCH)):
+            rows = sorted(_row(number, line) for number, line in enumerate(batch, first) if line)
+            writer.write_table(pa.Table.from_arrays(_columns(rows), schema=_SCHEMA), row_group_size=_ROWS_PER_GROUP)
+            first += len(batch)
+            count += len(rows)
+            shutdown.end_if_asked()
+            numbers += [number for _, _, number, _, broken, *_ in rows if broken]
+            is_arxivs = is_arxivs or any(month and not broken for month, _, _, _, broken, *_ in rows)
+        numbers.sort()
+        broken = f", of which {describe_lines(numbers)} cannot be read" if numbers else ""
+        if not is_arxivs:
+            raise PermanentFailure(
+                f"the metadata snapshot {self._file} holds no line of arXiv's metadata ({count:,} lines{broken}): "
+                f"{_WAY_OUT}"
+            )
+        if numbers:
+            progress.noted(
+                f"the metadata snapshot {self._file} has {count:,} lines{broken}; their papers count as missing from it"
+            )
+        return {"lines": count, "broken_lines": numbers}
+
+    def _lines(self) -> Iterator[bytes]:
+        """The lines without the white space around them."""
+        # isal inflates 1.2 GB/s on one core, the standard library 0.3 GB/s.
+        from isal import igzip, isal_zlib
+
+        damage = cast("type[Exception]", isal_zlib.error)
+        try:
+            open_file = igzip.open if self._file.suffix == ".gz" else open
+            with cast(BinaryIO, open_file(self._file, "rb")) as stream:
+                for line in stream:
+                    yield line.strip()
+        except (OSError, EOFError, damage) as error:
+            raise PermanentFailure(
+                f"the metadata snapshot {self._file} cannot be read ({error}): download it again, or set "
+                "CITELOOM_METADATA_SNAPSHOT to another file"
+            ) from error
+
+
+def _row(number: int, line: bytes) -> tuple[str, str, int, str, bool, bytes, bytes]:
+    """A row of the conversion."""
+    try:
+        paper = orjson.loads(line)
+        name, updated, broken = paper["id"], str(paper.get("update_date") or ""), False
+        if not (name and isinstance(name, str)):
+            raise ValueError("it names no paper")
+    except _OTHER_SHAPE:
+        match = _ID.search(line)
+        name, updated, broken = match[1].decode(errors="replace") if match else "", "", True
+    arxiv_id = strip_version(name)
+    return month_of(arxiv_id) or "", arxiv_id, number, updated, broken, xxh3_128_digest(line), line
+
+
+def _columns(rows: list[tuple[Any, ...]]) -> list[pa.Array]:
+    columns = zip(*rows, strict=True) if rows else ([] for _ in _SCHEMA)
+    return [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)]
+
+
+def _rank(row: Mapping[str, Any]) -> tuple[bool, int]:
+    return not row["broken"], row["number"]
+
+
+def describe_lines(numbers: Sequence[int]) -> str:
+    """Numbers of lines in words, the first ones where they are many: `line 7`, `lines 7, 9 and 12 more`."""
+    shown = ", ".join(map(str, numbers[:_NUMBERS_SHOWN]))
+    more = f" and {len(numbers) - _NUMBERS_SHOWN:,} more" if len(numbers) > _NUMBERS_SHOWN else ""
+    return f"{'line' if len(numbers) == 1 else 'lines'} {shown}{more}"
+
+
+def parse_record(content: Mapping[str, Any]) -> Record:
+    """A line of the snapshot as a record, white space folded, null where the line has null.
+
+    Raises TypeError, ValueError, AttributeError or KeyError for a line of another shape.
+    """
+    versions, categories = content.get("versions") or [], _categories(content.get("categories"))
+    record = Record(
+        arxiv_id=strip_version(content["id"]),
+        version=_version_number(versions[-1]) if versions else None,
+        title=fold(content.get("title")),
+        authors=_authors(content),
+        abstract=fold(content.get("abstract")),
+        categories=categories,
+        primary_category=categories[0] if categories else None,
+        published=_date(versions[0]) if versions else None,
+        updated=_date(versions[-1]) if versions else None,
+        doi=fold(content.get("doi")),
+        journal_ref=fold(content.get("journal-ref")),
+        comment=fold(content.get("comments")),
+        source="snapshot",
+    )
+    return with_status(record)
+
+
+def _categories(value: str | list[str] | None) -> tuple[str, ...]:
+    # Copies of 2020 and before hold a list of one string.
+    return tuple((value if isinstance(value, str) else " ".join(value or [])).split())
+
+
+def _version_number(version: Mapping[str, str] | str) -> int:
+    return int((version if isinstance(version, str) else version["version"]).removeprefix("v"))
+
+
+def _date(version: Mapping[str, str] | str) -> str | None:
+    created = None if isinstance(version, str) else version.get("created")
+    return parse_day(created) if created else None
+
+
+def _authors(content: Mapping[str, Any]) -> tuple[str, ...]:
+    parsed = content.get("authors_parsed")
+    if parsed:
+        return tuple(name for name in map(_name, parsed) if name)
+    return split_authors(content.get("authors") or "")
+
+
+def _name(parts: list[str]) -> str:
+    """A name in reading order from [family, given, suffix, …]; what follows the suffix are affiliations."""
+    family, given, suffix = [*parts, "", "", ""][:3]
+    return " ".join(f"{given} {family} {suffix}".split())

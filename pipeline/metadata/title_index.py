@@ -1,0 +1,175 @@
+"""Titles and DOIs of all papers up to a month, in Parquet below the data root's cache, and look-ups in them by key.
+
+Each month of the table `metadata` has one file, named by the digest of its rows, so that it is made once and a changed
+month gets another. DuckDB joins the keys of many bibliography items with all files at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline import tables
+from pipeline.arxiv.dois import split_dois
+from pipeline.engine.stage import Workspace
+from pipeline.errors import PermanentFailure
+from pipeline.metadata.titles import doi_key, surname, title_keys, title_words, window_key
+from pipeline.storage.provenance import read_provenance
+from pipeline.storage.writing import move_into_place
+
+# Raised when the columns or the keys change: the files are then made again.
+VERSION = 3
+_AUTHORS_CHECKED = 20
+_METADATA_COLUMNS = ["arxiv_id", "title", "authors", "doi", "published"]
+_SCHEMA = pa.schema(
+    [
+        ("arxiv_id", pa.string()),
+        ("title", pa.string()),
+        ("surnames", pa.string()),
+        ("dois", pa.string()),
+        ("year", pa.int32()),
+        ("keys", pa.list_(pa.uint64())),
+    ]
+)
+# One look-up among the 2.7 million titles of arXiv takes a second, for 4,500 items or for 20,000.
+_LOOK_UP = """
+select distinct item, arxiv_id, title, surnames, dois, year
+from (select unnest(keys) as key, arxiv_id, title, surnames, dois, year from titles) join wanted using (key)
+order by item, arxiv_id
+"""
+# Another process may still read the file of a month as it was before.
+_STALE_SECONDS = 24 * 3600.0
+# A stage is one of several processes of its machine; more threads than two gain nothing on files this small.
+_THREADS, _MEMORY = 2, "1GB"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A paper that an item may cite: title and surnames of its authors folded, with blanks between words."""
+
+    arxiv_id: str
+    title: str
+    surnames: str
+    dois: str
+    year: int
+
+    @property
+    def words(self) -> list[str]:
+        return self.title.split()
+
+
+class TitleIndex:
+    """Papers by the keys of their titles and DOIs, from a table in memory or from files.
+
+    Raises PermanentFailure where a file cannot be read.
+    """
+
+    def __init__(self, titles: pa.Table | Sequence[Path]) -> None:
+        import duckdb
+
+        self._connection = duckdb.connect(config={"threads": _THREADS, "memory_limit": _MEMORY})
+        if isinstance(titles, pa.Table):
+            self._connection.register("titles", titles)
+        else:
+            with _named_errors():
+                self._connection.read_parquet(list(map(str, titles))).create_view("titles")
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Mapping[str, Any]], month: str) -> TitleIndex:
+        """The index of rows of metadata (arxiv_id, title, authors, doi, published)."""
+        return cls(title_table(rows, month))
+
+    def __len__(self) -> int:
+        ((count,),) = self._connection.execute("select count(*) from titles").fetchall()
+        return int(count)
+
+    def candidates(self, keys: Mapping[int, Sequence[int] | np.ndarray]) -> Iterator[tuple[int, list[Candidate]]]:
+        """(item, papers that share a key with it, by identifier) for the items that have any.
+
+        keys: by number of the item (uint64).
+        """
+        wanted = {
+            "key": np.concatenate([np.empty(0, np.uint64), *(np.asarray(some, np.uint64) for some in keys.values())]),
+            "item": np.repeat(np.fromiter(keys, np.int64, len(keys)), list(map(len, keys.values()))),
+        }
+        self._connection.register("wanted", pa.table(wanted))
+        with _named_errors():
+            rows = self._connection.execute(_LOOK_UP).fetchall()
+        for item, group in groupby(rows, key=lambda row: row[0]):
+            yield int(item), [Candidate(*row[1:]) for row in group]
+
+
+@contextlib.contextmanager
+def _named_errors() -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise PermanentFailure(
+            f"the titles of earlier months cannot be read ({error}): delete the folder cache/titles of the data root, "
+            "and run again"
+        ) from error
+
+
+def title_table(rows: Iterable[Mapping[str, Any]], month: str) -> pa.Table:
+    """The table of titles of a month's metadata; papers without a title are in it by their DOI alone."""
+    papers = [paper for row in rows if (paper := _title_row(row, month))["keys"]]
+    return pa.Table.from_pylist(papers, schema=_SCHEMA)
+
+
+def _title_row(row: Mapping[str, Any], month: str) -> dict[str, Any]:
+    words, dois = title_words(row["title"] or ""), split_dois(row["doi"])
+    return {
+        "arxiv_id": row["arxiv_id"],
+        "title": " ".join(words),
+        "surnames": " ".join(filter(None, map(surname, (row["authors"] or ())[:_AUTHORS_CHECKED]))),
+        "dois": " ".join(dois),
+        "year": int((row["published"] or month)[:4]),
+        "keys": [*title_keys(words), *filter(None, [window_key(words)]), *map(doi_key, dois)],
+    }
+
+
+def month_digests(workspace: Workspace, month: str) -> dict[str, str]:
+    """The digests of the rows of metadata of every month up to and including this one, oldest first."""
+    digests = {}
+    for other in workspace.root.months(tables.METADATA):
+        provenance = read_provenance(workspace.root.file(tables.METADATA, other)) if other <= month else None
+        if provenance is not None:
+            digests[other] = provenance.rows_sha256
+    return digests
+
+
+def open_title_index(workspace: Workspace, month: str) -> TitleIndex:
+    """The index of this month's and all earlier metadata. Raises as `DataRoot.read` does."""
+    folder = workspace.cache("titles")
+    files = [_month_file(workspace, folder, *item) for item in month_digests(workspace, month).items()]
+    return TitleIndex(files or _SCHEMA.empty_table())
+
+
+def _month_file(workspace: Workspace, folder: Path, month: str, digest: str) -> Path:
+    """The file of a month's titles, made where it is missing. Two processes may make it at once: it is the same."""
+    file = folder / f"{month}-{VERSION}-{digest[:16]}.parquet"
+    if not file.exists():
+        staged = folder / f".{file.name}.{os.getpid()}.tmp"
+        rows = workspace.root.iterate(tables.METADATA, month, _METADATA_COLUMNS)
+        try:
+            pq.write_table(title_table(rows, month), staged, compression="zstd")
+            move_into_place(staged, file)
+        finally:
+            staged.unlink(missing_ok=True)
+        for other in folder.glob(f"{month}-*.parquet"):
+            with contextlib.suppress(FileNotFoundError):
+                if other != file and time.time() - other.stat().st_mtime > _STALE_SECONDS:
+                    other.unlink()
+    return file
