@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pipeline.answering.drafting_stage import QUESTION_DRAFTS
 from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
 from pipeline.corpus.members import DUMP_MEMBERS
+from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.corpus.stages import PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.stage import Stage
@@ -24,7 +25,6 @@ from pipeline.evaluation.stages import (
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.metadata.references import REFERENCES
 from pipeline.metadata.stages import METADATA
-from pipeline.passages.stages import PASSAGES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 

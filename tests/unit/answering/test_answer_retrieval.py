@@ -17,13 +17,13 @@ from pipeline.answering.question_rows import Posed
 from pipeline.answering.questions import GoldClaim, Question
 from pipeline.answering.stages import QUESTIONS
 from pipeline.corpus.members import DUMP_MEMBERS
+from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.corpus.stages import PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.metadata.stages import METADATA
-from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
 from tests.unit.answering.asking import Tables, passage
 
