@@ -22,7 +22,7 @@ from pathlib import Path
 
 from benchmarks.harness import Claim, median_ratio, report
 from pipeline.corpus import html, reference, tree
-from pipeline.corpus.dump.inflate import keep_freed_memory
+from pipeline.corpus.dump.reader import keep_freed_memory
 from pipeline.corpus.paper import PageError, Paper
 from pipeline.corpus.passages.packing import pack
 
