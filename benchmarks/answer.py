@@ -28,9 +28,8 @@ from pipeline import tables
 from pipeline.answering.answer_rows import answered_of
 from pipeline.answering.answered import Answered
 from pipeline.answering.stages import ANSWERS, QUESTIONS
-from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.passages.stages import PASSAGES
-from pipeline.corpus.stages import PAPERS
+from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace

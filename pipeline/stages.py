@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from pipeline.answering.drafting_stage import QUESTION_DRAFTS
 from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
-from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.passages.stages import PASSAGES
-from pipeline.corpus.stages import PAPERS
+from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.stage import Stage
 from pipeline.errors import SettingError

@@ -6,7 +6,7 @@ Of a zip only the directory is read, once; its listing is cached (`listing.py`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -27,14 +27,6 @@ from pipeline.tables import DUMP_MEMBERS
 
 
 @dataclass(frozen=True, slots=True)
-class BrokenZip:
-    """A zip that cannot be used, and a sentence that says why and what to do."""
-
-    zip: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class Stray:
     """A name in the dump that is not a readable page: its place, and the ledger's reason and detail."""
 
@@ -45,14 +37,17 @@ class Stray:
 
 @dataclass(frozen=True)
 class Dump:
-    """The contents of the dump folder. Pages and strays are those of the chosen `subsets` only."""
+    """The contents of the dump folder. Pages and strays are those of the chosen `subsets` only.
+
+    broken: for each zip that cannot be used, a sentence that says why and what to do.
+    """
 
     subsets: tuple[str, ...]
     folder: DumpFolder
     cache: ListingCache
     zips: tuple[tuple[str, Listing], ...]
     loose: tuple[LooseFolder, ...]
-    broken: tuple[BrokenZip, ...]
+    broken: Mapping[str, str]
 
     @cached_property
     def months(self) -> list[str]:
@@ -86,7 +81,7 @@ class Dump:
     def strays(self, month: str) -> Iterator[Stray]:
         """The month's strays. Those of no month, and zips that cannot be used, belong to the dump's first month."""
         if month in self.months[:1]:
-            yield from (Stray(broken.zip, "unreadable_zip", broken.message) for broken in self.broken)
+            yield from (Stray(name, "unreadable_zip", message) for name, message in self.broken.items())
         for zip_name, listing, part in self._parts(month):
             if part.strays:
                 for row in listing.rows_of(part).select(["member", "reason", "detail"]).to_pylist():
@@ -98,7 +93,7 @@ class Dump:
         for zip_name, _, part in self._parts(month):
             digest.update(repr((zip_name, part)).encode())
         if month in self.months[:1]:
-            digest.update(repr(self.broken).encode())
+            digest.update(repr(tuple(self.broken.items())).encode())
         return digest.hexdigest()
 
     def _parts(self, month: str) -> Iterator[tuple[str, Listing, Part]]:
@@ -136,7 +131,7 @@ def months_in_dump(settings: Settings) -> list[str]:
 
 def broken_zips(settings: Settings) -> list[str]:
     """A sentence for each zip that cannot be used. Raises as `read_dump` does."""
-    return [broken.message for broken in read_dump(settings).broken]
+    return list(read_dump(settings).broken.values())
 
 
 def read_dump(settings: Settings, *, may_be_empty: bool = False) -> Dump:
@@ -157,17 +152,16 @@ def read_dump(settings: Settings, *, may_be_empty: bool = False) -> Dump:
             "folder of the ar5iv zips"
         )
     zips: list[tuple[str, Listing]] = []
-    broken: list[BrokenZip] = []
+    broken: dict[str, str] = {}
     for name in names:
-        listing = _list_zip(folder, name, cache)
-        if isinstance(listing, BrokenZip):
-            broken.append(listing)
-        else:
-            zips.append((name, listing))
+        try:
+            zips.append((name, _list_zip(folder, name, cache)))
+        except MissingInput as error:
+            broken[as_text(name)] = str(error)
     if broken and not zips and not loose:
         more = f" ({len(broken) - 1} more zips cannot be used either)" if len(broken) > 1 else ""
-        raise MissingInput(broken[0].message + more)
-    return Dump(settings.subsets, folder, cache, tuple(zips), tuple(loose), tuple(broken))
+        raise MissingInput(next(iter(broken.values())) + more)
+    return Dump(settings.subsets, folder, cache, tuple(zips), tuple(loose), broken)
 
 
 @lru_cache(maxsize=16)
@@ -191,28 +185,33 @@ def _listing_errors(folder: DumpFolder) -> Iterator[None]:
         ) from error
 
 
-# `citeloom status` reads the dump once for each month: 400 times 5 ms for the listings of three zips.
-_known_zips: dict[tuple[str, Path], tuple[FileState, Listing | BrokenZip]] = {}
+# The listing of a zip, or why it cannot be used, while its state is the same: `citeloom status` reads the dump once
+# for each month, 400 times 5 ms for three zips.
+_known_zips: dict[tuple[str, Path], tuple[FileState, Listing | str]] = {}
 
 
-def _list_zip(folder: DumpFolder, name: str, cache: ListingCache) -> Listing | BrokenZip:
-    """The listing of a zip; remembered while its size and mark are the same."""
+def _list_zip(folder: DumpFolder, name: str, cache: ListingCache) -> Listing:
+    """The listing of a zip. Raises MissingInput where it cannot be used."""
     address = f"{folder.address}/{name}"
     if name != as_text(name):
-        return BrokenZip(as_text(name), f"{as_text(address)}: its name is not UTF-8: rename it")
+        raise MissingInput(f"{as_text(address)}: its name is not UTF-8: rename it")
     key = (address, cache.file(address))
     try:
         state = folder.state(name)
-        known_state, listing = _known_zips.get(key, (None, None))
-        if listing is None or known_state != state:
+        known_state, listing = _known_zips.get(key, (None, ""))
+        if known_state != state:
             try:
                 listing = cache.listing(address, state, partial(_read_zip, folder, name))
             except MissingInput as error:
-                listing = BrokenZip(name, str(error))
+                listing = str(error)
             _known_zips[key] = (state, listing)
     except OSError as error:
-        problem = f"{address} cannot be read ({error.strerror or error})"
-        return BrokenZip(name, f"{problem}: put it in place and make it readable, or move it out of CITELOOM_DUMP_DIR")
+        raise MissingInput(
+            f"{address} cannot be read ({error.strerror or error}): put it in place and make it readable, or move it "
+            "out of CITELOOM_DUMP_DIR"
+        ) from error
+    if isinstance(listing, str):
+        raise MissingInput(listing)
     return listing
 
 

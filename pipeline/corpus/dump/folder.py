@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from upath import UPath
 
@@ -37,63 +37,31 @@ class FileState:
     mark: str
 
 
-class DumpFile(Protocol):
-    """An open file of the dump."""
-
-    def read(self, start: int, length: int) -> bytes:
-        """A range of the file; fewer bytes only where the file ends. Raises OSError."""
-
-    def plan(self, ranges: Iterable[Range]) -> None:
-        """Announce the ranges that will be read, so that neighbours can be fetched together."""
-
-    def close(self) -> None:
-        """Close the file."""
-
-
-class DumpFolder(Protocol):
-    """A folder with the dump's files. Names are paths below it, with `/` between folders; methods raise OSError."""
-
-    address: str
-
-    def names(self, below: str = "") -> list[tuple[str, bool]]:
-        """(last part of the name, whether it is a folder) of everything directly in a folder, sorted by name."""
-
-    def state(self, name: str) -> FileState:
-        """The present state of a file."""
-
-    def folder_mark(self, below: str) -> str:
-        """A mark that changes whenever a name in a folder comes or goes; empty on a store, which has none."""
-
-    def open(self, name: str) -> DumpFile:
-        """Open a file."""
-
-
-def open_folder(place: Path | UPath) -> DumpFolder:
-    """The dump folder at a path or an address. Raises SettingError where no library here reads such addresses."""
-    return LocalFolder(place) if isinstance(place, Path) else RemoteFolder(place)
-
-
 class LocalFolder:
-    """A folder on a disk."""
+    """A folder on a disk. Names are paths below it, with `/` between folders; methods raise OSError."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
         self.address = str(self._path)
 
     def names(self, below: str = "") -> list[tuple[str, bool]]:
+        """(last part of the name, whether it is a folder) of everything directly in a folder, sorted by name."""
         with os.scandir(self._path / below) as entries:
             return sorted((entry.name, entry.is_dir()) for entry in entries)
 
     def state(self, name: str) -> FileState:
+        """The present state of a file."""
         status = (self._path / name).stat()
         if not stat.S_ISREG(status.st_mode):  # to open a pipe would block
             raise OSError(None, "it is no regular file")
         return FileState(status.st_size, str(status.st_mtime_ns))
 
     def folder_mark(self, below: str) -> str:
+        """A mark that changes whenever a name in a folder comes or goes; empty on a store, which has none."""
         return str((self._path / below).stat().st_mtime_ns)
 
     def open(self, name: str) -> LocalFile:
+        """Open a file."""
         return LocalFile(self._path / name)
 
 
@@ -103,7 +71,11 @@ class LocalFile:
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDONLY)
 
+    def plan(self, ranges: Iterable[Range]) -> None:
+        """Announce the ranges that will be read, so that neighbours can be fetched together."""
+
     def read(self, start: int, length: int) -> bytes:
+        """A range of the file; fewer bytes only where the file ends. Raises OSError."""
         content = os.pread(self._descriptor, length, start)
         while len(content) < length:  # Linux reads at most 2 GiB in one call
             more = os.pread(self._descriptor, length - len(content), start + len(content))
@@ -112,15 +84,12 @@ class LocalFile:
             content += more
         return content
 
-    def plan(self, ranges: Iterable[Range]) -> None:
-        pass
-
     def close(self) -> None:
         os.close(self._descriptor)
 
 
 class RemoteFolder:
-    """A folder on an object store. A listing is used for `listing_seconds`."""
+    """A folder on an object store, with the methods of LocalFolder. A listing is used for `listing_seconds`."""
 
     def __init__(self, address: UPath, listing_seconds: float = _LISTING_SECONDS) -> None:
         self.address = str(address)
@@ -166,7 +135,7 @@ class RemoteFolder:
 
 
 class RemoteFile:
-    """A file on an object store; holds the last span that it fetched. `fetch(start, end)` brings bytes."""
+    """A file on an object store, which holds the last span that it fetched. `fetch(start, end)` brings bytes."""
 
     def __init__(self, size: int, fetch: Callable[[int, int], bytes]) -> None:
         self._size, self._fetch = size, fetch
@@ -220,3 +189,12 @@ def _as_os_errors() -> Iterator[None]:
         raise
     except Exception as error:
         raise OSError(None, f"{type(error).__name__}: {error}") from error
+
+
+DumpFolder = LocalFolder | RemoteFolder
+DumpFile = LocalFile | RemoteFile
+
+
+def open_folder(place: Path | UPath) -> DumpFolder:
+    """The dump folder at a path or an address. Raises SettingError where no library here reads such addresses."""
+    return LocalFolder(place) if isinstance(place, Path) else RemoteFolder(place)

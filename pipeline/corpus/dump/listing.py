@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -58,24 +58,15 @@ class Part:
     sha256: str
 
 
-class Listing(Protocol):
-    """The contents of a zip or folder. `parts` are sorted."""
-
-    @property
-    def parts(self) -> tuple[Part, ...]: ...
-
-    def rows_of(self, part: Part) -> pa.Table:
-        """The rows of one of the parts. Raises MissingInput where the zip has changed since it was listed."""
-
-
 @dataclass(frozen=True, slots=True)
 class MemoryListing:
-    """A listing in memory; `rows` are those of the parts one after another."""
+    """A listing in memory. `parts` are sorted; `rows` are those of the parts one after another."""
 
     parts: tuple[Part, ...]
     rows: pa.Table
 
     def rows_of(self, part: Part) -> pa.Table:
+        """The rows of one of the parts."""
         place = self.parts.index(part)
         return self.rows.slice(sum(before.rows for before in self.parts[:place]), part.rows)
 
@@ -165,9 +156,10 @@ class CachedListing:
     address: str
     parts: tuple[Part, ...]
     _file: Path
-    _make_again: Callable[[], Listing]
+    _make_again: Callable[[], MemoryListing | CachedListing]
 
     def rows_of(self, part: Part) -> pa.Table:
+        """The rows of one of the parts. Raises MissingInput where the zip has changed since it was listed."""
         try:
             with pq.ParquetFile(self._file, page_checksum_verification=True) as file:
                 # Another process that saw the zip in another state may have written its own listing.
@@ -182,6 +174,9 @@ class CachedListing:
         if part not in listing.parts:
             raise MissingInput(f"{self.address} has changed while it was read: run again")
         return listing.rows_of(part)
+
+
+Listing = MemoryListing | CachedListing
 
 
 class ListingCache:

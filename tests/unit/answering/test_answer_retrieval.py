@@ -16,9 +16,8 @@ from pipeline.answering.params import Params
 from pipeline.answering.question_rows import Posed
 from pipeline.answering.questions import GoldClaim, Question
 from pipeline.answering.stages import QUESTIONS
-from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.passages.stages import PASSAGES
-from pipeline.corpus.stages import PAPERS
+from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from pipeline import tables
 from pipeline.corpus import html
-from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.paper import PageError, Paper
 from pipeline.corpus.passages.packing import pack
-from pipeline.corpus.stages import PAPERS
+from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
