@@ -143,7 +143,7 @@ def read_dump(settings: Settings, *, may_be_empty: bool = False) -> Dump:
     place, cache = settings.dump_dir, ListingCache(settings.local_root / "cache" / "zips")
     folder = open_folder(place) if isinstance(place, Path) else _remote_folder(place)
     with _listing_errors(folder):
-        top = [(name, is_folder) for name, is_folder in folder.names() if not name.startswith(".")]
+        top = sorted((name, is_folder) for name, is_folder in folder.names() if not name.startswith("."))
         loose = find_loose_folders(folder, top)
     names = [name for name, is_folder in top if name.lower().endswith(".zip") and not is_folder]
     if not names and not loose and not may_be_empty:

@@ -44,10 +44,10 @@ class LocalFolder:
         self._path = path.absolute()
         self.address = str(self._path)
 
-    def names(self, below: str = "") -> list[tuple[str, bool]]:
-        """(last part of the name, whether it is a folder) of everything directly in a folder, sorted by name."""
+    def names(self, below: str = "") -> Iterator[tuple[str, bool]]:
+        """(last part of the name, whether it is a folder) of everything directly in a folder, in any order."""
         with os.scandir(self._path / below) as entries:
-            return sorted((entry.name, entry.is_dir()) for entry in entries)
+            yield from ((entry.name, entry.is_dir()) for entry in entries)
 
     def state(self, name: str) -> FileState:
         """The present state of a file."""
@@ -55,10 +55,6 @@ class LocalFolder:
         if not stat.S_ISREG(status.st_mode):  # to open a pipe would block
             raise OSError(None, "it is no regular file")
         return FileState(status.st_size, str(status.st_mtime_ns))
-
-    def folder_mark(self, below: str) -> str:
-        """A mark that changes whenever a name in a folder comes or goes; empty on a store, which has none."""
-        return str((self._path / below).stat().st_mtime_ns)
 
     def open(self, name: str) -> LocalFile:
         """Open a file."""
@@ -100,8 +96,8 @@ class RemoteFolder:
             raise SettingError(f"CITELOOM_DUMP_DIR: {self.address} cannot be reached: {error}") from error
         self._listings: dict[str, tuple[float, dict[str, Any]]] = {}
 
-    def names(self, below: str = "") -> list[tuple[str, bool]]:
-        return sorted((name, info["type"] == "directory") for name, info in self._list(below).items())
+    def names(self, below: str = "") -> Iterator[tuple[str, bool]]:
+        yield from ((name, info["type"] == "directory") for name, info in self._list(below).items())
 
     def state(self, name: str) -> FileState:
         below, _, last = name.rpartition("/")
@@ -109,9 +105,6 @@ class RemoteFolder:
         if info is None:
             raise FileNotFoundError(None, "it is not there")
         return FileState(int(info["size"]), etag_of(info))
-
-    def folder_mark(self, below: str) -> str:
-        return ""
 
     def open(self, name: str) -> RemoteFile:
         def fetch(start: int, end: int) -> bytes:

@@ -19,8 +19,6 @@ from pipeline.storage.writing import write_whole
 FileFacts = Mapping[str, tuple[int, str, int]]
 """Size, mark and checksum of each page by its name."""
 
-_has_pages: dict[tuple[str, str], tuple[str, bool]] = {}
-
 
 @dataclass(frozen=True, slots=True)
 class LooseFolder:
@@ -39,7 +37,7 @@ class LooseFolder:
         cached = _read_facts(cache_file)
         facts: dict[str, tuple[int, str, int]] = {}
         faults: dict[int, Fault] = {}
-        names = [name for name, _ in folder.names(self.path) if not name.startswith(".")]
+        names = sorted(name for name, _ in folder.names(self.path) if not name.startswith("."))
         for place, name in enumerate(names):
             try:
                 facts[name] = self._examine(folder, name, cached)
@@ -64,30 +62,22 @@ class LooseFolder:
 
 
 def find_loose_folders(folder: DumpFolder, top: list[tuple[str, bool]]) -> list[LooseFolder]:
-    """The folders of a dump folder that hold loose pages; `top` are the names directly in it, as `names` gives them.
+    """The folders of a dump folder that hold loose pages; `top` are the names directly in it, sorted.
 
     Raises OSError where one cannot be listed.
     """
     paths = [name for name, is_folder in top if is_folder and folder_month(name)]
     for name, is_folder in top:
         if is_folder and is_subset_folder(name):
-            paths += [f"{name}/{yymm}" for yymm, is_below in folder.names(name) if is_below and folder_month(yymm)]
-    return [_loose_folder(path) for path in paths if _holds_a_page(folder, path)]
+            inside = sorted(folder.names(name))
+            paths += [f"{name}/{yymm}" for yymm, is_below in inside if is_below and folder_month(yymm)]
+    with_pages = [path for path in paths if any(_is_page(f"{path}/{name}") for name, _ in folder.names(path))]
+    return [_loose_folder(path) for path in with_pages]
 
 
 def _loose_folder(path: str) -> LooseFolder:
     parent, _, yymm = path.rpartition("/")
     return LooseFolder(path, folder_month(yymm) or "", subset_of(parent, ""))
-
-
-def _holds_a_page(folder: DumpFolder, path: str) -> bool:
-    """Whether any name in a folder is a page's; remembered while the folder's own time is the same."""
-    mark, key = folder.folder_mark(path), (folder.address, path)
-    known_mark, holds_a_page = _has_pages.get(key, ("", False))
-    if not mark or mark != known_mark:
-        holds_a_page = any(_is_page(f"{path}/{name}") for name, _ in folder.names(path))
-        _has_pages[key] = (mark, holds_a_page)
-    return holds_a_page
 
 
 def _is_page(path: str) -> bool:
