@@ -13,12 +13,11 @@ from assets.rendering import bars, histogram, markdown_table, share
 from assets.stage_asset import StageAsset
 from pipeline import tables
 from pipeline.arxiv.metadata_stage import METADATA
-from pipeline.corpus.members import DUMP_MEMBERS
-from pipeline.corpus.stages import PAPERS
+from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS
+from pipeline.corpus.passages.stages import PASSAGES
+from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.engine.stage import Workspace
 from pipeline.metadata.references import REFERENCES
-from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS
-from pipeline.passages.stages import PASSAGES
 from pipeline.storage.writing import Row
 
 

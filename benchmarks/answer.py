@@ -29,13 +29,12 @@ from pipeline.answering.answer_rows import answered_of
 from pipeline.answering.answered import Answered
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.arxiv.metadata_stage import METADATA
-from pipeline.corpus.members import DUMP_MEMBERS
-from pipeline.corpus.stages import PAPERS
+from pipeline.corpus.passages.stages import PASSAGES
+from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
 
 MONTHS = ("2024-03", "2024-04", "2024-05")

@@ -142,7 +142,7 @@ def packing_seconds(file: Path) -> float:
     """Processor time from papers to passages for a month, by some ten of its row groups."""
     import pyarrow.parquet as pq
 
-    from pipeline.passages.batch import PAPER_COLUMNS, passages_of
+    from pipeline.corpus.passages.stages import PAPER_COLUMNS, pack_batch
 
     with pq.ParquetFile(file) as parquet:
         count = parquet.num_row_groups
@@ -150,7 +150,7 @@ def packing_seconds(file: Path) -> float:
         batches = [batch for group in some for batch in parquet.iter_batches(row_groups=[group], columns=PAPER_COLUMNS)]
     started = time.process_time()
     for batch in batches:
-        passages_of(batch)
+        pack_batch(batch)
     return (time.process_time() - started) * count / len(some)
 
 
@@ -221,7 +221,7 @@ def measure(folder: Path, workers: int) -> dict[str, Any]:
 def report_way(pages: Sequence[Page]) -> float:
     """Pages a second of a plain loop as a user would write it, from zip bytes to passages in one process."""
     from pipeline.corpus import reference
-    from pipeline.passages.pack import pack
+    from pipeline.corpus.passages.packing import pack
 
     started = time.perf_counter()
     for page in pages:

@@ -39,11 +39,11 @@ from benchmarks.parse import ABOUT, DUMPS, read_pages
 from benchmarks.random_m3 import SIZES, make_random_m3
 from pipeline.corpus import html
 from pipeline.corpus.paper import PageError
+from pipeline.corpus.passages.packing import pack
+from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.tokens import TokenRows, plain, tokenize
 from pipeline.embedding.words import WordTokenizer, knows_words
-from pipeline.passages.pack import pack
-from pipeline.passages.text import embedded_text
 
 OURS, README, BEST = "ours", "FlagEmbedding as its README uses it", "FlagEmbedding, best batch size"
 DENSE, INFINITY = "sentence-transformers, dense only", "infinity, dense only"

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from benchmarks.harness import Claim, median_ratio, report
 from pipeline.corpus import html, reference, tree
-from pipeline.corpus.dump.inflate import keep_freed_memory
+from pipeline.corpus.dump.reader import keep_freed_memory
 from pipeline.corpus.paper import PageError, Paper
-from pipeline.passages.pack import pack
+from pipeline.corpus.passages.packing import pack
 
 PROJECT = Path(__file__).resolve().parent.parent
 DUMPS = (PROJECT.parent / "shared" / "data" / "dump", PROJECT / "examples" / "dump")

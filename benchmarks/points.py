@@ -31,9 +31,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipeline import tables
+from pipeline.corpus.passages.packing import passage_id
 from pipeline.embedding.embedder import Vectors
 from pipeline.index.layout import Layout, Quantization
-from pipeline.passages.pack import passage_id
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter

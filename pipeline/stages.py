@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pipeline.answering.drafting_stage import QUESTION_DRAFTS
 from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
 from pipeline.arxiv.metadata_stage import METADATA
-from pipeline.corpus.members import DUMP_MEMBERS
-from pipeline.corpus.stages import PAPERS
+from pipeline.corpus.passages.stages import PASSAGES
+from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.stage import Stage
 from pipeline.errors import SettingError
@@ -24,7 +24,6 @@ from pipeline.evaluation.stages import (
 )
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.metadata.references import REFERENCES
-from pipeline.passages.stages import PASSAGES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 

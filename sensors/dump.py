@@ -7,7 +7,7 @@ import dagster as dg
 
 from assets.jobs import refresh_corpus
 from pipeline.corpus.dump.catalogue import months_in_dump
-from pipeline.corpus.members import DUMP_MEMBERS
+from pipeline.corpus.stages import DUMP_MEMBERS
 from pipeline.engine.run import fingerprint
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError

@@ -22,12 +22,12 @@ from pipeline import tables
 from pipeline.answering.answer_rows import answered_of
 from pipeline.answering.answered import Answered
 from pipeline.answering.stages import ANSWERS, QUESTIONS
+from pipeline.corpus.passages.text import embedded_text, text_digest
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index import close_indexes
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.passages.text import embedded_text, text_digest
 from pipeline.settings import PROJECT, load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter, Row

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
+from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, told
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
-from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter

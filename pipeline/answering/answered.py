@@ -12,8 +12,8 @@ from typing import Any, Literal
 from pipeline.answering.prompting import NOTHING
 from pipeline.answering.retrieving import Found
 from pipeline.answering.steps import Steps
+from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.llm.client import Spent
-from pipeline.passages.sentences import sentences as split
 
 ABSTAINED = "The corpus does not hold the answer to this question."
 """What an answer says whose claims do not hold it: always these words, so that nobody has to guess."""
@@ -116,5 +116,5 @@ def grounded_answer(
 def plain_answer(text: str, steps: Steps | None = None) -> Answered:
     """An answer that rests on nothing: the model's alone, or one that was made elsewhere. Empty ones abstain."""
     steps = steps or Steps()
-    told = tuple(Sentence(" ".join(sentence.split()), ()) for sentence in split(text))
+    told = tuple(Sentence(" ".join(sentence.split()), ()) for sentence in split_sentences(text))
     return Answered(text.strip() or ABSTAINED, told, abstained=not told, trace={"steps": steps.done}, spent=steps.spent)

@@ -26,8 +26,8 @@ from pydantic import (
 )
 
 from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
+from pipeline.corpus.passages.text import without_markers
 from pipeline.errors import SettingError
-from pipeline.passages.text import without_markers
 from pipeline.wikipedia.ids import is_page
 
 Kind = Literal["author", "dataset", "summary", "limitation", "comparison"]

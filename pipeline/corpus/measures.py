@@ -1,4 +1,4 @@
-"""What of a page's text a Paper holds, by kind, and what in it LaTeXML did not convert."""
+"""Counts of the characters of a page that a Paper holds, by kind, and of macros that LaTeXML did not convert."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def kept_characters(
     blocks: Sequence[Block],
     items: Sequence[BibliographyItem],
 ) -> dict[str, int]:
-    """Characters of the page that a paper holds, by kind of element; those that citeloom put in do not count.
+    """Characters of the page that a paper holds, by kind of element; those that citeloom added do not count.
 
-    `authors` are those of `characters_of_authors`.
+    authors: the characters of bylines, from `characters_of_authors`.
     """
     kept = Counter(
         title=visible(title or ""),
@@ -39,10 +39,10 @@ def kept_characters(
 
 
 def characters_of_authors(authors: Sequence[Author], notes: Sequence[str], bylines: str) -> tuple[int, int]:
-    """(characters of bylines that stand in names, affiliations and e-mails, those that stand nowhere: marks, commas).
+    """(characters of bylines that are in names, affiliations and e-mails; other characters, such as marks and commas).
 
-    Each text counts as often as the bylines say it, beside the notes that are blocks of their own: three authors may
-    hold an affiliation that stands there once, and `{a, b}@x.org` stands for two addresses.
+    A text counts at most as often as it occurs in the bylines without `notes`, which are blocks of their own: three
+    authors may have an affiliation that is printed once, and `{a, b}@x.org` is two addresses.
     """
     page = fold(bylines)
     for note in notes:
@@ -59,7 +59,7 @@ def _times_in(page: str, text: str, times: int) -> int:
 
 
 def _of_the_page(text: str) -> int:
-    """Characters of a text without its `$`, `[@key]`, and Markdown's bars and rules. A `\\|` stands for one bar."""
+    """Characters of a text without `$`, `[@key]`, and Markdown's bars and rules. A `\\|` is one bar of the page."""
     count = visible(without_markers(text) if "[@" in text else text) - text.count("$")
     if "| --- |" in text:
         rows = [line for line in text.split("\n") if line.startswith("| ")]
@@ -69,29 +69,27 @@ def _of_the_page(text: str) -> int:
 
 
 def unconverted_macros(abstract: str | None, blocks: Sequence[Block]) -> int:
-    """Raw `\\macro` words in the text: what LaTeXML left as it was. Algorithms and formulas have their own."""
+    """Raw `\\macro` words in the text, which LaTeXML did not convert; those of algorithms and formulas do not count."""
     texts = [abstract or "", *(block.text for block in blocks if block.kind != "algorithm")]
-    return sum(map(_macros_in, texts))
+    return sum(len(_MACRO.findall(_without_formulas(text))) for text in texts if _may_have_macros(text))
 
 
-def _macros_in(text: str) -> int:
-    """The macros outside of formulas; looked at sign by sign only where a quick look at every other `$` finds some."""
-    if "\\" not in text or not _MACRO.search("".join(text.replace("$$", "$").split("$")[::2])):
-        return 0
-    return len(_MACRO.findall(_outside_formulas(text)))
+def _may_have_macros(text: str) -> bool:
+    """A quick test that takes every other stretch between dollars for text, right unless formulas are nested."""
+    return "\\" in text and _MACRO.search("".join(text.replace("$$", "$").split("$")[::2])) is not None
 
 
-def _outside_formulas(text: str) -> str:
-    """A text without its formulas, which may hold others in braces: `$$f\\mbox{$x$}$$` is one."""
+def _without_formulas(text: str) -> str:
+    """A text without its formulas, which may hold others in braces: `$$f\\mbox{$x$}$$` is one formula."""
     pieces: list[str] = []
     start, depth, opened = 0, 0, ""
-    for found in _TEX_SIGN.finditer(text):
-        sign = found.group()
+    for match in _TEX_SIGN.finditer(text):
+        sign = match.group()
         if not opened and sign[0] == "$":
-            pieces.append(text[start : found.start()])
+            pieces.append(text[start : match.start()])
             depth, opened = 0, sign
         elif opened:
             depth += (sign == "{") - (sign == "}")
             if sign == opened and depth <= 0:
-                start, opened = found.end(), ""
+                start, opened = match.end(), ""
     return "".join(pieces) if opened else "".join(pieces) + text[start:]

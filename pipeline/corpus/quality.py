@@ -1,4 +1,4 @@
-"""How good a page's text is: a grade with its reasons, a pure function of a Paper's facts. Never reads HTML.
+"""Quality of a page's text: a grade with its reasons, and what CITELOOM_PAGE_ERRORS drops of it.
 
 The grade is the worst that any fact asks for. Thresholds were set with a passage in mind (200 words): A, a reader meets
 a flaw in fewer than one passage of five; B, in fewer than every one; C, several in each, or a part of the paper is
@@ -10,19 +10,23 @@ one C (cut off): each was read.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pipeline.corpus.paper import Paper
+from pipeline.corpus.measures import kept_characters
+from pipeline.corpus.paper import PageError, Paper
 from pipeline.tables import GRADES
 
-# Where B, C and D begin. A bound that is never reached says that the fact alone cannot make it that bad.
+# Where B, C and D begin. A bound that is never reached means that the fact alone cannot lower the grade so far.
 _FLAWS_PER_1000_WORDS = (1.0, 5.0, 20.0)
 _SHARE_OF_CITATIONS_MISSING = (0.05, 0.5, 2.0)
 _SHARE_OF_TEXT_LOST = (0.1, 0.25, 0.5)
 # Phantoms of a formula come to 36 characters in one real page; a sentence meant for no human reader has more than 200.
 _HIDDEN_CHARACTERS = (200, float("inf"), float("inf"))
 _FEWEST_WORDS = 100
+
+DROPPED = "dropped_for_errors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +40,14 @@ class Quality:
 def grade(paper: Paper) -> Quality:
     """The grade of a page's text, with `reasons` among: ltx_errors, unconverted_macros, math_without_tex (counted
     together), missing_citations, text_lost, hidden_text, truncated, hardly_any_text."""
-    lowered = sorted((found for found in _judge(paper) if found[0]), key=lambda found: -found[0])
+    lowered = sorted((fact for fact in _grade_facts(paper) if fact[0]), key=lambda fact: -fact[0])
     worst = lowered[0][0] if lowered else 0
     return Quality(GRADES[worst], tuple(reason for _, reason in lowered))
 
 
-def _judge(paper: Paper) -> Iterator[tuple[int, str]]:
-    """(how many grades below A, the fact that says so) of every fact."""
-    words = sum(block.text.count(" ") + 1 for block in paper.blocks)  # near enough, in a tenth of the time of `split`
+def _grade_facts(paper: Paper) -> Iterator[tuple[int, str]]:
+    """(grades below A, name) of every fact."""
+    words = sum(block.text.count(" ") + 1 for block in paper.blocks)  # nearly `split`, in a tenth of the time
     flaws = {name: getattr(paper, name) for name in ("ltx_errors", "unconverted_macros", "math_without_tex")}
     flawed = bisect_right(_FLAWS_PER_1000_WORDS, 1000 * sum(flaws.values()) / max(words, 1))
     yield from ((flawed, name) for name, count in flaws.items() if count)
@@ -54,3 +58,30 @@ def _judge(paper: Paper) -> Iterator[tuple[int, str]]:
     yield bisect_right(_HIDDEN_CHARACTERS, paper.losses.get("hidden", 0)), "hidden_text"
     yield GRADES.index("C") * paper.truncated, "truncated"
     yield GRADES.index("C") * (words < _FEWEST_WORDS), "hardly_any_text"
+
+
+def apply_error_policy(policy: str, paper: Paper) -> Paper:
+    """A paper as CITELOOM_PAGE_ERRORS wants it: keep, drop_paragraphs or drop_page.
+
+    Raises PageError (page_has_errors) where the page is dropped, (no_text) where no block and no abstract is left.
+    """
+    if policy == "keep" or not paper.ltx_errors:
+        return paper
+    if policy == "drop_page":
+        raise PageError("page_has_errors", f"LaTeXML marked {paper.ltx_errors} errors on it")
+    broken = [block for block in paper.blocks if block.errors]
+    sound = tuple(block for block in paper.blocks if not block.errors)
+    if not broken:
+        return paper
+    if not sound and not paper.abstract:
+        raise PageError("no_text", "every block of it holds errors")
+    kept = Counter(paper.kept) - Counter(kept_characters(None, 0, None, (), broken, ()))
+    chars = kept.total()
+    return replace(
+        paper,
+        blocks=sound,
+        paragraphs=sum(block.kind == "paragraph" for block in sound),
+        chars_kept=chars,
+        kept={kind: kept[kind] for kind in paper.kept if kept[kind]},
+        losses={**paper.losses, DROPPED: paper.chars_kept - chars},
+    )

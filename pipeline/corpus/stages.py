@@ -1,72 +1,129 @@
-"""The stage `papers`: a month's pages go out to the workers, their rows come back in order."""
+"""The stages `dump_members` and `papers`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 
 from pipeline.corpus import html
-from pipeline.corpus.members import DUMP_MEMBERS
-from pipeline.corpus.pages import Parse, Parsed, Reading, Wanted, parse_pages
-from pipeline.corpus.wanted import Extent, chunks, decide, wanted
+from pipeline.corpus.dump.catalogue import Dump, read_dump
+from pipeline.corpus.dump.member import place_of
+from pipeline.corpus.pages import Parse, ParsedChunk, ParseJob, SelectedPage, parse_pages
+from pipeline.corpus.selection import chunk_pages, measure_selection, select_pages
 from pipeline.engine import progress
 from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
 from pipeline.engine.stage import Job, Stage, Workspace
-from pipeline.errors import MissingInput, SettingError
+from pipeline.errors import CiteloomError, MissingInput, SettingError
 from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS as MEMBERS_TABLE
 from pipeline.tables import METADATA as METADATA_TABLE
 from pipeline.tables import PAPERS as PAPERS_TABLE
 
-# 8 MB of pages parse in 0.1 to 0.2 s: the 1 ms of handing a chunk over is nothing, and what is under way stays small.
+# 8 MB of pages parse in 0.1 to 0.2 s: the 1 ms of handing a chunk over is nothing, and what is in flight stays small.
 _CHUNK_BYTES = 8_000_000
-# Small months are cut finer, so that every core has its share, down to what a worker does in 20 ms.
+# Chunks of small months are smaller, so that every core has its share, down to what a worker does in 20 ms.
 _SMALLEST_CHUNK_BYTES = 1_000_000
 _CHUNKS_PER_WORKER = 4
-_REASONS = {"crashed": "parser_crashed"}
-_UNREAD = frozenset({"corrupt_member", "unreadable"})
-# On another machine, or at another time, such a page may well be kept.
-_LOST = frozenset({"too_slow", "out_of_memory", "parser_crashed", "unreadable"})
+_LEDGER_REASONS = {"crashed": "parser_crashed"}
+_READ_FAILURES = frozenset({"corrupt_member", "unreadable"})
+# On another machine, or at another time, such a page may become a paper.
+_MACHINE_FAILURES = frozenset({"too_slow", "out_of_memory", "parser_crashed", "unreadable"})
+
+
+def _list_members(job: Job) -> Iterator[Row]:
+    dump = read_dump(job.settings)
+    if not job.force:
+        _require_zips_of_earlier_pages(job, dump)
+        _require_pages(job, dump)
+    for stray in dump.strays(job.month):
+        job.leave_out(stray.place, stray.reason, stray.detail)
+    listed: Row | None = None
+    for page in dump.pages(job.month).to_pylist():
+        if listed is not None and listed["arxiv_id"] == page["arxiv_id"]:
+            places = (place_of(row["zip"], row["member"]) for row in (page, listed))
+            job.leave_out(page["arxiv_id"], "duplicate", " is left out for ".join(places))
+            continue
+        listed = page
+        yield page
+
+
+def _require_zips_of_earlier_pages(job: Job, dump: Dump) -> None:
+    """Raise MissingInput where the month's present file has pages of a zip that is broken now.
+
+    Listed without them, the month's papers would leave the corpus and the index for what may be a download under way.
+    """
+    try:
+        earlier = job.rows(MEMBERS_TABLE, ["zip"]) if dump.broken else []
+    except CiteloomError:
+        return  # there is no file yet, or none that can be read
+    for name in sorted(dump.broken.keys() & {row["zip"] for row in earlier}):
+        raise MissingInput(
+            f"{dump.broken[name]}; {job.month} has pages of it, which stay until then: to go on without them, run "
+            f"citeloom run --months {job.month} --select dump_members --force"
+        )
+
+
+def _require_pages(job: Job, dump: Dump) -> None:
+    """Raise MissingInput where the month has no page, and a zip that may hold its pages is broken.
+
+    Else a month that a user names would succeed, empty, and nothing would say why.
+    """
+    if dump.broken and job.month not in dump.months:
+        raise MissingInput(
+            f"the dump has no page of {job.month}, and a zip that may hold some cannot be used: "
+            f"{next(iter(dump.broken.values()))}"
+        )
+
+
+def _dump_digest(workspace: Workspace, month: str) -> Mapping[str, str]:
+    return {"dump": read_dump(workspace.settings).digest(month)}
+
+
+DUMP_MEMBERS = Stage(table=MEMBERS_TABLE, build=_list_members, settings=("subsets",), inputs=_dump_digest)
 
 
 @dataclass(frozen=True, slots=True)
 class PaperBuilder:
-    """Computes a month of `papers`; a parser other than the one that CITELOOM_PARSER names is for tests."""
+    """Builds a month of `papers`. `parse` replaces the parser that CITELOOM_PARSER names, in tests."""
 
     parse: Parse | None = None
 
     def __call__(self, job: Job) -> Iterator[pa.RecordBatch]:
-        """Decide by metadata first, then have what is left read and parsed, in order of identifier.
+        """Select pages by metadata, then have workers read and parse them.
 
-        Rows are by identifier, which lets a reader skip row groups. Members of one month lie in their zips by
+        Rows are sorted by identifier, so that a reader can skip row groups. Members of one month lie in their zips by
         identifier too, in three zips; so the pages of a chunk are read in file order, and every zip forwards.
         """
-        reading = _reading(job, self.parse or _parser_named(job.settings.parser))
-        extent = decide(job)
-        job.expect(extent.pages)
+        settings = job.settings
+        parse_job = ParseJob(
+            settings.dump_dir,
+            self.parse or _parser_named(settings.parser),
+            settings.page_errors,
+            settings.page_seconds,
+            year=int(job.month[:4]),
+        )
+        size = measure_selection(job)
+        job.expect(size.pages)
         job.notes.update(chars_seen=0, chars_kept=0)
         job.measured.update(pages=0, bytes_read=0, parsing_seconds=0.0)
-        workers = count_workers(job.settings.workers)
-        cut = chunks(wanted(job), _chunk_bytes(extent, workers))
-        for chunk, parsed in map_chunks(partial(parse_pages, reading), cut, workers):
+        workers = count_workers(settings.workers)
+        chunk_bytes = min(_CHUNK_BYTES, max(_SMALLEST_CHUNK_BYTES, size.bytes // (workers * _CHUNKS_PER_WORKER)))
+        chunks = chunk_pages(select_pages(job), chunk_bytes)
+        for chunk, parsed in map_chunks(partial(parse_pages, parse_job), chunks, workers):
             if isinstance(parsed, LostItem):
-                _leave_out_lost(job, chunk[0], parsed)
+                _leave_out_lost_page(job, chunk[0], parsed)
             else:
-                yield from _account(job, parsed)
+                yield from _account_for(job, parsed)
         _require_the_listed_dump(job)
-        _tell_of_lost(job)
-
-
-def _reading(job: Job, parse: Parse) -> Reading:
-    settings = job.settings
-    return Reading(settings.dump_dir, parse, settings.page_errors, settings.page_seconds, int(job.month[:4]))
+        _report_machine_failures(job)
 
 
 def _parser_named(name: str) -> Parse:
-    """The parser that CITELOOM_PARSER names. Raises SettingError for a name that none has."""
+    """The parser that CITELOOM_PARSER names. Raises SettingError for another name."""
     if name == "fast":
         return html.parse
     if name == "reference":
@@ -76,12 +133,8 @@ def _parser_named(name: str) -> Parse:
     raise SettingError(f"CITELOOM_PARSER: there is no parser {name}: set it to fast or reference")
 
 
-def _chunk_bytes(extent: Extent, workers: int) -> int:
-    return min(_CHUNK_BYTES, max(_SMALLEST_CHUNK_BYTES, extent.bytes // (workers * _CHUNKS_PER_WORKER)))
-
-
-def _account(job: Job, parsed: Parsed) -> Iterator[pa.RecordBatch]:
-    """The rows of a chunk, once what came of it is written down."""
+def _account_for(job: Job, parsed: ParsedChunk) -> Iterator[pa.RecordBatch]:
+    """The rows of a chunk; what was left out of it goes to the ledger, its sums to the month's notes."""
     for arxiv_id, reason, detail in parsed.left_out:
         job.leave_out(arxiv_id, reason, detail)
     job.measured["pages"] += parsed.pages
@@ -93,43 +146,43 @@ def _account(job: Job, parsed: Parsed) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-def _leave_out_lost(job: Job, page: Wanted, lost: LostItem) -> None:
-    """Write down a page that ended its worker; what depends on the machine is marked so."""
+def _leave_out_lost_page(job: Job, page: SelectedPage, lost: LostItem) -> None:
+    """Record a page that ended its worker."""
     limit = ""
     if lost.reason == "too_slow":
         limit = f" {job.settings.page_seconds:g} s of processor time (CITELOOM_PAGE_SECONDS)"
         job.notes["page_seconds"] = job.settings.page_seconds
-    detail = f"{page.member.place}: {lost.detail}{limit}; on another machine it may go well"
-    job.leave_out(page.member.arxiv_id, _REASONS.get(lost.reason, lost.reason), detail)
+    detail = f"{page.member.place}: {lost.detail}{limit}; on another machine it may succeed"
+    job.leave_out(page.member.arxiv_id, _LEDGER_REASONS.get(lost.reason, lost.reason), detail)
 
 
 def _require_the_listed_dump(job: Job) -> None:
-    """Raise MissingInput where pages could not be read because the dump is not the one that was listed any more.
+    """Raise MissingInput where pages could not be read because the dump has changed since it was listed.
 
-    Left out for that, they would be missed for good: with the dump as it was before, nothing would be out of date.
+    In the ledger they would be lost for good: once the dump is as before, nothing would be out of date.
     """
-    unread = [row["subject"] for row in job.ledger if row["reason"] in _UNREAD]
+    unread = [row["subject"] for row in job.ledger if row["reason"] in _READ_FAILURES]
     listed = read_provenance(job.workspace.root.file(MEMBERS_TABLE, job.month)) if unread else None
     if listed and listed.inputs != DUMP_MEMBERS.inputs(job.workspace, job.month):
         raise MissingInput(
-            f"the dump has changed since {job.month} was listed, and {len(unread):,} of its pages cannot be read any "
-            f"more, {unread[0]} first: run citeloom run --months {job.month} once the dump is whole"
+            f"the dump has changed since {job.month} was listed, and {len(unread):,} of its pages can no longer be "
+            f"read, {unread[0]} first: run citeloom run --months {job.month} once the dump is whole"
         )
 
 
-def _tell_of_lost(job: Job) -> None:
-    lost = sum(row["reason"] in _LOST for row in job.ledger)
-    if lost:
-        pages = "page was" if lost == 1 else "pages were"
+def _report_machine_failures(job: Job) -> None:
+    count = sum(row["reason"] in _MACHINE_FAILURES for row in job.ledger)
+    if count:
+        pages = "page was" if count == 1 else "pages were"
         progress.noted(
-            f"{lost:,} {pages} left out of papers of {job.month} for what this machine could not do (too slow, out of "
-            "memory, a crash of the parser, an error of the disk); the ledger names them; to try them again, run "
-            f"citeloom run --months {job.month} --select papers --force"
+            f"{count:,} {pages} left out of papers of {job.month} because of this machine (too slow, out of memory, a "
+            "crash of the parser, a disk error); the ledger names them; to try them again, run citeloom run --months "
+            f"{job.month} --select papers --force"
         )
 
 
-def _could_keep_no_more(workspace: Workspace, month: str, provenance: Provenance) -> bool:
-    """Whether no page was left out that the disk would not give, or as too slow where it would have more time now."""
+def _another_run_finds_no_more(workspace: Workspace, month: str, provenance: Provenance) -> bool:
+    """Whether no page was left out because of a disk error, or as too slow under a lower limit than now."""
     seconds = provenance.notes.get("page_seconds", float("inf"))
     return bool(workspace.settings.page_seconds <= seconds) and "unreadable" not in provenance.left_out
 
@@ -140,5 +193,5 @@ PAPERS = Stage(
     upstream=(MEMBERS_TABLE, METADATA_TABLE),
     settings=("categories", "category_match", "parser", "page_errors"),
     version=6,
-    outputs_exist=_could_keep_no_more,
+    outputs_exist=_another_run_finds_no_more,
 )

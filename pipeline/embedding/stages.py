@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipeline import tables
+from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
 from pipeline.embedding.columns import Stream
 from pipeline.embedding.reuse import Group, KnownVectors, groups_of_month
 from pipeline.embedding.shards import Shards
 from pipeline.engine import progress, shutdown
 from pipeline.engine.stage import Job, Stage, Workspace
-from pipeline.passages.text import embedded_text
 from pipeline.settings import Settings
 from pipeline.storage.provenance import read_provenance
 

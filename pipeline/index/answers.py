@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from pipeline.corpus.passages.text import without_markers
 from pipeline.index.search import Hit
-from pipeline.passages.text import without_markers
 
 # Control characters but tab and line feed, and those that turn the direction of what follows them.
 _UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

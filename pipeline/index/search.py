@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from pipeline import tables
+from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, TransientFailure
@@ -18,7 +19,6 @@ from pipeline.index.passage_index import Found, PassageIndex
 from pipeline.index.passage_texts import read_texts
 from pipeline.index.rerank import make_reranker
 from pipeline.index.steady import search_steadily
-from pipeline.passages.text import embedded_text
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder, Vectors

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pipeline import tables
+from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS
 from pipeline.engine.checks import Check, CheckResult
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.quality import Finding, findings
 from pipeline.index import close_indexes
 from pipeline.index.audit import KINDS
 from pipeline.index.upkeep import audit_of
-from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import Table
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
+from pipeline.corpus.passages.text import without_markers
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import MissingInput
-from pipeline.passages.text import without_markers
 from pipeline.related_work.content import paper_text
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompting import Passage, Reference, Task

@@ -23,7 +23,7 @@ def test_a_whole_run_unpickles_nothing_that_is_stored(finished: Finished) -> Non
         "answers of our own workers, over their pipes"
     )
     classes = {what for what, _ in finished.unpickled if not what.startswith("pebble.")}
-    assert classes <= {"pipeline.corpus.pages.Parsed"}
+    assert classes <= {"pipeline.corpus.pages.ParsedChunk"}
 
 
 def test_nothing_that_a_run_leaves_is_a_pickle(finished: Finished) -> None:

@@ -161,7 +161,7 @@ def test_without_the_setting_nothing_of_opentelemetry_is_imported(tmp_path: Path
         from pipeline.stages import choose_stages
         from pipeline.engine.run import run_stage
         from pipeline.engine.stage import Workspace
-        from pipeline.corpus.members import DUMP_MEMBERS
+        from pipeline.corpus.stages import DUMP_MEMBERS
         place = Workspace(load_settings(_env_file=None, data=sys.argv[1]))
         assert run_stage(DUMP_MEMBERS, place, "2024-03").rows
         print([name for name in sys.modules if name.startswith(("opentelemetry", "pipeline.engine.telemetry."))])

@@ -1,13 +1,13 @@
-"""The dump as a whole: its months, and of a month the pages, what is no page, and a digest of it all.
+"""The dump as a whole: its months, and for each month the pages, the strays and a digest of both.
 
-Each zip's directory is read once and kept (`cache.py`); of the rest of a zip nothing is read.
+Of a zip only the directory is read, once; its listing is cached (`listing.py`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -16,10 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from upath import UPath
 
-from pipeline.corpus.dump.cache import KeptListing, ListingCache
 from pipeline.corpus.dump.central_directory import read_directory
 from pipeline.corpus.dump.folder import DumpFolder, FileState, open_folder
-from pipeline.corpus.dump.listing import Listing, Part, list_zip
+from pipeline.corpus.dump.listing import Listing, ListingCache, MemoryListing, Part, list_zip
 from pipeline.corpus.dump.loose import LooseFolder, find_loose_folders
 from pipeline.corpus.dump.member import as_text, place_of
 from pipeline.errors import MissingInput, SettingError
@@ -28,16 +27,8 @@ from pipeline.tables import DUMP_MEMBERS
 
 
 @dataclass(frozen=True, slots=True)
-class BrokenZip:
-    """A zip that cannot be used, and a sentence that says why and what to do."""
-
-    zip: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class Stray:
-    """A name in the dump that is no readable page: where it is, and the ledger's reason and detail."""
+    """A name in the dump that is not a readable page: its place, and the ledger's reason and detail."""
 
     place: str
     reason: str
@@ -46,35 +37,38 @@ class Stray:
 
 @dataclass(frozen=True)
 class Dump:
-    """What lies in the dump folder."""
+    """The contents of the dump folder. Pages and strays are those of the chosen `subsets` only.
+
+    broken: for each zip that cannot be used, a sentence that says why and what to do.
+    """
 
     subsets: tuple[str, ...]
-    """Those that are chosen; no other page or stray is told of."""
     folder: DumpFolder
     cache: ListingCache
-    zips: tuple[tuple[str, KeptListing], ...]
+    zips: tuple[tuple[str, Listing], ...]
     loose: tuple[LooseFolder, ...]
-    broken: tuple[BrokenZip, ...]
+    broken: Mapping[str, str]
 
     @cached_property
     def months(self) -> list[str]:
         """Months `YYYY-MM` that have pages, oldest first."""
-        zipped = {part.month for _, listing in self.zips for part in listing.parts if self._is_chosen(part)}
-        return sorted(zipped.union(one.month for one in self.loose if one.subset in self.subsets))
+        parts = [part for _, listing in self.zips for part in listing.parts]
+        months = {part.month for part in parts if not part.strays and part.subset in self.subsets}
+        return sorted(months.union(folder.month for folder in self.loose if folder.subset in self.subsets))
 
     def count_pages(self, month: str) -> int:
-        """How many pages the month has, duplicates among them; known without reading one row."""
-        listed = (part for _, listing in self._listings(month) for part in listing.parts)
-        return sum(part.rows for part in listed if part.month == month and self._is_chosen(part))
+        """How many pages the month has, duplicates included; no row is read."""
+        return sum(part.rows for _, _, part in self._parts(month) if not part.strays)
 
     def pages(self, month: str) -> pa.Table:
-        """The month's pages, columns as in the table dump_members, by identifier.
+        """The month's pages, columns as in the table dump_members, sorted by identifier.
 
-        Of one identifier the page to be kept comes first: a loose one before those in zips, for it came later; then
-        the better conversion; of one name twice in a zip the last, as zip tools have it.
+        Duplicates of one identifier are sorted by preference: a loose page before those in zips, because it is newer;
+        then the better conversion; of one name twice in a zip the last, as zip tools do.
         """
-        found = [_as_members(zip_name, part, rows) for zip_name, part, rows in self._rows(month, strays=False)]
-        pages = pa.concat_tables([DUMP_MEMBERS.schema.empty_table(), *found])
+        parts = [(name, listing, part) for name, listing, part in self._parts(month) if not part.strays]
+        tables = [_as_members(name, part, listing.rows_of(part)) for name, listing, part in parts]
+        pages = pa.concat_tables([DUMP_MEMBERS.schema.empty_table(), *tables])
         zipped = pc.not_equal(pages["zip"], "")
         rank = pc.index_in(pages["subset"], pa.array(SUBSETS))
         keys = ("arxiv_id", "zipped", "rank", "zip", "member")
@@ -85,84 +79,71 @@ class Dump:
         return pages.take(order)
 
     def strays(self, month: str) -> Iterator[Stray]:
-        """Names that are no readable pages: under the month they claim, or under the dump's first.
-
-        Under the first month too the zips that cannot be used at all.
-        """
+        """The month's strays. Those of no month, and zips that cannot be used, belong to the dump's first month."""
         if month in self.months[:1]:
-            yield from (Stray(one.zip, "unreadable_zip", one.message) for one in self.broken)
-        for zip_name, _, rows in self._rows(month, strays=True):
-            for row in rows.select(["member", "reason", "detail"]).to_pylist():
-                yield Stray(place_of(zip_name, row["member"]), row["reason"], row["detail"])
+            yield from (Stray(name, "unreadable_zip", message) for name, message in self.broken.items())
+        for zip_name, listing, part in self._parts(month):
+            if part.strays:
+                for row in listing.rows_of(part).select(["member", "reason", "detail"]).to_pylist():
+                    yield Stray(place_of(zip_name, row["member"]), row["reason"], row["detail"])
 
     def digest(self, month: str) -> str:
-        """Another one whenever what the dump says of a month has changed; copying or touching a zip changes nothing."""
+        """A digest of the month's pages and strays; copying or touching a zip does not change it."""
         digest = hashlib.sha256()
-        for zip_name, listing in self._listings(month):
-            for part in listing.parts:
-                if self._is_told(part, month):
-                    digest.update(repr((zip_name, part)).encode())
+        for zip_name, _, part in self._parts(month):
+            digest.update(repr((zip_name, part)).encode())
         if month in self.months[:1]:
-            digest.update(repr(self.broken).encode())
+            digest.update(repr(tuple(self.broken.items())).encode())
         return digest.hexdigest()
 
-    def _rows(self, month: str, *, strays: bool) -> Iterator[tuple[str, Part, pa.Table]]:
-        for zip_name, listing in self._listings(month):
-            for part in listing.parts:
-                if part.strays == strays and self._is_told(part, month):
-                    yield zip_name, part, listing.of_part(part)
-
-    def _listings(self, month: str) -> Iterator[tuple[str, Listing | KeptListing]]:
-        yield from self.zips
-        for one in self.loose:
-            if one.month == month and one.subset in self.subsets:
+    def _parts(self, month: str) -> Iterator[tuple[str, Listing, Part]]:
+        """(zip or empty, listing, part) of a month's pages and strays; strays of no month are the first month's."""
+        listings: list[tuple[str, Listing]] = list(self.zips)
+        for loose_folder in self.loose:
+            if loose_folder.month == month and loose_folder.subset in self.subsets:
                 with _listing_errors(self.folder):
-                    yield "", one.list_pages(self.folder, self.cache)
-
-    def _is_chosen(self, part: Part) -> bool:
-        return not part.strays and part.subset in self.subsets
-
-    def _is_told(self, part: Part, month: str) -> bool:
-        told_under = part.month if part.month in self.months else next(iter(self.months), "")
-        return part.subset in self.subsets and told_under == month
+                    listings.append(("", loose_folder.list_pages(self.folder, self.cache)))
+        months, first_month = set(self.months), next(iter(self.months), "")
+        for name, listing in listings:
+            for part in listing.parts:
+                month_of_part = part.month if part.month in months else first_month
+                if part.subset in self.subsets and month_of_part == month:
+                    yield name, listing, part
 
 
 def _as_members(zip_name: str, part: Part, rows: pa.Table) -> pa.Table:
-    constant = {"subset": part.subset, "zip": zip_name}
-    columns = [
-        pa.repeat(pa.scalar(constant[column.name], column.type), rows.num_rows)
-        if column.name in constant
-        else rows[column.name]
-        for column in DUMP_MEMBERS.schema
-    ]
-    return pa.table(columns, schema=DUMP_MEMBERS.schema)
+    """Rows of a listing as rows of dump_members."""
+    for name, value in (("subset", part.subset), ("zip", zip_name)):
+        rows = rows.append_column(name, pa.repeat(pa.scalar(value), rows.num_rows))
+    return rows.select(DUMP_MEMBERS.schema.names).cast(DUMP_MEMBERS.schema)
 
 
 def months_in_dump(settings: Settings) -> list[str]:
     """Months `YYYY-MM` that have pages in the chosen subsets, oldest first.
 
-    Raises as `read_dump` does, and SettingError where there is not one page.
+    Raises as `read_dump` does, and SettingError where there is no page at all.
     """
     dump = read_dump(settings)
     if not dump.months:
-        raise SettingError(_describe_no_page(dump))
+        raise SettingError(_describe_dump_without_pages(dump))
     return dump.months
 
 
 def broken_zips(settings: Settings) -> list[str]:
-    """What is wrong with each zip that cannot be used, a sentence each. Raises as `read_dump` does."""
-    return [one.message for one in read_dump(settings).broken]
+    """A sentence for each zip that cannot be used. Raises as `read_dump` does."""
+    return list(read_dump(settings).broken.values())
 
 
 def read_dump(settings: Settings, *, may_be_empty: bool = False) -> Dump:
-    """What lies in the dump folder now.
+    """The present contents of the dump folder.
 
-    Raises SettingError where there is no such folder, it cannot be listed, or neither a zip nor a loose page is in it
-    (unless it `may_be_empty`); MissingInput where all there is are zips that cannot be used.
+    Raises SettingError where there is no such folder, it cannot be listed, or it holds neither a zip nor a loose page
+    (unless it `may_be_empty`); MissingInput where it holds nothing but zips that cannot be used.
     """
-    folder, cache = _folder_at(settings.dump_dir), ListingCache(settings.local_root / "cache" / "zips")
+    place, cache = settings.dump_dir, ListingCache(settings.local_root / "cache" / "zips")
+    folder = open_folder(place) if isinstance(place, Path) else _remote_folder(place)
     with _listing_errors(folder):
-        top = [(name, is_folder) for name, is_folder in folder.names() if not name.startswith(".")]
+        top = sorted((name, is_folder) for name, is_folder in folder.names() if not name.startswith("."))
         loose = find_loose_folders(folder, top)
     names = [name for name, is_folder in top if name.lower().endswith(".zip") and not is_folder]
     if not names and not loose and not may_be_empty:
@@ -170,22 +151,22 @@ def read_dump(settings: Settings, *, may_be_empty: bool = False) -> Dump:
             f"CITELOOM_DUMP_DIR: no .zip file is in {folder.address}, nor any page in a folder <yymm>: set it to the "
             "folder of the ar5iv zips"
         )
-    found = [(name, _list_zip(settings, folder, name, cache)) for name in names]
-    broken = tuple(one for _, one in found if isinstance(one, BrokenZip))
-    if broken and len(broken) == len(names) and not loose:
+    zips: list[tuple[str, Listing]] = []
+    broken: dict[str, str] = {}
+    for name in names:
+        try:
+            zips.append((name, _list_zip(folder, name, cache)))
+        except MissingInput as error:
+            broken[as_text(name)] = str(error)
+    if broken and not zips and not loose:
         more = f" ({len(broken) - 1} more zips cannot be used either)" if len(broken) > 1 else ""
-        raise MissingInput(broken[0].message + more)
-    zips = tuple((name, one) for name, one in found if not isinstance(one, BrokenZip))
-    return Dump(settings.subsets, folder, cache, zips, tuple(loose), broken)
-
-
-def _folder_at(place: Path | UPath) -> DumpFolder:
-    return open_folder(place) if isinstance(place, Path) else _store_at(place)
+        raise MissingInput(next(iter(broken.values())) + more)
+    return Dump(settings.subsets, folder, cache, tuple(zips), tuple(loose), broken)
 
 
 @lru_cache(maxsize=16)
-def _store_at(address: UPath) -> DumpFolder:
-    """One object for each address, so that its listing serves for more than one question."""
+def _remote_folder(address: UPath) -> DumpFolder:
+    """One object for each address, so that several calls share its listing."""
     return open_folder(address)
 
 
@@ -199,52 +180,52 @@ def _listing_errors(folder: DumpFolder) -> Iterator[None]:
         ) from error
     except OSError as error:
         raise SettingError(
-            f"CITELOOM_DUMP_DIR: {folder.address} cannot be listed ({error.strerror or error}): let it be read, or set "
-            "another folder"
+            f"CITELOOM_DUMP_DIR: {folder.address} cannot be listed ({error.strerror or error}): make it readable, or "
+            "set another folder"
         ) from error
 
 
-_known: dict[tuple[str, Path], tuple[FileState, KeptListing | BrokenZip]] = {}
+# The listing of a zip, or why it cannot be used, while its state is the same: `citeloom status` reads the dump once
+# for each month, 400 times 5 ms for three zips.
+_known_zips: dict[tuple[str, Path], tuple[FileState, Listing | str]] = {}
 
 
-def _list_zip(settings: Settings, folder: DumpFolder, name: str, cache: ListingCache) -> KeptListing | BrokenZip:
-    """What a zip holds; remembered while its size and time are the same."""
+def _list_zip(folder: DumpFolder, name: str, cache: ListingCache) -> Listing:
+    """The listing of a zip. Raises MissingInput where it cannot be used."""
     address = f"{folder.address}/{name}"
     if name != as_text(name):
-        return BrokenZip(as_text(name), f"{as_text(address)}: its name is no UTF-8: give it another")
+        raise MissingInput(f"{as_text(address)}: its name is not UTF-8: rename it")
     key = (address, cache.file(address))
     try:
         state = folder.state(name)
-        known = _known.get(key)
-        if known is None or known[0] != state:
-            known = _known[key] = (state, _read_listing(settings.dump_dir, name, state, cache))
+        known_state, listing = _known_zips.get(key, (None, ""))
+        if known_state != state:
+            try:
+                listing = cache.listing(address, state, partial(_read_zip, folder, name))
+            except MissingInput as error:
+                listing = str(error)
+            _known_zips[key] = (state, listing)
     except OSError as error:
-        told = f"{address} cannot be read ({error.strerror or error})"
-        return BrokenZip(name, f"{told}: put it in place and let it be read, or move it out of CITELOOM_DUMP_DIR")
-    return known[1]
+        raise MissingInput(
+            f"{address} cannot be read ({error.strerror or error}): put it in place and make it readable, or move it "
+            "out of CITELOOM_DUMP_DIR"
+        ) from error
+    if isinstance(listing, str):
+        raise MissingInput(listing)
+    return listing
 
 
-def _read_listing(dump_dir: Path | UPath, name: str, state: FileState, cache: ListingCache) -> KeptListing | BrokenZip:
-    address = f"{_folder_at(dump_dir).address}/{name}"
-
-    def make() -> Listing:
-        folder = open_folder(dump_dir)  # one of its own: what it opens is the zip of now
-        try:
-            return list_zip(read_directory(address, state.bytes, partial(folder.read, name)), name)
-        finally:
-            folder.close()
-
-    try:
-        return cache.listing(address, state, make)
-    except MissingInput as error:
-        return BrokenZip(name, str(error))
+def _read_zip(folder: DumpFolder, name: str) -> MemoryListing:
+    """The listing of a zip by its directory. Raises MissingInput where it is broken, OSError."""
+    with closing(folder.open(name)) as file:
+        return list_zip(read_directory(f"{folder.address}/{name}", folder.state(name).bytes, file.read), name)
 
 
-def _describe_no_page(dump: Dump) -> str:
+def _describe_dump_without_pages(dump: Dump) -> str:
     parts = [part for _, listing in dump.zips for part in listing.parts if not part.strays]
     others = sum(part.rows for part in parts if part.subset not in dump.subsets)
     strays = list(dump.strays(""))
-    example = next((f", for example {one.place} ({one.detail})" for one in strays), "")
+    example = f", for example {strays[0].place} ({strays[0].detail})" if strays else ""
     return (
         f"CITELOOM_DUMP_DIR: no arXiv page is in {dump.folder.address}: its zips hold {others:,} pages of subsets that "
         f"are not chosen, and {len(strays):,} names that are no page{example}; a page is <subset>/<yymm>/<id>.html, or "

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.answering.questions import Question
+from pipeline.corpus.passages.text import without_markers
 from pipeline.evaluation.citation_support.passages import ranked, word_scores
-from pipeline.passages.text import without_markers
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,12 +14,12 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.answering.prompting import CHARS_PER_TOKEN, NOTHING, Told, ask, short_question
+from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.evaluation.answers.prompting import PROMPTS, SPLIT, room
 from pipeline.llm.client import LlmClient, Message, Spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.structured import AtMost
-from pipeline.passages.sentences import sentences
 
 # Three sentences with ten claims have room for a sentence that lists eight authors. A part of 160 tokens is about
 # three long sentences; a single one that is longer is a part by itself.
@@ -61,7 +61,7 @@ def parts_of(answer: str) -> list[str]:
     """An answer in parts of whole sentences; none of an empty one."""
     parts: list[list[str]] = []
     tokens = 0
-    for sentence in filter(None, (each.strip() for each in sentences(answer))):
+    for sentence in filter(None, (each.strip() for each in split_sentences(answer))):
         longer = tokens + count_tokens(sentence)
         if parts and len(parts[-1]) < PART_SENTENCES and longer <= PART_TOKENS:
             parts[-1].append(sentence)

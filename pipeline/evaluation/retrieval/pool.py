@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipeline import tables
+from pipeline.corpus.passages.text import Form, embedded_text
 from pipeline.errors import PermanentFailure
 from pipeline.evaluation.retrieval.corpus import months_until, passages_by_paper
-from pipeline.passages.text import Form, embedded_text
 from pipeline.storage.reading import read_table
 from pipeline.tables import Table
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline import tables
+from pipeline.corpus.passages.sentences import split_sentences
+from pipeline.corpus.passages.text import count_words, without_markers
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.retrieval.corpus import earlier_digests, months_of, passages_by_paper
-from pipeline.passages.sentences import sentences
-from pipeline.passages.text import count_words, without_markers
 from pipeline.storage.writing import Row
 
 # Running text alone: the rows of a table and the lines of an algorithm are no sentences, and front matter cites nobody.
@@ -131,7 +131,7 @@ def _candidates(job: Job) -> Iterator[Query]:
     for passage in job.iterate(tables.PASSAGES, columns):
         if passage["kind"] not in KINDS or not passage["cited_keys"]:
             continue
-        for sentence in sentences(passage["text"]):
+        for sentence in split_sentences(passage["text"]):
             keys = cited_keys(sentence)
             cited = {known[passage["arxiv_id"], key] for key in keys if (passage["arxiv_id"], key) in known}
             citing += bool(keys)

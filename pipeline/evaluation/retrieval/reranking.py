@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
+from pipeline.corpus.passages.text import text_digest
 from pipeline.evaluation.retrieval.pool import Choice, Pool
 from pipeline.evaluation.retrieval.rankings import RERANKED, Hybrid, Score
-from pipeline.passages.text import text_digest
 from pipeline.storage.reading import open_parquet
 
 if TYPE_CHECKING:

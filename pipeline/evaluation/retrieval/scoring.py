@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
 from pipeline import tables
+from pipeline.corpus.passages.text import Form
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.retrieval import pool as pools
@@ -17,7 +18,6 @@ from pipeline.evaluation.retrieval.metrics import RECALLS, per_query
 from pipeline.evaluation.retrieval.vectors import Matrices, pool_vectors, query_matrices
 from pipeline.evaluation.statistics import Draws
 from pipeline.index.rerank import Reranker, make_reranker
-from pipeline.passages.text import Form
 from pipeline.settings import Settings
 from pipeline.storage.writing import Row
 

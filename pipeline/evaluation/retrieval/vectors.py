@@ -17,9 +17,9 @@ import pyarrow as pa
 from filelock import FileLock
 
 from pipeline import tables
+from pipeline.corpus.passages.text import Form, text_digest
 from pipeline.embedding.columns import SCHEMA, vector_columns
 from pipeline.evaluation.retrieval.pool import Choice, Pool, read_papers
-from pipeline.passages.text import Form, text_digest
 from pipeline.storage.writing import move_into_place
 
 if TYPE_CHECKING:

@@ -88,8 +88,8 @@ def bytes_per_page(settings: Settings) -> int:
 def dump(workspace: Workspace) -> Iterator[Finding]:
     """Whether the dump can be read, which zips are broken, and which months it has."""
     pages = read_dump(workspace.settings)
-    for broken in pages.broken:
-        yield problem("dump", broken.message, "download the zip again; the others are read meanwhile")
+    for message in pages.broken.values():
+        yield problem("dump", message, "download the zip again; the others are read meanwhile")
     months, address = pages.months, pages.folder.address
     if not months:
         way_out = "see CITELOOM_SUBSETS, and check that pages lie at <severity>/<yymm>/<id>.html"

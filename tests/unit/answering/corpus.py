@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
+from pipeline.corpus.passages.text import embedded_text, text_digest
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.passages.text import embedded_text, text_digest
 from pipeline.settings import load_settings
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.index.building import TEXTS, embed, make_workspace, write_table

@@ -17,13 +17,12 @@ from pipeline.answering.question_rows import Posed
 from pipeline.answering.questions import GoldClaim, Question
 from pipeline.answering.stages import QUESTIONS
 from pipeline.arxiv.metadata_stage import METADATA
-from pipeline.corpus.members import DUMP_MEMBERS
-from pipeline.corpus.stages import PAPERS
+from pipeline.corpus.passages.stages import PASSAGES
+from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
 from tests.unit.answering.asking import Tables, passage
 

@@ -15,10 +15,10 @@ import pytest
 
 from pipeline.answering.questions import KINDS, GoldClaim, Question, gold_passages, read_questions
 from pipeline.corpus import html
+from pipeline.corpus.passages.packing import pack, with_ids
+from pipeline.corpus.passages.sentences import split_sentences
+from pipeline.corpus.passages.text import without_markers
 from pipeline.errors import SettingError
-from pipeline.passages.pack import pack, with_ids
-from pipeline.passages.sentences import sentences
-from pipeline.passages.text import without_markers
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
@@ -306,7 +306,7 @@ def test_no_question_and_no_claim_is_copied_from_the_papers(shipped: tuple[Quest
     """Whatever the punctuation: no sentence of theirs, nor six words or more that stand in one of their passages."""
     texts = [without_markers(row["text"]) for rows in sample.values() for row in rows]
     known = [letters(text) for text in texts]
-    whole = {letters(sentence) for text in texts for sentence in sentences(text)}
+    whole = {letters(sentence) for text in texts for sentence in split_sentences(text)}
     written = [text for question in shipped for text in (question.question, *(each.claim for each in question.claims))]
     long = [text for text in written if len(letters(text).split()) >= 6]
     assert [text for text in written if letters(text) in whole] == []

@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
-from pipeline.corpus.members import DUMP_MEMBERS
-from pipeline.corpus.stages import PAPERS, PaperBuilder
+from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS, PaperBuilder
 from pipeline.engine import progress
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
@@ -338,7 +337,7 @@ def test_metadata_out_of_order_is_refused_rather_than_missed(workspace: Workspac
     zips(workspace, ["error/2403/2403.00001.html", "error/2403/2403.00002.html"])
     put_metadata(workspace, {"arxiv_id": "2403.00002"}, {"arxiv_id": "2403.00001"})
     run_stage(DUMP_MEMBERS, workspace, MONTH)
-    with pytest.raises(PermanentFailure, match="metadata of 2024-03 is not in the order of identifiers"):
+    with pytest.raises(PermanentFailure, match="metadata of 2024-03 is not sorted by identifier"):
         run_stage(PAPERS, workspace, MONTH)
 
 

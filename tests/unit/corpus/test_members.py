@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
-from pipeline.corpus.members import DUMP_MEMBERS
+from pipeline.corpus.stages import DUMP_MEMBERS
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput

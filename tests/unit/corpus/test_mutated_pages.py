@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 from pipeline import tables
 from pipeline.corpus import html
-from pipeline.corpus.members import DUMP_MEMBERS
 from pipeline.corpus.paper import PageError, Paper
-from pipeline.corpus.stages import PAPERS
+from pipeline.corpus.passages.packing import pack
+from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
-from pipeline.passages.pack import pack
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter

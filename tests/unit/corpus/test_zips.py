@@ -248,7 +248,7 @@ def test_a_zip_whose_name_is_no_unicode_leaves_the_pages_of_the_others(tmp_path:
     write_zip(tmp_path / "\udcff-warnings.zip", PAGES)
     assert len(members_of(tmp_path, "2024-03")) == len(PAGES)
     (told,) = broken_zips(settings_for(tmp_path))
-    assert told.endswith("/?-warnings.zip: its name is no UTF-8: give it another")
+    assert told.endswith("/?-warnings.zip: its name is not UTF-8: rename it")
     assert strays_of(tmp_path, "2024-03") == [Stray("?-warnings.zip", "unreadable_zip", told)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,9 @@ from hypothesis import strategies as st
 
 from pipeline.arxiv.identifiers import MemberName, read_member_name
 from pipeline.corpus.dump.central_directory import read_directory
-from pipeline.corpus.dump.inflate import unpack
 from pipeline.corpus.dump.listing import list_zip
 from pipeline.corpus.dump.member import Member, MemberError
-from pipeline.corpus.dump.reader import MemberReader
+from pipeline.corpus.dump.reader import MemberReader, unpack
 from pipeline.errors import MissingInput
 
 NAMES = ("error/2403/2403.00001.html", "error/9802/quant-ph9802040.html", "error/2404/x.html", "2404/2404.00001v2.html")
@@ -61,7 +61,7 @@ def test_a_mutated_zip_raises_nothing_that_the_ledger_does_not_know(
     listing = list_zip(entries, "errors.zip")
     with MemberReader(tmp_path) as reader:
         for part in listing.parts:
-            for row in listing.of_part(part).drop_columns(["reason", "detail"]).to_pylist():
+            for row in listing.rows_of(part).drop_columns(["reason", "detail"]).to_pylist():
                 if part.strays:
                     assert row["arxiv_id"] is None
                     continue
@@ -82,10 +82,11 @@ def read_or_reason(reader: MemberReader, member: Member) -> tuple[bytes | None, 
 def test_a_page_unpacks_as_zlib_does_it(page: bytes, level: int, short: int) -> None:
     packer = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS)
     packed = packer.compress(page) + packer.flush()
-    assert unpack("x", 8, packed, len(page), zlib.crc32(page)) == zlib.decompress(packed, -zlib.MAX_WBITS) == page
+    member = Member("2403.00001", "error", "x.zip", "x", 0, len(page), len(packed), zlib.crc32(page))
+    assert unpack(member, 8, packed) == zlib.decompress(packed, -zlib.MAX_WBITS) == page
     for wrong in (packed[: len(packed) - 1 - short], packed[1:]):
         with pytest.raises(MemberError):
-            unpack("x", 8, wrong, len(page) + 1, zlib.crc32(page))
+            unpack(replace(member, bytes=len(page) + 1), 8, wrong)
 
 
 NAME_PARTS = st.sampled_from(
@@ -98,7 +99,6 @@ NAME_PARTS = st.sampled_from(
 @settings(max_examples=600, deadline=None)
 @given(st.lists(st.lists(NAME_PARTS, max_size=5).map("".join), min_size=1, max_size=30))
 def test_a_listing_says_of_every_name_what_reading_it_alone_says(names: list[str]) -> None:
-    """A page of a folder lets the others be judged by their likeness to it."""
     names += [f"error/2403/2403.{number:05}.html" for number in range(3)]
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
@@ -109,7 +109,7 @@ def test_a_listing_says_of_every_name_what_reading_it_alone_says(names: list[str
     found = {
         row["member"]: (row["arxiv_id"], part.month)
         for part in listing.parts if not part.strays
-        for row in listing.of_part(part).to_pylist()
+        for row in listing.rows_of(part).to_pylist()
     }  # fmt: skip
     said = {name: read_member_name(name) for name in names if ".." not in name.split("/") and not name.startswith("/")}
     assert found == {name: (one.arxiv_id, one.month) for name, one in said.items() if isinstance(one, MemberName)}

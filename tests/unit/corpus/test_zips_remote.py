@@ -11,9 +11,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 from upath import UPath
 
 from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump, read_dump
-from pipeline.corpus.dump.folder import RemoteFolder
+from pipeline.corpus.dump.folder import LONGEST_SPAN, WIDEST_GAP, RemoteFile, RemoteFolder, join_neighbours
 from pipeline.corpus.dump.member import Member, MemberError
-from pipeline.corpus.dump.ranges import LONGEST_SPAN, WIDEST_GAP, ReadAhead, join_neighbours
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.errors import MissingInput, SettingError, TransientFailure
 from pipeline.settings import Settings, load_settings
@@ -218,10 +217,10 @@ def test_neighbours_are_joined_over_small_gaps_up_to_a_length() -> None:
     assert join_neighbours([]) == []
 
 
-def test_a_read_ahead_returns_the_bytes_of_each_range() -> None:
+def test_a_remote_file_returns_the_bytes_of_each_range() -> None:
     content = bytes(range(256)) * 100
-    ahead = ReadAhead(lambda start, end: content[start:end])
+    file = RemoteFile(len(content), lambda start, end: content[start:end])
     ranges = [(0, 10), (500, 900), (9000, 9001), (20_000, 25_600)]
-    ahead.plan(ranges)
-    for start, end in [*ranges, *reversed(ranges), (3, 7), (25_000, 25_600)]:
-        assert ahead.read(start, end) == content[start:end]
+    file.plan(ranges)
+    for start, end in [*ranges, *reversed(ranges), (3, 7), (25_000, 25_600), (25_000, 30_000), (30_000, 30_001)]:
+        assert file.read(start, end - start) == content[start:end]

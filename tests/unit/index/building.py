@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline import tables
+from pipeline.corpus.passages.text import embedded_text, text_digest
 from pipeline.embedding.embedder import Vectors
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
@@ -23,7 +24,6 @@ from pipeline.engine.stage import Workspace
 from pipeline.index.batch import PointBatch
 from pipeline.index.layout import Layout
 from pipeline.index.passage_index import PassageIndex, Request, Restriction, month_number
-from pipeline.passages.text import embedded_text, text_digest
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter, Row

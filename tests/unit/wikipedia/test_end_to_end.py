@@ -13,6 +13,8 @@ import pytest
 from pipeline import tables
 from pipeline.answering.asking import Reply, open_conversation
 from pipeline.answering.telling import answer_lines, as_json, step_lines
+from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS, passage_id
+from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
@@ -20,8 +22,6 @@ from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes
 from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS, passage_id
-from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
 from pipeline.wikipedia.dump import open_dump
 from pipeline.wikipedia.root import claim

@@ -15,6 +15,7 @@ import pytest
 from pipeline import tables
 from pipeline.answering.question_rows import of_set, off
 from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
+from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
@@ -26,7 +27,6 @@ from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index.opening import close_indexes
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.ops.run_months import stages_of as stages_of_root
-from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
 from pipeline.wikipedia.dump import open_dump
 from pipeline.wikipedia.root import claim

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline import tables
+from pipeline.corpus.passages.text import Form, embedded_text, text_digest
 from pipeline.embedding.columns import vector_columns
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
 from pipeline.engine.stage import Workspace
-from pipeline.passages.text import Form, embedded_text, text_digest
 from pipeline.settings import load_settings
 from tests.unit.evaluation.made_up import write_table
 

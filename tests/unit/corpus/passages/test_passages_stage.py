@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pipeline import tables
+from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Outcome, Workspace
-from pipeline.passages.stages import PASSAGES
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter

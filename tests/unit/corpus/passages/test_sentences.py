@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.passages.sentences import mask, sentences
+from pipeline.corpus.passages.sentences import mask, split_sentences
 
 CHECKED = Path(__file__).with_name("sentences.txt").read_text(encoding="utf-8").strip()
 PARAGRAPHS = [paragraph.split("\n") for paragraph in CHECKED.split("\n\n")]
@@ -20,7 +20,7 @@ PARAGRAPHS = [paragraph.split("\n") for paragraph in CHECKED.split("\n\n")]
 
 @pytest.mark.parametrize("paragraph", PARAGRAPHS, ids=lambda paragraph: paragraph[0][:40])
 def test_the_sentences_of_a_checked_paragraph_are_found(paragraph: list[str]) -> None:
-    assert sentences(" ".join(paragraph)) == paragraph
+    assert split_sentences(" ".join(paragraph)) == paragraph
 
 
 def test_the_checked_paragraphs_have_more_than_150_boundaries() -> None:
@@ -38,26 +38,30 @@ def test_the_checked_paragraphs_have_more_than_150_boundaries() -> None:
     ],
 )
 def test_no_sentence_ends_inside_a_formula_or_an_abbreviation(text: str) -> None:
-    assert sentences(text) == [text]
+    assert split_sentences(text) == [text]
 
 
 def test_a_price_in_dollars_opens_no_formula() -> None:
-    assert sentences("It costs $5. We paid $6. That is $x. Y$.") == ["It costs $5.", "We paid $6.", "That is $x. Y$."]
+    assert split_sentences("It costs $5. We paid $6. That is $x. Y$.") == [
+        "It costs $5.",
+        "We paid $6.",
+        "That is $x. Y$.",
+    ]
 
 
 def test_a_numbered_line_keeps_its_number() -> None:
-    assert sentences("1. Cut the text.\n2. Pack it. Count.") == ["1. Cut the text.", "2. Pack it.", "Count."]
+    assert split_sentences("1. Cut the text.\n2. Pack it. Count.") == ["1. Cut the text.", "2. Pack it.", "Count."]
 
 
 def test_a_text_that_only_opens_brackets_is_read_to_its_end() -> None:
     """Patterns that try every way to part such a text would take years."""
     for sign in ("$", "{", "${", "[@", "$$", ". [@a]", "\\", "A. ", "( ", "$$a ", "$\\", "${a "):
-        assert "".join(sentences(sign * 20_000)).replace(" ", "") == (sign * 20_000).replace(" ", "")
+        assert "".join(split_sentences(sign * 20_000)).replace(" ", "") == (sign * 20_000).replace(" ", "")
 
 
 @given(st.text(alphabet="aB.?! $[@]{}\\;\n(”é…", max_size=200))
 def test_nothing_but_white_space_is_lost_between_sentences(text: str) -> None:
-    found = sentences(text)
+    found = split_sentences(text)
     assert "".join("".join(found).split()) == "".join(text.split())
     assert all(sentence == sentence.strip() and sentence for sentence in found)
     assert len(mask(text)) == len(text)

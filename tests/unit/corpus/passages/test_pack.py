@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS, NAMESPACE, Passage, pack, passage_id, with_ids
-from pipeline.passages.text import count_words
+from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS, NAMESPACE, Passage, pack, passage_id, with_ids
+from pipeline.corpus.passages.text import count_words
 
 
 def block(

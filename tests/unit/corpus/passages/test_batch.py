@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from pipeline.corpus import html
 from pipeline.corpus.paper import PageError
-from pipeline.passages.batch import PAPER_COLUMNS, passages_of
-from pipeline.passages.pack import FEWEST_WORDS, MOST_WORDS, pack, with_ids
-from pipeline.passages.text import count_words, embedded_text, text_digest
+from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS, pack, with_ids
+from pipeline.corpus.passages.stages import PAPER_COLUMNS, pack_batch
+from pipeline.corpus.passages.text import count_words, embedded_text, text_digest
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.tables import PAPERS, PASSAGES
 
@@ -34,7 +34,6 @@ def papers_of(dump: Path) -> list[dict[str, Any]]:
                     "arxiv_id": Path(member).stem,
                     "title": row["title"] or "",
                     "categories": ["cs.IR"],
-                    "year": 2024,
                 }
                 rows.append(row | about)
     return rows
@@ -46,7 +45,7 @@ def batch_of(rows: list[dict[str, Any]]) -> pa.RecordBatch:
 
 def test_a_batch_holds_the_passages_of_its_papers_in_order() -> None:
     rows = papers_of(SAMPLE_DUMP)
-    made = passages_of(batch_of(rows))
+    made = pack_batch(batch_of(rows))
     assert made.schema.equals(PASSAGES.schema)
     expected = [
         (row["arxiv_id"], ordinal, identifier, *passage)
@@ -59,29 +58,29 @@ def test_a_batch_holds_the_passages_of_its_papers_in_order() -> None:
 
 
 def test_the_digest_is_of_the_text_that_is_embedded() -> None:
-    for row in passages_of(batch_of(papers_of(SAMPLE_DUMP)[:2])).to_pylist():
+    for row in pack_batch(batch_of(papers_of(SAMPLE_DUMP)[:2])).to_pylist():
         assert row["text_sha256"] == text_digest(embedded_text(row["title"], row["section_path"], row["text"]))
 
 
 def test_batches_of_any_size_give_the_same_rows() -> None:
     whole = batch_of(papers_of(SAMPLE_DUMP))
-    parts = [passages_of(whole.slice(start, 5)) for start in range(0, whole.num_rows, 5)]
-    assert pa.Table.from_batches(parts).equals(pa.Table.from_batches([passages_of(whole)]))
+    parts = [pack_batch(whole.slice(start, 5)) for start in range(0, whole.num_rows, 5)]
+    assert pa.Table.from_batches(parts).equals(pa.Table.from_batches([pack_batch(whole)]))
 
 
 def test_a_paper_that_nobody_knows_the_title_of_has_passages() -> None:
     row = papers_of(SAMPLE_DUMP)[0] | {"title": None}
-    made = passages_of(batch_of([row]))
+    made = pack_batch(batch_of([row]))
     assert made["title"].null_count == made.num_rows > 1
     assert made["text"][0].as_py().startswith("Authors: ")
 
 
 def test_no_papers_give_no_passages() -> None:
-    assert passages_of(batch_of([])).num_rows == 0
+    assert pack_batch(batch_of([])).num_rows == 0
 
 
 def test_the_work_can_be_sent_to_another_process() -> None:
-    assert pickle.loads(pickle.dumps(passages_of)) is passages_of
+    assert pickle.loads(pickle.dumps(pack_batch)) is pack_batch
 
 
 def test_every_real_page_keeps_its_bounds_and_its_words(shared_data: Path) -> None:

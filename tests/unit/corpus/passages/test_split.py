@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.passages.split import Part, split_lines, split_table, split_text
-from pipeline.passages.text import count_words
+from pipeline.corpus.passages.sentences import Part, split_lines, split_table, split_text
+from pipeline.corpus.passages.text import count_words
 
 WHOLE = re.compile(r"\$\$[^$]+\$\$|\$[^$]+\$|\[@[^\]]+\]")
 HEAD = "| name | score |\n| --- | --- |"

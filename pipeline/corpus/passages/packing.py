@@ -1,0 +1,258 @@
+"""Packing a paper's blocks into passages of 20 to 300 words.
+
+Neighbouring paragraphs of one section are joined while they stay within TARGET_WORDS. Tables, captions, lists, theorems
+and algorithms stand alone unless they are too short for a search to find them, or belong to the block before.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, takewhile
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from pipeline.arxiv.identifiers import month_of
+from pipeline.corpus.passages.sentences import split_lines, split_table, split_text
+from pipeline.corpus.passages.text import count_words
+
+FEWEST_WORDS, MOST_WORDS = 20, 300
+# WikiChat packs neighbours under 200 tokens of BGE-M3; 200 words keep most paragraphs of a paper whole.
+TARGET_WORDS = 200
+NAMESPACE = uuid.UUID("6f1d3f3e-6f0b-5c0e-9a53-2f7c5d1c8a41")
+
+_PROSE = {"paragraph", "footnote"}
+_SPLITTERS = {"table": split_table, "list": split_lines, "theorem": split_lines, "algorithm": split_lines}
+_KEY = re.compile(r"@([^;\[\]]+)[;\]]")
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+
+
+class Passage(NamedTuple):
+    """One passage; before it is joined to others, one block of a paper, or a part of one that is too long.
+
+    section_path: titles, outermost first. anchor: id of its first element in the page.
+    """
+
+    kind: str
+    anchor: str
+    section_path: tuple[str, ...]
+    text: str
+    cited_keys: tuple[str, ...]
+    words: int
+
+
+class _Group:
+    """Blocks that become one passage. `path` is the beginning that their section paths share."""
+
+    __slots__ = ("blocks", "path", "words")
+
+    def __init__(self, block: Passage) -> None:
+        self.blocks, self.path, self.words = [block], block.section_path, block.words
+
+    def add(self, block: Passage) -> None:
+        """Add one more block of the same section."""
+        self.blocks.append(block)
+        self.words += block.words
+
+    def merge(self, following: _Group) -> None:
+        """Add the blocks of the group that follows."""
+        self.blocks += following.blocks
+        self.words += following.words
+        self.path = _common_path(self.path, following.path)
+
+
+def passage_id(arxiv_id: str, anchor: str, part: int) -> str:
+    """UUIDv5 of a passage: `part` counts the passages of a paper that begin at the same anchor, from 0.
+
+    The separator cannot occur in an id, so no two triples give the same name.
+    """
+    return str(uuid.uuid5(NAMESPACE, f"{arxiv_id}\x1f{anchor}\x1f{part}"))
+
+
+def with_ids(arxiv_id: str, passages: Iterable[Passage]) -> Iterator[tuple[str, Passage]]:
+    """Each passage of a paper with its id."""
+    parts: Counter[str] = Counter()
+    for passage in passages:
+        yield passage_id(arxiv_id, passage.anchor, parts[passage.anchor]), passage
+        parts[passage.anchor] += 1
+
+
+def pack(paper: Mapping[str, Any]) -> list[Passage]:
+    """The passages of one row of the `papers` table, in document order, front matter first.
+
+    Every block is in one of them, or its parts in several. Short text before the first section, such as a note on the
+    authors, goes with the front matter. Only an arXiv paper has front matter; an article of Wikipedia has none.
+    """
+    groups: list[_Group] = []
+    for _, section in groupby(_split_blocks(paper["blocks"]), key=attrgetter("section_path")):
+        groups += _absorb(_join_blocks(section), _is_absorbed)
+    groups = _absorb(groups, _is_absorbed_across_sections)
+    month = month_of(paper["arxiv_id"])
+    if month is None:
+        return [_passage(group) for group in groups]
+    notes = groups.pop(0).blocks if groups and not groups[0].path and groups[0].words < FEWEST_WORDS else []
+    return [*_front_matter(paper, month, notes), *_abstract(paper), *map(_passage, groups)]
+
+
+def _front_matter(paper: Mapping[str, Any], month: str, notes: Sequence[Passage]) -> list[Passage]:
+    """Authors, affiliations, title, date and categories: arXivBot's known misses are questions about these."""
+    authors = "; ".join(map(_describe_author, paper["authors"]))
+    date = f"{_MONTHS[int(month[5:]) - 1]} {month[:4]}"
+    lines = [
+        paper["title"],
+        f"Authors: {authors}" if authors else "",
+        f"arXiv:{paper['arxiv_id']} ({date}), categories {', '.join(paper['categories'])}",
+        _join_texts(notes, ()),
+    ]
+    text = "\n".join(line for line in lines if line)
+    keys = _cited_keys(notes)
+    return [
+        Passage("front_matter", "front_matter", (), part, _keys_in(part, keys), words)
+        for part, words in split_lines(text, MOST_WORDS)
+    ]
+
+
+def _describe_author(author: Mapping[str, Any]) -> str:
+    places = ", ".join([*author["affiliations"], *author["emails"]])
+    return f"{author['name']} ({places})" if places else str(author["name"])
+
+
+def _abstract(paper: Mapping[str, Any]) -> list[Passage]:
+    parts = split_text(paper["abstract"], MOST_WORDS) if paper["abstract"] else []
+    return [Passage("abstract", "abstract", ("Abstract",), part, (), words) for part, words in parts]
+
+
+def _split_blocks(blocks: Iterable[Mapping[str, Any]]) -> Iterator[Passage]:
+    """The blocks of a paper that hold text, those above MOST_WORDS in parts."""
+    for block in blocks:
+        kind, anchor, text = block["kind"], block["anchor"], block["text"]
+        path, keys = tuple(block["section_path"]), tuple(block["cited_keys"])
+        words = count_words(text)
+        if words > MOST_WORDS:
+            for part, count in _SPLITTERS.get(kind, split_text)(text, MOST_WORDS):
+                yield Passage(kind, anchor, path, part, _keys_in(part, keys), count)
+        elif words or text.strip():
+            yield Passage(kind, anchor, path, text, keys, words)
+
+
+def _keys_in(part: str, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of a block's keys that a part of it cites."""
+    if not keys:
+        return keys
+    cited = {key.strip() for key in _KEY.findall(part)}
+    return tuple(key for key in keys if key in cited)
+
+
+def _join_blocks(section: Iterable[Passage]) -> list[_Group]:
+    groups: list[_Group] = []
+    for block in section:
+        if groups and _continues(groups[-1], block):
+            groups[-1].add(block)
+        else:
+            groups.append(_Group(block))
+    return groups
+
+
+def _continues(group: _Group, block: Passage) -> bool:
+    """Whether a block continues a group: prose after prose, a list that was announced, a proof after its theorem.
+
+    A footnote stays with the paragraph that it belongs to, so that no passage opens with one while there is room.
+    """
+    kind, last = block.kind, group.blocks[-1]
+    if kind == "footnote":
+        return last.kind in _PROSE and group.words + block.words <= MOST_WORDS
+    if group.words + block.words > TARGET_WORDS:
+        return False
+    if kind == "paragraph":
+        return last.kind in _PROSE and group.blocks[0].kind == "paragraph"
+    if kind == "list":
+        return last.kind == "paragraph" and last.text.endswith(":")
+    return kind == last.kind == "theorem" and block.text.startswith("Proof") and not last.text.startswith("Proof")
+
+
+def _absorb(groups: list[_Group], is_absorbed: Callable[[_Group, _Group, _Group | None], bool]) -> list[_Group]:
+    """Merge groups into the one before where `is_absorbed(group before, group, group after)` says so."""
+    if all(group.words >= FEWEST_WORDS for group in groups):
+        return groups
+    result: list[_Group] = []
+    for group, following in zip(groups, [*groups[1:], None], strict=True):
+        if result and is_absorbed(result[-1], group, following):
+            result[-1].merge(group)
+        else:
+            result.append(group)
+    return result
+
+
+def _is_absorbed(left: _Group, group: _Group, following: _Group | None) -> bool:
+    """Whether one of two neighbours in a section is under FEWEST_WORDS; one that ends in a colon goes with the next."""
+    if left.words + group.words > MOST_WORDS:
+        return False
+    if left.words < FEWEST_WORDS:
+        return True
+    if group.words >= FEWEST_WORDS:
+        return False
+    announces = group.blocks[-1].text.endswith(":")
+    return not (announces and following is not None and group.words + following.words <= MOST_WORDS)
+
+
+def _is_absorbed_across_sections(left: _Group, group: _Group, following: _Group | None) -> bool:
+    """Whether one of two sections is under FEWEST_WORDS and they share a section above them.
+
+    A short section goes with the neighbour with which it shares most of its path: the sentence that opens a section
+    with its first subsection. Two sections of the first depth stay apart.
+    """
+    if (left.words >= FEWEST_WORDS and group.words >= FEWEST_WORDS) or not _fit_one_passage(left, group):
+        return False
+    if left.words < FEWEST_WORDS or following is None or not _fit_one_passage(group, following):
+        return True
+    return len(_common_path(left.path, group.path)) >= len(_common_path(group.path, following.path))
+
+
+def _fit_one_passage(left: _Group, right: _Group) -> bool:
+    """Whether two groups share a section and fit into one passage, headings included."""
+    path = _common_path(left.path, right.path)
+    if not path or left.words + right.words > MOST_WORDS:
+        return False
+    return count_words(_join_texts([*left.blocks, *right.blocks], path)) <= MOST_WORDS
+
+
+def _common_path(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
+    """The beginning that two section paths share."""
+    return tuple(title for title, _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+
+
+def _passage(group: _Group) -> Passage:
+    first, kind = group.blocks[0], _main_kind(group.blocks)
+    if len(group.blocks) == 1:
+        return first._replace(kind=kind)
+    text = _join_texts(group.blocks, group.path)
+    has_headings = any(block.section_path != group.path for block in group.blocks)
+    words = count_words(text) if has_headings else group.words
+    return Passage(kind, first.anchor, group.path, text, _cited_keys(group.blocks), words)
+
+
+def _main_kind(blocks: Sequence[Passage]) -> str:
+    """The kind that most of the words belong to; a footnote counts as a paragraph."""
+    words: Counter[str] = Counter()
+    for block in blocks:
+        words["paragraph" if block.kind == "footnote" else block.kind] += block.words
+    return max(words, key=words.__getitem__)
+
+
+def _cited_keys(blocks: Sequence[Passage]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(key for block in blocks for key in block.cited_keys))
+
+
+def _join_texts(blocks: Sequence[Passage], path: tuple[str, ...]) -> str:
+    """The texts of blocks; below `path`, each section's deeper titles on a line above its first block."""
+    parts, current = [], path
+    for block in blocks:
+        heading = " > ".join(block.section_path[len(path) :]) if block.section_path != current else ""
+        parts.append(f"{heading}\n{block.text}" if heading else block.text)
+        current = block.section_path
+    return "\n\n".join(parts)

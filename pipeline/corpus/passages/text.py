@@ -1,0 +1,56 @@
+"""The text of a passage: its words, its citation markers, and the form in which it is embedded."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+# Headings above a passage in the text that is embedded: none, the title, or the title and the sections.
+Form = Literal["passage", "title", "sections"]
+
+# No `\s?` before it: a pattern that begins with plain text is searched for eight times as fast.
+_MARKER = re.compile(r"\[@[^\[\]]+\]")
+_ASCII_SIGNS = bytes(sign for sign in range(128) if not re.match(r"[\w\s]", chr(sign)))
+_OTHER_SIGN = re.compile(r"[^\x00-\x7f\w]")
+# `bytes.split` does not split at the four separators that `str.split` knows beside the usual white space.
+_SEPARATORS_TO_SPACES = bytes.maketrans(b"\x1c\x1d\x1e\x1f", b"    ")
+
+
+def embedded_text(title: str | None, section_path: Sequence[str], text: str, form: Form = "sections") -> str:
+    """The text that is embedded for a passage: title, section path, and the passage without citation markers.
+
+    WikiChat's form, `Title: {title > sections}. {content}` (its preprocessing/README), with the headings on a line of
+    their own. The form `title` leaves the sections out, the form `passage` the whole line.
+    """
+    if form == "passage":
+        return without_markers(text)
+    headings = (title, *section_path) if form == "sections" else (title,)
+    return f"{' > '.join(filter(None, headings))}\n{without_markers(text)}"
+
+
+def without_markers(text: str) -> str:
+    """The text without its citation markers `[@key]` and `[@key; @key]`, and the space before each."""
+    if "[@" not in text:
+        return text
+    *before, last = _MARKER.split(text)
+    return "".join([piece[:-1] if piece[-1:].isspace() else piece for piece in before]) + last
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of a text, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def count_words(text: str) -> int:
+    """Words between white space; citation markers and lone signs, such as the bars of a table, do not count.
+
+    A marker separates words as a space does, so the words of a text are those of its parts, wherever white space or a
+    marker separates them. Signs are removed from bytes, 11 ns a character; one pattern for all signs took 32.
+    """
+    if "[@" in text:
+        text = " ".join(_MARKER.split(text))
+    if not text.isascii():
+        text = _OTHER_SIGN.sub(lambda sign: " " if sign[0].isspace() else "", text)
+    return len(text.encode().translate(_SEPARATORS_TO_SPACES, _ASCII_SIGNS).split())
