@@ -1,7 +1,7 @@
 """arXiv's API for lists of identifiers: requests, Atom feeds and what is cached of them.
 
-The package `arxiv` (4.0.2) is not used: it repeats every status but 200 at once, has no time-out, reads a truncated
-answer as a short one, and parses only what it has requested itself.
+Entries become `Result`s of the package `arxiv`. Its `Client` (4.0.2) is not used: it repeats every status but 200 at
+once, has no time-out, reads a truncated answer as a short one, and parses only what it has requested itself.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pipeline.errors import CiteloomError, PermanentFailure
 from pipeline.settings import Settings
 
 if TYPE_CHECKING:
+    from arxiv import Result
     from lxml.etree import _Element as Element
 
 Progress = Callable[[int, int], None]
@@ -163,36 +164,47 @@ def read_feed(body: bytes) -> dict[str, Record]:
 
 def _read_entry(entry: Element) -> Record:
     """The record of an entry. Raises ValueError where it has no identifier or no date."""
-
-    def text(path: str) -> str | None:
-        return fold(entry.findtext(path, None, _NAMESPACES))
-
-    address = text("atom:id")
-    if not address:
-        raise ValueError("it has no id")
-    arxiv_id, version = split_version(address.rpartition("arxiv.org/abs/")[2])
-    primary_element = entry.find("arxiv:primary_category", _NAMESPACES)
-    primary = None if primary_element is None else primary_element.get("term")
-    terms = [category.get("term") for category in entry.iterfind("atom:category", _NAMESPACES)]
-    names = [fold(name.text) for name in entry.iterfind("atom:author/atom:name", _NAMESPACES)]
+    result = _result_of(entry)
+    arxiv_id, version = split_version(result.get_short_id())
     record = Record(
         arxiv_id=arxiv_id,
         version=version,
-        title=text("atom:title"),
-        authors=tuple(filter(None, names)),
-        abstract=text("atom:summary"),
-        categories=tuple(dict.fromkeys(filter(None, [primary, *terms]))),
-        primary_category=primary or None,
-        published=_day(text("atom:published")),
-        updated=_day(text("atom:updated")),
-        doi=plain_doi(text("arxiv:doi")),
-        journal_ref=text("arxiv:journal_ref"),
-        comment=text("arxiv:comment"),
+        title=fold(result.title),
+        authors=tuple(filter(None, (fold(author.name) for author in result.authors))),
+        abstract=fold(result.summary),
+        categories=tuple(dict.fromkeys(filter(None, [result.primary_category, *result.categories]))),
+        primary_category=result.primary_category or None,
+        published=result.published.date().isoformat(),
+        updated=result.updated.date().isoformat(),
+        doi=plain_doi(fold(result.doi)),
+        journal_ref=fold(result.journal_ref),
+        comment=fold(result.comment),
         source="api",
     )
     return with_status(record)
 
 
-def _day(time: str | None) -> str:
-    """The day in UTC of a date and time. Raises ValueError where there is none."""
-    return datetime.fromisoformat(time or "").astimezone(UTC).date().isoformat()
+def _result_of(entry: Element) -> Result:
+    """An entry as the package `arxiv` represents it. Raises ValueError where it has no identifier or no date."""
+    from arxiv import Result
+
+    def text(path: str) -> str:
+        return str(entry.findtext(path, "", _NAMESPACES)).strip()
+
+    address = text("atom:id")
+    if not address:
+        raise ValueError("it has no id")
+    primary = entry.find("arxiv:primary_category", _NAMESPACES)
+    return Result(
+        address,
+        updated=datetime.fromisoformat(text("atom:updated")).astimezone(UTC),
+        published=datetime.fromisoformat(text("atom:published")).astimezone(UTC),
+        title=text("atom:title"),
+        authors=[Result.Author(name.text or "") for name in entry.iterfind("atom:author/atom:name", _NAMESPACES)],
+        summary=text("atom:summary"),
+        comment=text("arxiv:comment"),
+        journal_ref=text("arxiv:journal_ref"),
+        doi=text("arxiv:doi"),
+        primary_category="" if primary is None else primary.get("term", ""),
+        categories=[category.get("term", "") for category in entry.iterfind("atom:category", _NAMESPACES)],
+    )

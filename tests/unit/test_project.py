@@ -22,7 +22,7 @@ PACKAGES = ("pipeline", "assets", "resources", "sensors")
 
 HEAVY = {
     "torch", "FlagEmbedding", "transformers", "sentence_transformers", "qdrant_client", "qdrant_edge", "xllamacpp",
-    "openai", "bs4", "mwparserfromhtml", "duckdb", "ray", "nltk",
+    "openai", "bs4", "mwparserfromhtml", "arxiv", "duckdb", "ray", "nltk",
 }  # fmt: skip
 
 
@@ -56,6 +56,22 @@ def test_each_package_is_the_one_of_this_checkout(loaded: dict[str, dict[str, st
 
 def test_loading_the_code_location_loads_nothing_heavy(loaded: dict[str, dict[str, str | None]]) -> None:
     assert sorted({name.split(".")[0] for name in loaded["heavy"]}) == []
+
+
+# Part of what the project is: each stays a dependency, and is imported by the product.
+REQUIRED = {
+    "dagster": "dagster", "beautifulsoup4": "bs4", "mwparserfromhtml": "mwparserfromhtml", "FlagEmbedding": "FlagEmbedding",
+    "torch": "torch", "qdrant-client": "qdrant_client", "pyarrow": "pyarrow", "arxiv": "arxiv",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("package", REQUIRED)
+def test_a_required_package_is_a_dependency_that_the_product_imports(package: str) -> None:
+    dependencies = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert any(re.match(rf"{package}\b(?!-)", line) for line in dependencies)
+    imported = re.compile(rf"^\s*(?:import|from) {REQUIRED[package]}\b", re.MULTILINE)
+    files = [file for name in PACKAGES for file in (PROJECT / name).rglob("*.py")]
+    assert any(imported.search(file.read_text()) for file in files)
 
 
 def test_both_ways_to_load_the_code_location_agree() -> None:
