@@ -6,7 +6,7 @@ Here: the steps from bytes to a Paper, and which handler each kind of element ha
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from pipeline.corpus import policies
@@ -19,14 +19,17 @@ from pipeline.corpus.walk import blocks, floats, front, inline, items, sections
 from pipeline.corpus.walk.state import Handler, Walk
 
 
-def parse(html: bytes) -> Paper:
-    """The paper that a page of the dump holds. Raises PageError for what is no page, or holds no text."""
+def parse(html: bytes, authors: Sequence[str] = ()) -> Paper:
+    """The paper that a page of the dump holds. Raises PageError for what is no page, or holds no text.
+
+    `authors` are the paper's authors as arXiv's metadata names them: they help to tell names from affiliations.
+    """
     page = without_site(as_utf8(html))
     if not is_html(page):
         raise PageError("not_html", "no <html>, <body> or <article> in its first 4,096 bytes")
     with _no_search_for_cycles():
         source, found = _read(page)
-        return assemble(found, html, errors=source.errors, truncated=source.truncated)
+        return assemble(found, html, authors, errors=source.errors, truncated=source.truncated)
 
 
 def _read(page: bytes) -> tuple[Source, Findings]:
@@ -103,6 +106,7 @@ _HANDLERS: dict[str, Handler] = {
     "heading": sections.heading,
     "acknowledgements": sections.acknowledgements,
     "title": sections.document_title,
+    "subtitle": sections.subtitle,
     "abstract": sections.abstract,
     "authors": front.authors,
     "creator": front.creator,

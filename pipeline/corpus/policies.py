@@ -13,6 +13,8 @@ TEX, MARK = "\1", "\2"
 _KEY = "\3"
 # Where a footnote, or a citation of nothing, was taken out of a sentence: the space before it may go with it.
 GONE = "\6"
+# Among author names: a new author, a new cell of a grid, a mark that leads to a footnote, an e-mail address taken out.
+AUTHOR, CELL, NOTE, EMAIL = "\x0e", "\x0f", "\x10", "\x11"
 # Where one of LaTeXML's error marks stood, until the block that it stood in counts it.
 ERRED = "\x08"
 
@@ -37,7 +39,7 @@ _DOUBLE_BRACKET = re.compile(r"[\[(]\s*(\[@[^\[\]]*\])\s*[\])]")
 _MARKER = re.compile(r"\[@[^\[\]]+\]")
 _WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
 _GROUP = re.compile(r"\[(@[^\[\]]+)\]")
-_OWN_MARKS = (LINE, TEX, MARK, _KEY, "\4", "\5", GONE, "\7", ERRED)
+_OWN_MARKS = (LINE, TEX, MARK, _KEY, "\4", "\5", GONE, "\7", ERRED, AUTHOR, CELL, NOTE, EMAIL)
 # The bytes of UTF-8 that begin a character which takes a place: no white space, no mark above.
 _CHARACTERS = bytes([*range(33, 0x80), *range(0xC0, 0x100)])
 _ASCII = bytes(range(0x80))
@@ -74,6 +76,28 @@ def finish(raw: str) -> str:
 def with_dollars(raw: str) -> str:
     """A raw text with its formulas as they are written in the end, its other marks as they are."""
     return raw.replace(TEX, "$").replace(ERRED, "")
+
+
+def byline_grid(rows: Sequence[Sequence[str]]) -> str:
+    """A grid that a byline is laid out in: cells of a row beside each other, a column of several rows an author."""
+    cells = [[cell.strip(LINE + " \n") for cell in row] for row in rows]
+    lines = [CELL.join(row) for row in cells]
+    if len(lines) == 1:
+        return lines[0] + CELL
+    return (AUTHOR if all(len(row) == 1 for row in cells) else "") + LINE.join(lines) + LINE
+
+
+def mark(text: str) -> str:
+    """A superscript among author names, between marks; one within it is part of it."""
+    return f"{MARK}{text.replace(MARK, ' ')}{MARK}"
+
+
+_AUTHOR_MACROS = frozenset({"\\AND", "\\And", "\\and", "\\ANDA", "\\nextauthor"})
+
+
+def author_macro(macro: str) -> str:
+    """AUTHOR for a macro that parts authors and that LaTeXML did not know: NeurIPS's \\And, ICLR's \\AND; else ""."""
+    return AUTHOR if macro.strip() in _AUTHOR_MACROS else ""
 
 
 def joined_lines(raw: str) -> str:
@@ -202,6 +226,13 @@ def heading(text: str) -> str:
     """A heading's words, without the full stop or colon of a run-in heading."""
     folded = fold(_MARKER.sub(GONE, text))
     return folded.rstrip(".: ") or folded
+
+
+def join_subtitle(title: str | None, subtitle: str | None) -> str | None:
+    """A title with its subtitle behind a colon, unless the title ends with a mark of its own."""
+    if not title or not subtitle:
+        return title or subtitle
+    return f"{title} {subtitle}" if title[-1] in ":?!.–—" else f"{title}: {subtitle}"
 
 
 def list_mark(tag: str) -> str:

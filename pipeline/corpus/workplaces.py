@@ -8,27 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
+from pipeline.corpus.byline_rules import is_affiliation
 from pipeline.corpus.paper import Author
-from pipeline.corpus.policies import fold
 
-PLACE = re.compile(
-    r"universit|institut|college|school|departm|\bdept|laborator|\blabs?\b|research|\binc\b|\bcorp|\bltd|gmbh|academy|"
-    r"cent(?:er|re)\b|facult|hospital|technolog|polytech|école|ecole|\bcnrs\b|inria|csiro|google|microsoft|facebook|"
-    r"\bmeta\b|deepmind|openai|amazon|nvidia|\bibm\b|alibaba|tencent|huawei|baidu|bytedance|salesforce|adobe|apple|"
-    r"foundation|division|group\b|\busa\b|\bu\.s\.a|china|germany|france|canada|australia|japan|korea|india|\bu\.?k\.?\b|"
-    r"switzerland|singapore|israel|italy|\d{4,}|\bai\b|sciences\b",
-    re.IGNORECASE,
-)
-# How remarks begin that name a place, or stand where one does, and are none.
-_REMARK = re.compile(
-    r"(?:the |these |this |both |all )*(?:two |first |last |senior )*(?:authors? )?(?:have |has )?"
-    r"(?:correspond|contribut|equal(?:ly)?\b|joint(?:ly)? (?:first|last|authors?|contribut|supervis|work)|"
-    r"(?:research |work )?(?:was |is |were )?(?:partially |partly |mainly |mostly )?"
-    r"(?:done|performed|conducted|carried|completed|supported|funded|sponsored)\b|"
-    r"work (?:while|during|at|when)\b|during |while |intern(?:ed|ship)?\b|project lead|lead author|manuscript|"
-    r"e-?mails?\b)",
-    re.IGNORECASE,
-)
 _WITH = re.compile(r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with (?:the )?(?=[^\W\d_a-z])")
 _ALSO = re.compile(r",? and (?:is |are )?(?:also )?with (?:the )?")
 # A full stop ends a place unless a capital, or one of the words that places are cut short to, stands before it.
@@ -51,17 +33,7 @@ _EVERYBODY = re.compile(r"\bauthors\b", re.IGNORECASE)
 _EDGES = " .,:;"
 
 
-def names_place(text: str) -> bool:
-    """Whether a text beside a name is where its bearer works, by its words: a note on a name, or a line below it."""
-    return PLACE.search(text) is not None and not is_remark(text)
-
-
-def is_remark(text: str) -> bool:
-    """Whether a text says something of authors that is no place, though it may name one: "Work done at X"."""
-    return _REMARK.match(fold(text)) is not None
-
-
-def with_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str | None]]) -> list[Author]:
+def add_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str | None]]) -> list[Author]:
     """The authors with the places that their thanks name; one who has an affiliation already keeps that alone.
 
     thanks: texts without e-mails, each with the one author that it belongs to, None where there are several.
@@ -71,7 +43,7 @@ def with_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str |
         for who, place in _places(text):
             meant = _meant(who, authors)
             if meant is None:
-                meant = [owner] if owner is not None and names_place(place) else []
+                meant = [owner] if owner is not None and is_affiliation(place) else []
             for name in meant:
                 found[name].append(place)
     return [
@@ -85,7 +57,7 @@ def _places(text: str) -> list[tuple[str, str]]:
     sentences = list(_WITH.finditer(text))
     if not sentences:
         place = _until_end(_ADDRESS.split(text)[-1])
-        return [("", place)] if names_place(place) and not _SENTENCE.search(place) else []
+        return [("", place)] if is_affiliation(place) and not _SENTENCE.search(place) else []
     found, start = [], 0
     for sentence, after in zip_longest(sentences, sentences[1:]):
         who = text[max(start, sentence.start() - _LONGEST) : sentence.start()]

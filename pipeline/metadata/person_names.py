@@ -210,6 +210,15 @@ class KnownNames:
         return exact or next((name for name in candidates if same_person(name, printed)), None)
 
 
+def count_differences(printed: Iterable[str], known: Iterable[str]) -> int:
+    """How many names stand in one list alone; 0 where one of them is empty."""
+    names, on_page = KnownNames(known), tuple(printed)
+    if not names.names or not on_page:
+        return 0
+    matched = [names.match(name) for name in on_page]
+    return matched.count(None) + len(set(names.names).difference(filter(None, matched)))
+
+
 # Author lines of arXiv, typed by authors with TeX's accents.
 
 _ACCENTS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.corpus import policies
-from pipeline.corpus.authors import Byline
+from pipeline.corpus.byline import Byline
 from pipeline.corpus.policies import LINE
 from pipeline.corpus.tree import Node
 from pipeline.corpus.walk.nodes import role_of

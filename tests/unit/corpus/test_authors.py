@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.corpus.authors import Byline, find_emails, read_bylines
+from pipeline.corpus.byline import Byline, find_emails, read_bylines
 from pipeline.corpus.measures import characters_of_authors
 from pipeline.corpus.paper import Author
 from pipeline.corpus.policies import LINE, MARK
