@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pipeline.corpus.byline import Byline, read_bylines
-from pipeline.corpus.front_matter import find_abstract, without_empty
+from pipeline.corpus.front_matter import find_abstract, find_byline, letters_of, without_empty
 from pipeline.corpus.measures import characters_of_authors, kept_characters, unconverted_macros
 from pipeline.corpus.paper import BibliographyItem, Block, PageError, Paper, Section
 from pipeline.corpus.policies import AUTHOR, CELL, LINE, MARK, NOTE, join_subtitle, visible, without_markers
@@ -24,6 +24,8 @@ class Findings:
     subtitle: str | None = None
     abstract: str | None = None
     bylines: list[Byline] = field(default_factory=list)
+    front: list[str] = field(default_factory=list)
+    """Paragraphs before the first section, of a page without bylines."""
     institutes: list[str] = field(default_factory=list)
     """Affiliations and e-mails given for all authors at once."""
     sections: list[Section] = field(default_factory=list)
@@ -50,6 +52,8 @@ def assemble(found: Findings, html: bytes, known: Sequence[str] = (), *, errors:
 
     Raises PageError where the page holds no text at all.
     """
+    if found.front:
+        take_unmarked(found, known)
     authors, notes = read_bylines(found.bylines, found.institutes, known)
     blocks = [Block("footnote", "authors", (), note) for note in notes] + found.blocks
     abstract, sections = found.abstract, found.sections
@@ -90,6 +94,18 @@ def assemble(found: Findings, html: bytes, known: Sequence[str] = (), *, errors:
         html_bytes=len(html),
         html_sha256=hashlib.sha256(html).hexdigest(),
     )
+
+
+def take_unmarked(found: Findings, known: Sequence[str]) -> None:
+    """Make title and byline of paragraphs that are these, of a page that marks neither."""
+    unmarked = find_byline(found.front, found.title, known)
+    if unmarked is None:
+        return
+    title, lines = unmarked
+    found.bylines.append(Byline(LINE.join(lines)))
+    said = letters_of(" ".join([*lines, "" if found.title else title]))
+    found.title = found.title or title
+    found.blocks[:] = [block for block in found.blocks if block.section_path or letters_of(block.text) not in said]
 
 
 def _losses(found: Findings, headed: Sequence[Section]) -> Counter[str]:

@@ -11,12 +11,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, takewhile
+from itertools import islice, takewhile, zip_longest
 
 from pipeline.corpus.byline_rules import AFFILIATION_KINDS, is_affiliation, kinds_of
 from pipeline.corpus.paper import Author
-from pipeline.corpus.policies import AUTHOR, CELL, EMAIL, LINE, MARK, NOTE, fold
-from pipeline.corpus.workplaces import add_workplaces
+from pipeline.corpus.policies import AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NOTE, PLACE, fold
+from pipeline.corpus.workplaces import add_workplaces, has_sentence
 from pipeline.metadata.person_names import KnownNames, is_name, is_suffix, without_titles
 from pipeline.metadata.titles import title_words
 
@@ -51,10 +51,15 @@ _MARK_ONLY = re.compile(rf"(?:[{_SYMBOLS}]|\d{{1,2}}|[a-zα-δ]|[,;\s])+")
 _FOOTNOTE_MARK = re.compile(r"(\S+?)\1footnotemark:\s*\1")
 _SUPERSCRIPT_DIGITS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_WITHOUT_SIGNS = str.maketrans(dict.fromkeys((CELL, INNER, MARK, EMAIL), " "))
 _MARKED = re.compile(f"{MARK}[^{MARK}]*{MARK}")
 # A number or letter that was meant as a mark, before an affiliation or after a name: "1 University of X", "Ann Lee1,2".
 _LEADING_MARK = re.compile(r"\s*[(\[]?(\d{1,2}|[a-z])[)\].]?\s*(?=[^\W\d_a-z])")
 _TRAILING_MARK = re.compile(r"(?<=[^\W\d_])\s?(\d{1,2}(?:,\s?\d{1,2})*)(?=\s*(?:,|;|$|\band\b))")
+
+# What LaTeXML makes of LNCS's \\inst{1}, \\inst{1,2}: each mark twice.
+_DOUBLED_MARK = re.compile(r"(\d{1,2}(?:,\s?\d{1,2})*?)\1(?!\d*\1)")
+_DOUBLED_MARKS = re.compile(r"(?:(\d{1,2}(?:,\s?\d{1,2})*?)\1)+")
 
 # What parts authors: LaTeX's column sign left over from \And, as "&Ann Lee", or the macro itself.
 _NEXT_AUTHOR = re.compile(rf"(?:(?<=[\s{LINE}{MARK}{AUTHOR}])|^)&(?=[^\s&])|\\(?:And|AND|and)\b")
@@ -66,6 +71,7 @@ _BRACKETS = re.compile(r"\(([^()]{3,300})\)")
 # LaTeXML runs the \thanks of several authors together: "Work performed at X.Work performed at Y."
 _NEXT_REMARK = re.compile(r"(?<=[a-z]{2}\.)(?=[A-Z][a-z])")
 _NO_LETTER = re.compile(r"[^a-z]+")
+_LEADING_AND, _TRAILING_AND = re.compile(r"^(?:and|&)\s+"), re.compile(r"(?:,?\s+and|\s+&)$")
 _FULL_STOP = re.compile(r"(?<=\w{4})\.$")
 _EDGES = " ,;:-–—"
 
@@ -96,11 +102,13 @@ class _Name:
     affiliations: list[str] = field(default_factory=list)
     emails: list[str] = field(default_factory=list)
     words: list[str] = field(init=False)
-    """The words of the name as addresses write them, then its initials."""
+    """Initials and words of the name as addresses write them."""
 
     def __post_init__(self) -> None:
-        words = title_words(self.text)
-        self.words = [*words, "".join(word[0] for word in words)]
+        words = [word for word in title_words(self.text) if not is_suffix(word)]
+        first, last = (words[0], words[-1]) if words else ("", "")
+        initials = "".join(word[0] for word in words)
+        self.words = [initials, first[:1] + last, last + first[:1], first + last[:1], last + first, *words]
 
     def fits(self, local: str) -> bool:
         """Whether what stands before an address's @ is made of the name."""
@@ -147,8 +155,8 @@ class _Reader:
         self.several = len(bylines) > 1
         self.in_blocks = False
         """Whether each author's name has its own affiliation below it, so that a line below names is no name."""
-        self.goes_on = False
-        """Whether the line before ended with a comma or "and" behind a name."""
+        self.expects_name = False
+        """Whether the line before says that a name follows: it was an e-mail, or ended with a comma behind a name."""
         self.marks: set[str] = set()
         self.known, self.all_known = _trusted(known, bylines)
         self.groups: list[_Group] = []
@@ -184,6 +192,14 @@ class _Reader:
         self.of_bylines.append((groups, affiliations))
         remarks = [text for role, text in byline.contacts if role == "thanks"]
         remarks += [part for text in byline.remarks for part in _NEXT_REMARK.split(text) if part]
+        for doubled in filter(_DOUBLED_MARKS.fullmatch, remarks):
+            for name in names:
+                name.marks |= {found[1] for found in _DOUBLED_MARK.finditer(doubled)}
+        remarks = [text for text in remarks if not _DOUBLED_MARKS.fullmatch(text)]
+        # LaTeXML gives the second affiliation of acmart and amsart as bare text beside the first.
+        bare = [text for text in remarks if affiliations and is_affiliation(text) and not has_sentence(text)]
+        affiliations += [text.strip(_EDGES) for text in bare if not find_emails(text)]
+        remarks = [text for text in remarks if text not in bare or find_emails(text)]
         for mark, text in byline.notes:
             if is_affiliation(text):
                 self.notes.append((_marks(NOTE + mark), _without_contacts(fold(text))))
@@ -194,16 +210,26 @@ class _Reader:
         groups[-1].emails += contacts + [email for text in remarks for email in find_emails(text)]
 
     def _read_part(self, part: str, addresses: Iterator[str], byline: Byline) -> None:
+        """Read the lines of one author, or of all; behind PLACE no name follows."""
+        part, _, place = part.partition(PLACE)
         lines = part.split(LINE)
         list_of_names = not self.in_blocks and _is_list_of_names(lines, byline)
-        for line in lines:
+        self.expects_name = False
+        for line, following in zip_longest(lines, lines[1:], fillvalue=""):
             emails = list(islice(addresses, line.count(EMAIL)))
             rest = _without_contacts(line)
             if _letters(rest):
-                self._read_line(rest, list_of_names=list_of_names)
+                is_heading = not self.in_blocks and self.groups[-1].is_complete and is_affiliation(_bare(following))
+                self._read_line(rest, expects_name=self.expects_name or list_of_names or is_heading)
+            elif emails:
+                self.expects_name = True
             self.groups[-1].emails += emails
+        for line in place.replace(PLACE, LINE).split(LINE):
+            self.groups[-1].emails += islice(addresses, line.count(EMAIL))
+            if _letters(line):
+                self._add_place(_without_contacts(line))
 
-    def _read_line(self, line: str, *, list_of_names: bool) -> None:
+    def _read_line(self, line: str, *, expects_name: bool) -> None:
         """Sort a line: names open a group or go on with it, anything else is an affiliation of the group."""
         bare = fold(_bare(line))
         kinds = kinds_of(bare)
@@ -212,8 +238,8 @@ class _Reader:
         if "remark" in kinds:
             self.said.append((bare, None))
             return
-        names, place = self._leading_names(line, kinds, list_of_names=list_of_names)
-        self.goes_on = bool(names) and not place and _ENDS_OPEN.search(bare) is not None
+        names, place = self._leading_names(line, kinds, expects_name=expects_name)
+        self.expects_name = bool(names) and not place and _ENDS_OPEN.search(bare) is not None
         if names:
             if self.groups[-1].is_complete:
                 self.groups.append(_Group())
@@ -222,7 +248,7 @@ class _Reader:
         if place:
             self._add_place(place)
 
-    def _leading_names(self, line: str, kinds: frozenset[str], *, list_of_names: bool) -> tuple[list[_Name], str]:
+    def _leading_names(self, line: str, kinds: frozenset[str], *, expects_name: bool) -> tuple[list[_Name], str]:
         """The names that a line begins with, and the affiliation that follows them or is the whole line."""
         names = self._names_in(line)
         group = self.groups[-1]
@@ -244,7 +270,7 @@ class _Reader:
             return (names, "") if self._can_be_authors(names) else ([], line)
         if line.lstrip().startswith(MARK) and (group.names or any(group.names for group in self.groups)):
             return [], line
-        if names and all(is_name(name.text) for name in names) and self._is_next_author(line, names, list_of_names):
+        if names and all(is_name(name.text) for name in names) and (expects_name or self._is_next_author(line, names)):
             return names, ""
         return [], line
 
@@ -254,13 +280,13 @@ class _Reader:
             return True
         return any(name.text[0].isupper() and not name.text.isupper() for name in names)
 
-    def _is_next_author(self, line: str, names: Sequence[_Name], list_of_names: bool) -> bool:
+    def _is_next_author(self, line: str, names: Sequence[_Name]) -> bool:
         """Whether a line below names that looks like names is such, and no place: "Ben Gurion", "New York"."""
         group = self.groups[-1]
         marked = MARK in line and any(name.marks for name in group.names)
         emailed = any(names[0].fits(local) for local in self.local_parts)
         several = not self.in_blocks and (len(names) > 1 or (len(group.names) > 1 and not group.is_complete))
-        return several or self.goes_on or marked or emailed or list_of_names or bool(group.emails)
+        return several or marked or emailed
 
     def _add_place(self, line: str) -> None:
         group = self.groups[-1]
@@ -269,7 +295,7 @@ class _Reader:
         if len(cells) == len(group.names) > 1 and not any(MARK in cell for cell in cells):
             group.columns.append(cells)
             return
-        places = _split_places(line.replace(CELL, " "))
+        places = _split_places(line.replace(CELL, " ").replace(INNER, ", "))
         lead = _LEADING_MARK.match(line)
         if lead and lead[1] in self.marks and not places[0][0]:
             places = [(frozenset({lead[1]}), fold(line[lead.end() :]).strip(_EDGES))]
@@ -338,14 +364,16 @@ class _Reader:
         for group in self.groups:
             _share(group.names, [text for marks, text in group.places if self.marks.isdisjoint(marks)])
             for place, name in enumerate(group.names):
-                name.affiliations += _join_lines([cells[place] for cells in group.columns if place < len(cells)])
+                cells = [cells[place] for cells in group.columns if place < len(cells)]
+                name.affiliations += _join_lines([line for cell in cells for line in cell.split(INNER) if line])
             self._give_emails(group.names, group.emails)
         self._share_contacts()
         self._give_emails(names, [email for text in institutes for email in find_emails(text)])
         shared = [place for _, place in _numbered(institutes)]
         if len(shared) == 1:
             for name in names:
-                name.affiliations = name.affiliations or shared
+                name.affiliations = name.affiliations or list(shared)
+        _give_named(names, shared)
 
     def _give_emails(self, names: Sequence[_Name], emails: Sequence[str]) -> None:
         """Give each e-mail to the name that it fits, in the group or on the page, the rest to the group in order."""
@@ -431,7 +459,18 @@ def _normalize(names: str) -> str:
     text = _SUPERSCRIPT_DIGITS.sub(lambda found: f"{MARK}{found[0].translate(_DIGITS)}{MARK}", MARK.join(pieces))
     if "@" in text:
         text = _BROKEN_GROUP.sub(lambda found: found[0].replace(LINE, " "), _BROKEN_EMAIL.sub("@", text))
-    return text
+    return LINE.join(map(_lay_out, text.split(LINE)))
+
+
+def _lay_out(line: str) -> str:
+    """Grids that stand beside each other: authors where each begins with a name, else columns below names."""
+    if INNER not in line:
+        return line
+    cells = [cell for cell in line.split(CELL) if _letters(cell)]
+    first = [fold(_bare(cell.partition(INNER)[0])) for cell in cells]
+    if all(is_name(text) and not kinds_of(text) for text in first):
+        return AUTHOR + AUTHOR.join(cells).replace(INNER, LINE)
+    return line
 
 
 def _formula_as_mark(formula: re.Match[str]) -> str:
@@ -455,7 +494,12 @@ def _marks(text: str) -> frozenset[str]:
 
 def _bare(line: str) -> str:
     """A line without marks."""
-    return _MARKED.sub(" ", line).replace(CELL, " ").replace(MARK, " ")
+    return _MARKED.sub(" ", line).translate(_WITHOUT_SIGNS)
+
+
+def plain_line(line: str) -> str:
+    """A line of a byline as words, without marks."""
+    return fold(_bare(_normalize(line)).replace(AUTHOR, " "))
 
 
 def _letters(text: str) -> bool:
@@ -516,17 +560,39 @@ def _join_lines(lines: Sequence[str]) -> list[str]:
     kinds = [kinds_of(line) for line in lines]
     affiliations: list[list[str]] = []
     seen: set[str] = set()
+    goes_on = True
     for place, (line, of_line) in enumerate(zip(lines, kinds, strict=True)):
         second = "organisation" in of_line and "organisation" in seen
-        after_location = "location" in seen and not of_line.isdisjoint({"organisation", "unit"})
+        second |= "institute" in of_line and "organisation" in seen
+        after_location = "location" in seen and not of_line.isdisjoint({"organisation", "institute", "unit"})
         of_next = "unit" in of_line and "organisation" in seen and any("organisation" in k for k in kinds[place + 1 :])
-        if not affiliations or second or after_location or of_next:
+        bare = _LEADING_AND.sub("", line.strip(_EDGES))
+        and_next = not goes_on or bare != line.strip(_EDGES)
+        goes_on = _TRAILING_AND.search(bare) is None
+        if not affiliations or second or after_location or of_next or and_next:
             affiliations.append([])
             # A name that no rule knows is that of an organisation, unless it is an acronym of a unit: LTI, umiacs.
             seen = {"organisation"} if not of_line and line[:1].isupper() and not line.isupper() else set()
-        affiliations[-1].append(_FULL_STOP.sub("", line.strip(_EDGES)))
+        affiliations[-1].append(_FULL_STOP.sub("", _TRAILING_AND.sub("", bare)))
         seen |= of_line
     return [", ".join(filter(None, parts)) for parts in affiliations]
+
+
+def _give_named(names: Sequence[_Name], institutes: Sequence[str]) -> None:
+    """Give institutes to the names that stand before them in the list: Springer's "A. Lee and B. Roe at X"."""
+    known = KnownNames(name.text for name in names)
+    people: set[str] = set()
+    before = ""
+    for text in institutes:
+        person = known.match(text)
+        if person and before and before not in known.names:
+            people = set()
+        if person:
+            people.add(person)
+        for name in names:
+            if not person and name.text in people:
+                name.affiliations.append(text)
+        before = person or text
 
 
 def _numbered(institutes: Sequence[str]) -> list[tuple[str, str]]:

@@ -1,7 +1,8 @@
 """What the texts of a byline are, as rules: the first pattern that fits says it. Add a rule with an example of its own.
 
 `KINDS` of texts: nothing (left out), remark (a note on authors, and no affiliation though it may name one), and three
-kinds of affiliations, of which a text can be several: organisation, unit (a part of one), location. A text that no rule
+kinds of affiliations, of which a text can be several: organisation, institute (one, or a part of one), unit (a part of
+one), location. A text that no rule
 knows is a name or an affiliation by its place.
 """
 
@@ -70,7 +71,8 @@ WORDS = (
          r"oxford|mcgill|ben-gurion|max planck|allen institute|bell labs)\b", "Carnegie Mellon"),
     Rule("organisation", r"^(?:an )?(?:independent|unaffiliated)(?: (?:researcher|scholar|scientist|consultant))?$",
          "Independent Researcher"),
-    Rule("unit", r"institut|school|departm|\bdept\b|\bdep\b|\blab\b|\blabs\b|laborato|cent(?:er|re)\b|facult|division|\bgroup\b|"
+    Rule("institute", r"\binstitut", "Institute for Reading Machines"),
+    Rule("unit", r"school|departm|\bdept\b|\bdep\b|\blab\b|\blabs\b|laborato|cent(?:er|re)\b|facult|division|\bgroup\b|"
          r"\bteam\b|\bunit\b|programme?\b|campus|\bchair of|\bcollaborat|centro|dipartimento|sciences?\b|engineering\b|"
          r"mathemati|informatics|computing\b|technolog|linguistics|physics|statistics|economics|psychology|biology|"
          r"chemistry|philosophy|neuroscience|robotics|studies\b|^(?:cs|ece|eecs|cse|ischool)\b", "Department of Physics"),
@@ -86,7 +88,7 @@ WORDS = (
          r"\b\d+\w?,? [\w. ]{2,40}\b(?:street|avenue|road|drive)\b|\brue d", "53115 Bonn"),
 )  # fmt: skip
 
-AFFILIATION_KINDS = frozenset({"organisation", "unit", "location"})
+AFFILIATION_KINDS = frozenset({"organisation", "institute", "unit", "location"})
 
 
 def _either(rules: tuple[Rule, ...], kind: str) -> re.Pattern[str]:
@@ -94,13 +96,13 @@ def _either(rules: tuple[Rule, ...], kind: str) -> re.Pattern[str]:
 
 
 _NOTHING, _REMARK = _either(OPENINGS, "nothing"), _either(OPENINGS, "remark")
-_WORDS = {kind: _either(WORDS, kind) for kind in ("organisation", "unit", "location")}
+_WORDS = {kind: _either(WORDS, kind) for kind in sorted(AFFILIATION_KINDS)}
 # No affiliation is longer; what a hostile page has there is not searched whole.
 _LONGEST = 600
 
 
 def kinds_of(text: str) -> frozenset[str]:
-    """What a text beside names is: nothing, remark, or some of organisation, unit, location; empty where none tells."""
+    """What a text beside names is: nothing, remark, or some of organisation, institute, unit, location; empty where none tells."""
     text = fold(text).strip(" .,;:*†‡")[:_LONGEST]
     if not text or _NOTHING.match(text):
         return frozenset({"nothing"})

@@ -1,11 +1,16 @@
-"""An abstract that LaTeXML did not mark as one, and sections that are none."""
+"""Title, byline and abstract that LaTeXML did not mark as such, and sections that are none."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
-from pipeline.corpus.paper import Block, Section
+from pipeline.corpus.byline import Byline, plain_line, read_bylines
+from pipeline.corpus.byline_rules import is_affiliation
+from pipeline.corpus.paper import Author, Block, Section
+from pipeline.corpus.policies import LINE
+from pipeline.metadata.person_names import KnownNames, is_name
 
 _NAME = re.compile(r"abstract|summary", re.IGNORECASE)
 _RUN_IN = re.compile(r"^(?:[Aa]bstract|ABSTRACT)\b\s*[.:—–-]*\s*")
@@ -15,7 +20,49 @@ _FEWEST_WORDS = 20
 
 _NO_SECTION = re.compile(r"|references|bibliography", re.IGNORECASE)
 
+# Bylines of unknown classes in the suite and the real pages have 1 to 25 lines before the abstract.
+_MOST_LINES, _MOST_TITLE_LINES, _MOST_WORDS = 60, 3, 30
+_NO_LETTER = re.compile(r"[^\w]+|_+")
+
 Found = tuple[str | None, list[Section], list[Block]]
+
+
+def find_byline(paragraphs: Sequence[str], title: str | None, known: Sequence[str]) -> tuple[str, list[str]] | None:
+    """(title, lines of the byline) in the paragraphs before the first section, or None.
+
+    A title stands first, in up to three lines; a line of names follows it, then nothing but names, affiliations and
+    e-mails. Where the page has its title elsewhere, names may stand first.
+    """
+    lines = [line for paragraph in paragraphs for line in paragraph.split(LINE) if letters_of(line)]
+    lines = list(takewhile(_is_no_prose, lines[:_MOST_LINES]))
+    if title is not None:
+        lines = [line for line in lines if letters_of(line) not in letters_of(title)]
+    for start in range(title is None, min(len(lines), _MOST_TITLE_LINES + 1)):
+        authors, _ = read_bylines([Byline(LINE.join(lines[start:]))], [], known)
+        if authors and _is_byline(authors, known):
+            return title or " ".join(plain_line(line) for line in lines[:start]), lines[start:]
+    return None
+
+
+def _is_no_prose(line: str) -> bool:
+    text = plain_line(line)
+    return len(text.split()) <= _MOST_WORDS and not _RUN_IN.match(text)
+
+
+def _is_byline(authors: Sequence[Author], known: Sequence[str]) -> bool:
+    """Whether what was read as authors are such: names only, known ones or most with an affiliation or an e-mail."""
+    names = KnownNames(known)
+    if not all(is_name(author.name) and not is_affiliation(author.name) for author in authors):
+        return False
+    sure = [
+        names.match(author.name) or author.emails or any(map(is_affiliation, author.affiliations)) for author in authors
+    ]
+    return 2 * sum(map(bool, sure)) > len(authors)
+
+
+def letters_of(text: str) -> str:
+    """The letters and digits of a text alone, marks left out."""
+    return _NO_LETTER.sub("", text)
 
 
 def find_abstract(sections: Sequence[Section], blocks: Sequence[Block]) -> Found:

@@ -203,7 +203,7 @@ def _of_class(tag: str, names: list[str]) -> str:
     if known is not None:
         return known
     if any(name.startswith("ltx_affiliation_") for name in names):
-        return "box"
+        return "address_part"
     if "ltx_tag" in names:
         if "ltx_tag_listingline" in names:
             return "line_number"

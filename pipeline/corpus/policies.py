@@ -13,8 +13,9 @@ TEX, MARK = "\1", "\2"
 _KEY = "\3"
 # Where a footnote, or a citation of nothing, was taken out of a sentence: the space before it may go with it.
 GONE = "\6"
-# Among author names: a new author, a new cell of a grid, a mark that leads to a footnote, an e-mail address taken out.
-AUTHOR, CELL, NOTE, EMAIL = "\x0e", "\x0f", "\x10", "\x11"
+# Among author names: a new author, a new cell of a grid, a mark that leads to a footnote, an e-mail address taken out, a
+# new line within a cell, an address that follows.
+AUTHOR, CELL, NOTE, EMAIL, INNER, PLACE = "\x0e", "\x0f", "\x10", "\x11", "\x12", "\x13"
 # Where one of LaTeXML's error marks stood, until the block that it stood in counts it.
 ERRED = "\x08"
 
@@ -39,7 +40,7 @@ _DOUBLE_BRACKET = re.compile(r"[\[(]\s*(\[@[^\[\]]*\])\s*[\])]")
 _MARKER = re.compile(r"\[@[^\[\]]+\]")
 _WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
 _GROUP = re.compile(r"\[(@[^\[\]]+)\]")
-_OWN_MARKS = (LINE, TEX, MARK, _KEY, "\4", "\5", GONE, "\7", ERRED, AUTHOR, CELL, NOTE, EMAIL)
+_OWN_MARKS = (LINE, TEX, MARK, _KEY, "\4", "\5", GONE, "\7", ERRED, AUTHOR, CELL, NOTE, EMAIL, INNER, PLACE)
 # The bytes of UTF-8 that begin a character which takes a place: no white space, no mark above.
 _CHARACTERS = bytes([*range(33, 0x80), *range(0xC0, 0x100)])
 _ASCII = bytes(range(0x80))
@@ -84,7 +85,9 @@ def byline_grid(rows: Sequence[Sequence[str]]) -> str:
     lines = [CELL.join(row) for row in cells]
     if len(lines) == 1:
         return lines[0] + CELL
-    return (AUTHOR if all(len(row) == 1 for row in cells) else "") + LINE.join(lines) + LINE
+    if all(len(row) == 1 for row in cells):
+        return CELL + INNER.join(lines).replace(LINE, INNER) + CELL
+    return LINE.join(["", *lines, ""])
 
 
 def mark(text: str) -> str:
@@ -92,12 +95,16 @@ def mark(text: str) -> str:
     return f"{MARK}{text.replace(MARK, ' ')}{MARK}"
 
 
-_AUTHOR_MACROS = frozenset({"\\AND", "\\And", "\\and", "\\ANDA", "\\nextauthor"})
+# Macros of classes that LaTeXML does not know: NeurIPS's \\And, ICLR's \\AND, JMLR's \\name and \\addr.
+_AUTHOR_MACROS = {
+    **dict.fromkeys(("\\AND", "\\And", "\\and", "\\ANDA", "\\nextauthor", "\\alignauthor", "\\name"), AUTHOR),
+    **dict.fromkeys(("\\addr", "\\affaddr", "\\affil", "\\address", "\\affiliation", "\\institution"), PLACE),
+}
 
 
 def author_macro(macro: str) -> str:
-    """AUTHOR for a macro that parts authors and that LaTeXML did not know: NeurIPS's \\And, ICLR's \\AND; else ""."""
-    return AUTHOR if macro.strip() in _AUTHOR_MACROS else ""
+    """What an unknown macro among author names begins: AUTHOR, PLACE, or ""."""
+    return _AUTHOR_MACROS.get(macro.strip(), "")
 
 
 def joined_lines(raw: str) -> str:

@@ -18,6 +18,7 @@ from pipeline.corpus.assembly import Findings, assemble
 from pipeline.corpus.bibliography import ItemParts, read_item
 from pipeline.corpus.byline import Byline
 from pipeline.corpus.grids import Cell, markdown_grid, span
+from pipeline.corpus.html import read_front
 from pipeline.corpus.kinds import is_algorithm, kind_of, section_rank
 from pipeline.corpus.paper import Block, PageError, Paper, Section
 from pipeline.corpus.policies import ERRED, GONE, LINE, MARK, NOTE, TEX
@@ -52,6 +53,8 @@ def parse(html: bytes, authors: Sequence[str] = (), builder: str = "html.parser"
         found = _Reading(soup).read_page()
     except RecursionError:
         raise PageError("too_deep", "its elements nest deeper than the parser follows") from None
+    if not found.bylines:
+        found.front = read_front(page)
     return assemble(found, html, authors, errors=count_errors(page), truncated=is_truncated(page))
 
 
@@ -195,6 +198,8 @@ class _Reading:
                 node.append(LINE)
             elif kind == "line_number":
                 node.append(" ")
+            elif kind == "address_part":
+                node.append(LINE if _breaks(node) == LINE else ", ")
             elif kind in ("p", "box", "para", "heading", "listing"):
                 node.append(_breaks(node))
                 if kind == "p" and _id(node):
@@ -461,7 +466,8 @@ class _Reading:
                 mark = self.note_marks.get(id(inner), "")
                 byline.add_note(mark, _plain_bare(inner))
                 inner.replace_with(f"{MARK}{NOTE}{mark}{MARK}")
-        for inner in [below for below in node.find_all(True) if _kind(below) == "mark"]:
+        names = [below for below in node.find_all(True) if _kind(below) == "personname"]
+        for inner in [below for name in names for below in name.find_all(True) if _kind(below) == "mark"]:
             inner.replace_with(policies.mark(_plain_bare(inner)))
         for inner in [below for below in node.find_all(True) if _kind(below) == "contact"]:
             byline.contacts.append((_role(inner), policies.joined_lines(_plain_bare(inner.extract()))))

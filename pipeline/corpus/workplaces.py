@@ -13,6 +13,7 @@ from pipeline.corpus.paper import Author
 
 _WITH = re.compile(r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with (?:the )?(?=[^\W\d_a-z])")
 _ALSO = re.compile(r",? and (?:is |are )?(?:also )?with (?:the )?")
+_AND_PLACE = re.compile(r",\s+and\s+(?:the\s+)?")
 # A full stop ends a place unless a capital, or one of the words that places are cut short to, stands before it.
 _END = re.compile(
     r"[(;]|\b[Ee]-?mails?\b|(?<!\b[A-Z])(?<!\bUniv)(?<!\bDept)(?<!\bInst)(?<!\bSt)(?<!\bLab)(?<!\bEng)(?<!\bSci)(?<!\bInc)"
@@ -52,12 +53,20 @@ def add_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str | 
     ]
 
 
+def has_sentence(text: str) -> bool:
+    """Whether a text has words of a sentence, which no affiliation has."""
+    return _SENTENCE.search(text) is not None
+
+
 def _places(text: str) -> list[tuple[str, str]]:
     """(of whom, place) for every place that a text names; of whom is empty where it is the place alone."""
     sentences = list(_WITH.finditer(text))
     if not sentences:
         place = _until_end(_ADDRESS.split(text)[-1])
-        return [("", place)] if is_affiliation(place) and not _SENTENCE.search(place) else []
+        if not is_affiliation(place) or _SENTENCE.search(place):
+            return []
+        parts = _AND_PLACE.split(place)
+        return [("", part) for part in (parts if all(map(is_affiliation, parts)) else [place])]
     found, start = [], 0
     for sentence, after in zip_longest(sentences, sentences[1:]):
         who = text[max(start, sentence.start() - _LONGEST) : sentence.start()]

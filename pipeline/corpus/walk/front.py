@@ -51,6 +51,12 @@ def contact(walk: Walk, node: Node) -> None:
     return None
 
 
+def address_part(walk: Walk, node: Node) -> None:
+    """The institution, city or country of an acmart affiliation, which have nothing between them."""
+    walk.flow(node)
+    walk.sink.parts.append(LINE if walk.sink.breaks == LINE else ", ")
+
+
 def author_notes(walk: Walk, node: Node) -> None:
     """What else is said of the authors of a byline."""
     sink = walk.gather(node, Sink(GATHER))
