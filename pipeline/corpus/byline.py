@@ -17,7 +17,7 @@ from pipeline.corpus.byline_rules import AFFILIATION_KINDS, is_affiliation, kind
 from pipeline.corpus.paper import Author
 from pipeline.corpus.policies import AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NOTE, PLACE, fold
 from pipeline.corpus.workplaces import add_workplaces, has_sentence
-from pipeline.metadata.person_names import KnownNames, is_name, is_suffix, without_titles
+from pipeline.metadata.person_names import KnownNames, is_name, is_suffix, split_names, without_titles
 from pipeline.metadata.titles import title_words
 
 _AFFILIATION_ROLES = frozenset({"affiliation", "address", "institution", "institute", "organization"})
@@ -157,6 +157,8 @@ class _Reader:
         """Whether each author's name has its own affiliation below it, so that a line below names is no name."""
         self.expects_name = False
         """Whether the line before says that a name follows: it was an e-mail, or ended with a comma behind a name."""
+        self.inline = False
+        """Whether a name and its affiliation stand on one line, line by line: "Ann Lee, University of X"."""
         self.marks: set[str] = set()
         self.known, self.all_known = _trusted(known, bylines)
         self.groups: list[_Group] = []
@@ -206,6 +208,8 @@ class _Reader:
                 contacts += find_emails(text)
             else:
                 remarks.append(fold(text))
+        if len(names) == 1 and not affiliations:
+            affiliations += filter(None, map(_before_email, remarks))
         self.said += [(remark, owner) for remark in remarks]
         groups[-1].emails += contacts + [email for text in remarks for email in find_emails(text)]
 
@@ -262,9 +266,12 @@ class _Reader:
                 return _cut(names, likely, line)
             if self.all_known:
                 return [], line
+        if self.inline and len(names) > 1 and is_name(names[0].text):
+            return _cut(names, [True] + [False] * (len(names) - 1), line)
         if kinds & AFFILIATION_KINDS:
             leading = list(takewhile(lambda name: is_name(name.text) and not is_affiliation(name.text), names))
             likely = [place < len(leading) for place in range(len(names))]
+            self.inline |= not group.names and not self.in_blocks and len(leading) == 1
             return _cut(names, likely, line) if not group.names else ([], line)
         if not group.names and not line.lstrip().startswith(MARK):
             return (names, "") if self._can_be_authors(names) else ([], line)
@@ -360,7 +367,8 @@ class _Reader:
         for mark, text in _numbered(institutes):
             by_mark[mark].append(text)
         for name in names:
-            name.affiliations += [text for mark in sorted(name.marks) for text in by_mark.get(mark, ())]
+            marks = [single for mark in sorted(name.marks) for single in ([mark] if mark in by_mark else mark)]
+            name.affiliations += [text for mark in marks for text in by_mark.get(mark, ())]
         for group in self.groups:
             _share(group.names, [text for marks, text in group.places if self.marks.isdisjoint(marks)])
             for place, name in enumerate(group.names):
@@ -466,11 +474,12 @@ def _lay_out(line: str) -> str:
     """Grids that stand beside each other: authors where each begins with a name, else columns below names."""
     if INNER not in line:
         return line
-    cells = [cell for cell in line.split(CELL) if _letters(cell)]
+    pieces = line.split(CELL)
+    cells = [cell for cell in pieces[1::2] if _letters(cell)]
     first = [fold(_bare(cell.partition(INNER)[0])) for cell in cells]
-    if all(is_name(text) and not kinds_of(text) for text in first):
-        return AUTHOR + AUTHOR.join(cells).replace(INNER, LINE)
-    return line
+    if not all(all(map(is_name, split_names(text))) and not kinds_of(text) for text in first):
+        return line
+    return LINE.join([AUTHOR + AUTHOR.join(cells).replace(INNER, LINE), *filter(_letters, pieces[::2])])
 
 
 def _formula_as_mark(formula: re.Match[str]) -> str:
@@ -547,6 +556,9 @@ def _move(group: _Group, to: _Group) -> None:
 def _share(names: Sequence[_Name], lines: Sequence[str]) -> None:
     """Give the affiliations in some lines to each of the names, or one to each where there are as many."""
     affiliations = _join_lines(lines)
+    if len(affiliations) == 1 and affiliations[0].count(",") == len(names) - 1:
+        parts = affiliations[0].split(", ")
+        affiliations = parts if all("organisation" in kinds_of(part) for part in parts) else affiliations
     if len(affiliations) == len(names) > 1:
         for name, text in zip(names, affiliations, strict=True):
             name.affiliations.append(text)
@@ -564,7 +576,7 @@ def _join_lines(lines: Sequence[str]) -> list[str]:
     for place, (line, of_line) in enumerate(zip(lines, kinds, strict=True)):
         second = "organisation" in of_line and "organisation" in seen
         second |= "institute" in of_line and "organisation" in seen
-        after_location = "location" in seen and not of_line.isdisjoint({"organisation", "institute", "unit"})
+        after_location = "location" in seen and ("location" not in of_line or "," in line)
         of_next = "unit" in of_line and "organisation" in seen and any("organisation" in k for k in kinds[place + 1 :])
         bare = _LEADING_AND.sub("", line.strip(_EDGES))
         and_next = not goes_on or bare != line.strip(_EDGES)
@@ -606,6 +618,13 @@ def _once(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 # E-mails.
+
+
+def _before_email(text: str) -> str:
+    """What stands before an e-mail in thanks where that can be an affiliation alone: "Acme Analytics. Email: a@x"."""
+    before = _EMAIL_WORD.split(_take_emails(text)[0], maxsplit=1)[0].strip(f" .,;(:{EMAIL}")
+    capitals = all(word[0].isupper() or word in ("of", "for", "and", "the", "&") for word in before.split())
+    return before if EMAIL in _take_emails(text)[0] and capitals and not kinds_of(before) else ""
 
 
 def find_emails(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 `KINDS` of texts: nothing (left out), remark (a note on authors, and no affiliation though it may name one), and three
 kinds of affiliations, of which a text can be several: organisation, institute (one, or a part of one), unit (a part of
-one), location. A text that no rule
+one), street (part of an address), location (its end). A text that no rule
 knows is a name or an affiliation by its place.
 """
 
@@ -84,11 +84,11 @@ WORDS = (
          r"united arab emirates|egypt|south africa|nigeria|kenya|pakistan|bangladesh|vietnam|thailand|malaysia|indonesia|"
          r"philippines)\W*$", "Amsterdam, Netherlands"),
     Rule("location", r",\s+(?-i:[A-Z]{2})(?:\s+\d{5}(?:-\d{4})?)?(?:,|\W*$)", "Boulder, CO"),
-    Rule("location", r"\b\d{4,}\b|\b(?-i:[A-Z]{1,2}\d[\dA-Z]? ?\d[A-Z]{2})\b|\bp\.? ?o\.? box|straße|strasse|"
+    Rule("street", r"\b\d{4,}\b|\b(?-i:[A-Z]{1,2}\d[\dA-Z]? ?\d[A-Z]{2})\b|\bp\.? ?o\.? box|straße|strasse|"
          r"\b\d+\w?,? [\w. ]{2,40}\b(?:street|avenue|road|drive)\b|\brue d", "53115 Bonn"),
 )  # fmt: skip
 
-AFFILIATION_KINDS = frozenset({"organisation", "institute", "unit", "location"})
+AFFILIATION_KINDS = frozenset({"organisation", "institute", "unit", "street", "location"})
 
 
 def _either(rules: tuple[Rule, ...], kind: str) -> re.Pattern[str]:
@@ -102,7 +102,7 @@ _LONGEST = 600
 
 
 def kinds_of(text: str) -> frozenset[str]:
-    """What a text beside names is: nothing, remark, or some of organisation, institute, unit, location; empty where none tells."""
+    """What a text beside names is: nothing, remark, or some of organisation, institute, unit, street, location; empty where none tells."""
     text = fold(text).strip(" .,;:*†‡")[:_LONGEST]
     if not text or _NOTHING.match(text):
         return frozenset({"nothing"})

@@ -9,7 +9,7 @@ from itertools import takewhile
 from pipeline.corpus.byline import Byline, plain_line, read_bylines
 from pipeline.corpus.byline_rules import is_affiliation
 from pipeline.corpus.paper import Author, Block, Section
-from pipeline.corpus.policies import LINE
+from pipeline.corpus.policies import CELL, LINE
 from pipeline.metadata.person_names import KnownNames, is_name
 
 _NAME = re.compile(r"abstract|summary", re.IGNORECASE)
@@ -22,6 +22,7 @@ _NO_SECTION = re.compile(r"|references|bibliography", re.IGNORECASE)
 
 # Bylines of unknown classes in the suite and the real pages have 1 to 25 lines before the abstract.
 _MOST_LINES, _MOST_TITLE_LINES, _MOST_WORDS = 60, 3, 30
+_ABSTRACT = re.compile(rf"(?:^|[{LINE}{CELL}])\s*(?:[Aa]bstract|ABSTRACT)\b")
 _NO_LETTER = re.compile(r"[^\w]+|_+")
 
 Found = tuple[str | None, list[Section], list[Block]]
@@ -33,7 +34,8 @@ def find_byline(paragraphs: Sequence[str], title: str | None, known: Sequence[st
     A title stands first, in up to three lines; a line of names follows it, then nothing but names, affiliations and
     e-mails. Where the page has its title elsewhere, names may stand first.
     """
-    lines = [line for paragraph in paragraphs for line in paragraph.split(LINE) if letters_of(line)]
+    text = _ABSTRACT.split(LINE.join(paragraphs), maxsplit=1)[0]
+    lines = [line for line in text.split(LINE) if letters_of(line)]
     lines = list(takewhile(_is_no_prose, lines[:_MOST_LINES]))
     if title is not None:
         lines = [line for line in lines if letters_of(line) not in letters_of(title)]
@@ -46,7 +48,7 @@ def find_byline(paragraphs: Sequence[str], title: str | None, known: Sequence[st
 
 def _is_no_prose(line: str) -> bool:
     text = plain_line(line)
-    return len(text.split()) <= _MOST_WORDS and not _RUN_IN.match(text)
+    return len(text.split()) <= _MOST_WORDS
 
 
 def _is_byline(authors: Sequence[Author], known: Sequence[str]) -> bool:

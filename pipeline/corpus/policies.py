@@ -82,12 +82,10 @@ def with_dollars(raw: str) -> str:
 def byline_grid(rows: Sequence[Sequence[str]]) -> str:
     """A grid that a byline is laid out in: cells of a row beside each other, a column of several rows an author."""
     cells = [[cell.strip(LINE + " \n") for cell in row] for row in rows]
-    lines = [CELL.join(row) for row in cells]
-    if len(lines) == 1:
-        return lines[0] + CELL
-    if all(len(row) == 1 for row in cells):
-        return CELL + INNER.join(lines).replace(LINE, INNER) + CELL
-    return LINE.join(["", *lines, ""])
+    if len(cells) > 1 and all(len(row) == 1 for row in cells):
+        cells = [[INNER.join(cell for row in cells for cell in row).replace(LINE, INNER)]]
+    lines = ["".join(f"{CELL}{cell}{CELL}" for cell in row) for row in cells]
+    return lines[0] if len(lines) == 1 else LINE.join(["", *lines, ""])
 
 
 def mark(text: str) -> str:

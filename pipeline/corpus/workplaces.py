@@ -13,6 +13,7 @@ from pipeline.corpus.paper import Author
 
 _WITH = re.compile(r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with (?:the )?(?=[^\W\d_a-z])")
 _ALSO = re.compile(r",? and (?:is |are )?(?:also )?with (?:the )?")
+_ALSO_AT = re.compile(r"(?:[Aa]lso|[Aa]dditionally) (?:at|with|affiliated (?:with|to)) (?:the )?(?=[^\W\d_a-z])")
 _AND_PLACE = re.compile(r",\s+and\s+(?:the\s+)?")
 # A full stop ends a place unless a capital, or one of the words that places are cut short to, stands before it.
 _END = re.compile(
@@ -40,7 +41,12 @@ def add_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str | 
     thanks: texts without e-mails, each with the one author that it belongs to, None where there are several.
     """
     found: dict[str, list[str]] = {author.name: [] for author in authors}
+    also: dict[str, list[str]] = {author.name: [] for author in authors}
     for text, owner in thanks:
+        another = _ALSO_AT.match(text)
+        if another and owner is not None:
+            also[owner].append(_until_end(text[another.end() :]))
+            continue
         for who, place in _places(text):
             meant = _meant(who, authors)
             if meant is None:
@@ -48,7 +54,7 @@ def add_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str | 
             for name in meant:
                 found[name].append(place)
     return [
-        replace(author, affiliations=author.affiliations or tuple(dict.fromkeys(found[author.name])))
+        replace(author, affiliations=(*(author.affiliations or dict.fromkeys(found[author.name])), *also[author.name]))
         for author in authors
     ]
 
