@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from pipeline.corpus.byline import Byline, plain_line, read_bylines
-from pipeline.corpus.byline_rules import is_affiliation
+from pipeline.corpus.byline import Byline, read_bylines
+from pipeline.corpus.byline_text import is_affiliation, normalize, plain_line
 from pipeline.corpus.paper import Author, Block, Section
 from pipeline.corpus.policies import CELL, LINE
 from pipeline.metadata.person_names import KnownNames, is_name
@@ -42,12 +42,12 @@ def find_byline(paragraphs: Sequence[str], title: str | None, known: Sequence[st
     for start in range(title is None, min(len(lines), _MOST_TITLE_LINES + 1)):
         authors, _ = read_bylines([Byline(LINE.join(lines[start:]))], [], known)
         if authors and _is_byline(authors, known):
-            return title or " ".join(plain_line(line) for line in lines[:start]), lines[start:]
+            return title or " ".join(plain_line(normalize(line)) for line in lines[:start]), lines[start:]
     return None
 
 
 def _is_no_prose(line: str) -> bool:
-    text = plain_line(line)
+    text = plain_line(normalize(line))
     return len(text.split()) <= _MOST_WORDS
 
 

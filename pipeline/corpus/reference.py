@@ -470,7 +470,7 @@ class _Reading:
         for inner in [below for name in names for below in name.find_all(True) if _kind(below) == "mark"]:
             inner.replace_with(policies.mark(_plain_bare(inner)))
         for inner in [below for below in node.find_all(True) if _kind(below) == "contact"]:
-            byline.contacts.append((_role(inner), policies.joined_lines(_plain_bare(inner.extract()))))
+            byline.contacts.append((_role(inner), policies.with_dollars(_plain_bare(inner.extract()))))
         for grid in reversed([below for below in node.find_all(True) if _kind(below) == "tabular"]):
             rows = [[_plain_bare(cell) for cell in _tags(row)] for row in _rows(grid)]
             grid.replace_with(policies.byline_grid(rows))

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from pipeline.corpus.byline_rules import is_affiliation
+from pipeline.corpus.byline_text import is_affiliation, kinds_of
 from pipeline.corpus.paper import Author
+from pipeline.corpus.policies import EMAIL
 
 _WITH = re.compile(r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with (?:the )?(?=[^\W\d_a-z])")
 _ALSO = re.compile(r",? and (?:is |are )?(?:also )?with (?:the )?")
@@ -17,7 +18,7 @@ _ALSO_AT = re.compile(r"(?:[Aa]lso|[Aa]dditionally) (?:at|with|affiliated (?:wit
 _AND_PLACE = re.compile(r",\s+and\s+(?:the\s+)?")
 # A full stop ends a place unless a capital, or one of the words that places are cut short to, stands before it.
 _END = re.compile(
-    r"[(;]|\b[Ee]-?mails?\b|(?<!\b[A-Z])(?<!\bUniv)(?<!\bDept)(?<!\bInst)(?<!\bSt)(?<!\bLab)(?<!\bEng)(?<!\bSci)(?<!\bInc)"
+    rf"[(;{EMAIL}]|\b[Ee]-?mails?\b|(?<!\b[A-Z])(?<!\bUniv)(?<!\bDept)(?<!\bInst)(?<!\bSt)(?<!\bLab)(?<!\bEng)(?<!\bSci)(?<!\bInc)"
     r"(?<!\bCo)(?<!\bLtd)\.(?=\s|$)"
 )
 # Words that a sentence has and a place has not.
@@ -38,7 +39,7 @@ _EDGES = " .,:;"
 def add_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str | None]]) -> list[Author]:
     """The authors with the places that their thanks name; one who has an affiliation already keeps that alone.
 
-    thanks: texts without e-mails, each with the one author that it belongs to, None where there are several.
+    thanks: texts with EMAIL in place of e-mails, each with the one author that it belongs to, None where there are several.
     """
     found: dict[str, list[str]] = {author.name: [] for author in authors}
     also: dict[str, list[str]] = {author.name: [] for author in authors}
@@ -50,7 +51,7 @@ def add_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str | 
         for who, place in _places(text):
             meant = _meant(who, authors)
             if meant is None:
-                meant = [owner] if owner is not None and is_affiliation(place) else []
+                meant = [owner] if owner is not None and (not who or is_affiliation(place)) else []
             for name in meant:
                 found[name].append(place)
     return [
@@ -69,7 +70,7 @@ def _places(text: str) -> list[tuple[str, str]]:
     sentences = list(_WITH.finditer(text))
     if not sentences:
         place = _until_end(_ADDRESS.split(text)[-1])
-        if not is_affiliation(place) or _SENTENCE.search(place):
+        if _SENTENCE.search(place) or not (is_affiliation(place) or (EMAIL in text and _can_be_place(place))):
             return []
         parts = _AND_PLACE.split(place)
         return [("", part) for part in (parts if all(map(is_affiliation, parts)) else [place])]
@@ -82,6 +83,12 @@ def _places(text: str) -> list[tuple[str, str]]:
         start = sentence.end() + len(said)
         found += [(who, place) for part in _ALSO.split(said) if (place := part.strip(_EDGES))[:1].isupper()]
     return found
+
+
+def _can_be_place(text: str) -> bool:
+    """Whether a text that no rule knows can be the place before an e-mail: "Acme Analytics. E-mail: a@acme.org"."""
+    words = [word for word in text.split() if word not in ("of", "for", "and", "the", "&")]
+    return bool(words) and all(word[0].isupper() for word in words) and not kinds_of(text)
 
 
 def _until_end(text: str) -> str:

@@ -47,7 +47,7 @@ def contact(walk: Walk, node: Node) -> None:
     walk.put(None, sink.after)
     if walk.byline is None:
         return walk.lose("contact", sink.raw)
-    walk.byline.contacts.append((role_of(node), policies.joined_lines(sink.raw)))
+    walk.byline.contacts.append((role_of(node), policies.with_dollars(sink.raw)))
     return None
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pipeline.corpus.byline import Byline, find_emails, read_bylines
+from pipeline.corpus.byline import Byline, read_bylines
+from pipeline.corpus.byline_text import find_emails
 from pipeline.corpus.measures import characters_of_authors
 from pipeline.corpus.paper import Author
 from pipeline.corpus.policies import LINE, MARK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.corpus.byline_rules import is_affiliation
+from pipeline.corpus.byline_text import is_affiliation
 from pipeline.corpus.paper import Author
 from pipeline.corpus.workplaces import add_workplaces
 

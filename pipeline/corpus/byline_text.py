@@ -1,9 +1,9 @@
-"""What the texts of a byline are, as rules: the first pattern that fits says it. Add a rule with an example of its own.
+"""What stands in a byline: the kinds of its texts, by rules; its marks; its e-mail addresses.
 
-`KINDS` of texts: nothing (left out), remark (a note on authors, and no affiliation though it may name one), and three
-kinds of affiliations, of which a text can be several: organisation, institute (one, or a part of one), unit (a part of
-one), street (part of an address), location (its end). A text that no rule
-knows is a name or an affiliation by its place.
+A rule is a pattern, what it yields, and an example; add one with an example of its own. Kinds of texts are `nothing`
+(left out), `remark` (a note on authors, and no affiliation though it may name one), and those that an affiliation is made
+of: organisation, institute (one, or a part of one), unit (a part of one), street (part of an address), location (an
+address's end). A text that no rule knows is a name or an affiliation by its place.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from pipeline.corpus.policies import fold
+from pipeline.corpus.policies import AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NOTE, fold
 
 
 class Rule(NamedTuple):
@@ -102,7 +102,7 @@ _LONGEST = 600
 
 
 def kinds_of(text: str) -> frozenset[str]:
-    """What a text beside names is: nothing, remark, or some of organisation, institute, unit, street, location; empty where none tells."""
+    """What a text beside names is: nothing, remark, or some of AFFILIATION_KINDS; empty where no rule knows it."""
     text = fold(text).strip(" .,;:*†‡")[:_LONGEST]
     if not text or _NOTHING.match(text):
         return frozenset({"nothing"})
@@ -114,3 +114,121 @@ def kinds_of(text: str) -> frozenset[str]:
 def is_affiliation(text: str) -> bool:
     """Whether the words of a text say that it is where somebody works."""
     return not kinds_of(text).isdisjoint(AFFILIATION_KINDS)
+
+
+# Marks: superscripts, symbols, and formulas that are nothing but such.
+
+_SYMBOLS = "*∗⋆★†‡§¶∥‖♯♭♮♠♣♥♦◇⋄☆✉✝∘"
+_SAME_MARK = str.maketrans({"∗": "*", "★": "⋆", "☆": "⋆", "‖": "∥", "✝": "†", "◇": "⋄"})
+_TEX_SYMBOLS = {
+    "dagger": "†", "ddagger": "‡", "ast": "*", "star": "⋆", "bigstar": "⋆", "S": "§", "P": "¶", "diamond": "⋄",
+    "Diamond": "⋄", "dag": "†", "ddag": "‡", "sharp": "♯", "natural": "♮", "flat": "♭", "clubsuit": "♣",
+    "spadesuit": "♠", "heartsuit": "♥", "diamondsuit": "♦", "parallel": "∥", "circ": "∘", "bullet": "•", "cdot": "·",
+    "Letter": "✉", "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ",
+}  # fmt: skip
+_SYMBOL_RUN = re.compile(f"[{_SYMBOLS}]+")
+_MARK_PARTS = re.compile(rf"{NOTE}?\d+|{NOTE}?[{_SYMBOLS}]|{NOTE}?[^\W\d_]+")
+_MARK_ONLY = re.compile(rf"(?:[{_SYMBOLS}]|\d{{1,2}}|[a-zα-δ]|[,;\s])+")
+_MARKED = re.compile(f"{MARK}[^{MARK}]*{MARK}")
+_FORMULA = re.compile(r"\$([^$]*)\$")
+_TEX_COMMAND = re.compile(r"\\([A-Za-z]+)\s*|\\.")
+_TEX_SPACE = re.compile(r"[\s~{}^_]+")
+# A \\footnotemark within a formula: "11footnotemark: 1".
+_FOOTNOTE_MARK = re.compile(r"(\S+?)\1footnotemark:\s*\1")
+_SUPERSCRIPT_DIGITS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+# What LaTeXML makes of LNCS's \\inst{1} and \\inst{1,2}: each mark twice.
+_DOUBLED_MARKS = re.compile(r"(?:(\d{1,2}(?:,\s?\d{1,2})*?)\1)+")
+_DOUBLED_MARK = re.compile(r"(\d{1,2}(?:,\s?\d{1,2})*?)\1(?!\d*\1)")
+_SIGNS = str.maketrans(dict.fromkeys((AUTHOR, CELL, EMAIL, INNER, MARK, NOTE), " "))
+
+
+def normalize(names: str) -> str:
+    """The text of names with formulas and symbols as marks, and addresses that were broken over lines whole again."""
+    text = _FORMULA.sub(_formula_as_mark, names)
+    text = _FOOTNOTE_MARK.sub(rf"{NOTE}\1", text)
+    pieces = text.split(MARK)
+    pieces[::2] = [_SYMBOL_RUN.sub(rf"{MARK}\g<0>{MARK}", piece) for piece in pieces[::2]]
+    text = _SUPERSCRIPT_DIGITS.sub(lambda found: f"{MARK}{found[0].translate(_DIGITS)}{MARK}", MARK.join(pieces))
+    if "@" in text:
+        text = _BROKEN_GROUP.sub(lambda found: found[0].replace(LINE, " "), _BROKEN_EMAIL.sub("@", text))
+    return text
+
+
+def _formula_as_mark(formula: re.Match[str]) -> str:
+    """A formula among names: a mark where it is nothing else, else its text."""
+    tex = formula[1].replace("\\{", "{").replace("\\}", "}")
+    if tex in ("{", "}"):
+        return tex
+    plain = _TEX_COMMAND.sub(lambda command: _TEX_SYMBOLS.get(command[1] or "", " "), tex)
+    text = _TEX_SPACE.sub(" ", plain).strip()
+    if text in ("•", "·", "|", "&"):
+        return text
+    if not text:
+        return "  " if "quad" in tex else " "
+    return f"{MARK}{text}{MARK}" if _MARK_ONLY.fullmatch(text) else formula[0]
+
+
+def split_marks(text: str) -> frozenset[str]:
+    """The single marks in a superscript: "1,2", "∗1", "2†", "a,b"."""
+    return frozenset(_MARK_PARTS.findall(fold(text).translate(_SAME_MARK)))
+
+
+def doubled_marks(text: str) -> frozenset[str]:
+    """The marks in a text that is nothing but marks, each twice; none in any other."""
+    if not _DOUBLED_MARKS.fullmatch(text):
+        return frozenset()
+    return frozenset(mark for found in _DOUBLED_MARK.finditer(text) for mark in split_marks(found[1]))
+
+
+def plain_line(line: str) -> str:
+    """The words of a line, without marks."""
+    return fold(_MARKED.sub(" ", line).translate(_SIGNS))
+
+
+def has_letters(text: str) -> bool:
+    """Whether a text says anything beside its marks."""
+    return any(letter.isalpha() for letter in plain_line(text))
+
+
+# E-mails and other addresses.
+
+_EMAILS = re.compile(
+    r"[{(\[](?P<group>[^{}()\[\]@]*)[})\]]\s*@\s*(?P<domain>[\w-]+(?:\.[\w-]+)+)|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+)
+_EMAIL_WORD = re.compile(r"\b(?:corresponding |contact )?e-?mails?(?: address(?:es)?)?\b\s*:?", re.IGNORECASE)
+_EMAIL_PARTS = re.compile(r"[,;|/\s]+")
+_BROKEN_EMAIL = re.compile(rf"@\s*{LINE}\s*|\s*{LINE}\s*@")
+_BROKEN_GROUP = re.compile(rf"\{{[^{{}}@]{{0,400}}{LINE}[^{{}}@]{{0,400}}\}}\s*@")
+_SPELLED_AT = re.compile(r"\s*[\[(<{]\s*(?:at|@)\s*[\])>}]\s*", re.IGNORECASE)
+_SPELLED_DOT = re.compile(r"\s*[\[(<{]\s*dot\s*[\])>}]\s*", re.IGNORECASE)
+_URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
+EDGES = " ,;:-–—"
+
+
+def find_emails(text: str) -> list[str]:
+    """The e-mail addresses in a text; `{a, b}@x.org` is two."""
+    return take_emails(text)[1]
+
+
+def take_emails(text: str) -> tuple[str, list[str]]:
+    """The text with EMAIL in place of each e-mail address, and the addresses."""
+    if "@" not in text and not _SPELLED_AT.search(text):
+        return text, []
+    emails: list[str] = []
+
+    def take(found: re.Match[str]) -> str:
+        group = _EMAIL_PARTS.split(found["group"]) if found["group"] is not None else []
+        addresses = [f"{name}@{found['domain']}" for name in group if name] or [found[0]]
+        emails.extend(addresses)
+        return EMAIL * len(addresses)
+
+    return _EMAILS.sub(take, _SPELLED_DOT.sub(".", _SPELLED_AT.sub("@", text))), emails
+
+
+def without_addresses(text: str) -> str:
+    """The text without e-mails, addresses of pages and the words that announce them."""
+    text = take_emails(text)[0]
+    if EMAIL in text:
+        text = _EMAIL_WORD.sub(" ", text.replace(EMAIL, " "))
+    return (_URL.sub(" ", text) if "www." in text or "://" in text else text).strip(EDGES)
