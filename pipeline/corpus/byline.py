@@ -35,7 +35,10 @@ from pipeline.metadata.titles import title_words
 _ROLES = frozenset({"affiliation", "address", "institution", "institute", "organization"})
 # What parts authors: LaTeX's column sign left over from \And, as "&Ann Lee", or the macro itself.
 _NEXT_AUTHOR = re.compile(rf"(?:(?<=[\s{LINE}{MARK}{AUTHOR}])|^)&(?=[^\s&])|\\(?:And|AND|and)\b")
-_SPLIT_NAMES = re.compile(rf"\s*(?:[,;·•|{CELL}]|\band\b|\bund\b|&|\\quad|\\qquad)\s*")
+_SPLIT_NAMES = re.compile(rf"\s*(?:[,;·•|{CELL}]|\band\b|\bund\b|&|\\quad|\\qquad)\s*|\s+[-–—]\s+")
+_MACRO = re.compile(r"\\[A-Za-z@]+\s*")
+# An affiliation in brackets behind a name: "Ann Lee (University of X)".
+_BRACKETED = re.compile(r"\(([^()]{3,300})\)")
 _ENDS_OPEN = re.compile(r"(?:,|;|&|·|\band)$")
 _SOURCE_BREAK = re.compile(r"[ \t]*\n[ \t\n]*")
 _GAP = re.compile(r"\s*[\u2001\u2003\u3000]\s*|[ \xa0]{2,}")
@@ -147,6 +150,8 @@ class _Reader:
         """Whether a name and its affiliation stand on one line, line by line: "Ann Lee, University of X"."""
         self.expects_name = False
         """Whether the line before says that a name follows: it was an e-mail, or ended with a comma behind a name."""
+        self.by_gaps = False
+        """Whether nothing but gaps parts the names of a line, so that the last line of a list may hold one alone."""
         self.groups: list[_Group] = []
         self.contacts: list[tuple[list[_Group], list[str]]] = []
         """The groups of each byline, and the affiliations in its contacts."""
@@ -214,6 +219,7 @@ class _Reader:
                 above_affiliation = self.groups[-1].is_complete and is_affiliation(plain_line(following))
                 self.expects_name |= list_of_names or (above_affiliation and not self.in_blocks)
                 self._read_line(rest)
+                self.expects_name &= _ENDS_OPEN.search(plain_line(line)) is not None
             elif emails:
                 self.expects_name = True
             self.groups[-1].emails += emails
@@ -231,12 +237,19 @@ class _Reader:
         if "remark" in kinds:
             self.remarks.append((words, None))
             return
+        bracketed = _BRACKETED.search(line)
+        if bracketed and is_affiliation(bracketed[1]) and is_name(plain_line(line[: bracketed.start()]).strip(EDGES)):
+            self._read_line(line[: bracketed.start()].strip(EDGES))
+            self._add_place(bracketed[1])
+            self._read_line(line[bracketed.end() :].strip(EDGES))
+            return
         names = self._names_in(line)
         likely = self._likely_names(line, names, kinds)
         place = _behind_names(line, names, likely)
         names = [name for name, is_likely in zip(names, likely, strict=True) if is_likely]
-        self.expects_name = bool(names) and not place and _ENDS_OPEN.search(words) is not None
+        self.expects_name = bool(names) and not place
         if names:
+            self.by_gaps = "," not in words
             if self.groups[-1].is_complete:
                 self.groups.append(_Group())
             self.groups[-1].names += names
@@ -281,14 +294,15 @@ class _Reader:
         """Whether a line below names that looks like names is such, and no place: "Ben Gurion", "New York"."""
         group = self.groups[-1]
         marked = MARK in line and any(name.marks for name in group.names)
-        several = not self.in_blocks and (len(names) > 1 or (len(group.names) > 1 and not group.is_complete))
+        in_rows = self.by_gaps and len(group.names) > 1 and not group.is_complete
+        several = not self.in_blocks and (len(names) > 1 or in_rows)
         return several or marked or any(names[0].fits(email) for email in self.addresses)
 
     def _add_place(self, line: str) -> None:
         """Add a line of affiliations to the group that is open."""
         group = self.groups[-1]
-        cells = [cell.strip(EDGES) for cell in _GAP.sub(CELL, _SOURCE_BREAK.sub(" ", line)).split(CELL)]
-        cells = [cell for cell in cells if has_letters(cell)]
+        cells = line.split(CELL)[1::2] if CELL in line else _GAP.split(_SOURCE_BREAK.sub(" ", line))
+        cells = [fold(cell).strip(EDGES) for cell in cells]
         if len(cells) == len(group.names) > 1 and not any(MARK in cell for cell in cells):
             group.columns.append(cells)
             return
@@ -450,6 +464,7 @@ def _lay_out(line: str) -> str:
 
 def _append_name(names: list[_Name], text: str) -> None:
     """Add a text to those of a line; a suffix belongs to the one before, digits at its end are marks."""
+    text = _MACRO.sub("", text)
     numbered = _TRAILING_MARK.search(text)
     name = (text[: numbered.start()] if numbered else text).strip(" :,*-–—")
     if is_suffix(name) and names:

@@ -24,69 +24,149 @@ class Rule(NamedTuple):
 
 # Sought at the beginning of a text.
 OPENINGS = (
-    Rule("nothing", r"anonymous (?:authors?|submission|\w+ submission)", "Anonymous Authors"),
+    Rule("nothing", r"anonymous (?:\w+ )?(?:authors?|submission|institution|affiliation)", "Anonymous Authors"),
     Rule("nothing", r"(?:paper )?under (?:double-blind )?review", "Under review as a conference paper"),
-    Rule("nothing", r"(?:orcid(?: id)?s?\W*)?\d{4}-\d{4}-\d{4}-\d{3}[\dx]\b", "ORCID: 0000-0002-1825-0097"),
-    Rule("nothing", r"(?:orcid|e-?mails?|homepage|project (?:page|website)|website|code|github|url)s?\W*$", "Project page:"),
-    Rule("nothing", r"(?:\d{1,2}(?:st|nd|rd|th)? )?(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|"
-         r"aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.? (?:\d{1,2}, )?(?:19|20)\d\d$",
-         "24 May 2024"),
-    Rule("remark", r"(?:the |these |this |both |all |two |first |last |senior |\d+ )*(?:authors? )?(?:have |has |are |is )?"
-         r"(?:denotes? |indicates? )?(?:correspond|contribut|equal(?:ly)?\b|co-?first|alphabetical)",
-         "These authors contributed equally"),
-    Rule("remark", r"(?:the |both |all )*(?:authors? )?(?:have |has )?(?:shared|joint(?:ly)?|co-?) ?(?:equal |senior |first |"
-         r"last |lead )*(?:authors?|authorship|contribut|supervis|advis|work)", "Joint first authors"),
-    Rule("remark", r"(?:the |this |our )?(?:research |work |paper |study |project )?(?:was |is |were )?(?:partially |partly |mainly |"
-         r"mostly |in part )?(?:done|performed|conducted|carried|completed|supported|funded|sponsored|accepted|presented)\b",
-         "Work done while at X Research"),
-    Rule("remark", r"(?:part of (?:this|the) )?(?:work|research) (?:was |done |while |during |at |when )", "Work during an internship at X"),
-    Rule("remark", r"(?:while|during|intern(?:ed|ship)?|deceased|on leave|formerly|previously|currently|now|present address)"
-         r"\b", "Now at X Research"),
-    Rule("remark", r"(?:project|lead|team|senior|first|main|primary|core|student|equal|technical)[\s-]+(?:lead|leader|authors?|"
-         r"advisors?|contributors?|supervisors?)", "Project lead"),
-    Rule("remark", r"(?:listing|author) order|order(?:ed)? (?:is|by|random|alphabetical)|names? (?:are )?(?:listed|in) ",
-         "Listing order is random"),
-    Rule("remark", r"manuscript|thanks|e-?mails?\b|contact\b|preprint\b|accepted|copyright|©|to appear|in proceedings", "Manuscript received April 1, 2024"),
-)  # fmt: skip
-
+    Rule("nothing", r"(?:e-?mails?|homepage|project (?:page|website)|website|code|github|url)s?\W*$", "Project page:"),
+    Rule(
+        "nothing",
+        r"(?:\d{1,2}(?:st|nd|rd|th)? )?(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?"
+        r" (?:\d{1,2}, )?(?:19|20)\d\d$",
+        "24 May 2024",
+    ),
+    Rule(
+        "remark",
+        r"(?:(?:the|these|this|both|all|two|first|last|senior|\d+) )*(?:authors? )?(?:have |has |are |is )?"
+        r"(?:denotes? |indicates? )?(?:correspond|contribut|equal(?:ly)?\b|co-?first|alphabetical)",
+        "These authors contributed equally",
+    ),
+    Rule(
+        "remark",
+        r"(?:the |both |all )*(?:authors? )?(?:have |has )?(?:shared|joint(?:ly)?|co-?) ?"
+        r"(?:(?:equal|senior|first|last|lead) )*(?:authors?|authorship|contribut|supervis|advis|work)",
+        "Joint first authors",
+    ),
+    Rule(
+        "remark",
+        r"(?:the |this |our )?(?:research |work |paper |study |project )?(?:was |is |were )?"
+        r"(?:partially |partly |mainly |mostly |in part )?"
+        r"(?:done|performed|conducted|carried|completed|supported|funded|sponsored|accepted|presented)\b",
+        "Work done while at X Research",
+    ),
+    Rule(
+        "remark",
+        r"(?:part of (?:this|the) )?(?:work|research) (?:was |done |while |during |at |when )",
+        "Work during an internship at X",
+    ),
+    Rule(
+        "remark",
+        r"(?:while|during|intern(?:ed|ship)?|deceased|on leave|formerly|previously|currently|now|present address)\b",
+        "Now at X Research",
+    ),
+    Rule(
+        "remark",
+        r"(?:project|lead|team|senior|first|main|primary|core|student|equal|technical)[\s-]+"
+        r"(?:lead|leader|authors?|advisors?|contributors?|supervisors?)",
+        "Project lead",
+    ),
+    Rule(
+        "remark",
+        r"(?:listing|author) order|order(?:ed)? (?:is|by|random|alphabetical)|names? (?:are )?(?:listed|in) ",
+        "Listing order is random",
+    ),
+    Rule(
+        "remark",
+        r"manuscript|thanks|e-?mails?\b|contact\b|preprint\b|accepted|copyright|©|to appear|in proceedings",
+        "Manuscript received April 1, 2024",
+    ),
+)
 # Sought anywhere in a text.
 WORDS = (
-    Rule("organisation", r"univers(?:it|id)|\buniv\b|\bcollege\b(?! park| station)|academy|academia|polytech|politec|hochschule|\bécole\b|\becole\b",
-         "Université de X"),
-    Rule("organisation", r"\binstitut\w* of technology|institute for advanced study|\b(?:national|max planck|max-planck|allen|"
-         r"alan turing|flatiron|weizmann|indian|vector|broad|santa fe|karolinska|royal|korea advanced|beijing|toyota|"
-         r"software)(?: [\w-]+){0,2} institut",
-         "Massachusetts Institute of Technology"),
-    Rule("organisation", r"\binc\b|\bcorp\b|corporation|\bltd\b|\bllc\b|gmbh|foundation|hospital|medical cent|\bclinic\b|"
-         r"ministry|observator|high school", "Acme Inc."),
-    Rule("organisation", r"\bresearch\b|\btechnologies\b|(?-i:\b\w*AI\b)|\b\w+\.(?:ai|com|io|org|net)\b", "Wand.ai"),
-    Rule("organisation", r"\b(?:google|microsoft|facebook|meta ai|deepmind|openai|amazon|aws|nvidia|ibm|alibaba|tencent|huawei|"
-         r"baidu|bytedance|salesforce|adobe|samsung|anthropic|yahoo|linkedin|netflix|bloomberg|siemens|"
-         r"hitachi|fujitsu|xerox|oracle|qualcomm|spotify|naver|kakao|meituan|kuaishou|xiaomi|sensetime|jd\.com)\b",
-         "Google DeepMind"),
-    Rule("organisation", r"(?-i:\b(?:CNRS|INRIA|Inria|CSIRO|CWI|EPFL|KAIST|MIT|UCLA|UCSD|CMU|ETH|CSAIL|LORIA|CISPA|DFKI|NIST|"
-         r"NASA|CERN|INRAE|INSERM|RWTH|POSTECH|USTC|HKUST|UCSF|NYU|NUS|NTU|EPFL)\b)", "CSIRO's Data61"),
-    Rule("organisation", r"(?-i:^(?:UT|UC|UW|TU|NC|UM|LMU|FU|HU|IIT|IIIT|NIT|IISc|SUNY|CUNY|KU|VU|KTH|UNC|UMass) \w+)", "UT Austin"),
-    Rule("organisation", r"^(?:the )?(?:harvard|stanford|princeton|carnegie mellon|georgia tech|virginia tech|caltech|technion|"
-         r"oxford|mcgill|ben-gurion|max planck|allen institute|bell labs)\b", "Carnegie Mellon"),
-    Rule("organisation", r"^(?:an )?(?:independent|unaffiliated)(?: (?:researcher|scholar|scientist|consultant))?$",
-         "Independent Researcher"),
+    Rule(
+        "organisation",
+        r"univers(?:it|id)|\buniv\b|\bcollege\b(?! park| station)|academy|academia|polytech|politec|hochschule|"
+        r"\bécole\b|\becole\b",
+        "Université de X",
+    ),
+    Rule(
+        "organisation",
+        r"\binstitut\w* of technology|institute for advanced study|"
+        r"\b(?:national|max planck|max-planck|allen|alan turing|flatiron|weizmann|indian|vector|broad|santa fe|"
+        r"karolinska|royal|korea advanced|beijing|toyota|software)(?: [\w-]+){0,2} institut",
+        "Massachusetts Institute of Technology",
+    ),
+    Rule(
+        "organisation",
+        r"\binc\b|\bcorp\b|corporation|\bltd\b|\bllc\b|gmbh|foundation|hospital|medical cent|\bclinic\b|ministry|"
+        r"observator|high school",
+        "Acme Inc.",
+    ),
+    Rule(
+        "organisation",
+        r"\bresearch\b|\btechnologies\b|(?-i:\b\w*AI\b)|\b\w+\.(?:ai|com|io|org|net)\b",
+        "Wand.ai",
+    ),
+    Rule(
+        "organisation",
+        r"\b(?:google|microsoft|facebook|meta ai|deepmind|openai|amazon|aws|nvidia|ibm|alibaba|tencent|huawei|baidu|"
+        r"bytedance|salesforce|adobe|samsung|anthropic|yahoo|linkedin|netflix|bloomberg|siemens|hitachi|fujitsu|xerox|"
+        r"oracle|qualcomm|spotify|naver|kakao|meituan|kuaishou|xiaomi|sensetime|jd\.com|hugging face|cohere)\b",
+        "Google DeepMind",
+    ),
+    Rule(
+        "organisation",
+        r"(?-i:\b(?:CNRS|INRIA|Inria|CSIRO|CWI|EPFL|KAIST|MIT|UCLA|UCSD|UCSF|CMU|NYU|ETH|CSAIL|LORIA|CISPA|DFKI|NIST|"
+        r"NASA|CERN|INRAE|INSERM|RWTH|POSTECH|USTC|HKUST|NUS|NTU)\b)",
+        "CSIRO's Data61",
+    ),
+    Rule(
+        "organisation",
+        r"(?-i:^(?:UT|UC|UW|TU|NC|UM|LMU|FU|HU|IIT|IIIT|NIT|IISc|SUNY|CUNY|KU|VU|KTH|UNC|UMass) \w+)",
+        "UT Austin",
+    ),
+    Rule(
+        "organisation",
+        r"^(?:the )?(?:harvard|stanford|princeton|carnegie mellon|georgia tech|virginia tech|caltech|technion|oxford|"
+        r"mcgill|ben-gurion|max planck|allen institute|bell labs)\b(?!,)",
+        "Carnegie Mellon",
+    ),
+    Rule(
+        "organisation",
+        r"^(?:an )?(?:independent|unaffiliated)(?: (?:researcher|scholar|scientist|consultant))?$",
+        "Independent Researcher",
+    ),
+    Rule("organisation", r"大学|大學|学院|學院|研究|公司|实验室|대학|연구", "清华大学"),
     Rule("institute", r"\binstitut", "Institute for Reading Machines"),
-    Rule("unit", r"school|departm|\bdept\b|\bdep\b|\blab\b|\blabs\b|laborato|cent(?:er|re)\b|facult|division|\bgroup\b|"
-         r"\bteam\b|\bunit\b|programme?\b|campus|\bchair of|\bcollaborat|centro|dipartimento|sciences?\b|engineering\b|"
-         r"mathemati|informatics|computing\b|technolog|linguistics|physics|statistics|economics|psychology|biology|"
-         r"chemistry|philosophy|neuroscience|robotics|studies\b|^(?:cs|ece|eecs|cse|ischool)\b", "Department of Physics"),
-    Rule("location", r"(?:^|, ?)(?:the )?(?:u\.?s\.?a\.?|u\.s\.|united states(?: of america)?|u\.?k\.?|united kingdom|england|scotland|"
-         r"wales|ireland|china|p\.? ?r\.? china|hong kong|taiwan|japan|(?:south |republic of )?korea|india|singapore|"
-         r"australia|new zealand|canada|mexico|brazil|argentina|chile|colombia|germany|france|italy|spain|portugal|"
-         r"switzerland|austria|belgium|netherlands|luxembourg|denmark|sweden|norway|finland|poland|czech republic|czechia|"
-         r"hungary|romania|greece|turkey|türkiye|russia|ukraine|israel|iran|iraq|saudi arabia|qatar|uae|"
-         r"united arab emirates|egypt|south africa|nigeria|kenya|pakistan|bangladesh|vietnam|thailand|malaysia|indonesia|"
-         r"philippines)\W*$", "Amsterdam, Netherlands"),
+    Rule(
+        "unit",
+        r"school|departm|\bdept\b|\bdep\b|\blabs?\b|laborato|cent(?:er|re)\b|facult|division|\bgroup\b|\bteam\b|"
+        r"\bunit\b|programme?\b|campus|\bchair of|\bcollaborat|centro|dipartimento",
+        "Department of Physics",
+    ),
+    Rule(
+        "unit",
+        r"sciences?\b|engineering\b|mathemati|informatics|computing\b|technolog|linguistics|physics|statistics|"
+        r"economics|psychology|biology|chemistry|philosophy|neuroscience|robotics|studies\b|^(?:cs|ece|eecs|cse)\b",
+        "Computer Science",
+    ),
+    Rule(
+        "location",
+        r"(?:^|, ?)(?:the )?(?:u\.?s\.?a\.?|u\.s\.|united states(?: of america)?|u\.?k\.?|united kingdom|england|"
+        r"scotland|wales|ireland|china|p\.? ?r\.? china|hong kong|taiwan|japan|(?:south |republic of )?korea|india|"
+        r"singapore|australia|new zealand|canada|mexico|brazil|argentina|chile|colombia|germany|france|italy|spain|"
+        r"portugal|switzerland|austria|belgium|netherlands|luxembourg|denmark|sweden|norway|finland|poland|"
+        r"czech republic|czechia|hungary|romania|greece|turkey|türkiye|russia|ukraine|israel|iran|iraq|saudi arabia|"
+        r"qatar|uae|united arab emirates|egypt|south africa|nigeria|kenya|pakistan|bangladesh|vietnam|thailand|"
+        r"malaysia|indonesia|philippines)\W*$",
+        "Amsterdam, Netherlands",
+    ),
     Rule("location", r",\s+(?-i:[A-Z]{2})(?:\s+\d{5}(?:-\d{4})?)?(?:,|\W*$)", "Boulder, CO"),
-    Rule("street", r"\b\d{4,}\b|\b(?-i:[A-Z]{1,2}\d[\dA-Z]? ?\d[A-Z]{2})\b|\bp\.? ?o\.? box|straße|strasse|"
-         r"\b\d+\w?,? [\w. ]{2,40}\b(?:street|avenue|road|drive)\b|\brue d", "53115 Bonn"),
-)  # fmt: skip
+    Rule(
+        "street",
+        r"\b\d{4,}\b|\b(?-i:[A-Z]{1,2}\d[\dA-Z]? ?\d[A-Z]{2})\b|\bp\.? ?o\.? box|straße|strasse|\brue d|"
+        r"\b\d+\w?,? [\w. ]{2,40}\b(?:street|avenue|road|drive)\b",
+        "53115 Bonn",
+    ),
+)
 
 AFFILIATION_KINDS = frozenset({"organisation", "institute", "unit", "street", "location"})
 
@@ -118,7 +198,7 @@ def is_affiliation(text: str) -> bool:
 
 # Marks: superscripts, symbols, and formulas that are nothing but such.
 
-_SYMBOLS = "*∗⋆★†‡§¶∥‖♯♭♮♠♣♥♦◇⋄☆✉✝∘"
+_SYMBOLS = "*∗⋆★†‡§¶∥‖♯♭♮♠♣♥♦♡♢♤♧◇⋄☆✉✝∘△▲▽▼□■○●◆⊕⊗⊙∇❖"
 _SAME_MARK = str.maketrans({"∗": "*", "★": "⋆", "☆": "⋆", "‖": "∥", "✝": "†", "◇": "⋄"})
 _TEX_SYMBOLS = {
     "dagger": "†", "ddagger": "‡", "ast": "*", "star": "⋆", "bigstar": "⋆", "S": "§", "P": "¶", "diamond": "⋄",
@@ -134,12 +214,14 @@ _FORMULA = re.compile(r"\$([^$]*)\$")
 _TEX_COMMAND = re.compile(r"\\([A-Za-z]+)\s*|\\.")
 _TEX_SPACE = re.compile(r"[\s~{}^_]+")
 # A \\footnotemark within a formula: "11footnotemark: 1".
-_FOOTNOTE_MARK = re.compile(r"(\S+?)\1footnotemark:\s*\1")
+_FOOTNOTE_MARK = re.compile(r"(\S{1,3}?)\1footnotemark:\s*\1")
+_BRACKETED_MARK = re.compile(r"\s?[(\[](\d{1,2}(?:\s?,\s?\d{1,2})*)[)\]]")
 _SUPERSCRIPT_DIGITS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 # What LaTeXML makes of LNCS's \\inst{1} and \\inst{1,2}: each mark twice.
 _DOUBLED_MARKS = re.compile(r"(?:(\d{1,2}(?:,\s?\d{1,2})*?)\1)+")
 _DOUBLED_MARK = re.compile(r"(\d{1,2}(?:,\s?\d{1,2})*?)\1(?!\d*\1)")
+_LONGEST_MARKS = 24
 _SIGNS = str.maketrans(dict.fromkeys((AUTHOR, CELL, EMAIL, INNER, MARK, NOTE), " "))
 
 
@@ -149,7 +231,8 @@ def normalize(names: str) -> str:
     text = _FOOTNOTE_MARK.sub(rf"{NOTE}\1", text)
     pieces = text.split(MARK)
     pieces[::2] = [_SYMBOL_RUN.sub(rf"{MARK}\g<0>{MARK}", piece) for piece in pieces[::2]]
-    text = _SUPERSCRIPT_DIGITS.sub(lambda found: f"{MARK}{found[0].translate(_DIGITS)}{MARK}", MARK.join(pieces))
+    text = _BRACKETED_MARK.sub(rf"{MARK}\1{MARK}", MARK.join(pieces))
+    text = _SUPERSCRIPT_DIGITS.sub(lambda found: f"{MARK}{found[0].translate(_DIGITS)}{MARK}", text)
     if "@" in text:
         text = _BROKEN_GROUP.sub(lambda found: found[0].replace(LINE, " "), _BROKEN_EMAIL.sub("@", text))
     return text
@@ -176,7 +259,7 @@ def split_marks(text: str) -> frozenset[str]:
 
 def doubled_marks(text: str) -> frozenset[str]:
     """The marks in a text that is nothing but marks, each twice; none in any other."""
-    if not _DOUBLED_MARKS.fullmatch(text):
+    if len(text) > _LONGEST_MARKS or not _DOUBLED_MARKS.fullmatch(text):
         return frozenset()
     return frozenset(mark for found in _DOUBLED_MARK.finditer(text) for mark in split_marks(found[1]))
 
@@ -194,7 +277,8 @@ def has_letters(text: str) -> bool:
 # E-mails and other addresses.
 
 _EMAILS = re.compile(
-    r"[{(\[](?P<group>[^{}()\[\]@]*)[})\]]\s*@\s*(?P<domain>[\w-]+(?:\.[\w-]+)+)|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"[{(\[](?P<group>[^{}()\[\]@]*)[})\]]\s*@\s*(?P<domain>[\w-]+(?:\.[\w-]+)+)"
+    r"|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"
 )
 _EMAIL_WORD = re.compile(r"\b(?:corresponding |contact )?e-?mails?(?: address(?:es)?)?\b\s*:?", re.IGNORECASE)
 _EMAIL_PARTS = re.compile(r"[,;|/\s]+")
@@ -203,6 +287,7 @@ _BROKEN_GROUP = re.compile(rf"\{{[^{{}}@]{{0,400}}{LINE}[^{{}}@]{{0,400}}\}}\s*@
 _SPELLED_AT = re.compile(r"\s*[\[(<{]\s*(?:at|@)\s*[\])>}]\s*", re.IGNORECASE)
 _SPELLED_DOT = re.compile(r"\s*[\[(<{]\s*dot\s*[\])>}]\s*", re.IGNORECASE)
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
+_ORCID = re.compile(r"(?:\borcid(?: id)?s?\W*)?\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b", re.IGNORECASE)
 EDGES = " ,;:-–—"
 
 
@@ -227,8 +312,8 @@ def take_emails(text: str) -> tuple[str, list[str]]:
 
 
 def without_addresses(text: str) -> str:
-    """The text without e-mails, addresses of pages and the words that announce them."""
+    """The text without e-mails, addresses of pages, ORCIDs, and the words that announce them."""
     text = take_emails(text)[0]
     if EMAIL in text:
         text = _EMAIL_WORD.sub(" ", text.replace(EMAIL, " "))
-    return (_URL.sub(" ", text) if "www." in text or "://" in text else text).strip(EDGES)
+    return _ORCID.sub(" ", _URL.sub(" ", text)).strip(EDGES)
