@@ -48,9 +48,11 @@ _TRAILING_MARK = re.compile(r"(?<=[^\W\d_])\s?(\d{1,2}(?:,\s?\d{1,2})*)(?=\s*(?:
 # LaTeXML runs the \thanks of several authors together: "Work performed at X.Work performed at Y."
 _NEXT_REMARK = re.compile(r"(?<=[a-z]{2}\.)(?=[A-Z][a-z])")
 _LEADING_AND, _TRAILING_AND = re.compile(r"^(?:and|&)\s+"), re.compile(r"(?:,?\s+and|\s+&)$")
-_FULL_STOP = re.compile(r"(?<=\w{4})\.$")
+_FULL_STOP = re.compile(r"(?<=\w{5})\.$")
 _NO_LETTER = re.compile(r"[^a-z]+")
-_LONGEST_NAME = 6
+_LONGEST_NAME, _LONGEST_PLACE = 6, 600
+# Lists of thousands of authors name a few addresses; each is sought among all names no further than here.
+_MOST_NAMES, _MOST_ADDRESSES = 300, 500
 
 
 @dataclass(slots=True)
@@ -140,9 +142,8 @@ class _Reader:
     def __init__(self, bylines: Sequence[Byline], institutes: Sequence[str], known: KnownNames) -> None:
         self.known, self.all_known = _trusted(known, bylines)
         self.addresses = [email for text in institutes for email in find_emails(text)]
-        self.addresses += [
-            email for byline in bylines for text in byline.texts() for email in find_emails(normalize(text))
-        ]
+        texts = (normalize(text) for byline in bylines for text in byline.texts())
+        self.addresses += [email for text in texts for email in find_emails(text)]
         self.several = len(bylines) > 1
         self.in_blocks = False
         """Whether each author's name has its own affiliation below it, so that a line below names is no name."""
@@ -218,7 +219,7 @@ class _Reader:
             if has_letters(rest):
                 above_affiliation = self.groups[-1].is_complete and is_affiliation(plain_line(following))
                 self.expects_name |= list_of_names or (above_affiliation and not self.in_blocks)
-                self._read_line(rest)
+                self._read_brackets(rest)
                 self.expects_name &= _ENDS_OPEN.search(plain_line(line)) is not None
             elif emails:
                 self.expects_name = True
@@ -228,6 +229,16 @@ class _Reader:
             if has_letters(line):
                 self._add_place(without_addresses(line))
 
+    def _read_brackets(self, line: str) -> None:
+        """Read a line in which affiliations may stand in brackets behind names."""
+        for bracketed in _BRACKETED.finditer(line):
+            before, _, rest = line.partition(bracketed[0])
+            if is_affiliation(bracketed[1]) and is_name(plain_line(before).strip(EDGES)):
+                self._read_line(before.strip(EDGES))
+                self._add_place(bracketed[1])
+                line = rest.strip(EDGES)
+        self._read_line(line)
+
     def _read_line(self, line: str) -> None:
         """Sort a line: names open a group or go on with it, anything else is an affiliation of the group."""
         words = plain_line(line)
@@ -236,12 +247,6 @@ class _Reader:
             return
         if "remark" in kinds:
             self.remarks.append((words, None))
-            return
-        bracketed = _BRACKETED.search(line)
-        if bracketed and is_affiliation(bracketed[1]) and is_name(plain_line(line[: bracketed.start()]).strip(EDGES)):
-            self._read_line(line[: bracketed.start()].strip(EDGES))
-            self._add_place(bracketed[1])
-            self._read_line(line[bracketed.end() :].strip(EDGES))
             return
         names = self._names_in(line)
         likely = self._likely_names(line, names, kinds)
@@ -296,7 +301,7 @@ class _Reader:
         marked = MARK in line and any(name.marks for name in group.names)
         in_rows = self.by_gaps and len(group.names) > 1 and not group.is_complete
         several = not self.in_blocks and (len(names) > 1 or in_rows)
-        return several or marked or any(names[0].fits(email) for email in self.addresses)
+        return several or marked or any(names[0].fits(email) for email in self.addresses[:_MOST_ADDRESSES])
 
     def _add_place(self, line: str) -> None:
         """Add a line of affiliations to the group that is open."""
@@ -310,7 +315,8 @@ class _Reader:
         lead = _LEADING_MARK.match(line)
         if lead and lead[1] in self.marks and not places[0][0]:
             places = [(frozenset({lead[1]}), fold(line[lead.end() :]).strip(EDGES))]
-        if places and not places[0][0] and group.places and group.places[-1][0]:
+        goes_on = group.places and group.places[-1][0] and len(group.places[-1][1]) < _LONGEST_PLACE
+        if places and not places[0][0] and goes_on:
             marks, text = group.places.pop()
             places[0] = (marks, f"{text}, {places[0][1]}")
         group.places += places
@@ -318,7 +324,7 @@ class _Reader:
     def _names_in(self, line: str) -> list[_Name]:
         """The texts of a line with their marks, split at marks, commas, "and", and gaps between whole names."""
         found: list[_Name] = []
-        pieces = without_titles(line).split(MARK)
+        pieces = _TRAILING_MARK.sub(rf"{MARK}\1{MARK}", without_titles(line)).split(MARK)
         for text, mark in zip_longest(pieces[::2], pieces[1::2], fillvalue=""):
             for part in _SPLIT_NAMES.split(_SOURCE_BREAK.sub(" ", text)):
                 for name in self._split_gaps(part):
@@ -335,16 +341,16 @@ class _Reader:
     def _split_known(self, text: str) -> list[str]:
         """Known names that stand in a row with nothing between: "Ann Lee Bob Roe"."""
         words = text.split()
-        if self.known is None or len(words) < 4 or self.known.match(text):
+        if self.known is None or len(words) < 4:
             return [text]
-        found, start = [], 0
-        while start < len(words):
-            ends = range(min(start + _LONGEST_NAME, len(words)), start + 1, -1)
-            end = next((end for end in ends if self.known.match(" ".join(words[start:end]))), None)
-            if end is None:
+        found: list[str] = []
+        while words:
+            ends = range(min(_LONGEST_NAME, len(words)), 1, -1)
+            name = next((name for end in ends if self.known.holds(name := " ".join(words[:end]))), None)
+            if name is None:
                 return [text]
-            found.append(" ".join(words[start:end]))
-            start = end
+            found.append(name)
+            del words[: name.count(" ") + 1]
         return found
 
     # Groups to authors.
@@ -370,24 +376,26 @@ class _Reader:
 
     def _follow_marks(self, names: Sequence[_Name], institutes: Sequence[str]) -> None:
         """Give names the affiliations that stand behind their marks; institutes are numbered."""
-        if all(mark.startswith(NOTE) for mark in self.marks):  # \footnotemark[1] beside names, 1 before affiliations
+        places = [place for group in self.groups for place in group.places]
+        if any(marks for marks, _ in places) and all(mark.startswith(NOTE) for mark in self.marks):
+            # \footnotemark[1] beside names, 1 before affiliations.
             for name in names:
                 name.marks |= {mark.removeprefix(NOTE) for mark in name.marks}
             self.marks |= {mark.removeprefix(NOTE) for mark in self.marks}
         by_mark: defaultdict[str, list[str]] = defaultdict(list)
-        for marks, text in [*self.notes, *(place for group in self.groups for place in group.places)]:
+        for marks, text in [*self.notes, *places]:
             for mark in marks:
                 by_mark[mark].append(text)
         for number, text in enumerate(institutes, start=1):
             by_mark[str(number)].append(text)
         for name in names:
             # "12" is 1 and 2 where there is no twelfth.
-            marks = [single for mark in sorted(name.marks) for single in ([mark] if mark in by_mark else mark)]
-            name.affiliations += [text for mark in marks for text in by_mark.get(mark, ())]
+            single = [part for mark in sorted(name.marks) for part in ([mark] if mark in by_mark else mark)]
+            name.affiliations += [text for mark in single for text in by_mark.get(mark, ())]
 
     def _share_contacts(self) -> None:
         """Affiliations in contacts: a byline's own, or those of all since the last that had some."""
-        thanked = [name for text, name in self.remarks if name is not None and (is_affiliation(text) or "@" in text)]
+        thanked = {name for text, name in self.remarks if is_affiliation(text) or "@" in text}
         waiting: list[_Name] = []
         for groups, lines in self.contacts:
             names = [name for group in groups for name in group.names]
@@ -399,10 +407,9 @@ class _Reader:
     def _give_emails(self, names: Sequence[_Name], emails: Sequence[str]) -> None:
         """Give each e-mail to the name that it fits, in the group or on the page, the rest to the group in order."""
         left = []
+        everybody = list(islice((name for group in self.groups for name in group.names), _MOST_NAMES))
         for email in dict.fromkeys(emails):
-            owners = [name for name in names if name.fits(email)] or [
-                name for group in self.groups for name in group.names if name.fits(email)
-            ]
+            owners = [name for name in names if name.fits(email)] or [name for name in everybody if name.fits(email)]
             if len(owners) == 1:
                 owners[0].emails.append(email)
             else:
@@ -463,15 +470,12 @@ def _lay_out(line: str) -> str:
 
 
 def _append_name(names: list[_Name], text: str) -> None:
-    """Add a text to those of a line; a suffix belongs to the one before, digits at its end are marks."""
-    text = _MACRO.sub("", text)
-    numbered = _TRAILING_MARK.search(text)
-    name = (text[: numbered.start()] if numbered else text).strip(" :,*-–—")
+    """Add a text to those of a line; a suffix belongs to the one before."""
+    name = _MACRO.sub("", text).strip(" :,*-–—")
     if is_suffix(name) and names:
         names[-1].text += f", {name}"
     elif has_letters(name):
-        marks = set(split_marks(numbered[1])) if numbered else set()
-        names.append(_Name(fold(_FULL_STOP.sub("", name).lstrip(". ")), marks))
+        names.append(_Name(fold(_FULL_STOP.sub("", name).lstrip(". "))))
 
 
 def _behind_names(line: str, names: Sequence[_Name], likely: Sequence[bool]) -> str:

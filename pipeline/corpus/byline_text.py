@@ -1,9 +1,9 @@
 """What stands in a byline: the kinds of its texts, by rules; its marks; its e-mail addresses.
 
 A rule is a pattern, what it yields, and an example; add one with an example of its own. Kinds of texts are `nothing`
-(left out), `remark` (a note on authors, and no affiliation though it may name one), and those that an affiliation is made
-of: organisation, institute (one, or a part of one), unit (a part of one), street (part of an address), location (an
-address's end). A text that no rule knows is a name or an affiliation by its place.
+(left out), `remark` (a note on authors, and no affiliation though it may name one), and those that an affiliation is
+made of: organisation, institute (one, or a part of one), unit (a part of one), street (part of an address), location
+(an address's end). A text that no rule knows is a name or an affiliation by its place.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _FEWEST_WORDS = 20
 _NO_SECTION = re.compile(r"|references|bibliography", re.IGNORECASE)
 
 # Bylines of unknown classes in the suite and the real pages have 1 to 25 lines before the abstract.
-_MOST_LINES, _MOST_TITLE_LINES, _MOST_WORDS = 60, 3, 30
+_MOST_LINES, _MOST_TITLE_LINES, _MOST_WORDS, _LONGEST_LINE = 60, 3, 30, 500
 _ABSTRACT = re.compile(rf"(?:^|[{LINE}{CELL}])\s*(?:[Aa]bstract|ABSTRACT)\b")
 _NO_LETTER = re.compile(r"[^\w]+|_+")
 
@@ -48,7 +48,7 @@ def find_byline(paragraphs: Sequence[str], title: str | None, known: Sequence[st
 
 def _is_no_prose(line: str) -> bool:
     text = plain_line(normalize(line))
-    return len(text.split()) <= _MOST_WORDS
+    return len(text.split()) <= _MOST_WORDS and len(text) < _LONGEST_LINE
 
 
 def _is_byline(authors: Sequence[Author], known: Sequence[str]) -> bool:

@@ -13,8 +13,8 @@ TEX, MARK = "\1", "\2"
 _KEY = "\3"
 # Where a footnote, or a citation of nothing, was taken out of a sentence: the space before it may go with it.
 GONE = "\6"
-# Among author names: a new author, a new cell of a grid, a mark that leads to a footnote, an e-mail address taken out, a
-# new line within a cell, an address that follows.
+# Among author names: a new author, the edge of a grid's cell, a mark that leads to a footnote, an e-mail address taken
+# out, a new line within a cell, an address that follows.
 AUTHOR, CELL, NOTE, EMAIL, INNER, PLACE = "\x0e", "\x0f", "\x10", "\x11", "\x12", "\x13"
 # Where one of LaTeXML's error marks stood, until the block that it stood in counts it.
 ERRED = "\x08"

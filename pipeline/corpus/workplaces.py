@@ -39,7 +39,8 @@ _EDGES = " .,:;"
 def add_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str | None]]) -> list[Author]:
     """The authors with the places that their thanks name; one who has an affiliation already keeps that alone.
 
-    thanks: texts with EMAIL in place of e-mails, each with the one author that it belongs to, None where there are several.
+    thanks: texts with EMAIL in place of e-mails, each with the one author that it belongs to, None where there are
+    several.
     """
     found: dict[str, list[str]] = {author.name: [] for author in authors}
     also: dict[str, list[str]] = {author.name: [] for author in authors}
@@ -55,8 +56,8 @@ def add_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str | 
             for name in meant:
                 found[name].append(place)
     return [
-        replace(author, affiliations=(*(author.affiliations or dict.fromkeys(found[author.name])), *also[author.name]))
-        for author in authors
+        replace(author, affiliations=(*(author.affiliations or dict.fromkeys(found[name])), *also[name]))
+        for name, author in ((author.name, author) for author in authors)
     ]
 
 

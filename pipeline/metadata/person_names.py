@@ -202,6 +202,11 @@ class KnownNames:
             for word in {*words[:1], *words[-1:], "".join(words)}:
                 self._by_word[word].append(name)
 
+    def holds(self, printed: str) -> bool:
+        """Whether a print is one of the names with its family name last, and nothing behind it."""
+        name = self.match(printed)
+        return name is not None and _words(name)[-1:] == _words(printed)[-1:]
+
     def match(self, printed: str) -> str | None:
         """The name that a print stands for, or None."""
         words = _words(printed)
