@@ -25,6 +25,7 @@ from pipeline.corpus.byline_text import (
     split_marks,
     take_emails,
     without_addresses,
+    without_signs,
 )
 from pipeline.corpus.paper import Author
 from pipeline.corpus.policies import AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NOTE, PLACE, fold
@@ -191,7 +192,7 @@ class _Reader:
         names = [name for group in groups for name in group.names]
         owner = names[0] if len(names) == 1 else None
         for mark, text in byline.notes:
-            if is_affiliation(text):
+            if is_affiliation(text) and not has_sentence(text):
                 self.notes.append((split_marks(NOTE + mark), _FULL_STOP.sub("", without_addresses(fold(text)))))
             else:
                 self.remarks.append((fold(text), owner))
@@ -291,8 +292,10 @@ class _Reader:
 
     def _can_be_authors(self, names: Sequence[_Name]) -> bool:
         """Whether texts that open a byline are names. Among several bylines a lone acronym or small word is none."""
-        if not self.several or any(is_name(name.text) for name in names):
+        if any(is_name(name.text) for name in names):
             return True
+        if not self.several:
+            return all(name.text.count(" ") < _LONGEST_NAME for name in names)
         return any(name.text[0].isupper() and not name.text.isupper() for name in names)
 
     def _is_next_author(self, line: str, names: Sequence[_Name]) -> bool:
@@ -307,7 +310,7 @@ class _Reader:
         """Add a line of affiliations to the group that is open."""
         group = self.groups[-1]
         cells = line.split(CELL)[1::2] if CELL in line else _GAP.split(_SOURCE_BREAK.sub(" ", line))
-        cells = [fold(cell).strip(EDGES) for cell in cells]
+        cells = [cell.strip(f"{EDGES}\n\xa0") for cell in cells]
         if len(cells) == len(group.names) > 1 and not any(MARK in cell for cell in cells):
             group.columns.append(cells)
             return
@@ -367,7 +370,8 @@ class _Reader:
         for group in self.groups:
             _share(group.names, [text for marks, text in group.places if self.marks.isdisjoint(marks)])
             for place, name in enumerate(group.names):
-                lines = [line for cells in group.columns for line in cells[place].split(INNER) if has_letters(line)]
+                lines = [line for cells in group.columns for line in cells[place].split(INNER)]
+                lines = [without_signs(line) for line in lines if has_letters(line)]
                 name.affiliations += _join_lines(lines)
             self._give_emails(group.names, group.emails)
         self._share_contacts()
@@ -475,7 +479,7 @@ def _append_name(names: list[_Name], text: str) -> None:
     if is_suffix(name) and names:
         names[-1].text += f", {name}"
     elif has_letters(name):
-        names.append(_Name(fold(_FULL_STOP.sub("", name).lstrip(". "))))
+        names.append(_Name(without_signs(_FULL_STOP.sub("", name).lstrip(". "))))
 
 
 def _behind_names(line: str, names: Sequence[_Name], likely: Sequence[bool]) -> str:
@@ -492,7 +496,7 @@ def _behind_names(line: str, names: Sequence[_Name], likely: Sequence[bool]) -> 
 def _split_places(line: str) -> list[tuple[frozenset[str], str]]:
     """(marks, text) of the affiliations in a line; marks stand before what they mark, or all of them after."""
     pieces = line.split(MARK)
-    texts = [fold(piece).strip(EDGES) for piece in pieces[::2]]
+    texts = [without_signs(piece).strip(EDGES) for piece in pieces[::2]]
     marks = [split_marks(piece) for piece in pieces[1::2]]
     if marks and not texts[-1] and all(texts[:-1]):
         return list(zip(marks, texts, strict=False))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from pipeline.corpus.policies import AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NOTE, fold
+from pipeline.corpus.policies import AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NOTE, PLACE, fold
 
 
 class Rule(NamedTuple):
@@ -222,14 +222,14 @@ _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _DOUBLED_MARKS = re.compile(r"(?:(\d{1,2}(?:,\s?\d{1,2})*?)\1)+")
 _DOUBLED_MARK = re.compile(r"(\d{1,2}(?:,\s?\d{1,2})*?)\1(?!\d*\1)")
 _LONGEST_MARKS = 24
-_SIGNS = str.maketrans(dict.fromkeys((AUTHOR, CELL, EMAIL, INNER, MARK, NOTE), " "))
+_SIGNS = str.maketrans(dict.fromkeys((AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NOTE, PLACE), " "))
 
 
 def normalize(names: str) -> str:
     """The text of names with formulas and symbols as marks, and addresses that were broken over lines whole again."""
     text = _FORMULA.sub(_formula_as_mark, names)
-    text = _FOOTNOTE_MARK.sub(rf"{NOTE}\1", text)
     pieces = text.split(MARK)
+    pieces[1::2] = [_FOOTNOTE_MARK.sub(rf"{NOTE}\1", piece) for piece in pieces[1::2]]
     pieces[::2] = [_SYMBOL_RUN.sub(rf"{MARK}\g<0>{MARK}", piece) for piece in pieces[::2]]
     text = _BRACKETED_MARK.sub(rf"{MARK}\1{MARK}", MARK.join(pieces))
     text = _SUPERSCRIPT_DIGITS.sub(lambda found: f"{MARK}{found[0].translate(_DIGITS)}{MARK}", text)
@@ -264,9 +264,14 @@ def doubled_marks(text: str) -> frozenset[str]:
     return frozenset(mark for found in _DOUBLED_MARK.finditer(text) for mark in split_marks(found[1]))
 
 
+def without_signs(text: str) -> str:
+    """The text on one line, without the signs that citeloom sets in bylines."""
+    return fold(text.translate(_SIGNS))
+
+
 def plain_line(line: str) -> str:
     """The words of a line, without marks."""
-    return fold(_MARKED.sub(" ", line).translate(_SIGNS))
+    return without_signs(_MARKED.sub(" ", line))
 
 
 def has_letters(text: str) -> bool:
