@@ -99,13 +99,10 @@ def assemble(found: Findings, html: bytes, known: Sequence[str] = (), *, errors:
 def take_unmarked(found: Findings, known: Sequence[str]) -> None:
     """Make title and byline of paragraphs that are these, of a page that marks neither."""
     unmarked = find_byline(found.front, found.title, known)
-    if unmarked is None:
-        return
-    title, lines = unmarked
-    found.bylines.append(Byline(LINE.join(lines)))
-    said = letters_of(" ".join([*lines, "" if found.title else title]))
-    found.title = found.title or title
-    found.blocks[:] = [block for block in found.blocks if block.section_path or letters_of(block.text) not in said]
+    if unmarked is not None:
+        found.title, byline, letters = unmarked
+        found.bylines.append(Byline(byline))
+        found.blocks[:] = [b for b in found.blocks if b.section_path or letters_of(b.text) not in letters]
 
 
 def _losses(found: Findings, headed: Sequence[Section]) -> Counter[str]:

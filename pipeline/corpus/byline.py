@@ -247,7 +247,7 @@ class _Reader:
         if "nothing" in kinds:
             return
         if "remark" in kinds:
-            self.remarks.append((words, None))
+            self.remarks += [(text, None) for _, text in _split_places(line)]
             return
         names = self._names_in(line)
         likely = self._likely_names(line, names, kinds)

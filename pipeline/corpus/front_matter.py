@@ -28,8 +28,8 @@ _NO_LETTER = re.compile(r"[^\w]+|_+")
 Found = tuple[str | None, list[Section], list[Block]]
 
 
-def find_byline(paragraphs: Sequence[str], title: str | None, known: Sequence[str]) -> tuple[str, list[str]] | None:
-    """(title, lines of the byline) in the paragraphs before the first section, or None.
+def find_byline(paragraphs: Sequence[str], title: str | None, known: Sequence[str]) -> tuple[str, str, str] | None:
+    """(title, byline, letters of both) in the paragraphs before the first section, or None.
 
     A title stands first, in up to three lines; a line of names follows it, then nothing but names, affiliations and
     e-mails. Where the page has its title elsewhere, names may stand first.
@@ -37,12 +37,14 @@ def find_byline(paragraphs: Sequence[str], title: str | None, known: Sequence[st
     text = _ABSTRACT.split(LINE.join(paragraphs), maxsplit=1)[0]
     lines = [line for line in text.split(LINE) if letters_of(line)]
     lines = list(takewhile(_is_no_prose, lines[:_MOST_LINES]))
+    letters = letters_of("".join(lines))
     if title is not None:
         lines = [line for line in lines if letters_of(line) not in letters_of(title)]
     for start in range(title is None, min(len(lines), _MOST_TITLE_LINES + 1)):
-        authors, _ = read_bylines([Byline(LINE.join(lines[start:]))], [], known)
+        byline = LINE.join(lines[start:])
+        authors, _ = read_bylines([Byline(byline)], [], known)
         if authors and _is_byline(authors, known):
-            return title or " ".join(plain_line(normalize(line)) for line in lines[:start]), lines[start:]
+            return title or " ".join(plain_line(normalize(line)) for line in lines[:start]), byline, letters
     return None
 
 
