@@ -143,7 +143,7 @@ class _Reader:
     def __init__(self, bylines: Sequence[Byline], institutes: Sequence[str], known: KnownNames) -> None:
         self.known, self.all_known = _trusted(known, bylines)
         self.addresses = [email for text in institutes for email in find_emails(text)]
-        texts = (normalize(text) for byline in bylines for text in byline.texts())
+        texts = (normalize(text) for byline in bylines for text in byline.texts() if "@" in text)
         self.addresses += [email for text in texts for email in find_emails(text)]
         self.several = len(bylines) > 1
         self.in_blocks = False

@@ -9,6 +9,7 @@ made of: organisation, institute (one, or a part of one), unit (a part of one), 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline.corpus.policies import AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NOTE, PLACE, fold
@@ -181,6 +182,7 @@ _WORDS = {kind: _either(WORDS, kind) for kind in sorted(AFFILIATION_KINDS)}
 _LONGEST = 600
 
 
+@lru_cache(maxsize=4096)
 def kinds_of(text: str) -> frozenset[str]:
     """What a text beside names is: nothing, remark, or some of AFFILIATION_KINDS; empty where no rule knows it."""
     text = fold(text).strip(" .,;:*†‡")[:_LONGEST]
@@ -303,7 +305,7 @@ def find_emails(text: str) -> list[str]:
 
 def take_emails(text: str) -> tuple[str, list[str]]:
     """The text with EMAIL in place of each e-mail address, and the addresses."""
-    if "@" not in text and not _SPELLED_AT.search(text):
+    if "@" not in text and not ("dot" in text and _SPELLED_AT.search(text)):
         return text, []
     emails: list[str] = []
 
@@ -321,4 +323,6 @@ def without_addresses(text: str) -> str:
     text = take_emails(text)[0]
     if EMAIL in text:
         text = _EMAIL_WORD.sub(" ", text.replace(EMAIL, " "))
-    return _ORCID.sub(" ", _URL.sub(" ", text)).strip(EDGES)
+    if "://" in text or "www." in text or "-" in text:
+        text = _ORCID.sub(" ", _URL.sub(" ", text))
+    return text.strip(EDGES)
