@@ -29,20 +29,27 @@ TITLES = (
     (r"(?:^|(?<=[\s,]))(?:Dr|Prof|Professor|Mr|Mrs|Ms)(?:\.\s*|\s+)(?=[^\W\d_])", "Prof. Dr. Ann Lee"),
     (r",?\s+(?:Ph\.?\s?D|M\.?\s?D|D\.?\s?Sc|M\.?\s?Sc|B\.?\s?Sc|M\.S|M\.A|MBA|MPH|D\.?Phil)\.?(?=[,;\s]|$)",
      "Ann Lee, Ph.D."),
-    (r",?\s*(?:\(?eds?\.\)|\(Eds?\.?\)|\beds?\.(?=\s|$))", "Ann Lee and Bob Roe (eds.)"),
-    (r",?\s*\bet\.?\s+al\b\.?|,?\s+and others\b", "Ann Lee et al."),
+    (r"[\s,][\s,]*(?:\(?eds?\.\)|\(Eds?\.?\)|\beds?\.(?=\s|$))", "Ann Lee and Bob Roe (eds.)"),
+    (r"et\.?\s+al\b\.?|and others\b", "Ann Lee et al."),
 )  # fmt: skip
 
-_TITLE = re.compile("|".join(pattern for pattern, _ in TITLES))
+# "et al." alone is so frequent that it has a pattern of its own. Most other lists hold no title at all, and to look for
+# some letters of each is quick.
+_TITLE = re.compile("|".join(pattern for pattern, _ in TITLES[:-1]))
+_TITLE_LETTERS = re.compile(r"Me|Fe|Dr|Pr|M[rsDBP]|Ph|Sc|M\.\s?[DSA]|[Ee]d[.s)]")
+_AND_OTHERS = re.compile(TITLES[-1][0])
 _LETTER = r"[^\W\d_]"
-_INITIALS = re.compile(rf"(?:{_LETTER}\.?[\s~‐‑-]*){{1,4}}")
+_CAPITAL = r"[^\W\d_a-z]"
+_INITIALS = re.compile(
+    rf"(?:{_CAPITAL}\.(?:[‐‑-]?[a-z]\.)?[\s~‐‑-]*)+{_CAPITAL}?|{_CAPITAL}{{1,3}}(?:[-\s]{_CAPITAL})?"
+)
 _WORD = re.compile(rf"(?:[dl]['’]|[ae]l-|Mc|Mac|O['’])?{_LETTER}(?:{_LETTER}|[\u0300-\u036f'’`´.‐‑-])*", re.IGNORECASE)
 _NICKNAME = re.compile(r"\s*(?:[“\"‘(][^“”\"‘’()]{1,30}[”\"’)])")
 # Scripts without capitals, in which a name may be one word: Chinese, Japanese, Korean.
 _EAST_ASIAN = re.compile(r"[\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+(?:[ ·・][\u3040-\u9fff\uac00-\ud7af]+)?")
-_AND = re.compile(r"\s*,?\s+(?:and|und)\s+|\s*,?\s*&\s*")
+_LEADING_PARTICLES = re.compile(r"^(?:[a-z]+ )+")
 _COMMA = re.compile(r"\s*,\s*")
-_MOST_WORDS = 7
+_MOST_WORDS, _LONGEST_SUFFIX, _LONGEST_INITIALS = 7, 6, 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +84,19 @@ def parse_name(text: str) -> PersonName:
 
 def is_suffix(text: str) -> bool:
     """Whether a word belongs to the name before it, also after a comma: Jr., III."""
-    return text.strip(" .").lower() in SUFFIXES
+    return len(text) < _LONGEST_SUFFIX and text.strip(" .").lower() in SUFFIXES
 
 
 def is_initials(text: str) -> bool:
     """Whether a text is nothing but initials: "J. L.", "G", "A.-B."."""
-    return _INITIALS.fullmatch(text.strip()) is not None
+    return ("." in text or text.isupper()) and _INITIALS.fullmatch(text.strip()) is not None
 
 
 def without_titles(text: str) -> str:
     """The text without academic titles, memberships, "et al." and the like."""
-    return _TITLE.sub("", text)
+    if "et" in text or "others" in text:
+        text = _AND_OTHERS.sub("", text)
+    return _TITLE.sub("", text) if _TITLE_LETTERS.search(text) else text
 
 
 def is_name(text: str) -> bool:
@@ -121,16 +130,19 @@ def _is_acronym(word: str) -> bool:
 def split_names(text: str) -> tuple[str, ...]:
     """The names of a list, given names first: "Ba, J. L., and Hinton, G." is J. L. Ba, G. Hinton.
 
-    Reads "A, B and C", "A; B", "Family, Given and Family, Given" and families with initials behind a comma.
+    Reads "A, B and C", "A; B", "Family, Given and Family, Given", "Family, Given, B and C", and families with initials
+    behind a comma.
     """
-    bare = without_titles(" ".join(text.split())).strip(" ,;:")
+    bare = without_titles(" ".join(text.replace("&", " and ").replace(" und ", " and ").split())).strip(" ,;:")
     if ";" in bare:
-        pieces = [part for piece in bare.split(";") for part in _AND.split(piece)]
+        pieces = [part for piece in bare.split(";") for part in piece.removeprefix(" and ").split(" and ")]
         return tuple(_given_first(piece) for piece in pieces if piece.strip())
-    pieces = [piece for piece in _AND.split(bare) if piece]
-    parts = [part for piece in pieces for part in _COMMA.split(piece) if part]
+    pieces = [piece for piece in bare.removeprefix("and ").split(" and ") if piece]
+    parts = [part for piece in pieces for text in piece.split(",") if (part := text.strip())]
     if _is_inverted(pieces, parts):
         return tuple(f"{given} {family}" for family, given in zip(parts[::2], parts[1::2], strict=True))
+    if _begins_inverted(pieces, parts):
+        parts[:2] = [f"{parts[1]} {parts[0]}"]
     return _joined(parts)
 
 
@@ -145,13 +157,24 @@ def _is_inverted(pieces: list[str], parts: list[str]) -> bool:
     return not all(" " in part for part in parts)
 
 
+def _begins_inverted(pieces: list[str], parts: list[str]) -> bool:
+    """Whether only the first name of a list is inverted: "Lee, Ann, Bob Roe, and Cid Moe", or alone: "Lee, Ann"."""
+    if len(parts) < 2 or is_suffix(parts[1]) or " " in _LEADING_PARTICLES.sub("", parts[0]) or "." in parts[0]:
+        return False
+    if len(parts) == 2:
+        return len(pieces) == 1
+    return parts[1].count(" ") < 2 and all(" " in part for part in parts[2:])
+
+
 def _joined(parts: list[str]) -> tuple[str, ...]:
     """The names of a list's parts: initials and suffixes behind a comma belong to the part before them."""
     names: list[str] = []
     for part in parts:
-        if names and is_suffix(part):
+        if not names or len(part) > _LONGEST_INITIALS:
+            names.append(part)
+        elif is_suffix(part):
             names[-1] = f"{names[-1]}, {part}"
-        elif names and is_initials(part) and not is_initials(names[-1]):
+        elif is_initials(part) and not is_initials(names[-1]):
             names[-1] = f"{part if part[-1] == '.' else part + '.'} {names[-1]}"
         else:
             names.append(part)

@@ -8,6 +8,7 @@ from pipeline.metadata.person_names import (
     TITLES,
     KnownNames,
     PersonName,
+    count_differences,
     is_name,
     parse_name,
     same_person,
@@ -104,6 +105,12 @@ def test_two_prints_of_one_name(one: str, other: str) -> None:
 )
 def test_two_names(one: str, other: str) -> None:
     assert not same_person(one, other)
+
+
+def test_names_of_one_list_alone_are_counted() -> None:
+    assert count_differences(["J. Boyd-Graber", "Wei Wang"], ["Jordan Boyd-Graber", "Wen Wang"]) == 2
+    assert count_differences(["Ann Lee"], ["Ann B. Lee", "Bob Roe"]) == 1
+    assert count_differences([], ["Ann Lee"]) == count_differences(["Ann Lee"], []) == 0
 
 
 def test_a_known_name_is_found_in_another_print() -> None:
