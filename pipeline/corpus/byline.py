@@ -394,8 +394,9 @@ class _Reader:
             by_mark[str(number)].append(text)
         for name in names:
             # "12" is 1 and 2 where there is no twelfth.
-            single = [part for mark in sorted(name.marks) for part in ([mark] if mark in by_mark else mark)]
-            name.affiliations += [text for mark in single for text in by_mark.get(mark, ())]
+            for mark in sorted(name.marks):
+                digits = mark if mark.isdigit() and mark not in by_mark else [mark]
+                name.affiliations += [text for single in digits for text in by_mark.get(single, ())]
 
     def _share_contacts(self) -> None:
         """Affiliations in contacts: a byline's own, or those of all since the last that had some."""

@@ -26,6 +26,7 @@ class Rule(NamedTuple):
 # Sought at the beginning of a text.
 OPENINGS = (
     Rule("nothing", r"anonymous (?:\w+ )?(?:authors?|submission|institution|affiliation)", "Anonymous Authors"),
+    Rule("nothing", r"(?:affiliation|institution|address)s?$", "Affiliation"),
     Rule("nothing", r"(?:paper )?under (?:double-blind )?review", "Under review as a conference paper"),
     Rule("nothing", r"(?:e-?mails?|homepage|project (?:page|website)|website|code|github|url)s?\W*$", "Project page:"),
     Rule(
@@ -140,7 +141,7 @@ WORDS = (
     Rule(
         "unit",
         r"school|departm|\bdept\b|\bdep\b|\blabs?\b|laborato|cent(?:er|re)\b|facult|division|\bgroup\b|\bteam\b|"
-        r"\bunit\b|programme?\b|campus|\bchair of|\bcollaborat|centro|dipartimento",
+        r"\bunit\b|programme?\b|campus|\bchair of|centro|dipartimento",
         "Department of Physics",
     ),
     Rule(

@@ -8,7 +8,7 @@ from pipeline.corpus.byline import Byline, read_bylines
 from pipeline.corpus.byline_text import OPENINGS, WORDS, Rule, find_emails, kinds_of
 from pipeline.corpus.measures import characters_of_authors
 from pipeline.corpus.paper import Author
-from pipeline.corpus.policies import AUTHOR, LINE, MARK, PLACE
+from pipeline.corpus.policies import AUTHOR, LINE, MARK, NOTE, PLACE
 
 
 def sup(mark: str) -> str:
@@ -173,6 +173,15 @@ LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
     "a footnote mark within a formula": (
         f"Ann Lee{sup('11footnotemark: 1')}, Bob Roe{LINE}{UNIVERSITY}",
         {"Ann Lee": [UNIVERSITY], "Bob Roe": [UNIVERSITY]},
+    ),
+    "footnote marks beside numbers": (
+        f"Ann Lee{sup('1')}{sup(NOTE + '1')}, Bob Roe{sup('2')}{sup(NOTE + '1')}{LINE}"
+        f"{sup('1')}CWI{LINE}{sup('2')}INRIA",
+        {"Ann Lee": ["CWI"], "Bob Roe": ["INRIA"]},
+    ),
+    "footnote marks alone": (
+        f"Ann Lee{sup(NOTE + '1')}, Bob Roe{sup(NOTE + '2')}{LINE}{sup('1')}CWI{LINE}{sup('2')}INRIA",
+        {"Ann Lee": ["CWI"], "Bob Roe": ["INRIA"]},
     ),
     "numbers in brackets": (
         f"Ann Lee (1), Bob Roe (2){LINE}(1) {UNIVERSITY}, (2) {INSTITUTE}",
