@@ -13,6 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, takewhile, zip_longest
 
+from pipeline.corpus.affiliations import (
+    add_workplaces,
+    contact_affiliations,
+    has_sentence,
+    join_lines,
+    split_marked,
+    without_full_stop,
+)
 from pipeline.corpus.byline_text import (
     EDGES,
     doubled_marks,
@@ -29,7 +37,6 @@ from pipeline.corpus.byline_text import (
 )
 from pipeline.corpus.paper import Author
 from pipeline.corpus.policies import AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NOTE, PLACE, fold
-from pipeline.corpus.workplaces import add_workplaces, has_sentence
 from pipeline.metadata.person_names import KnownNames, is_name, is_suffix, split_names, without_titles
 from pipeline.metadata.titles import title_words
 
@@ -48,8 +55,6 @@ _LEADING_MARK = re.compile(r"\s*[(\[]?(\d{1,2}|[a-z])[)\].]?\s*(?=[^\W\d_a-z])")
 _TRAILING_MARK = re.compile(r"(?<=[^\W\d_])\s?(\d{1,2}(?:,\s?\d{1,2})*)(?=\s*(?:,|;|$|\band\b))")
 # LaTeXML runs the \thanks of several authors together: "Work performed at X.Work performed at Y."
 _NEXT_REMARK = re.compile(r"(?<=[a-z]{2}\.)(?=[A-Z][a-z])")
-_LEADING_AND, _TRAILING_AND = re.compile(r"^(?:and|&)\s+"), re.compile(r"(?:,?\s+and|\s+&)$")
-_FULL_STOP = re.compile(r"(?<=\w{5})\.$")
 _NO_LETTER = re.compile(r"[^a-z]+")
 _LONGEST_NAME, _LONGEST_PLACE = 6, 600
 # Lists of thousands of authors name a few addresses; each is sought among all names no further than here.
@@ -175,7 +180,7 @@ class _Reader:
             self.groups.append(_Group())
             self._read_part(part, addresses, list_of_names=list_of_names)
         groups = self.groups[first:]
-        affiliations = _contact_affiliations([text for role, text in byline.contacts if role in _ROLES])
+        affiliations = contact_affiliations([text for role, text in byline.contacts if role in _ROLES])
         emails = [email for _, text in (*byline.contacts, *byline.notes) for email in find_emails(text)]
         if self.contacts and not any(group.names for group in groups):
             # A comma in an affiliation that LaTeXML took for one between authors.
@@ -193,7 +198,7 @@ class _Reader:
         owner = names[0] if len(names) == 1 else None
         for mark, text in byline.notes:
             if is_affiliation(text) and not has_sentence(text):
-                self.notes.append((split_marks(NOTE + mark), _FULL_STOP.sub("", without_addresses(fold(text)))))
+                self.notes.append((split_marks(NOTE + mark), without_full_stop(without_addresses(fold(text)))))
             else:
                 self.remarks.append((fold(text), owner))
         thanks = [text for role, text in byline.contacts if role == "thanks"]
@@ -247,7 +252,7 @@ class _Reader:
         if "nothing" in kinds:
             return
         if "remark" in kinds:
-            self.remarks += [(text, None) for _, text in _split_places(line)]
+            self.remarks += [(text, None) for _, text in split_marked(line)]
             return
         names = self._names_in(line)
         likely = self._likely_names(line, names, kinds)
@@ -314,7 +319,7 @@ class _Reader:
         if len(cells) == len(group.names) > 1 and not any(MARK in cell for cell in cells):
             group.columns.append(cells)
             return
-        places = _split_places(line.replace(CELL, " ").replace(INNER, ", "))
+        places = split_marked(line.replace(CELL, " ").replace(INNER, ", "))
         lead = _LEADING_MARK.match(line)
         if lead and lead[1] in self.marks and not places[0][0]:
             places = [(frozenset({lead[1]}), fold(line[lead.end() :]).strip(EDGES))]
@@ -372,7 +377,7 @@ class _Reader:
             for place, name in enumerate(group.names):
                 lines = [line for cells in group.columns for line in cells[place].split(INNER)]
                 lines = [without_signs(line) for line in lines if has_letters(line)]
-                name.affiliations += _join_lines(lines)
+                name.affiliations += join_lines(lines)
             self._give_emails(group.names, group.emails)
         self._share_contacts()
         self._give_emails(names, [email for text in institutes for email in find_emails(text)])
@@ -404,7 +409,7 @@ class _Reader:
         waiting: list[_Name] = []
         for groups, lines in self.contacts:
             names = [name for group in groups for name in group.names]
-            count, everybody = len(_join_lines(lines)), [*waiting, *names]
+            count, everybody = len(join_lines(lines)), [*waiting, *names]
             alone = count == 1 and not any(name.affiliations for name in names)
             _share(everybody if alone or 1 < count == len(everybody) else names, lines)
             waiting = [] if lines else [name for name in everybody if not name.affiliations and name not in thanked]
@@ -480,7 +485,7 @@ def _append_name(names: list[_Name], text: str) -> None:
     if is_suffix(name) and names:
         names[-1].text += f", {name}"
     elif has_letters(name):
-        names.append(_Name(without_signs(_FULL_STOP.sub("", name).lstrip(". "))))
+        names.append(_Name(without_signs(without_full_stop(name).lstrip(". "))))
 
 
 def _behind_names(line: str, names: Sequence[_Name], likely: Sequence[bool]) -> str:
@@ -494,36 +499,9 @@ def _behind_names(line: str, names: Sequence[_Name], likely: Sequence[bool]) -> 
     return line[start:] if start > 0 else ""
 
 
-def _split_places(line: str) -> list[tuple[frozenset[str], str]]:
-    """(marks, text) of the affiliations in a line; marks stand before what they mark, or all of them after."""
-    pieces = line.split(MARK)
-    texts = [without_signs(piece).strip(EDGES) for piece in pieces[::2]]
-    marks = [split_marks(piece) for piece in pieces[1::2]]
-    if marks and not texts[-1] and all(texts[:-1]):
-        return list(zip(marks, texts, strict=False))
-    places: list[tuple[frozenset[str], str]] = [(frozenset(), texts[0])] if texts[0] else []
-    pending = frozenset[str]()
-    for mark, text in zip(marks, texts[1:], strict=False):
-        pending |= mark
-        if has_letters(text):
-            places.append((pending, text))
-            pending = frozenset()
-    return places
-
-
-def _contact_affiliations(contacts: Sequence[str]) -> list[str]:
-    """The affiliations of contacts: one of several lines stands for itself, those of one line may be parts of one."""
-    affiliations: list[str] = []
-    for contact in contacts:
-        lines = [plain_line(without_addresses(line)).strip(EDGES) for line in contact.split(LINE)]
-        lines = [line for line in lines if has_letters(line) and "nothing" not in kinds_of(line)]
-        affiliations += _join_lines(lines)
-    return affiliations
-
-
 def _share(names: Sequence[_Name], lines: Sequence[str]) -> None:
     """Give the affiliations in some lines to each of the names, or one to each where there are as many."""
-    affiliations = _join_lines(lines)
+    affiliations = join_lines(lines)
     parts = affiliations[0].split(", ") if len(affiliations) == 1 else []
     if len(parts) == len(names) > 1 and all("organisation" in kinds_of(part) for part in parts):
         affiliations = parts
@@ -533,27 +511,6 @@ def _share(names: Sequence[_Name], lines: Sequence[str]) -> None:
     else:
         for name in names:
             name.affiliations += affiliations
-
-
-def _join_lines(lines: Sequence[str]) -> list[str]:
-    """Lines of one address as one affiliation; a second organisation, or what follows a location, begins another."""
-    kinds = [kinds_of(line) for line in lines]
-    affiliations: list[list[str]] = []
-    seen: set[str] = set()
-    ended = True
-    for place, (line, of_line) in enumerate(zip(lines, kinds, strict=True)):
-        text = _LEADING_AND.sub("", line.strip(EDGES))
-        second = "organisation" in seen and not of_line.isdisjoint({"organisation", "institute"})
-        after_location = "location" in seen and ("location" not in of_line or "," in text)
-        of_next = "unit" in of_line and "organisation" in seen and any("organisation" in k for k in kinds[place + 1 :])
-        if ended or second or after_location or of_next or text != line.strip(EDGES):
-            affiliations.append([])
-            # What no rule knows is an organisation, unless it is an acronym of a unit: LTI, umiacs.
-            seen = {"organisation"} if not of_line and text[:1].isupper() and not text.isupper() else set()
-        ended = _TRAILING_AND.search(text) is not None
-        affiliations[-1].append(_FULL_STOP.sub("", _TRAILING_AND.sub("", text)))
-        seen |= of_line
-    return [", ".join(filter(None, parts)) for parts in affiliations]
 
 
 def _give_institutes(names: Sequence[_Name], institutes: Sequence[str]) -> None:

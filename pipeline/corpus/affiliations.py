@@ -1,4 +1,7 @@
-"""Where authors work, as their thanks say it: `\\thanks{University of X}`, or a sentence as IEEE's style asks for."""
+"""Affiliations: lines of addresses to one text each, and what thanks say of where authors work.
+
+Thanks name the place alone, `\\thanks{University of X}`, or in a sentence as IEEE's style asks for.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from pipeline.corpus.byline_text import is_affiliation, kinds_of
+from pipeline.corpus.byline_text import (
+    EDGES,
+    has_letters,
+    is_affiliation,
+    kinds_of,
+    plain_line,
+    split_marks,
+    without_addresses,
+    without_signs,
+)
 from pipeline.corpus.paper import Author
-from pipeline.corpus.policies import EMAIL
+from pipeline.corpus.policies import EMAIL, LINE, MARK
 
+_LEADING_AND, _TRAILING_AND = re.compile(r"^(?:and|&)\s+"), re.compile(r"(?:,?\s+and|\s+&)$")
+_FULL_STOP = re.compile(r"(?<=\w{5})\.$")
 _WITH = re.compile(r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with (?:the )?(?=[^\W\d_a-z])")
 _ALSO = re.compile(r",? and (?:is |are )?(?:also )?with (?:the )?")
 _ALSO_AT = re.compile(r"(?:[Aa]lso|[Aa]dditionally) (?:at|with|affiliated (?:with|to)) (?:the )?(?=[^\W\d_a-z])")
@@ -34,6 +48,59 @@ _NEXT = re.compile(r"\.\s(?=[^\W\d_a-z])")
 _LONGEST = 400
 _EVERYBODY = re.compile(r"\bauthors\b", re.IGNORECASE)
 _EDGES = " .,:;"
+
+
+def without_full_stop(text: str) -> str:
+    """The text without a full stop that ends no abbreviation."""
+    return _FULL_STOP.sub("", text)
+
+
+def split_marked(line: str) -> list[tuple[frozenset[str], str]]:
+    """(marks, text) of the affiliations in a line; marks stand before what they mark, or all of them after."""
+    pieces = line.split(MARK)
+    texts = [without_signs(piece).strip(EDGES) for piece in pieces[::2]]
+    marks = [split_marks(piece) for piece in pieces[1::2]]
+    if marks and not texts[-1] and all(texts[:-1]):
+        return list(zip(marks, texts, strict=False))
+    places: list[tuple[frozenset[str], str]] = [(frozenset(), texts[0])] if texts[0] else []
+    pending = frozenset[str]()
+    for mark, text in zip(marks, texts[1:], strict=False):
+        pending |= mark
+        if has_letters(text):
+            places.append((pending, text))
+            pending = frozenset()
+    return places
+
+
+def contact_affiliations(contacts: Sequence[str]) -> list[str]:
+    """The affiliations of contacts: one of several lines stands for itself, those of one line may be parts of one."""
+    affiliations: list[str] = []
+    for contact in contacts:
+        lines = [plain_line(without_addresses(line)).strip(EDGES) for line in contact.split(LINE)]
+        lines = [line for line in lines if has_letters(line) and "nothing" not in kinds_of(line)]
+        affiliations += join_lines(lines)
+    return affiliations
+
+
+def join_lines(lines: Sequence[str]) -> list[str]:
+    """Lines of one address as one affiliation; a second organisation, or what follows a location, begins another."""
+    kinds = [kinds_of(line) for line in lines]
+    affiliations: list[list[str]] = []
+    seen: set[str] = set()
+    ended = True
+    for place, (line, of_line) in enumerate(zip(lines, kinds, strict=True)):
+        text = _LEADING_AND.sub("", line.strip(EDGES))
+        second = "organisation" in seen and not of_line.isdisjoint({"organisation", "institute"})
+        after_location = "location" in seen and ("location" not in of_line or "," in text)
+        of_next = "unit" in of_line and "organisation" in seen and any("organisation" in k for k in kinds[place + 1 :])
+        if ended or second or after_location or of_next or text != line.strip(EDGES):
+            affiliations.append([])
+            # What no rule knows is an organisation, unless it is an acronym of a unit: LTI, umiacs.
+            seen = {"organisation"} if not of_line and text[:1].isupper() and not text.isupper() else set()
+        ended = _TRAILING_AND.search(text) is not None
+        affiliations[-1].append(without_full_stop(_TRAILING_AND.sub("", text)))
+        seen |= of_line
+    return [", ".join(filter(None, parts)) for parts in affiliations]
 
 
 def add_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str | None]]) -> list[Author]:

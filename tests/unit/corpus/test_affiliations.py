@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.corpus.affiliations import add_workplaces
 from pipeline.corpus.byline_text import is_affiliation
 from pipeline.corpus.paper import Author
-from pipeline.corpus.workplaces import add_workplaces
 
 ANN, BOB, CID = "Ann Lee", "Bob J. Roe", "Cid van der Moe"
 
