@@ -17,7 +17,7 @@ from pipeline.arxiv.rate_limited_client import Answer, BrokenAnswer, RateLimited
 from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_categories, with_status
 from pipeline.arxiv.xml_answer import parse_xml
 from pipeline.errors import CiteloomError, PermanentFailure
-from pipeline.metadata.names import split_authors
+from pipeline.metadata.person_names import split_author_line
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
@@ -185,7 +185,7 @@ def _read_authors(element: Element, space: str) -> tuple[str, ...]:
     if authors is None:
         return ()
     if len(authors) == 0:
-        return split_authors(authors.text or "")
+        return split_author_line(authors.text or "")
     parts = ("forenames", "keyname", "suffix")
     names = (" ".join(author.findtext(f"{space}{part}") or "" for part in parts) for author in authors)
     return tuple(name for name in (" ".join(name.split()) for name in names) if name)

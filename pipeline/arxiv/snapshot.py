@@ -29,7 +29,7 @@ from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_categori
 from pipeline.engine import progress, shutdown
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
-from pipeline.metadata.names import split_authors
+from pipeline.metadata.person_names import split_author_line
 from pipeline.storage.writing import move_into_place
 
 # Raised when the columns change: files of another version are then made again.
@@ -312,7 +312,7 @@ def _authors(content: Mapping[str, Any]) -> tuple[str, ...]:
     parsed = content.get("authors_parsed")
     if parsed:
         return tuple(name for name in map(_name, parsed) if name)
-    return split_authors(content.get("authors") or "")
+    return split_author_line(content.get("authors") or "")
 
 
 def _name(parts: list[str]) -> str:

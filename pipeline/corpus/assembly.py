@@ -7,11 +7,13 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pipeline.corpus.authors import Byline, read_bylines
-from pipeline.corpus.front_matter import find_abstract, without_empty
+from pipeline.corpus.byline import Byline, read_bylines
+from pipeline.corpus.front_matter import find_abstract, find_byline, letters_of, without_empty
 from pipeline.corpus.measures import characters_of_authors, kept_characters, unconverted_macros
 from pipeline.corpus.paper import BibliographyItem, Block, PageError, Paper, Section
-from pipeline.corpus.policies import LINE, MARK, visible, without_markers
+from pipeline.corpus.policies import AUTHOR, CELL, LINE, MARK, NOTE, join_subtitle, visible, without_markers
+
+_WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL), " "))
 
 
 @dataclass(slots=True)
@@ -19,8 +21,11 @@ class Findings:
     """What one walk over one page found. `seen` counts visible characters, with each formula as its TeX."""
 
     title: str | None = None
+    subtitle: str | None = None
     abstract: str | None = None
     bylines: list[Byline] = field(default_factory=list)
+    front: list[str] = field(default_factory=list)
+    """Paragraphs before the first section, of a page without bylines."""
     institutes: list[str] = field(default_factory=list)
     """Affiliations and e-mails given for all authors at once."""
     sections: list[Section] = field(default_factory=list)
@@ -40,12 +45,16 @@ class Findings:
     """Characters that tables hold more than once: heads over several columns."""
 
 
-def assemble(found: Findings, html: bytes, *, errors: int, truncated: bool) -> Paper:
+def assemble(found: Findings, html: bytes, known: Sequence[str] = (), *, errors: int, truncated: bool) -> Paper:
     """The paper of a page; `html` are its bytes as they came, `errors` LaTeXML's error marks in them.
+
+    known: the paper's authors as arXiv's metadata names them.
 
     Raises PageError where the page holds no text at all.
     """
-    authors, notes = read_bylines(found.bylines, found.institutes)
+    if found.front:
+        take_unmarked(found, known)
+    authors, notes = read_bylines(found.bylines, found.institutes, known)
     blocks = [Block("footnote", "authors", (), note) for note in notes] + found.blocks
     abstract, sections = found.abstract, found.sections
     if abstract is None:
@@ -55,13 +64,15 @@ def assemble(found: Findings, html: bytes, *, errors: int, truncated: bool) -> P
     headed = without_empty(sections, blocks)
     of_authors, marks = characters_of_authors(authors, notes, _byline_text(found))
     losses = _losses(found, headed) + Counter(author_mark=marks)
-    kept = kept_characters(found.title, of_authors, abstract, headed, blocks, found.items)
+    kept = kept_characters(
+        f"{found.title or ''}{found.subtitle or ''}", of_authors, abstract, headed, blocks, found.items
+    )
     if "table" in kept:
         kept["table"] -= min(found.repeated, kept["table"])
     # Kept and lost are counted apart: what neither explains went somewhere that no rule speaks of.
     losses += Counter(unaccounted=found.seen - sum(kept.values()) - losses.total())
     return Paper(
-        title=found.title,
+        title=join_subtitle(found.title, found.subtitle),
         authors=authors,
         abstract=abstract,
         sections=tuple(headed),
@@ -85,6 +96,15 @@ def assemble(found: Findings, html: bytes, *, errors: int, truncated: bool) -> P
     )
 
 
+def take_unmarked(found: Findings, known: Sequence[str]) -> None:
+    """Make title and byline of paragraphs that are these, of a page that marks neither."""
+    unmarked = find_byline(found.front, found.title, known)
+    if unmarked is not None:
+        found.title, byline, letters = unmarked
+        found.bylines.append(Byline(byline))
+        found.blocks[:] = [b for b in found.blocks if b.section_path or letters_of(b.text) not in letters]
+
+
 def _losses(found: Findings, headed: Sequence[Section]) -> Counter[str]:
     losses = Counter({name: visible("".join(texts)) for name, texts in found.lost.items()})
     shown = visible("".join(shown for _, shown in found.citations))
@@ -98,4 +118,4 @@ def _byline_text(found: Findings) -> str:
     texts = list(found.institutes)
     for byline in found.bylines:
         texts += [byline.names, *byline.remarks, *(text for _, text in (*byline.contacts, *byline.notes))]
-    return " ".join(texts).replace(LINE, " ").replace(MARK, " ")
+    return " ".join(texts).translate(_WITHOUT_MARKS)

@@ -1,11 +1,16 @@
-"""An abstract that LaTeXML did not mark as one, and sections that are none."""
+"""Title, byline and abstract that LaTeXML did not mark as such, and sections that are none."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
-from pipeline.corpus.paper import Block, Section
+from pipeline.corpus.byline import Byline, read_bylines
+from pipeline.corpus.byline_text import is_affiliation, normalize, plain_line
+from pipeline.corpus.paper import Author, Block, Section
+from pipeline.corpus.policies import CELL, LINE
+from pipeline.metadata.person_names import KnownNames, is_name
 
 _NAME = re.compile(r"abstract|summary", re.IGNORECASE)
 _RUN_IN = re.compile(r"^(?:[Aa]bstract|ABSTRACT)\b\s*[.:—–-]*\s*")
@@ -15,7 +20,53 @@ _FEWEST_WORDS = 20
 
 _NO_SECTION = re.compile(r"|references|bibliography", re.IGNORECASE)
 
+# Bylines of unknown classes in the suite and the real pages have 1 to 25 lines before the abstract.
+_MOST_LINES, _MOST_TITLE_LINES, _MOST_WORDS, _LONGEST_LINE = 60, 3, 30, 500
+_ABSTRACT = re.compile(rf"(?:^|[{LINE}{CELL}])\s*(?:[Aa]bstract|ABSTRACT)\b")
+_NO_LETTER = re.compile(r"[^\w]+|_+")
+
 Found = tuple[str | None, list[Section], list[Block]]
+
+
+def find_byline(paragraphs: Sequence[str], title: str | None, known: Sequence[str]) -> tuple[str, str, str] | None:
+    """(title, byline, letters of both) in the paragraphs before the first section, or None.
+
+    A title stands first, in up to three lines; a line of names follows it, then nothing but names, affiliations and
+    e-mails. Where the page has its title elsewhere, names may stand first.
+    """
+    text = _ABSTRACT.split(LINE.join(paragraphs), maxsplit=1)[0]
+    lines = [line for line in text.split(LINE) if letters_of(line)]
+    lines = list(takewhile(_is_no_prose, lines[:_MOST_LINES]))
+    letters = letters_of("".join(lines))
+    if title is not None:
+        lines = [line for line in lines if letters_of(line) not in letters_of(title)]
+    for start in range(title is None, min(len(lines), _MOST_TITLE_LINES + 1)):
+        byline = LINE.join(lines[start:])
+        authors, _ = read_bylines([Byline(byline)], [], known)
+        if authors and _is_byline(authors, known):
+            return title or " ".join(plain_line(normalize(line)) for line in lines[:start]), byline, letters
+    return None
+
+
+def _is_no_prose(line: str) -> bool:
+    text = plain_line(normalize(line))
+    return len(text.split()) <= _MOST_WORDS and len(text) < _LONGEST_LINE
+
+
+def _is_byline(authors: Sequence[Author], known: Sequence[str]) -> bool:
+    """Whether what was read as authors are such: names only, known ones or most with an affiliation or an e-mail."""
+    names = KnownNames(known)
+    if not all(is_name(author.name) and not is_affiliation(author.name) for author in authors):
+        return False
+    sure = [
+        names.match(author.name) or author.emails or any(map(is_affiliation, author.affiliations)) for author in authors
+    ]
+    return 2 * sum(map(bool, sure)) > len(authors)
+
+
+def letters_of(text: str) -> str:
+    """The letters and digits of a text alone, marks left out."""
+    return _NO_LETTER.sub("", text)
 
 
 def find_abstract(sections: Sequence[Section], blocks: Sequence[Block]) -> Found:

@@ -6,27 +6,39 @@ Here: the steps from bytes to a Paper, and which handler each kind of element ha
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from pipeline.corpus import policies
 from pipeline.corpus.assembly import Findings, assemble
 from pipeline.corpus.browser import browse
 from pipeline.corpus.paper import PageError, Paper
+from pipeline.corpus.policies import LINE
 from pipeline.corpus.source import Source, as_utf8, is_html, read_source, without_raw, without_site
 from pipeline.corpus.tree import Irregular, Node, grow
 from pipeline.corpus.walk import blocks, floats, front, inline, items, sections
-from pipeline.corpus.walk.state import Handler, Walk
+from pipeline.corpus.walk.state import GATHER, Handler, Sink, Walk
+
+_SECTION = re.compile(rb"""<section|class="ltx_section""")
+# Front matter of real pages has 2 to 40 KB; a page without sections has none that could be told from its text.
+_LONGEST_FRONT = 200_000
 
 
-def parse(html: bytes) -> Paper:
-    """The paper that a page of the dump holds. Raises PageError for what is no page, or holds no text."""
+def parse(html: bytes, authors: Sequence[str] = ()) -> Paper:
+    """The paper that a page of the dump holds. Raises PageError for what is no page, or holds no text.
+
+    `authors` are the paper's authors as arXiv's metadata names them: they help to tell names from affiliations.
+    """
     page = without_site(as_utf8(html))
     if not is_html(page):
         raise PageError("not_html", "no <html>, <body> or <article> in its first 4,096 bytes")
     with _no_search_for_cycles():
         source, found = _read(page)
-        return assemble(found, html, errors=source.errors, truncated=source.truncated)
+        if not found.bylines:
+            found.front = read_front(page)
+        return assemble(found, html, authors, errors=source.errors, truncated=source.truncated)
 
 
 def _read(page: bytes) -> tuple[Source, Findings]:
@@ -41,6 +53,35 @@ def _read(page: bytes) -> tuple[Source, Findings]:
         raise PageError("too_deep", "its elements nest deeper than the parser follows") from None
     _count(found, source, text)
     return source, found
+
+
+def read_front(page: bytes) -> list[str]:
+    """The paragraphs before the first section, each with the marks of a byline among its text.
+
+    Authors whose class LaTeXML does not know at all stand in such paragraphs.
+    """
+    start = max(0, page.find(b"<body"))
+    section = _SECTION.search(page, start)
+    end = section.start() if section else start + _LONGEST_FRONT
+    if end - start > _LONGEST_FRONT:
+        return []
+    try:
+        body, _ = grow(replace(read_source(page[start:end]), truncated=True))
+    except Irregular:
+        return []
+    walk = Walk(_HANDLERS)
+    return [
+        policies.with_dollars(walk.gather(node, Sink(GATHER, marks=True, breaks=LINE)).raw)
+        for node in _paragraphs(body)
+    ]
+
+
+def _paragraphs(node: Node) -> Iterator[Node]:
+    for child in node.elements():
+        if child.mould.kind in ("para", "p"):
+            yield child
+        elif child.mould.kind in ("", "box"):
+            yield from _paragraphs(child)
 
 
 @contextmanager
@@ -103,11 +144,13 @@ _HANDLERS: dict[str, Handler] = {
     "heading": sections.heading,
     "acknowledgements": sections.acknowledgements,
     "title": sections.document_title,
+    "subtitle": sections.subtitle,
     "abstract": sections.abstract,
     "authors": front.authors,
     "creator": front.creator,
     "personname": front.personname,
     "contact": front.contact,
+    "address_part": front.address_part,
     "author_notes": front.author_notes,
     "bibliography": items.bibliography,
     "bibitem": items.bibitem,

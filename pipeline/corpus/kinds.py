@@ -32,7 +32,6 @@ _LOST = {
     "ltx_dates": "date",
     "ltx_keywords": "keywords",
     "ltx_classification": "classification",
-    "ltx_subtitle": "subtitle",
     "ltx_pagination": "pagination",
     "ltx_rdf": "rdf",
     "ltx_bib_cited": "bib_cited",
@@ -52,12 +51,56 @@ _DROPPED = {
     "ltx_listing_data": "listing_data",
     "ltx_tag_bibitem": "bibliography_tag",
     "ltx_bibtag": "bibliography_tag",
+    "ltx_note_name": "note_mark",
     "ltx_author_before": "author_mark",
+    "ltx_contact_name": "author_mark",
 }
+
+# Notes that say how a paper was published, set by classes such as acmart and elsarticle.
+_PUBLICATION_DATA = frozenset(
+    f"ltx_role_{role}"
+    for role in [
+        "article",
+        "articlenumber",
+        "articleseq",
+        "ccs",
+        "citation",
+        "code",
+        "conference",
+        "copyright",
+        "copyrightinfo",
+        "copyrightyear",
+        "data",
+        "doi",
+        "eprint",
+        "isbn",
+        "issn",
+        "issue",
+        "journal",
+        "journalvolume",
+        "journalnumber",
+        "journalyear",
+        "journalmonth",
+        "number",
+        "pii",
+        "preprint",
+        "price",
+        "publicationid",
+        "publisher",
+        "pubyear",
+        "received",
+        "revised",
+        "accepted",
+        "submissionid",
+        "volume",
+        "year",
+    ]
+)
 
 _BY_CLASS = {
     "ltx_cite": "cite",
     "ltx_note": "note",
+    "ltx_pubnote": "note",
     "ltx_para": "para",
     "ltx_tabular": "tabular",
     "ltx_equation": "equation",
@@ -81,6 +124,7 @@ _BY_CLASS = {
     "ltx_contact": "contact",
     "ltx_author_notes": "author_notes",
     "ltx_title_document": "title",
+    "ltx_subtitle": "subtitle",
     "ltx_acknowledgements": "acknowledgements",
     "ltx_bibliography": "bibliography",
     "ltx_bibitem": "bibitem",
@@ -153,9 +197,13 @@ def _of_class(tag: str, names: list[str]) -> str:
     # A verbatim span stands in a sentence; a verbatim block is a listing.
     if "ltx_verbatim" in names and tag not in ("pre", "div"):
         return ""
+    if _PUBLICATION_DATA.intersection(names) and ("ltx_note" in names or "ltx_pubnote" in names):
+        return "lose:publication_data"
     known = next((_BY_CLASS[name] for name in names if name in _BY_CLASS), None)
     if known is not None:
         return known
+    if any(name.startswith("ltx_affiliation_") for name in names):
+        return "address_part"
     if "ltx_tag" in names:
         if "ltx_tag_listingline" in names:
             return "line_number"

@@ -12,13 +12,15 @@ from upath import UPath
 
 from pipeline.corpus.dump.member import Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader
-from pipeline.corpus.paper import PageError, Paper
+from pipeline.corpus.paper import Author, PageError, Paper
 from pipeline.corpus.quality import Quality, apply_error_policy, grade
 from pipeline.engine.process_pool import time_limit
+from pipeline.metadata.person_names import count_differences
 from pipeline.storage.writing import Row
 from pipeline.tables import PAPERS
 
-Parse = Callable[[bytes], Paper]
+Parse = Callable[[bytes, Sequence[str]], Paper]
+"""From a page's bytes and the names of its authors, as metadata has them, to its Paper."""
 LeftOut = tuple[str, str, str]
 """Identifier, reason and detail of a page that gave no row."""
 
@@ -32,6 +34,7 @@ class SelectedPage:
     abstract: str | None
     categories: tuple[str, ...]
     primary_category: str | None
+    authors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ def parse_pages(job: ParseJob, chunk: Sequence[SelectedPage]) -> ParsedChunk:
                 content = reader.read(page.member)
                 started = time.process_time()
                 try:
-                    paper = _parse(job, content)
+                    paper = _parse(job, content, page.authors)
                 finally:
                     parsing_seconds += time.process_time() - started
                 rows[page.member.arxiv_id] = _row(page, apply_error_policy(job.page_errors, paper), grade(paper), job)
@@ -100,11 +103,11 @@ def parse_pages(job: ParseJob, chunk: Sequence[SelectedPage]) -> ParsedChunk:
     return ParsedChunk(_as_stream(batches), tuple(sorted(left_out)), count, reader.bytes_read, parsing_seconds)
 
 
-def _parse(job: ParseJob, content: bytes) -> Paper:
+def _parse(job: ParseJob, content: bytes, authors: Sequence[str]) -> Paper:
     """The paper of a page; ends this worker where a page takes too long. Raises PageError or MemoryError, only."""
     try:
         with time_limit(job.page_seconds):
-            return job.parse(content)
+            return job.parse(content, authors)
     except (PageError, MemoryError):
         raise
     except Exception as error:
@@ -114,12 +117,16 @@ def _parse(job: ParseJob, content: bytes) -> Paper:
 def _row(page: SelectedPage, paper: Paper, quality: Quality, job: ParseJob) -> Row:
     """A row of `papers`: what the page says, and metadata where it says nothing."""
     title, abstract = paper.title or page.title, paper.abstract or page.abstract
+    authors = paper.authors or tuple(map(Author, page.authors))
     return {
         **paper.as_row(),
         "arxiv_id": page.member.arxiv_id,
         "subset": page.member.subset,
         "title": title,
         "title_source": "heading" if paper.title else "metadata" if title else "none",
+        "authors": [author.as_row() for author in authors],
+        "authors_source": "page" if paper.authors else "metadata" if authors else "none",
+        "authors_differ": count_differences([author.name for author in authors], page.authors),
         "abstract": abstract,
         "abstract_source": "page" if paper.abstract else "metadata" if abstract else "none",
         "categories": page.categories,

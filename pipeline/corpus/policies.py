@@ -13,6 +13,9 @@ TEX, MARK = "\1", "\2"
 _KEY = "\3"
 # Where a footnote, or a citation of nothing, was taken out of a sentence: the space before it may go with it.
 GONE = "\6"
+# Among author names: a new author, the edge of a grid's cell, a mark that leads to a footnote, an e-mail address taken
+# out, a new line within a cell, an address that follows.
+AUTHOR, CELL, NOTE, EMAIL, INNER, PLACE = "\x0e", "\x0f", "\x10", "\x11", "\x12", "\x13"
 # Where one of LaTeXML's error marks stood, until the block that it stood in counts it.
 ERRED = "\x08"
 
@@ -37,7 +40,7 @@ _DOUBLE_BRACKET = re.compile(r"[\[(]\s*(\[@[^\[\]]*\])\s*[\])]")
 _MARKER = re.compile(r"\[@[^\[\]]+\]")
 _WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
 _GROUP = re.compile(r"\[(@[^\[\]]+)\]")
-_OWN_MARKS = (LINE, TEX, MARK, _KEY, "\4", "\5", GONE, "\7", ERRED)
+_OWN_MARKS = (LINE, TEX, MARK, _KEY, "\4", "\5", GONE, "\7", ERRED, AUTHOR, CELL, NOTE, EMAIL, INNER, PLACE)
 # The bytes of UTF-8 that begin a character which takes a place: no white space, no mark above.
 _CHARACTERS = bytes([*range(33, 0x80), *range(0xC0, 0x100)])
 _ASCII = bytes(range(0x80))
@@ -74,6 +77,32 @@ def finish(raw: str) -> str:
 def with_dollars(raw: str) -> str:
     """A raw text with its formulas as they are written in the end, its other marks as they are."""
     return raw.replace(TEX, "$").replace(ERRED, "")
+
+
+def byline_grid(rows: Sequence[Sequence[str]]) -> str:
+    """A grid that a byline is laid out in: cells of a row beside each other, a column of several rows an author."""
+    cells = [[cell.strip(LINE + " \n") for cell in row] for row in rows]
+    if len(cells) > 1 and all(len(row) == 1 for row in cells):
+        cells = [[INNER.join(cell for row in cells for cell in row).replace(LINE, INNER)]]
+    lines = ["".join(f"{CELL}{cell}{CELL}" for cell in row) for row in cells]
+    return lines[0] if len(lines) == 1 else LINE.join(["", *lines, ""])
+
+
+def mark(text: str) -> str:
+    """A superscript among author names, between marks; one within it is part of it."""
+    return f"{MARK}{text.replace(MARK, ' ')}{MARK}"
+
+
+# Macros of classes that LaTeXML does not know: NeurIPS's \\And, ICLR's \\AND, JMLR's \\name and \\addr.
+_AUTHOR_MACROS = {
+    **dict.fromkeys(("\\AND", "\\And", "\\and", "\\ANDA", "\\nextauthor", "\\alignauthor", "\\name"), AUTHOR),
+    **dict.fromkeys(("\\addr", "\\affaddr", "\\affil", "\\address", "\\affiliation", "\\institution"), PLACE),
+}
+
+
+def author_macro(macro: str) -> str:
+    """What an unknown macro among author names begins: AUTHOR, PLACE, or ""."""
+    return _AUTHOR_MACROS.get(macro.strip(), "")
 
 
 def joined_lines(raw: str) -> str:
@@ -202,6 +231,13 @@ def heading(text: str) -> str:
     """A heading's words, without the full stop or colon of a run-in heading."""
     folded = fold(_MARKER.sub(GONE, text))
     return folded.rstrip(".: ") or folded
+
+
+def join_subtitle(title: str | None, subtitle: str | None) -> str | None:
+    """A title with its subtitle behind a colon, unless the title ends with a mark of its own."""
+    if not title or not subtitle:
+        return title or subtitle
+    return f"{title} {subtitle}" if title[-1] in ":?!.–—" else f"{title}: {subtitle}"
 
 
 def list_mark(tag: str) -> str:

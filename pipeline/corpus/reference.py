@@ -9,18 +9,19 @@ on LaTeXML's it yields every string of an element in document order, which is wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.corpus import policies
 from pipeline.corpus.assembly import Findings, assemble
-from pipeline.corpus.authors import Byline
 from pipeline.corpus.bibliography import ItemParts, read_item
+from pipeline.corpus.byline import Byline
 from pipeline.corpus.grids import Cell, markdown_grid, span
+from pipeline.corpus.html import read_front
 from pipeline.corpus.kinds import is_algorithm, kind_of, section_rank
 from pipeline.corpus.paper import Block, PageError, Paper, Section
-from pipeline.corpus.policies import ERRED, GONE, LINE, MARK, TEX
+from pipeline.corpus.policies import ERRED, GONE, LINE, MARK, NOTE, TEX
 from pipeline.corpus.source import as_utf8, count_errors, is_html, is_truncated, whole_text, without_site
 
 if TYPE_CHECKING:
@@ -37,10 +38,10 @@ _LINED = frozenset({"float", "listing", "personname", "contact"})
 _UNLINED = frozenset({"caption", "note", "section", "list", "tabular", "abstract"})
 
 
-def parse(html: bytes, builder: str = "html.parser") -> Paper:
+def parse(html: bytes, authors: Sequence[str] = (), builder: str = "html.parser") -> Paper:
     """The paper that a page of the dump holds. Raises PageError as the fast parser does.
 
-    `builder` is what BeautifulSoup builds its tree with.
+    `authors` are as for the fast parser, `builder` is what BeautifulSoup builds its tree with.
     """
     from bs4 import BeautifulSoup
 
@@ -52,7 +53,9 @@ def parse(html: bytes, builder: str = "html.parser") -> Paper:
         found = _Reading(soup).read_page()
     except RecursionError:
         raise PageError("too_deep", "its elements nest deeper than the parser follows") from None
-    return assemble(found, html, errors=count_errors(page), truncated=is_truncated(page))
+    if not found.bylines:
+        found.front = read_front(page)
+    return assemble(found, html, authors, errors=count_errors(page), truncated=is_truncated(page))
 
 
 def _plain(node: Tag) -> str:
@@ -154,7 +157,7 @@ class _Reading:
 
     def drop(self) -> None:
         """Take out what no reader of the text needs, counted by kind."""
-        for node in self.body.find_all(True):
+        for node in reversed(self.body.find_all(True)):  # what is dropped within what is lost counts by itself
             what, _, name = _kind(node).partition(":") if not node.decomposed else ("", "", "")
             if what == "white" and node.find_parent(lambda above: _kind(above) == "tabular") is None:
                 what, name = "lose", "hidden"
@@ -165,7 +168,8 @@ class _Reading:
                 self.note_marks.setdefault(id(node.parent), policies.fold(node.get_text()))
             self.count_loss(name, node.get_text())
             if name == "ltx_error":
-                node.insert_before(ERRED)
+                is_named = node.find_parent(lambda above: _kind(above) == "personname") is not None
+                node.insert_before(ERRED + (policies.author_macro(node.get_text()) if is_named else ""))
             node.decompose()
 
     def count_loss(self, name: str, text: str) -> None:
@@ -194,6 +198,8 @@ class _Reading:
                 node.append(LINE)
             elif kind == "line_number":
                 node.append(" ")
+            elif kind == "address_part":
+                node.append(LINE if _breaks(node) == LINE else ", ")
             elif kind in ("p", "box", "para", "heading", "listing"):
                 node.append(_breaks(node))
                 if kind == "p" and _id(node):
@@ -273,7 +279,7 @@ class _Reading:
             return getattr(self, f"read_{kind}")(node)  # type: ignore[no-any-return]
         if kind == "heading" and self.found.title is None and "ltx_title_part" in _classes(node):
             return self.read_front(node, "title")
-        if kind in ("title", "abstract"):
+        if kind in ("title", "subtitle", "abstract"):
             return self.read_front(node, kind)
         return self.read(node)
 
@@ -325,17 +331,15 @@ class _Reading:
         return raw, policies.section_number(" ".join(numbers)), notes
 
     def read_front(self, node: Tag, kind: str) -> list[Block]:
-        known = self.found.title if kind == "title" else self.found.abstract
+        known = getattr(self.found, kind)
         if known is not None and kind == "abstract":
             return self.read_para(node)
         raw, after = self.text_of(node)
         text = policies.finish(raw)
         if known is not None:
             self.count_loss("second_title", raw)
-        elif kind == "title":
-            self.found.title = text or None
         else:
-            self.found.abstract = text or None
+            setattr(self.found, kind, text or None)
         return after
 
     def read_list(self, node: Tag) -> list[Block]:
@@ -461,12 +465,15 @@ class _Reading:
             if inner.find_parent(lambda above: _kind(above) == "personname"):
                 mark = self.note_marks.get(id(inner), "")
                 byline.add_note(mark, _plain_bare(inner))
-                inner.replace_with(f"{MARK}{mark}{MARK}")
-        for inner in [below for below in node.find_all(True) if _kind(below) == "mark"]:
-            inner.insert(0, MARK)
-            inner.append(MARK)
+                inner.replace_with(f"{MARK}{NOTE}{mark}{MARK}")
+        names = [below for below in node.find_all(True) if _kind(below) == "personname"]
+        for inner in [below for name in names for below in name.find_all(True) if _kind(below) == "mark"]:
+            inner.replace_with(policies.mark(_plain_bare(inner)))
         for inner in [below for below in node.find_all(True) if _kind(below) == "contact"]:
-            byline.contacts.append((_role(inner), policies.joined_lines(_plain_bare(inner.extract()))))
+            byline.contacts.append((_role(inner), policies.with_dollars(_plain_bare(inner.extract()))))
+        for grid in reversed([below for below in node.find_all(True) if _kind(below) == "tabular"]):
+            rows = [[_plain_bare(cell) for cell in _tags(row)] for row in _rows(grid)]
+            grid.replace_with(policies.byline_grid(rows))
         for inner in node.find_all(True):
             if _kind(inner) == "personname":
                 byline.names += _plain_bare(inner)

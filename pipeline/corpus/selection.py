@@ -16,7 +16,7 @@ from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS, METADATA, Table
 
 _COLUMNS_THAT_DECIDE = ["arxiv_id", "categories", "primary_category", "status"]
-_COLUMNS_OF_PAPERS = ["title", "abstract"]
+_COLUMNS_OF_PAPERS = ["title", "abstract", "authors"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ def select_pages(job: Job) -> Iterator[SelectedPage]:
                 metadata["abstract"],
                 tuple(metadata["categories"] or ()),
                 metadata["primary_category"],
+                tuple(metadata["authors"] or ()),
             )
 
 

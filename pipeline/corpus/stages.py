@@ -108,7 +108,7 @@ class PaperBuilder:
         )
         size = measure_selection(job)
         job.expect(size.pages)
-        job.notes.update(chars_seen=0, chars_kept=0)
+        job.notes.update(chars_seen=0, chars_kept=0, papers_with_other_authors=0)
         job.measured.update(pages=0, bytes_read=0, parsing_seconds=0.0)
         workers = count_workers(settings.workers)
         chunk_bytes = min(_CHUNK_BYTES, max(_SMALLEST_CHUNK_BYTES, size.bytes // (workers * _CHUNKS_PER_WORKER)))
@@ -143,6 +143,7 @@ def _account_for(job: Job, parsed: ParsedChunk) -> Iterator[pa.RecordBatch]:
     for batch in parsed.batches():
         for name in ("chars_seen", "chars_kept"):
             job.notes[name] += sum(batch.column(name).to_pylist())
+        job.notes["papers_with_other_authors"] += sum(map(bool, batch.column("authors_differ").to_pylist()))
         yield batch
 
 
@@ -192,6 +193,6 @@ PAPERS = Stage(
     build=PaperBuilder(),
     upstream=(MEMBERS_TABLE, METADATA_TABLE),
     settings=("categories", "category_match", "parser", "page_errors"),
-    version=6,
+    version=7,
     outputs_exist=_another_run_finds_no_more,
 )

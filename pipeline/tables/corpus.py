@@ -68,7 +68,9 @@ PAPERS = Table(
         ("subset", TEXT, "severity of the page's conversion"),
         ("title", TEXT, "title, from the page or else from metadata"),
         ("title_source", TEXT, "heading or metadata"),
-        ("authors", pa.list_(AUTHOR), "authors with affiliations and e-mails"),
+        ("authors", pa.list_(AUTHOR), "authors with affiliations and e-mails, from the page or else from metadata"),
+        ("authors_source", TEXT, "page, metadata or none"),
+        ("authors_differ", COUNT, "names that only the page has or only metadata.authors; 0 where one has none"),
         ("abstract", TEXT, "abstract"),
         ("abstract_source", TEXT, "page, metadata or none"),
         ("categories", TEXTS, "all categories, primary first"),
@@ -95,7 +97,7 @@ PAPERS = Table(
         ("html_bytes", COUNT, "size of the page, in bytes"),
         ("html_sha256", TEXT, "SHA-256 of the page"),
     ),
-    version=2,
+    version=3,
     rows_per_group=100,  # a paper is some 100 KB of blocks: 2,000 of them would be held at once
 )
 PASSAGES = Table(

@@ -107,6 +107,8 @@ def _parsed(page: Page) -> dict[str, Any]:
         "subset": "unrated",
         "title": page.title,
         "title_source": "metadata",
+        "authors_source": "none",
+        "authors_differ": 0,
         "abstract": None,
         "abstract_source": "none",
         "categories": [page.category],

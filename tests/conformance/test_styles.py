@@ -21,14 +21,15 @@ from tests.conformance.scoring import (
     score_item,
 )
 
-# A floor measured before the rules for bylines and bibliographies were rewritten (issue 17): whoever changes a rule
-# raises it towards the targets of report.py. "affiliations one by one" has no target: it tells affiliations that were
-# read as one string, or as a string per line, from one string per institution.
+# A floor, for bibliographies measured before their rules were rewritten (issue 17): whoever changes a rule raises it
+# towards the targets of report.py. "affiliations one by one" has no target: it tells affiliations that were read as one
+# string, or as a string per line, from one string per institution.
 FLOOR = {
-    "paper title": 0.91, "author names": 0.70, "affiliations": 0.39, "affiliations one by one": 0.32, "e-mails": 0.59,
+    "paper title": 0.99, "author names": 0.98, "affiliations": 0.98, "affiliations one by one": 0.93, "e-mails": 0.99,
     "title": 0.83, "item authors": 0.90, "year": 0.99, "venue": 0.85, "DOI": 0.80, "arXiv id": 1.0,
 }  # fmt: skip
-FLOOR_ON_REAL_PAGES = {"author names": 0.66, "affiliations": 0.46}
+# The page of 1904.90027 prints no name; the labels know no affiliations of 2003.90030, which prints them in a grid.
+FLOOR_ON_REAL_PAGES = {"author names": 0.93, "affiliations": 0.94}
 
 
 @pytest.fixture(scope="module")

@@ -48,6 +48,11 @@ def tabular(walk: Walk, node: Node) -> None:
     outer = walk.sink
     if outer.lost or (outer.cell and (outer.grids is None or not _is_grid(node))):
         return box(walk, node)
+    if outer.marks:
+        outer.parts.append(
+            policies.byline_grid([[_byline_cell(walk, cell) for cell in row.elements()] for row in rows_of(node)])
+        )
+        return None
     walk.found.tables += 1
     sink = walk.sink = Sink(GATHER, anchor=outer.anchor, grids=[])
     grid, repeated = markdown_grid([_cells(walk, row) for row in rows_of(node)])
@@ -66,6 +71,13 @@ def _is_grid(node: Node) -> bool:
     """Whether a table has at least two rows of at least two cells."""
     rows = ([cell for cell in row if not isinstance(cell, str)] for row in rows_of(node))
     return sum(len(cells) > 1 for cells in rows) > 1
+
+
+def _byline_cell(walk: Walk, node: Node) -> str:
+    """A cell of a grid that an author laid a byline out in."""
+    sink = walk.gather(node, Sink(GATHER, marks=True, breaks=LINE))
+    walk.sink.after.extend(sink.after)
+    return sink.raw
 
 
 def _cells(walk: Walk, row: Node) -> list[Cell]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.corpus import policies
-from pipeline.corpus.authors import Byline
+from pipeline.corpus.byline import Byline
 from pipeline.corpus.policies import LINE
 from pipeline.corpus.tree import Node
 from pipeline.corpus.walk.nodes import role_of
@@ -47,8 +47,14 @@ def contact(walk: Walk, node: Node) -> None:
     walk.put(None, sink.after)
     if walk.byline is None:
         return walk.lose("contact", sink.raw)
-    walk.byline.contacts.append((role_of(node), policies.joined_lines(sink.raw)))
+    walk.byline.contacts.append((role_of(node), policies.with_dollars(sink.raw)))
     return None
+
+
+def address_part(walk: Walk, node: Node) -> None:
+    """The institution, city or country of an acmart affiliation, which have nothing between them."""
+    walk.flow(node)
+    walk.sink.parts.append(LINE if walk.sink.breaks == LINE else ", ")
 
 
 def author_notes(walk: Walk, node: Node) -> None:

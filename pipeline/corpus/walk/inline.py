@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.corpus import policies
-from pipeline.corpus.policies import ERRED, GONE, LINE, MARK
+from pipeline.corpus.policies import ERRED, GONE, LINE, MARK, NOTE
 from pipeline.corpus.tree import Node
 from pipeline.corpus.walk.nodes import annotation_of, note_mark_of
 from pipeline.corpus.walk.state import GATHER, Handler, Sink, Walk
@@ -63,7 +63,7 @@ def note(walk: Walk, node: Node) -> None:
     sink = walk.gather(node, Sink(GATHER, breaks=LINE if walk.sink.marks else " "))
     if walk.byline is not None and walk.sink.marks:
         walk.byline.add_note(note_mark_of(node), policies.with_dollars(sink.raw))
-        walk.sink.parts.append(f"{MARK}{note_mark_of(node)}{MARK}")
+        walk.sink.parts.append(f"{MARK}{NOTE}{note_mark_of(node)}{MARK}")
         return None
     classes = node.classes
     if "ltx_role_institutetext" in classes or "ltx_role_email" in classes:
@@ -87,9 +87,10 @@ def mark(walk: Walk, node: Node) -> None:
     """A superscript: among author names a mark that leads to an affiliation."""
     if not walk.sink.marks:
         return walk.flow(node)
-    walk.sink.parts.append(MARK)
+    parts = walk.sink.parts
+    start = len(parts)
     walk.flow(node)
-    walk.sink.parts.append(MARK)
+    parts[start:] = [policies.mark("".join(parts[start:]))]
     return None
 
 
@@ -135,7 +136,7 @@ def lose(walk: Walk, node: Node) -> None:
     if name == "missing_citation":
         walk.found.missing_citations += 1
     if name == "ltx_error":
-        walk.sink.parts.append(ERRED)
+        walk.sink.parts.append(ERRED + (policies.author_macro(node.text()) if walk.sink.marks else ""))
     _lose(walk, node, name)
 
 

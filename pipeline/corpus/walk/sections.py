@@ -89,6 +89,16 @@ def document_title(walk: Walk, node: Node) -> None:
         walk.lose("second_title", sink.raw)
 
 
+def subtitle(walk: Walk, node: Node) -> None:
+    """The subtitle; that of a supplement is lost with its title."""
+    sink = walk.gather(node, Sink(GATHER))
+    walk.put(None, sink.after)
+    if walk.found.subtitle is None:
+        walk.found.subtitle = sink.text or None
+    else:
+        walk.lose("second_title", sink.raw)
+
+
 def abstract(walk: Walk, node: Node) -> None:
     """The abstract; a second one, as in another language, becomes a paragraph, or words of what it stands in."""
     if walk.found.abstract is not None:

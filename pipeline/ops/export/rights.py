@@ -50,7 +50,8 @@ _WITHOUT_TEXT = frozenset(
     {
         "arxiv_id", "passage_id", "query_id", "task_id", "question_id", "cited_arxiv_id", "cited", "papers", "key",
         "cited_keys", "anchor", "doi", "text_sha256", "html_sha256", "ids_sha256", "sha256", "zip", "member", "subset",
-        "categories", "primary_category", "kind", "title_source", "abstract_source", "grade", "grade_reasons", "kept",
+        "categories", "primary_category", "kind", "title_source", "authors_source", "abstract_source", "grade",
+        "grade_reasons", "kept",
         "losses", "resolved_by", "model", "judge", "system", "method", "form", "metric", "mode", "order", "marks",
         "best", "cut", "source", "verdict", "unjudged", "varied", "outcome", "hops_shown", "date", "engine",
         "collection", "subject", "stage", "reason",

@@ -20,7 +20,7 @@ from pipeline.arxiv.record import is_withdrawn
 from pipeline.arxiv.snapshot import Snapshot, parse_record
 from pipeline.engine import progress
 from pipeline.errors import MissingInput, PermanentFailure
-from pipeline.metadata.names import split_authors
+from pipeline.metadata.person_names import split_author_line
 
 from .conftest import line
 
@@ -70,7 +70,7 @@ def test_the_one_withdrawn_paper_of_the_200_is_marked(real: Path, cache: Path) -
 
 def test_the_two_author_fields_of_the_200_lines_name_the_same_authors(real: Path) -> None:
     for content in map(json.loads, real.read_text().splitlines()):
-        assert split_authors(content["authors"]) == parse_record(content).authors
+        assert split_author_line(content["authors"]) == parse_record(content).authors
 
 
 def test_lines_whose_keys_are_null_are_read(shared_data: Path, cache: Path) -> None:
@@ -351,11 +351,11 @@ def test_names_stand_in_reading_order() -> None:
 
 def test_an_author_line_is_taken_apart() -> None:
     text = "A. One (Lab, City), B. Two\n  (MIT (US)) and C. Three, and D. Four, et al."
-    assert split_authors(text) == ("A. One", "B. Two", "C. Three", "D. Four")
+    assert split_author_line(text) == ("A. One", "B. Two", "C. Three", "D. Four")
 
 
 def test_a_suffix_behind_a_comma_is_no_author() -> None:
-    assert split_authors("A. One, Jr., B. Two, III and C. Ivanov") == ("A. One Jr.", "B. Two III", "C. Ivanov")
+    assert split_author_line("A. One, Jr., B. Two, III and C. Ivanov") == ("A. One Jr.", "B. Two III", "C. Ivanov")
 
 
 @pytest.mark.parametrize(
@@ -372,7 +372,7 @@ def test_a_suffix_behind_a_comma_is_no_author() -> None:
     ],
 )
 def test_accents_in_tex_are_letters(typed: str, name: str) -> None:
-    assert split_authors(typed) == (name,)
+    assert split_author_line(typed) == (name,)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,13 @@ def page(body: str, title: str = "A Page") -> bytes:
     ).encode()
 
 
+def byline(names: str, notes: str = "") -> str:
+    """A byline of one author, or of all."""
+    notes = f'<span class="ltx_author_notes">{notes}</span>' if notes else ""
+    creator = f'<span class="ltx_creator ltx_role_author"><span class="ltx_personname">{names}</span>{notes}</span>'
+    return f'<div class="ltx_authors">{creator}</div>'
+
+
 def para(text: str, anchor: str = "S1.p1") -> str:
     """A paragraph of running text."""
     return f'<div id="{anchor}" class="ltx_para"><p id="{anchor}.1" class="ltx_p">{text}</p></div>'

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Sequence
 
 from pipeline.corpus import html
 from pipeline.corpus.paper import Block, Paper
 
 
-def parse(page: bytes) -> Paper:
+def parse(page: bytes, authors: Sequence[str] = ()) -> Paper:
     """The fast parser, but for pages that hold a word of harm."""
     if b"crash" in page:
         os.kill(os.getpid(), signal.SIGSEGV)
@@ -25,4 +26,4 @@ def parse(page: bytes) -> Paper:
         raise IndexError("list index\nout of range")
     if b"surrogate" in page:
         return Paper(blocks=(Block("paragraph", "S1", (), "no \ud800 Unicode"),))
-    return html.parse(page)
+    return html.parse(page, authors)

@@ -19,10 +19,10 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.settings import load_settings
-from pipeline.storage.provenance import Provenance
+from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter
 from tests.unit.corpus import harmful
-from tests.unit.corpus.building import overwrite_zip64_field, page, para, section, write_zip
+from tests.unit.corpus.building import byline, overwrite_zip64_field, page, para, section, write_zip
 
 MONTH = "2024-03"
 
@@ -138,6 +138,27 @@ def test_what_neither_page_nor_metadata_tells_is_none(workspace: Workspace) -> N
     (row,) = run_both(workspace)
     assert (row["title"], row["title_source"]) == ("From Metadata", "metadata")
     assert (row["abstract"], row["abstract_source"]) == (None, "none")
+
+
+def test_authors_come_from_metadata_where_the_page_names_none(workspace: Workspace) -> None:
+    zips(workspace, ["error/2403/2403.00001.html"])
+    put_metadata(workspace, {"arxiv_id": "2403.00001", "authors": ["Ann Lee", "Bob Roe"]})
+    (row,) = run_both(workspace)
+    assert [author["name"] for author in row["authors"]] == ["Ann Lee", "Bob Roe"]
+    assert (row["authors_source"], row["authors_differ"]) == ("metadata", 0)
+
+
+def test_authors_of_the_page_stay_where_metadata_names_others_and_the_difference_is_counted(
+    workspace: Workspace,
+) -> None:
+    zips(workspace, ["error/2403/2403.00001.html"], page(byline("Ann B. Lee") + byline("Cid Moe") + para("Words.")))
+    put_metadata(workspace, {"arxiv_id": "2403.00001", "authors": ["Ann Lee", "Bob Roe"]})
+    (row,) = run_both(workspace)
+    assert [author["name"] for author in row["authors"]] == ["Ann B. Lee", "Cid Moe"]
+    assert (row["authors_source"], row["authors_differ"]) == ("page", 2)
+    provenance = read_provenance(workspace.root.file(tables.PAPERS, MONTH))
+    assert provenance is not None
+    assert provenance.notes["papers_with_other_authors"] == 1
 
 
 def test_metadata_decides_before_any_page_is_read(workspace: Workspace) -> None:

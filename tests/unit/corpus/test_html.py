@@ -48,6 +48,39 @@ def test_a_title_set_within_a_part_is_found() -> None:
     assert [one.title for one in paper.sections] == ["Methods"]
 
 
+def test_a_subtitle_is_part_of_the_title() -> None:
+    assert parse(page('<h2 class="ltx_subtitle">Or Not</h2>' + para("Words."))).title == "A Page: Or Not"
+    assert parse(page('<h2 class="ltx_subtitle">Or not</h2>' + para("Words."), "Why?")).title == "Why? Or not"
+
+
+def test_publication_data_is_no_footnote_and_no_title() -> None:
+    note_of_price = '<span class="ltx_note ltx_note_frontmatter ltx_role_price">price: 15.00</span>'
+    paper = parse(page(note_of_price + para("Words.")))
+    assert [block.text for block in paper.blocks] == ["Words."]
+    assert paper.losses["publication_data"] == len("price:15.00")
+    pubnotes = (
+        '<span class="ltx_pubnotes">'
+        '<span class="ltx_pubnote ltx_role_doi"><span class="ltx_note_name">DOI: </span>10.1/2</span>'
+        '<span class="ltx_pubnote ltx_role_thanks"><span class="ltx_note_name">Thanks: </span>We thank.</span></span>'
+    )
+    paper = parse(page(para("Words."), f"A Page{pubnotes}"))
+    assert paper.title == "A Page"
+    assert [block.text for block in paper.blocks] == ["We thank.", "Words."]
+
+
+def test_title_and_byline_are_found_in_paragraphs() -> None:
+    front = para("How We Read", "p1") + para("Ann Lee<br>University of X<br>ann@x.edu", "p2")
+    paper = parse(page(front + section(para("Words.")), title=""))
+    assert (paper.title, paper.authors) == ("How We Read", (Author("Ann Lee", ("University of X",), ("ann@x.edu",)),))
+    assert [block.text for block in paper.blocks] == ["Words."]
+
+
+def test_paragraphs_before_the_first_section_are_no_byline_by_themselves() -> None:
+    paper = parse(page(para("New York, New Delhi", "p1") + section(para("Words."))))
+    assert paper.authors == ()
+    assert [block.text for block in paper.blocks] == ["New York, New Delhi", "Words."]
+
+
 def test_a_footnote_of_the_title_is_a_block() -> None:
     paper = parse(page(para("Words."), title=f"On Words{note('Supported by nobody.')}"))
     assert paper.title == "On Words"

@@ -28,7 +28,7 @@ MONTH = "2024-03"
 BLOCK_KINDS = {"paragraph", "list", "table", "caption", "theorem", "algorithm", "footnote"}
 PAGE_REASONS = {"not_html", "no_text", "too_deep"}
 # Marks that the parser sets among the pieces of a text; none may come out.
-OWN_MARKS = {chr(code) for code in range(9)}
+OWN_MARKS = {chr(code) for code in (*range(9), *range(14, 20))}
 # The default of CITELOOM_PAGE_SECONDS. The kernel holds it in a worker; here, where no worker runs, hypothesis does.
 PAGE_LIMIT = timedelta(seconds=10)
 # Every case reads a whole page: that is slow by hypothesis's measure, and large.
@@ -51,6 +51,7 @@ def check_page(page: Mutated) -> None:
         return
     assert {block.kind for block in paper.blocks} <= BLOCK_KINDS
     texts = [paper.title or "", paper.abstract or "", *(block.text for block in paper.blocks)]
+    texts += [text for author in paper.authors for text in (author.name, *author.affiliations, *author.emails)]
     texts += [section.title for section in paper.sections] + [item.raw for item in paper.bibliography]
     assert [text for text in texts if OWN_MARKS & set(text)] == []
     assert "".join(texts).encode()  # a lone surrogate could not be written

@@ -11,7 +11,7 @@ from pipeline.corpus.paper import PageError, Paper
 from pipeline.corpus.source import read_source
 from pipeline.corpus.tree import grow
 from pipeline.settings import SAMPLE_DUMP
-from tests.unit.corpus.building import bibitem, bibliography, cite, math, note, page, pages_of, para, section
+from tests.unit.corpus.building import bibitem, bibliography, byline, cite, math, note, page, pages_of, para, section
 
 
 def words(paper: Paper) -> list[str]:
@@ -93,6 +93,30 @@ PAGES = {
         '<figure id="T1" class="ltx_table"><figcaption class="ltx_caption">T<b class="ltx_ERROR">\\a</b></figcaption>'
         '<table class="ltx_tabular"><tr><td>a<span class="ltx_ERROR">\\b</span></td></tr></table></figure>'
     ),
+    "grids in a byline": byline(
+        '<span class="ltx_tabular"><span class="ltx_tr"><span class="ltx_td">Ann Lee<sup>1</sup></span>'
+        '<span class="ltx_td">Bob Roe<sup><sup>2</sup></sup></span></span></span><br><sup>1</sup>CWI'
+        '<span class="ltx_tabular"><span class="ltx_tr"><span class="ltx_td">Cid Moe</span></span>'
+        '<span class="ltx_tr"><span class="ltx_td">INRIA</span></span></span>'
+    )
+    + para("Words."),
+    "authors between unknown macros": byline(
+        'Ann Lee<br>CWI<span class="ltx_ERROR">\\AND</span>Bob Roe<br><span class="ltx_ERROR">\\addr</span>INRIA'
+    )
+    + para("Words."),
+    "contacts": byline(
+        "Ann Lee",
+        '<span class="ltx_contact ltx_role_affiliation"><span class="ltx_contact_name">Affiliation: </span>'
+        '<span class="ltx_affiliation_institution">CWI</span><span class="ltx_affiliation_city">Y</span></span>'
+        '<span class="ltx_affiliation_institution">INRIA</span><span class="ltx_affiliation_city">Z</span>',
+    )
+    + para("Words."),
+    "title with a subtitle and publication data": (
+        '<h2 class="ltx_subtitle">A Subtitle</h2><span class="ltx_pubnotes"><span class="ltx_pubnote ltx_role_doi">'
+        '<span class="ltx_note_name">DOI: </span>10.1/2</span></span>'
+    )
+    + para("Words."),
+    "a byline in paragraphs": para("Ann Lee, Bob Roe<br>University of X<br>ann@x.edu", "p1") + section(para("Words.")),
     "errors": para(
         'Words<span class="ltx_ERROR undefined">\\foo</span> <span class="ltx_missing_label">LABEL:x</span>stay.'
     ),

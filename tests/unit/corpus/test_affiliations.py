@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.corpus.affiliations import add_workplaces
+from pipeline.corpus.byline_text import is_affiliation
 from pipeline.corpus.paper import Author
-from pipeline.corpus.workplaces import names_place, with_workplaces
 
 ANN, BOB, CID = "Ann Lee", "Bob J. Roe", "Cid van der Moe"
 
 
 def places(*thanks: str, owner: str | None = None, names: tuple[str, ...] = (ANN, BOB, CID)) -> list[list[str]]:
-    found = with_workplaces([Author(name) for name in names], [(text, owner) for text in thanks])
+    found = add_workplaces([Author(name) for name in names], [(text, owner) for text in thanks])
     return [list(author.affiliations) for author in found]
 
 
@@ -84,14 +85,14 @@ def test_what_is_no_place_of_work_now_is_left_out(said: str) -> None:
 
 def test_an_affiliation_that_a_byline_has_stays_alone() -> None:
     author = Author(ANN, ("University of X",))
-    assert with_workplaces([author], [("Ann Lee is with the Institute of Y.", ANN)]) == [author]
+    assert add_workplaces([author], [("Ann Lee is with the Institute of Y.", ANN)]) == [author]
 
 
 @pytest.mark.parametrize(
     "place", ["International Research Institute", "Joint Research Centre, Italy", "Workday Research"]
 )
 def test_places_that_begin_as_remarks_do_are_places(place: str) -> None:
-    assert names_place(place)
+    assert is_affiliation(place)
 
 
 def test_a_hostile_list_takes_no_time() -> None:

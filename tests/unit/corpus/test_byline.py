@@ -1,0 +1,322 @@
+"""Bylines: names apart from affiliations, e-mails and marks."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.corpus.byline import Byline, read_bylines
+from pipeline.corpus.byline_text import OPENINGS, WORDS, Rule, find_emails, kinds_of
+from pipeline.corpus.measures import characters_of_authors
+from pipeline.corpus.paper import Author
+from pipeline.corpus.policies import AUTHOR, LINE, MARK, NOTE, PLACE
+
+
+def sup(mark: str) -> str:
+    return f"{MARK}{mark}{MARK}"
+
+
+def authors_of(names: str, *institutes: str) -> tuple[Author, ...]:
+    return read_bylines([Byline(names=names)], institutes)[0]
+
+
+def test_contacts_are_apart_from_the_name() -> None:
+    byline = Byline("Ada Lovelace ", [("affiliation", "University of London"), ("email", "ada@london.uk")])
+    authors, remarks = read_bylines([byline], [])
+    assert authors == (Author("Ada Lovelace", ("University of London",), ("ada@london.uk",)),)
+    assert remarks == []
+
+
+def test_marks_lead_from_names_to_affiliations() -> None:
+    names = f"Huiyi Wang{sup('1,2')}, Lina Yao{sup('2')}{LINE}{sup('1')}University of X, {sup('2')}CSIRO{LINE}"
+    assert authors_of(names) == (
+        Author("Huiyi Wang", ("University of X", "CSIRO")),
+        Author("Lina Yao", ("CSIRO",)),
+    )
+
+
+def test_names_without_commas_are_split_at_their_marks() -> None:
+    names = f"David Wadden{sup('†')} Kyle Lo{sup('‡')}{LINE}{sup('†')}University of Y{LINE}{sup('‡')}Allen Institute"
+    assert [author.name for author in authors_of(names)] == ["David Wadden", "Kyle Lo"]
+
+
+def test_an_unmarked_affiliation_is_everybodys() -> None:
+    assert authors_of(f"Tim Knappe, Ryan Li{LINE}Algoverse AI Research") == (
+        Author("Tim Knappe", ("Algoverse AI Research",)),
+        Author("Ryan Li", ("Algoverse AI Research",)),
+    )
+
+
+def test_wide_gaps_part_whole_names_only() -> None:
+    assert [one.name for one in authors_of("Tim Knappe   Ryan Li")] == ["Tim Knappe", "Ryan Li"]
+    assert [one.name for one in authors_of("Honglu   Fan")] == ["Honglu Fan"]
+
+
+def test_a_left_over_column_sign_parts_authors() -> None:
+    names = (
+        f"Noam Shazeer{LINE}Google Brain{LINE}noam@google.com{LINE}&Llion Jones{LINE}Google Research{LINE}l@google.com"
+    )
+    assert authors_of(names) == (
+        Author("Noam Shazeer", ("Google Brain",), ("noam@google.com",)),
+        Author("Llion Jones", ("Google Research",), ("l@google.com",)),
+    )
+
+
+def test_thanks_that_run_together_are_two_remarks() -> None:
+    byline = Byline("Ada Lovelace", remarks=["Work performed at X Research.Work performed at OpenAI."])
+    assert read_bylines([byline], [])[1] == ["Work performed at X Research.", "Work performed at OpenAI."]
+
+
+def test_names_below_an_affiliation_open_another_group() -> None:
+    names = f"Ann Lee, Bob Roe{LINE}University of X{LINE}Cid Moe, Dan Poe{LINE}Institute of Y"
+    assert [one.affiliations for one in authors_of(names)] == [("University of X",)] * 2 + [("Institute of Y",)] * 2
+
+
+def test_grouped_addresses_are_several() -> None:
+    assert find_emails("{ann, bob}@x.edu; c.d@y.org") == ["ann@x.edu", "bob@x.edu", "c.d@y.org"]
+
+
+def test_the_word_before_an_address_is_no_affiliation() -> None:
+    names = f"Ann Lee{LINE}University of X, e-mail: ann@x.edu{LINE}Email addresses: lee@y.org"
+    assert authors_of(names) == (Author("Ann Lee", ("University of X",), ("ann@x.edu", "lee@y.org")),)
+
+
+def test_an_address_goes_to_the_name_it_fits() -> None:
+    names = f"Kyle Lo, Lucy Lu Wang{LINE}Allen Institute{LINE}{{lucyw, kylel}}@allenai.org"
+    assert [one.emails for one in authors_of(names)] == [("kylel@allenai.org",), ("lucyw@allenai.org",)]
+
+
+def test_an_address_that_fits_nobody_is_counted_as_lost() -> None:
+    names = f"Ann Lee, Bob Roe, Cid Moe{LINE}University of X{LINE}office@x.edu"
+    authors = authors_of(names)
+    assert all(not author.emails for author in authors)
+    commas = 2
+    assert characters_of_authors(authors, [], names) == (6 * 3 + len("UniversityofX"), commas + len("office@x.edu"))
+
+
+def test_characters_of_bylines_count_as_often_as_they_stand_there() -> None:
+    authors = [Author("Ann Lee", ("CWI",), ("a@x.nl",)), Author("Bob Roe", ("CWI",), ("b@x.nl",))]
+    kept, lost = characters_of_authors(authors, ["Equal."], f"Ann Lee{LINE}Bob Roe{LINE}CWI{LINE}{{a,b}}@x.nl Equal.")
+    assert kept == len("AnnLeeBobRoeCWI") + len("a") + len("b")
+    assert lost == len("{,}@x.nl")
+
+
+def test_one_institute_is_everybodys() -> None:
+    assert [one.affiliations for one in authors_of("Ann Lee, Bob Roe", "IBM Research")] == [("IBM Research",)] * 2
+
+
+def test_remarks_that_are_no_affiliation_are_kept() -> None:
+    byline = Byline("Ann Lee", remarks=["Equal contribution."])
+    assert read_bylines([byline], [])[1] == ["Equal contribution."]
+
+
+def test_an_author_named_twice_is_one() -> None:
+    bylines = [Byline("Ann Lee"), Byline("Ann Lee")]
+    assert [author.name for author in read_bylines(bylines, [])[0]] == ["Ann Lee"]
+
+
+def test_junior_belongs_to_the_name_before() -> None:
+    assert [one.name for one in authors_of("John Smith, Jr., Ann Lee")] == ["John Smith, Jr.", "Ann Lee"]
+
+
+def test_a_line_that_a_mark_explains_may_be_a_remark() -> None:
+    names = f"Ann Lee{sup('1,*')}, Bob Roe{sup('1')}{LINE}{sup('1')}University of X{LINE}{sup('*')}Corresponding author"
+    authors, remarks = read_bylines([Byline(names)], [])
+    assert authors == (Author("Ann Lee", ("University of X",)), Author("Bob Roe", ("University of X",)))
+    assert remarks == ["Corresponding author"]
+
+
+def test_a_note_on_a_name_that_says_where_work_was_done_is_no_affiliation() -> None:
+    byline = Byline(f"Ann Lee{sup('†')}{LINE}University of X")
+    byline.add_note("†", "Work done while at Google Research.")
+    authors, remarks = read_bylines([byline], [])
+    assert authors == (Author("Ann Lee", ("University of X",)),)
+    assert remarks == ["Work done while at Google Research."]
+
+
+def test_thanks_of_one_author_name_the_employer() -> None:
+    bylines = [
+        Byline("Ann Lee", remarks=["Karst Group, Univ. of X. E-mail: ann@x.edu"]),
+        Byline("Bob Roe", remarks=["We thank Google Research.", "Equal contribution."]),
+    ]
+    authors, remarks = read_bylines(bylines, [])
+    assert authors == (Author("Ann Lee", ("Karst Group, Univ. of X",), ("ann@x.edu",)), Author("Bob Roe"))
+    assert len(remarks) == 3, "thanks are kept as they stand"
+
+
+def test_the_same_thanks_of_two_authors_are_one_remark_and_the_employer_of_both() -> None:
+    bylines = [Byline(name, remarks=["Institute of X."]) for name in ("Ann Lee", "Bob Roe")]
+    assert read_bylines(bylines, []) == (
+        (Author("Ann Lee", ("Institute of X",)), Author("Bob Roe", ("Institute of X",))),
+        ["Institute of X."],
+    )
+
+
+UNIVERSITY, INSTITUTE = "University of X", "Institute of Y"
+LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
+    "several affiliations on a line": (
+        f"Ann Lee{sup('1')}, Bob Roe{sup('2†')}{LINE}{sup('1')}{UNIVERSITY} {sup('2')}Google",
+        {"Ann Lee": [UNIVERSITY], "Bob Roe": ["Google"]},
+    ),
+    "joined marks": (
+        f"Ann Lee{sup('∗1')}, Bob Roe{sup('2†')}, Cid Moe{sup('12')}{LINE}{sup('1')}{UNIVERSITY} {sup('2')}Independent",
+        {"Ann Lee": [UNIVERSITY], "Bob Roe": ["Independent"], "Cid Moe": [UNIVERSITY, "Independent"]},
+    ),
+    "marks behind affiliations": (
+        f"Ann Lee{sup('1')} Bob Roe{sup('2')}{LINE}{UNIVERSITY}{sup('1')}, {INSTITUTE}{sup('2')}",
+        {"Ann Lee": [UNIVERSITY], "Bob Roe": [INSTITUTE]},
+    ),
+    "formulas as marks": (
+        f"Ann Lee$~{{}}~{{}}^{{\\dagger\\ddagger}}$     Bob Roe${{}}^{{\\dagger}}${LINE}"
+        f"{sup('†')} {UNIVERSITY} {sup('‡')} CWI",
+        {"Ann Lee": [UNIVERSITY, "CWI"], "Bob Roe": [UNIVERSITY]},
+    ),
+    "a footnote mark within a formula": (
+        f"Ann Lee{sup('11footnotemark: 1')}, Bob Roe{LINE}{UNIVERSITY}",
+        {"Ann Lee": [UNIVERSITY], "Bob Roe": [UNIVERSITY]},
+    ),
+    "footnote marks beside numbers": (
+        f"Ann Lee{sup('1')}{sup(NOTE + '1')}, Bob Roe{sup('2')}{sup(NOTE + '1')}{LINE}"
+        f"{sup('1')}CWI{LINE}{sup('2')}INRIA",
+        {"Ann Lee": ["CWI"], "Bob Roe": ["INRIA"]},
+    ),
+    "footnote marks alone": (
+        f"Ann Lee{sup(NOTE + '1')}, Bob Roe{sup(NOTE + '2')}{LINE}{sup('1')}CWI{LINE}{sup('2')}INRIA",
+        {"Ann Lee": ["CWI"], "Bob Roe": ["INRIA"]},
+    ),
+    "numbers in brackets": (
+        f"Ann Lee (1), Bob Roe (2){LINE}(1) {UNIVERSITY}, (2) {INSTITUTE}",
+        {"Ann Lee": [UNIVERSITY], "Bob Roe": [INSTITUTE]},
+    ),
+    "numbers without superscripts": (
+        f"Ann Lee1, Bob Roe1,2{LINE}1 {UNIVERSITY}{LINE}2 {INSTITUTE}",
+        {"Ann Lee": [UNIVERSITY], "Bob Roe": [UNIVERSITY, INSTITUTE]},
+    ),
+    "an affiliation over two lines": (
+        f"Ann Lee{sup('a')}{LINE}{sup('a')}Department of Physics,{LINE}{UNIVERSITY}",
+        {"Ann Lee": [f"Department of Physics, {UNIVERSITY}"]},
+    ),
+    "an address line by line": (
+        f"Ann Lee{LINE}Computer Science{LINE}{UNIVERSITY}{LINE}Boulder, CO{LINE}ann@x.edu",
+        {"Ann Lee": [f"Computer Science, {UNIVERSITY}, Boulder, CO"]},
+    ),
+    "two addresses": (
+        f"Ann Lee{LINE}{UNIVERSITY}{LINE}Bergen, Norway{LINE}and Text Group, Acme Corp.{LINE}Toronto, Canada",
+        {"Ann Lee": [f"{UNIVERSITY}, Bergen, Norway", "Text Group, Acme Corp., Toronto, Canada"]},
+    ),
+    "a name behind an e-mail": (
+        f"Ann Lee{LINE}{UNIVERSITY}{LINE}ann@x.edu{LINE}Bob Roe{LINE}{INSTITUTE}{LINE}bob@y.org",
+        {"Ann Lee": [UNIVERSITY], "Bob Roe": [INSTITUTE]},
+    ),
+    "a name between affiliations": (
+        f"Ann Lee{LINE}{UNIVERSITY}{LINE}Bob Roe{LINE}{INSTITUTE}",
+        {"Ann Lee": [UNIVERSITY], "Bob Roe": [INSTITUTE]},
+    ),
+    "an unknown macro between authors": (
+        f"Ann Lee{LINE}{UNIVERSITY}{LINE}{AUTHOR}Bob Roe{LINE}Acme{LINE}{AUTHOR}Cid Moe{LINE}Carnegie Mellon",
+        {"Ann Lee": [UNIVERSITY], "Bob Roe": ["Acme"], "Cid Moe": ["Carnegie Mellon"]},
+    ),
+    "an unknown macro before an address": (
+        f"Ann Lee ann@x.edu{LINE}{PLACE}Applied Research{LINE}Meridian Analytics",
+        {"Ann Lee": ["Applied Research, Meridian Analytics"]},
+    ),
+    "affiliations on the lines of names": (
+        f"Ann Lee, {UNIVERSITY}{LINE}Bob Roe, Meridian Analytics",
+        {"Ann Lee": [UNIVERSITY], "Bob Roe": ["Meridian Analytics"]},
+    ),
+    "affiliations in brackets": (
+        f"Ann Lee ({UNIVERSITY}), Bob Roe (MIT)",
+        {"Ann Lee": [UNIVERSITY], "Bob Roe": ["MIT"]},
+    ),
+    "columns": (
+        f"Ann Lee\u2003Bob Roe{LINE}{UNIVERSITY}\u2003Vltavin Institute",
+        {"Ann Lee": [UNIVERSITY], "Bob Roe": ["Vltavin Institute"]},
+    ),
+    "one name a line": (f"Ann Lee{LINE}Bob Roe{LINE}Cid Moe", {"Ann Lee": [], "Bob Roe": [], "Cid Moe": []}),
+    "a list over several lines": (
+        f"Ann Lee, Bob Roe,{LINE}Cid Moe,{LINE}and Dan Poe{LINE}{UNIVERSITY}",
+        {name: [UNIVERSITY] for name in ("Ann Lee", "Bob Roe", "Cid Moe", "Dan Poe")},
+    ),
+    "memberships": (
+        "Ann Lee, Student Member, IEEE, Bob Roe, Fellow, IEEE, and Dr. Cid Moe",
+        {"Ann Lee": [], "Bob Roe": [], "Cid Moe": []},
+    ),
+    "separators": (
+        "Ann Lee · Bob Roe | Cid Moe; Dan Poe",
+        {name: [] for name in ("Ann Lee", "Bob Roe", "Cid Moe", "Dan Poe")},
+    ),
+    "no names by Latin rules": (f"王伟, 李娜{LINE}清华大学", {"王伟": ["清华大学"], "李娜": ["清华大学"]}),
+    "a page's address": (f"Ann Lee{LINE}https://aka.ms/lee{LINE}{UNIVERSITY}", {"Ann Lee": [UNIVERSITY]}),
+    "an ORCID": (f"Ann Lee 0000-0002-1825-0097{LINE}{UNIVERSITY}", {"Ann Lee": [UNIVERSITY]}),
+    "a date": (f"Ann Lee{LINE}{UNIVERSITY}{LINE}24 May 2024", {"Ann Lee": [UNIVERSITY]}),
+    "a group": ("The ATLAS Collaboration", {"The ATLAS Collaboration": []}),
+    "nobody": (f"Anonymous Authors{LINE}Anonymous Institution", {}),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_layout_is_read(name: str) -> None:
+    text, expected = LAYOUTS[name]
+    assert {author.name: list(author.affiliations) for author in authors_of(text)} == expected
+
+
+def test_an_address_over_two_lines_is_one() -> None:
+    (author,) = authors_of(f"Ann Lee{LINE}University of X{LINE}Ann.Lee@{LINE}x.edu")
+    assert (author.affiliations, author.emails) == (("University of X",), ("Ann.Lee@x.edu",))
+
+
+def test_marks_lead_to_affiliations_of_another_byline() -> None:
+    bylines = [Byline(f"Ann Lee{sup('1')}"), Byline(f"Bob Roe{sup('2')}{LINE}{sup('1')}CWI{LINE}{sup('2')}INRIA")]
+    assert [one.affiliations for one in read_bylines(bylines, [])[0]] == [("CWI",), ("INRIA",)]
+
+
+def test_addresses_below_the_last_author_are_given_out_in_order() -> None:
+    contacts = [("address", UNIVERSITY), ("address", "Acme Corp."), ("email", "ann@x.edu")]
+    authors, _ = read_bylines([Byline("Ann Lee"), Byline("Bob Roe", contacts)], [])
+    assert authors == (Author("Ann Lee", (UNIVERSITY,), ("ann@x.edu",)), Author("Bob Roe", ("Acme Corp.",)))
+
+
+def test_an_affiliation_cut_at_its_commas_is_no_author() -> None:
+    bylines = [
+        Byline("Ann Lee", [("affiliation", "cs")]),
+        Byline("iSchool"),
+        Byline("umiacs", [("affiliation", UNIVERSITY)]),
+    ]
+    assert read_bylines(bylines, [])[0] == (Author("Ann Lee", (f"cs, iSchool, umiacs, {UNIVERSITY}",)),)
+
+
+def test_institutes_are_numbered() -> None:
+    bylines = [Byline("Ann Lee", remarks=["11"]), Byline("Bob Roe", remarks=["1122"])]
+    authors, remarks = read_bylines(bylines, [UNIVERSITY, INSTITUTE])
+    assert [one.affiliations for one in authors] == [(UNIVERSITY,), (UNIVERSITY, INSTITUTE)]
+    assert remarks == []
+
+
+def test_an_institute_is_of_those_before_it() -> None:
+    authors = authors_of("Ann Lee, Bob Roe, Cid Moe", "A. Lee", "B. Roe", UNIVERSITY, "C. Moe", INSTITUTE)
+    assert [one.affiliations for one in authors] == [(UNIVERSITY,), (UNIVERSITY,), (INSTITUTE,)]
+
+
+KNOWN = ("Ann B. Lee", "Bob Roe", "Cid Moe")
+
+
+def test_known_names_part_a_line_without_separators() -> None:
+    names = "Ann Lee Robert Roe Cid Moe"
+    assert len(authors_of(names)) == 1
+    authors, _ = read_bylines([Byline("Ann Lee Bob Roe Cid Moe")], [], KNOWN)
+    assert [author.name for author in authors] == ["Ann Lee", "Bob Roe", "Cid Moe"]
+
+
+def test_what_is_no_known_name_is_an_affiliation_once_all_are_found() -> None:
+    byline = Byline(f"Ann Lee, Bob Roe, Cid Moe{LINE}Deep Genomics, Wharton Eagle")
+    authors, _ = read_bylines([byline], [], KNOWN)
+    assert {author.affiliations for author in authors} == {("Deep Genomics, Wharton Eagle",)}
+
+
+def test_names_that_the_page_does_not_print_do_not_help() -> None:
+    authors, _ = read_bylines([Byline("Dan Poe, Eva Coe")], [], KNOWN)
+    assert [author.name for author in authors] == ["Dan Poe", "Eva Coe"]
+
+
+@pytest.mark.parametrize("rule", [*OPENINGS, *WORDS], ids=lambda rule: rule.example)
+def test_a_rule_yields_what_its_example_shows(rule: Rule) -> None:
+    assert rule.yields in kinds_of(rule.example)

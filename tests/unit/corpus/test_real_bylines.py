@@ -1,0 +1,76 @@
+"""Names and affiliations of real papers, with and without arXiv's own names of their authors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.corpus import html
+from pipeline.corpus.paper import Author
+from pipeline.metadata.titles import title_words
+from tests.unit.corpus.building import pages_of
+
+Labels = dict[str, list[dict[str, Any]]]
+# The pages of 1904.90027 print no byline; that of 2003.90030 prints one of which the labels know the names alone.
+WITHOUT_BYLINE, WITHOUT_LABELS = {"1904.90027"}, {"1904.90027", "2003.90030"}
+
+
+@pytest.fixture(scope="module")
+def labels(shared_data: Path) -> Labels:
+    """Authors with affiliations, as printed, by paper."""
+    rows = map(json.loads, (shared_data / "dump2" / "authors.jsonl").read_text().splitlines())
+    return {row["id"]: row["authors"] for row in rows}
+
+
+def read(shared_data: Path, labels: Labels, *, known: bool) -> dict[str, tuple[Author, ...]]:
+    """The authors of each page, with or without the help of their names."""
+    authors = {}
+    for name, content in pages_of(shared_data / "dump2"):
+        paper = Path(name).stem
+        names = [author["name"] for author in labels[paper]] if known else []
+        authors[paper] = html.parse(content, names).authors
+    return authors
+
+
+def words(texts: list[str]) -> list[list[str]]:
+    return sorted(map(title_words, texts))
+
+
+@pytest.mark.parametrize(("known", "least"), [(False, 0.97), (True, 0.99)])
+def test_names_are_read_as_printed(shared_data: Path, labels: Labels, *, known: bool, least: float) -> None:
+    authors = read(shared_data, labels, known=known)
+    assert {paper for paper, found in authors.items() if not found} == WITHOUT_BYLINE
+    expected = {paper: [title_words(one["name"]) for one in of_paper] for paper, of_paper in labels.items()}
+    found = {paper: [title_words(one.name) for one in of_paper] for paper, of_paper in authors.items()}
+    count = sum(len(names) for paper, names in expected.items() if paper not in WITHOUT_BYLINE)
+    right = sum(name in found[paper] for paper, names in expected.items() for name in names)
+    assert right / count >= least
+    assert {paper: names for paper, names in found.items() if any(name not in expected[paper] for name in names)} == {}
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_affiliations_are_read_as_printed(shared_data: Path, labels: Labels, *, known: bool) -> None:
+    authors = read(shared_data, labels, known=known)
+    right = count = 0
+    for paper in labels.keys() - WITHOUT_LABELS:
+        found = {" ".join(title_words(one.name)): words(list(one.affiliations)) for one in authors[paper]}
+        for one in labels[paper]:
+            count += 1
+            right += found.get(" ".join(title_words(one["name"]))) == words(one["affiliations"])
+    assert right / count >= 0.95
+
+
+def test_the_development_version_of_latexml_is_read(shared_data: Path) -> None:
+    folder = shared_data / "latexml-head"
+    authors = html.parse((folder / "1906.01926.html").read_bytes()).authors
+    assert [(author.name, author.affiliations) for author in authors] == [
+        ("Yoshinari Fujinuma", ("Computer Science, University of Colorado",)),
+        ("Jordan Boyd-Graber", ("cs, iSchool, umiacs, lsc, University of Maryland",)),
+        ("Michael J. Paul", ("Information Science, University of Colorado",)),
+    ]
+    authors = html.parse((folder / "2405.03064.html").read_bytes()).authors
+    assert len(authors) == 6
+    assert not any("Affiliation" in text for author in authors for text in author.affiliations)
