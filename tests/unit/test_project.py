@@ -60,7 +60,8 @@ def test_loading_the_code_location_loads_nothing_heavy(loaded: dict[str, dict[st
 
 # Part of what the project is: each stays a dependency, and is imported by the product.
 REQUIRED = {
-    "dagster": "dagster", "beautifulsoup4": "bs4", "mwparserfromhtml": "mwparserfromhtml", "FlagEmbedding": "FlagEmbedding",
+    "dagster": "dagster", "beautifulsoup4": "bs4", "mwparserfromhtml": "mwparserfromhtml",
+    "FlagEmbedding": "FlagEmbedding",
     "torch": "torch", "qdrant-client": "qdrant_client", "pyarrow": "pyarrow", "arxiv": "arxiv",
 }  # fmt: skip
 
