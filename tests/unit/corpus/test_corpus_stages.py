@@ -80,7 +80,7 @@ def test_of_one_identifier_the_best_conversion_is_kept(workspace: Workspace) -> 
     assert ledger(workspace, "dump_members") == [("2403.00001", "duplicate")] * 2
 
 
-def test_names_that_are_no_pages_are_told_once(workspace: Workspace) -> None:
+def test_names_that_are_no_pages_are_in_the_ledger_of_one_month(workspace: Workspace) -> None:
     zips(
         workspace, ["error/2403/2403.00001.html", "error/2404/2404.00001.html", "error/2404/x.html", "error/notes.txt"]
     )
@@ -132,7 +132,7 @@ def test_a_paper_of_computer_science_is_parsed(workspace: Workspace) -> None:
     assert [block["text"] for block in row["blocks"]] == ["Words."]
 
 
-def test_what_neither_page_nor_metadata_tells_is_none(workspace: Workspace) -> None:
+def test_a_field_that_neither_page_nor_metadata_has_is_none(workspace: Workspace) -> None:
     zips(workspace, ["error/2403/2403.00001.html"], page(para("Words."), title=""))
     put_metadata(workspace, {"arxiv_id": "2403.00001", "abstract": None})
     (row,) = run_both(workspace)
@@ -289,7 +289,7 @@ class Notes(progress.Listener):
         self.told.append(message)
 
 
-def test_what_another_machine_might_do_is_told_and_marked(tmp_path: Path) -> None:
+def test_pages_left_out_because_of_this_machine_are_reported_and_marked(tmp_path: Path) -> None:
     (tmp_path / "dump").mkdir()
     workspace = workspace_for(tmp_path, page_seconds=0.2)
     put_papers(workspace, {"2403.00001": page(section(para("loop")))})
@@ -313,7 +313,7 @@ def test_pages_of_a_zip_that_was_cut_off_since_it_was_listed_are_not_given_up(wo
     assert parsed_ids(workspace) == ["2403.00001", "2403.00002"]
 
 
-def test_a_page_that_a_disk_does_not_give_is_told_of_and_asked_for_again(workspace: Workspace) -> None:
+def test_a_page_with_a_disk_error_is_reported_and_tried_again(workspace: Workspace) -> None:
     folder = workspace.settings.dump_dir / "2403"
     folder.mkdir()
     (folder / "2403.00001.html").symlink_to("/proc/self/mem")  # it says that it is empty, and to read it is an error

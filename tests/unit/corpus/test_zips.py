@@ -149,7 +149,7 @@ def test_an_entry_whose_zip64_field_lies_is_a_stray_and_the_others_stay(tmp_path
         ("part1.zip", "2403/2403.00001.html", "unrated"),
     ],
 )
-def test_the_subset_is_told_by_folder_or_zip(tmp_path: Path, zip_name: str, member: str, subset: str) -> None:
+def test_the_subset_comes_from_folder_or_zip(tmp_path: Path, zip_name: str, member: str, subset: str) -> None:
     write_zip(tmp_path / zip_name, {member: b"<html>"})
     assert [found.subset for found in members_of(tmp_path, "2024-03")] == [subset]
 
@@ -259,7 +259,7 @@ def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted
         months_in_dump(settings_for(tmp_path))
 
 
-def test_a_stray_of_a_subset_that_is_not_chosen_is_not_told(tmp_path: Path) -> None:
+def test_a_stray_of_a_subset_that_is_not_chosen_is_not_reported(tmp_path: Path) -> None:
     write_zip(tmp_path / "errors.zip", {**PAGES, "error/2403/notes.txt": b""})
     write_zip(tmp_path / "warnings.zip", {"warning/2403/2403.00009.html": b"", "warning/2403/x.txt": b"", "y.txt": b""})
     assert [one.place for one in strays_of(tmp_path, "2024-03", "error")] == ["errors.zip:error/2403/notes.txt"]

@@ -104,7 +104,7 @@ def test_a_directory_of_more_entries_than_its_count_can_say_is_read(tmp_path: Pa
     assert read_dump(settings_for(tmp_path)).pages("2024-03").num_rows == 65_540
 
 
-def test_a_disk_that_gives_an_error_is_told_of_the_page(tmp_path: Path) -> None:
+def test_a_disk_error_is_reported_for_the_page(tmp_path: Path) -> None:
     (tmp_path / "errors.zip").symlink_to("/proc/self/mem")
     member = Member("2403.00001", "error", "errors.zip", "error/2403/2403.00001.html", 0, 10, 10, 0)
     with MemberReader(tmp_path) as reader, pytest.raises(MemberError, match=r"cannot be read at byte 0 \(Input") as got:
@@ -112,7 +112,7 @@ def test_a_disk_that_gives_an_error_is_told_of_the_page(tmp_path: Path) -> None:
     assert got.value.reason == "unreadable"
 
 
-def test_a_zip_that_was_cut_off_after_it_was_listed_is_told_of_the_page(tmp_path: Path) -> None:
+def test_a_zip_cut_off_after_it_was_listed_is_reported_for_the_page(tmp_path: Path) -> None:
     file = write_zip(tmp_path / "errors.zip", GOOD)
     rows = read_dump(settings_for(tmp_path)).pages("2024-03").to_pylist()
     file.write_bytes(file.read_bytes()[: rows[0]["offset"] + 70])

@@ -71,7 +71,7 @@ def test_loose_pages_are_those_of_the_chosen_subsets(dump: Path) -> None:
     assert months_in_dump(settings_for(dump, subsets="unrated")) == ["2024-03"]
 
 
-def test_what_is_no_page_in_a_loose_folder_is_told(dump: Path) -> None:
+def test_a_name_in_a_loose_folder_that_is_no_page_is_a_stray(dump: Path) -> None:
     put(dump, "2403/2403.00001.html")
     put(dump, "2403/2404.00001.html")
     put(dump, "2403/notes.txt")
@@ -86,7 +86,7 @@ def test_what_is_no_page_in_a_loose_folder_is_told(dump: Path) -> None:
     }
 
 
-def test_a_name_that_is_no_unicode_is_told_and_the_others_are_read(dump: Path) -> None:
+def test_a_name_that_is_not_unicode_is_a_stray_and_the_others_are_read(dump: Path) -> None:
     put(dump, "2403/2403.00001.html")
     put(dump, "2403/2403.0000\udcff.html")
     assert [page.arxiv_id for page in pages_of(dump, "2024-03")] == ["2403.00001"]
@@ -150,7 +150,7 @@ def test_a_loose_page_that_changed_since_it_was_listed_is_refused(dump: Path, co
     assert caught.value.reason == "corrupt_member"
 
 
-def test_a_loose_page_that_is_gone_is_told_of(dump: Path) -> None:
+def test_a_loose_page_that_is_gone_is_unreadable(dump: Path) -> None:
     file = put(dump, "2403/2403.00001.html")
     (page,) = pages_of(dump, "2024-03")
     file.unlink()

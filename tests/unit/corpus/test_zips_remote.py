@@ -160,7 +160,7 @@ def _has_s3fs() -> bool:
     return importlib.util.find_spec("s3fs") is not None
 
 
-def test_a_broken_zip_on_a_store_is_told(bucket: UPath, tmp_path: Path) -> None:
+def test_a_broken_zip_on_a_store_is_reported(bucket: UPath, tmp_path: Path) -> None:
     put(bucket, "warnings.zip", b"no zip")
     settings = settings_for(bucket, tmp_path)
     assert len(pages_of(settings)) == len(PAGES)
@@ -184,7 +184,7 @@ def test_an_error_of_the_stores_library_is_no_fault_of_the_page(bucket: UPath, t
         reader.read(page)
 
 
-def test_a_loose_page_that_is_gone_from_a_store_is_told_of(bucket: UPath, tmp_path: Path) -> None:
+def test_a_loose_page_that_is_gone_from_a_store_is_unreadable(bucket: UPath, tmp_path: Path) -> None:
     put(bucket, "2404/2404.00001.html", b"<html>loose</html>")
     put(bucket, "2404/2404.00002.html", b"<html>loose</html>")
     (page, _) = pages_of(settings_for(bucket, tmp_path), "2024-04")

@@ -68,7 +68,7 @@ def test_batches_of_any_size_give_the_same_rows() -> None:
     assert pa.Table.from_batches(parts).equals(pa.Table.from_batches([pack_batch(whole)]))
 
 
-def test_a_paper_that_nobody_knows_the_title_of_has_passages() -> None:
+def test_a_paper_without_a_title_has_passages() -> None:
     row = papers_of(SAMPLE_DUMP)[0] | {"title": None}
     made = pack_batch(batch_of([row]))
     assert made["title"].null_count == made.num_rows > 1
