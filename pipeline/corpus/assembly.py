@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pipeline.corpus.bibliography import ItemParts, read_bibliography
 from pipeline.corpus.byline import Byline, read_bylines
 from pipeline.corpus.front_matter import find_abstract, find_byline, letters_of, without_empty
 from pipeline.corpus.measures import characters_of_authors, kept_characters, unconverted_macros
@@ -31,6 +32,7 @@ class Findings:
     sections: list[Section] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     items: list[BibliographyItem] = field(default_factory=list)
+    printed_items: list[ItemParts] = field(default_factory=list)
     lost: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """Texts that went nowhere, by kind of element."""
     citations: list[tuple[str, str]] = field(default_factory=list)
@@ -62,10 +64,11 @@ def assemble(found: Findings, html: bytes, known: Sequence[str] = (), *, errors:
     if not blocks and not abstract:
         raise PageError("no_text", "no paragraph, table, caption or abstract on the page")
     headed = without_empty(sections, blocks)
+    bibliography = [*found.items, *read_bibliography(found.printed_items)]
     of_authors, marks = characters_of_authors(authors, notes, _byline_text(found))
     losses = _losses(found, headed) + Counter(author_mark=marks)
     kept = kept_characters(
-        f"{found.title or ''}{found.subtitle or ''}", of_authors, abstract, headed, blocks, found.items
+        f"{found.title or ''}{found.subtitle or ''}", of_authors, abstract, headed, blocks, bibliography
     )
     if "table" in kept:
         kept["table"] -= min(found.repeated, kept["table"])
@@ -77,7 +80,7 @@ def assemble(found: Findings, html: bytes, known: Sequence[str] = (), *, errors:
         abstract=abstract,
         sections=tuple(headed),
         blocks=tuple(blocks),
-        bibliography=tuple(found.items),
+        bibliography=tuple(bibliography),
         paragraphs=sum(block.kind == "paragraph" for block in blocks),
         tables=found.tables,
         figures=found.figures,

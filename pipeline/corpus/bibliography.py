@@ -1,48 +1,35 @@
-"""A bibliography item to its parts: title, authors, year, venue, DOI, arXiv id, as far as its style lets them be told.
+"""A page's bibliography to items: title, authors, year, venue, DOI, arXiv id, as far as its style shows them.
 
-A page holds some 45 items and is parsed in three milliseconds, so an item may cost a dozen microseconds: a pattern is
-tried only where a plain search has found a letter of it.
+A style prints names, a year, a title and a venue, in blocks or in one run of text, and marks them by place, quotation
+marks, italics and punctuation. They are read one after the other, and each ends where a rule of `bibliography_rules.py`
+says. Where an item leaves open how its names end, most items of its list decide.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from pipeline.arxiv.identifiers import find_arxiv_id, normalize_arxiv_id
-from pipeline.corpus.cited_names import NAMES_WITH_INITIALS, Names, names_and_year, split_authors
-from pipeline.corpus.cited_tidying import arxiv_note, is_arxiv, tidy_title, tidy_venue
+from pipeline.corpus import bibliography_rules as rules
+from pipeline.corpus.bibliography_rules import DATE, JOURNAL, MONTH, PUBLISHER, SENTENCE_END, THESIS, YEAR, alternation
 from pipeline.corpus.paper import BibliographyItem
+from pipeline.metadata.person_names import PARTICLES, is_name, split_names
 
-_LEADING_YEAR = re.compile(r"[\s,.:;]*\(?((?:19|20)\d\d)[a-z]?\)?(?=[\s,.:;)])")
+Italics = tuple[str, ...]
 
-# Titles.
-_QUOTED = re.compile(r"(?:^|(?<=[\s(]))[“\"]((?:“[^”]{0,200}”|[^“]){1,600}?)[,.]?[”\"]")
-_COLON = re.compile(r"(?:\.|et al):\s+")
-_TITLE_END = re.compile(r"[.?!](?=\s|$)")
-_SENTENCE = re.compile(r"(?<=[^\W\d_]{2})\.\s+")
-_TITLE_STOP = re.compile(r"[.?!]\s+(?=[^\W\d_a-z])")
-_COMMA_STOP = re.compile(
-    r",\s+(?=[A-Z“(\d]|preprint|to appear|submitted|volume|vol\.|no\.|pp?\.|in [A-Z]|arxiv|ph\.?d)"
-)
-_NO_TITLE = re.compile(r"\(?(?:private comm|unpublished|untitled|to appear|in prep|in press|submitted|preprint)", re.I)
-_JOURNAL = re.compile(r"((?:(?! [a-z]{4})[^,()\d]){2,60}?),?\s+[A-Z]?\d[\d.–-]*\s*[,(:]")
-
-# Years and identifiers.
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_YEAR_AT_END = re.compile(r"(?<![\w.:/–-])((?:19|20)\d\d)[a-z]?\.?$")
-_AFTERWORDS = (" preliminary version", " english translation", " translation in")
-_DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"<>]{1,200}")
-_PLAIN_ID = re.compile(r"(?:arXiv:|abs/)(\d{4}\.\d{4,5})(?!\d)")
-_OLD_NUMBER = re.compile(r"/\d{7}")
-_ARCHIVE_LENGTH = 20  # "math-ph/0309136 arXiv": an old id may stand before the word
-_OLD_ARCHIVE = re.compile(r"\b((?:quant|hep|cond|gr|astro|nucl|math)-(?:ph|th|lat|ex|mat|qc)) archive (\d{7})\b")
+_EDGES = " \n\t,.;:"
+_LETTER, _CAPITAL = r"[^\W\d_]", r"[^\W\d_a-z]"
+_YEAR = re.compile(YEAR)
+_WORD = re.compile(rf"{_LETTER}{{2}}")
 
 
 @dataclass(slots=True)
 class ItemParts:
-    """An item as the page lays it out: its blocks, words in italics, links, and fields that LaTeXML named."""
+    """An item as the page lays it out: its label, blocks, words in italics, links, and fields that LaTeXML named."""
 
     key: str
     raw: str = ""
@@ -50,156 +37,440 @@ class ItemParts:
     emphases: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     fields: list[tuple[str, str]] = field(default_factory=list)
+    label: str = ""
 
 
 @dataclass(slots=True)
-class _Told:
-    """What the layout of an item tells apart; `year` only where it stands in a place of its own."""
+class _Reading:
+    """What is read of one item; `names_end` is the rule by which its names end, "" where none were found."""
 
-    names: Names = ()
+    names: str = ""
+    names_end: str = ""
+    year: int | None = None
     title: str = ""
     venue: str = ""
-    year: int | None = None
+    italics: Italics = ()
 
 
-def read_item(parts: ItemParts) -> BibliographyItem:
-    """The item with whatever its layout tells; a part that cannot be told is None."""
-    told = _from_fields(parts) or _from_blocks(parts) or _from_text(parts)
+def read_bibliography(items: Sequence[ItemParts]) -> list[BibliographyItem]:
+    """All items of a list, in order; a field that an item does not show is None."""
+    readings = [_read(item, "") for item in items]
+    ends = Counter(reading.names_end for reading in readings)
+    usual = next((name for name, count in ends.most_common(1) if 2 * count > len(items)), "")
+    return [
+        _to_item(parts, reading if reading.names_end or not usual else _read(parts, usual))
+        for parts, reading in zip(items, readings, strict=True)
+    ]
+
+
+def _to_item(parts: ItemParts, reading: _Reading) -> BibliographyItem:
     return BibliographyItem(
         key=parts.key,
         raw=parts.raw,
-        title=tidy_title(told.title),
-        authors=told.names,
-        year=told.year or _find_year(parts.raw),
-        venue=tidy_venue(told.venue) if told.venue else None,
+        title=_tidy_title(reading.title),
+        authors=_authors(reading.names),
+        year=reading.year or _find_year(parts.raw),
+        venue=_tidy_venue(reading.venue, reading.italics) or _archive_in(reading.title),
         doi=_find_doi(parts),
         arxiv_id=_find_id(parts),
     )
 
 
-def _from_fields(parts: ItemParts) -> _Told | None:
+def _read(parts: ItemParts, usual: str) -> _Reading:
+    """Names, year, title and venue of an item. `usual`: how names end in most items of its list, "" if unknown."""
+    named = _from_fields(parts.fields) if parts.fields else None
+    if named:
+        return named
+    text = "\n".join(filter(None, parts.blocks)) or parts.raw
+    # No volume, no "et al.", no archive: words that may be a title or a venue.
+    italics = tuple(words for words in parts.emphases if len(words) > 3 and not _NO_FIELD.match(words))
+    reading = _Reading(italics=italics)
+    rest = _take_names(text, parts.label, usual, reading)
+    if reading.names_end or not _is_remark(parts):
+        own_block = reading.names_end in ("", "block") or rest.lstrip(" ")[:1] == "\n"
+        commas = reading.names_end == "comma"
+        reading.title, reading.venue = _split_title(rest, italics, own_block=own_block, commas=commas)
+    return reading
+
+
+_NO_FIELD = re.compile(rf"et\.? al|{THESIS}$|[\W\d]*$|\$|ar[Xx]iv|CoRR")
+
+
+def _from_fields(fields: Sequence[tuple[str, str]]) -> _Reading | None:
     """LaTeXML's own fields, where it made the bibliography from BibTeX itself."""
-    if not parts.fields:
+    first = dict(reversed(fields))
+    if "title" not in first:
         return None
-    told: dict[str, str] = {}
-    for name, text in parts.fields:
-        told.setdefault(name, text)
-    if "title" not in told:
-        return None
-    venue = told.get("journal") or told.get("crossref") or told.get("booktitle") or told.get("publisher") or ""
-    year = _YEAR.search(told.get("year") or told.get("date") or "")
-    return _Told(split_authors(told.get("author", "")), told["title"], venue, int(year[0]) if year else None)
+    venue = next(filter(None, map(first.get, ("journal", "inbook", "crossref", "booktitle", "publisher"))), "")
+    year = _YEAR.search(first.get("year") or first.get("date") or "")
+    return _Reading(first.get("author", ""), "fields", int(year[0]) if year else None, first["title"], venue)
 
 
-def _from_blocks(parts: ItemParts) -> _Told | None:
-    """BibTeX styles break an item into blocks: authors, title, the rest."""
-    blocks = parts.blocks if "" not in parts.blocks else [block for block in parts.blocks if block]
-    if len(blocks) < 2:
-        return None
-    names, year = names_and_year(blocks[0])
-    if not names:
-        return _Told((), blocks[0], " ".join(blocks[1:]))
-    rest = blocks[2] if len(blocks) == 3 else " ".join(blocks[2:])
-    venue = next((text for text in parts.emphases if text in rest and not is_arxiv(text)), rest)
-    return _Told(names, blocks[1], venue or arxiv_note(blocks[1]), year)
+def _is_remark(parts: ItemParts) -> bool:
+    """Whether an item is a note among references: a run of words without names, year, italics and address."""
+    bare = len(parts.blocks) < 2 and not parts.emphases and not parts.links and not _YEAR.search(parts.raw)
+    return bare and parts.raw.count(" ") > _WORDS_OF_AN_ORGANISATION
 
 
-def _from_text(parts: ItemParts) -> _Told:
-    """One run of text: a title in quotation marks, after a colon (LNCS), in italics (AMS), or after the names."""
-    text = parts.raw
-    return (
-        _by_quotes(text, parts.emphases)
-        or _by_colon(text)
-        or _by_initials(text, parts.emphases)
-        or _by_italics(text, parts.emphases)
-        or _by_sentences(text)
-        or _Told()
-    )
+# Names, and the year that may follow them.
+
+_AFTER_NAMES = alternation(rules.AFTER_NAMES, rules.NAMES_MARK)
+_YEAR_RULES = ("year", "bracketed_year", "bare_year")
+# How the names of organisations end in a list where most names end so.
+_USUAL_ENDS = {
+    "colon": re.compile(r":\s"),
+    "comma": re.compile(r",\s"),
+    "year": re.compile(rf"\s{DATE}[.,:;]*"),
+    "bracketed_year": re.compile(rf"[(\[]{DATE}[)\]][.,:;]*"),
+    "bare_year": re.compile(rf"\s{YEAR}[a-z]?"),
+}
+_YEAR_FIRST = re.compile(rf"(?:[(\[](?:({YEAR})[a-z]?|[Nn]\. ?d\.)[)\]]|({YEAR})[a-z]?(?=\.?\n))[.,:]*\s")
+_YEAR_AT_END = re.compile(rf"\s[(\[]?({DATE})[^\n]{{0,12}}$")
+_YEAR_AFTER_NAMES = re.compile(
+    rf"(?:[\s,.(]*[Ee]d(?:itor)?s?\b\.?\)?)?"
+    rf"(?:[\s,.:;]*(?:[(\[](?:{MONTH},? )?{DATE}[^()\[\]\n]{{0,20}}[)\]]|"
+    rf"{DATE}(?:, {MONTH}(?: \d\d?)?)?(?=[.,;:]|\n|$)))?[.,:;]*"
+)
+_SENTENCE = re.compile(rf"(?<={_LETTER}{{2}})\.\s+")
+
+# Lists with initials. Groups are atomic: a name is taken whole or not at all, so a list of a thousand is read once.
+_LAST = rf"(?:(?:d[aeu]|del|der|den|van|von|l[ae]) +){{0,3}}{_LETTER}[\w’'`$\\{{}}^-]+"
+_FIRST = rf"(?:{_CAPITAL}[a-z]?\.(?:-?[a-z]\.)?[\s~-]*){{1,6}}"
+_BARE = rf"{_LAST}(?: {_LAST})? [A-Z](?: ?[A-Z]){{0,2}}"  # medicine's "Roe AB"
+_NAME = (
+    rf"(?>{_FIRST}{_LAST}(?: (?!and\b|et\b){_LAST})?(?:, Jr\.?)?|{_LAST}(?: {_LAST})?, {_FIRST}|"
+    rf"{_LAST}(?: {_LAST})? {_FIRST}(?=[,;:&]|and\b|et\b|\d|$)|{_BARE}(?=[,;:]))"
+    # "J. Fluid Mech. 508" is a journal: a volume follows where a year would not; so is "J. Mach. Learn. Res."
+    r"(?!\.?\s+(?!(?:19|20)\d\d\b)\d|\.\s+[A-Z][a-z]{0,5}\.)"
+)
+_NAMES_WITH_INITIALS = re.compile(
+    rf"{_NAME}(?>(?:\s*[,;]\s*|\s+(?=\S))(?!and\b|&|et al)(?:{_NAME}|{_BARE}(?=\.)))*"
+    rf"(?>\s*[,;]?\s*(?:and\b|&)\s*(?:{_NAME}|{_LAST}))?(?:\s*[,;]?\s*et\.? al\b\.?)?"
+)
+# Lists of full names before a comma: "Ann Lee, Bob van Roe and Cid Moe, On words".
+_FULL_NAME = (
+    rf"(?>{_CAPITAL}[\w’'-]+(?: (?:{_CAPITAL}\.)+)*(?: (?:van|von|de|der|den|del|la|di|da|dos|du|el|bin))*"
+    rf"(?: {_CAPITAL}[\w’'-]+){{1,2}}(?:,? Jr\.?)?)"
+)
+_FULL_NAMES = re.compile(rf"{_FULL_NAME}(?:, (?!and\b){_FULL_NAME})*+(?:,? (?:and|&) {_FULL_NAME})?(?=,\s|\s*\([Ee]d)")
+
+# A question, a number or the end of a sentence stands in no list of names.
+_NO_NAMES = re.compile(r"[?!\d:.](?:(?<=[?!\d])|(?<=:)\s|(?<=[a-z]{3}\.)(?<!eds\.)\s)")
+_NO_ORGANISATION = re.compile(r"https?:|[a-z]\.\s|\n|[?!]")
+_PUBLISHER = re.compile(PUBLISHER)
+_SEPARATORS = (",", ";", " and ", " & ")
+_MARK_OF_A_NAME = re.compile(rf"\b{_LETTER}\.|\bet al\b|\s[A-Z]{{1,3}}$")
+_BETWEEN_NAMES = PARTICLES | {"and", "et", "others", "eds", "editors", "editor"}
+_IN_ORGANISATIONS = _BETWEEN_NAMES | {"of", "for", "on", "the", "in", "at", "to", "with", "und", "für", "its"}
+_WORDS_OF_A_NAME, _WORDS_OF_AN_ORGANISATION = 5, 10
 
 
-def _by_quotes(text: str, emphases: list[str]) -> _Told | None:
-    quoted = _QUOTED.search(text) if "“" in text or '"' in text else None
-    if quoted is None:
-        return None
-    rest = text[quoted.end() :]
-    return _Told(split_authors(text[: quoted.start()]), quoted[1], _first(emphases, rest))
-
-
-def _by_colon(text: str) -> _Told | None:
-    colon = _COLON.search(text) if ": " in text else None
-    names = names_and_year(text[: colon.start() + 1])[0] if colon else ()
-    if not colon or not names:
-        return None
-    rest = text[colon.end() :]
-    end = _TITLE_END.search(rest)
-    return _Told(names, rest[: end.end()], rest[end.end() :]) if end else None
-
-
-def _by_initials(text: str, emphases: list[str]) -> _Told | None:
-    """Names with initials tell where they end; what follows is a journal with its volume, or a title."""
-    found = NAMES_WITH_INITIALS.match(text)
-    end = found.end() if found else 0
-    if not found and not text.startswith(","):  # a dash for the authors of the item before
-        return None
-    names, rest = split_authors(text[:end]), text[end:]
-    dated = _LEADING_YEAR.match(rest)
-    year, commas = None, rest.lstrip().startswith(",")
+def _take_names(text: str, label: str, usual: str, reading: _Reading) -> str:
+    """Read the names, and a year after them, off the front of an item, and return the rest."""
+    if text[:1] in _OPENING:
+        return text
+    dated = _YEAR_FIRST.match(text)
     if dated:
-        year, rest = int(dated[1]), rest[dated.end() :]
-    title, venue = _title_and_venue(rest.lstrip(" ,.:;"), emphases, commas=commas)
-    return _Told(names, title, venue, year)
+        reading.names_end, reading.year = "year", int(dated[1] or dated[2] or 0) or None
+        return text[dated.end() :]
+    for name, end, start in _ends_of_names(text, usual, reading.italics):
+        if _are_names(text, name, end, start, label, usual, reading.italics):
+            reading.names, reading.names_end = text[:end], name
+            if name not in _YEAR_RULES:
+                dated = _YEAR_AFTER_NAMES.match(text, start)
+                start = dated.end() if dated else start
+            year = _YEAR.search(text, end, start)
+            reading.year = int(year[0]) if year else None
+            return text[start:]
+    return text
 
 
-def _title_and_venue(rest: str, emphases: list[str], *, commas: bool) -> tuple[str, str]:
-    """What follows the names. `commas`: a comma does, so that another ends the title, else a full stop."""
+def _ends_of_names(text: str, usual: str, italics: Italics) -> Iterator[tuple[str, int, int]]:
+    """Where the names of an item may end, the likeliest place first: (rule, end of the names, start of the rest)."""
+    line = text.find("\n")
+    if line > 0:
+        dated = _YEAR_AT_END.search(text, max(0, line - 24), line)
+        yield ("year" if dated else "block"), dated.start() if dated else line, line
+    found = _AFTER_NAMES.search(text, 0, line if line > 0 else len(text))
+    if found:
+        yield found.lastgroup or "", found.start(), found.end()
+    names = _NAMES_WITH_INITIALS.match(text)
+    if names:
+        yield "comma" if text[names.end() :].lstrip().startswith(",") else "initials", names.end(), names.end()
+    place = next((place for words in italics if " " in words and (place := text.find(words)) > 0), 0)
+    if place:
+        yield "comma" if text[:place].rstrip().endswith(",") else "italics", place, place
+    names = _FULL_NAMES.match(text)
+    if names:
+        yield "comma", names.end(), names.end()
+    rule = usual if usual in _USUAL_ENDS else "colon"
+    found = _USUAL_ENDS[rule].search(text)
+    if found and (usual or ";" in text[: found.start()]):
+        yield rule, found.start(), found.end()
+    sentence = _SENTENCE.search(text)
+    if sentence:
+        yield "sentence", sentence.start(), sentence.end()
+
+
+def _are_names(text: str, rule: str, end: int, start: int, label: str, usual: str, italics: Italics) -> bool:
+    """Whether the text up to a place is the names of an item, by its form, its label, or the habit of its list."""
+    head = text[:end].strip(_EDGES + "([")
+    if not head or any(words in head for words in italics):
+        return not head and rule in _YEAR_RULES
+    listed = _reads_as_names(head)
+    if listed and rule in _YEAR_RULES:
+        return not _PUBLISHER.search(head)
+    if not listed and rule == "year" and _confirms(label, head, text[end:start]):
+        return True
+    by_habit = rule == usual and rule not in ("block", "comma") and not _NO_ORGANISATION.search(head)
+    if listed is None or (not listed and by_habit and head.count(" ") < _WORDS_OF_AN_ORGANISATION):
+        return label.startswith(head) or not _reads_as_venue(text[start:], italics)
+    return listed
+
+
+def _reads_as_names(head: str) -> bool | None:
+    """Whether a text is a list of names by its form; None where it may be an organisation, one name or a title."""
+    if _NO_NAMES.search(head) or ", in " in head:
+        return False
+    small = {word.rstrip(".") for word in head.replace(",", " ").split() if word[0].islower()}
+    words, names = head.count(" ") + 1, sum(map(head.count, _SEPARATORS)) + 1
+    few_small = not small or 3 * len(small - _BETWEEN_NAMES) <= names - 1
+    if few_small and words <= _WORDS_OF_A_NAME * names and (names > 1 or _MARK_OF_A_NAME.search(head)):
+        return True
+    return None if words <= _WORDS_OF_AN_ORGANISATION and small <= _IN_ORGANISATIONS else False
+
+
+def _confirms(label: str, head: str, date: str) -> bool:
+    """Whether an author-year label, as "Lee et al. (1999a)", names the first author and the year of an item."""
+    year, family = _YEAR.search(label), _LABEL_NAME.search(label)
+    named = year is not None and family is not None and year[0] in date and family[0] in head
+    return named and not _NUMBER_OR_MARK.search(head)
+
+
+_LABEL_NAME = re.compile(rf"{_LETTER}{{3,}}")
+_NUMBER_OR_MARK = re.compile(r"[\d?!:]")
+
+
+def _authors(names: str) -> tuple[str, ...]:
+    """The names of a list, given names first."""
+    if not names:
+        return ()
+    bare = (_GROUP.sub("", names) if "(" in names else names).strip(" \n\t,;:([")
+    if bare.endswith(".") and bare[-3:-1].isalpha():
+        bare = bare[:-1]
+    authors = tuple(name for name in split_names(bare) if len(name) > 2 or name[:1].isalpha())
+    if authors and authors[0][-1].isupper() and all(map(_INITIALS_LAST.fullmatch, authors)):
+        return tuple(_INITIALS_LAST.sub(r"\2 \1", name) for name in authors)
+    return authors
+
+
+_GROUP = re.compile(r"\([^()]*\)")
+_INITIALS_LAST = re.compile(r"([^,.]+[^\W\d_A-Z][^,.]*) ([A-Z](?:[ -]?[A-Z]){0,2})")
+
+# Titles.
+
+_QUOTED = alternation(rules.QUOTED)
+_AFTER_TITLE = alternation(rules.AFTER_TITLE)
+_AFTER_TITLE_IN_A_RUN = alternation((*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A_RUN))
+_TITLE_TAIL = alternation(rules.TITLE_TAIL, rules.TAIL_MARK)
+_OPENING, _QUOTES = '“‘”"`«', "“”‘’\"'`«»"
+# The last is what Chinese styles print behind a title: "On words[J]. ", "On words[C]//".
+_STOP = re.compile(r"[.?!,;]['”’)]?\s+|\s+(?=\((?:19|20))|\[[A-Z](?:/[A-Z]{2})?\](?://|\.\s)?")
+_WITHIN = re.compile(r"[Ii]n:\s|[Ii]n (?=[A-Z\d“‘])")
+_FIRST_STOP = re.compile(r"[.?!]\s+(?=[^\W\d_a-z])(?!Part\b|Vol)")
+_FIRST_COMMA = re.compile(r",\s+(?=[A-Z“])")
+_NO_TITLE = re.compile(
+    r"\(?(?:[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Uu]ntitled|[Tt]o appear|[Ii]n prep|[Ii]n press|"
+    r"[Ss]ubmitted|[Pp]reprint)"
+)
+_VENUE_FIRST = re.compile(
+    rf"[Ii]n: |in (?=[A-Z\d“])|In (?=(?:Proc|Advances|[A-Z]{{2,}}\b))|https?:|URL|[Aa]ccessed|ar[Xx]iv|Co[Rr][Rr]|"
+    rf"[Tt]ech(?:nical|\.) [Rr]ep|{THESIS}|{JOURNAL}"
+)
+_VOLUME_AFTER = re.compile(rf"[\s,.(]*(?:(?!{YEAR})\d+(?!st|nd|rd|th|\d)|{YEAR}[,;)]*\s\d)")
+_NUMBER_AFTER = re.compile(rf"[\s,.(]*(?:[Vv]ol|[Nn]o\.|pp?\.|pages)|{_VOLUME_AFTER.pattern}")
+
+
+def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) -> tuple[str, str]:
+    """What follows the names as (title, rest).
+
+    `own_block`: the title has a block of its own if there are more. `commas`: a comma ends the names, so that one may
+    end the title.
+    """
+    rest = rest.lstrip(_EDGES + ")–—")
+    quoted = _QUOTED.match(rest) if rest[:1] in _OPENING else None
+    if quoted and _ends_title(rest, quoted.end()):
+        return quoted[0], rest[quoted.end() :]
+    title, line, later = rest.partition("\n")
+    own_block = own_block and bool(line)
     if _NO_TITLE.match(rest):
-        return "", ""
-    if rest.startswith("in "):
         return "", rest
-    emphasis = next((text for text in emphases if rest.startswith(text)), "")
-    journal = _JOURNAL.match(rest)
-    if emphasis and not (journal and len(journal[1]) <= len(emphasis)):
-        return emphasis, rest[len(emphasis) :].lstrip(" ,.;")
-    if journal:
-        return "", journal[1]
-    stops = (_COMMA_STOP, _TITLE_STOP) if commas else (_TITLE_STOP, _COMMA_STOP)
-    stop = next(filter(None, (pattern.search(rest) for pattern in stops)), None)
-    return (rest[: stop.end()], rest[stop.end() :]) if stop else (rest, "")
+    whole = next((words for words in italics if rest.startswith(words) and _ends_title(rest, len(words))), "")
+    if whole and not _VOLUME_AFTER.match(rest, len(whole)):
+        return whole, rest[len(whole) :]
+    if not own_block and _reads_as_venue(rest, italics):
+        return "", rest
+    stop = _end_of_title(title, italics, own_block=own_block, commas=commas)
+    if stop:
+        return rest[: stop.start()] + stop[0][:1].strip(",;[ "), rest[stop.end() :]
+    place = 0 if line else next((place for words in italics if (place := title.find(words)) > 0), 0)
+    return (title[:place], rest[place:]) if place else (title, later)
 
 
-def _by_italics(text: str, emphases: list[str]) -> _Told | None:
-    for emphasis in emphases:
-        before, found, after = text.partition(emphasis)
-        names = names_and_year(before)[0] if found and " " in emphasis else ()
-        if names:
-            return _Told(names, emphasis, after)
-    return None
+def _end_of_title(title: str, italics: Italics, *, own_block: bool, commas: bool) -> re.Match[str] | None:
+    """The stop at which a title ends within its block, None where it is all of it or ends without a stop."""
+    stops = list(_STOP.finditer(title))
+    marked = (stop for stop in stops if stop[0][0] == "[" or _is_marked(title, stop.end(), italics))
+    after_title = _AFTER_TITLE if own_block else _AFTER_TITLE_IN_A_RUN
+    end = next(marked, None) or next((stop for stop in stops if after_title.match(title, stop.end())), None)
+    if end and end[0][0] == "," and not commas:
+        return _FIRST_STOP.search(title, 0, end.start()) or end
+    if end or own_block or not stops:
+        return end
+    return (_FIRST_COMMA.search(title) if commas else None) or _FIRST_STOP.search(title)
 
 
-def _by_sentences(text: str) -> _Told | None:
-    pieces = _SENTENCE.split(text, maxsplit=2)
-    names, year = names_and_year(pieces[0]) if len(pieces) > 2 else ((), None)
-    return _Told(names, pieces[1], pieces[2], year) if names else None
+def _is_marked(text: str, start: int, italics: Italics) -> bool:
+    """Whether "in" or words in italics mark the beginning of a venue."""
+    return text.startswith(italics, start) or _WITHIN.match(text, start) is not None
 
 
-def _first(emphases: list[str], rest: str) -> str:
-    return next((text for text in emphases if text in rest), rest)
+def _ends_title(text: str, end: int) -> bool:
+    """Whether words in quotation marks or italics at the front of a text are all of a title."""
+    following = text[end : end + 2]
+    if following[:1] == " ":
+        return not following[1:].islower() or text[end : end + 4] == " in "
+    return following[:1] in ("", ".", ",", ";", "\n", "(")
+
+
+def _reads_as_venue(text: str, italics: Italics) -> bool:
+    """Whether a text begins with a venue, its number or an address, not with a title; so does an empty one."""
+    text = text.lstrip(_EDGES)
+    if not text or _VENUE_FIRST.match(text):
+        return True
+    words = next((words for words in italics if text.startswith(words)), "")
+    return bool(words) and _NUMBER_AFTER.match(text, len(words)) is not None
+
+
+def _tidy_title(text: str) -> str | None:
+    """The title without quotation marks around it and without what styles hang on to it."""
+    title = text.strip(_EDGES)
+    if title[:1] in _OPENING and (quoted := _QUOTED.match(title)) and quoted.end() == len(title):
+        title = title.strip(_QUOTES + _EDGES)
+    while tail := _TITLE_TAIL.search(title):
+        title = title[: tail.start()].rstrip(_EDGES)
+    half = len(title) // 2
+    if half > 8 and title[:half].strip(_EDGES).lower() == title[half:].strip(_EDGES).lower():
+        title = title[half:].strip(_EDGES)  # apacite prints it in two cases
+    return title if _WORD.search(title) else None
+
+
+# Venues.
+
+_BEFORE_VENUE = alternation(rules.BEFORE_VENUE)
+_AFTER_VENUE = alternation(rules.AFTER_VENUE, rules.VENUE_MARK)
+_LONGEST_VENUE = 600
+_NO_VENUE = re.compile(
+    rf"(?:\(?{YEAR}[a-z]?\)?[.,;]+\s*)?(?:https?:|www\.|[Aa]ccessed|[Rr]etrieved|[Vv]ersion \d|URL|doi|DOI|"
+    rf"[Mm]anuscript|[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Ii]n prep|\[?Online|{YEAR}\W*$|pp?\.|ISBN|ISSN|"
+    rf"\d[\d\s–-]*(?:pages|pp)?\W*$|$|(?i:n/a|preprint|thesis|submitted|to appear|in press)[\W\d]*$)"
+)
+_ARCHIVE_IN_TITLE = re.compile(r"[\s,.(\[]ar[Xx]iv(?::\s*\d|:[a-z-]+/\d|\s[Pp]reprint)")
+_ARCHIVE_MARKS = ("rXiv", "rxiv", "CoRR", "Corr", "abs/", "quant-ph archive")
+# The archive is the venue where nothing that may be one stands before it.
+_ARCHIVE = re.compile(
+    r"(?:.{0,12}?|(?:(?:\S+ )?(?:[Pp]re|[Ee]-?)print|[Aa]vailable|[Uu]npub|[Ss]ubmitted|[Mm]anus|[Tt]ech).{0,60}?)"
+    r"\b([Aa]r[Xx]iv|Co[Rr][Rr]\b|abs/|quant-ph archive)",
+    re.DOTALL,
+)
+_SERIES_BEFORE = re.compile(rf"{_LETTER}{{3}}.*(?:[Vv]ol(?:\.|ume)|[Nn]o\.|[Nn]umber) ?\w+ (?:of|in) $")
+_VENUE_SENTENCE = re.compile(rf"{SENTENCE_END}(?=[A-Z][\w’-]+(?![\w’.-]))")
+_VOLUME_AT_END = re.compile(rf"[\s,](?!{YEAR})\d+$")
+
+
+def _archive_in(text: str) -> str | None:
+    return "arXiv" if "rXiv" in text and _ARCHIVE_IN_TITLE.search(text) else None
+
+
+def _tidy_venue(text: str, italics: Italics) -> str | None:
+    """The journal, proceedings or publisher, without editors, volume, pages, place and date."""
+    text = text.lstrip(_EDGES + "()")[:_LONGEST_VENUE]
+    if _NO_VENUE.match(text):
+        return None
+    archive = _ARCHIVE.match(text) if any(mark in text for mark in _ARCHIVE_MARKS) else None
+    if archive:
+        return "CoRR" if archive[1][0] == "C" else "arXiv"
+    words = next((words for words in italics if words in text and _may_begin(text[: text.find(words)])), "")
+    venue = words or text
+    before = _BEFORE_VENUE.match(venue)
+    while before and (before.lastgroup != "editors" or is_name(split_names(before[0])[0])):
+        venue = venue[before.end() :]
+        if _NO_VENUE.match(venue):
+            return None
+        before = _BEFORE_VENUE.match(venue)
+    after = _AFTER_VENUE.search(venue, 2)
+    if after:
+        venue = venue[: after.start()]
+    if not words and ". " in venue and "." not in venue.split(" ", 1)[0]:
+        venue = _VENUE_SENTENCE.split(venue, maxsplit=1)[0]
+    quoted = _QUOTED.match(venue) if venue[:1] in _OPENING else None
+    if quoted:
+        venue = quoted[0].strip(_QUOTES + _EDGES)
+    if venue[-1:].isdigit() and text[:2] not in ("In", "in"):
+        venue = _VOLUME_AT_END.sub("", venue)
+    return _close(_without_publisher(venue.strip(_EDGES)), text)
+
+
+def _may_begin(before: str) -> bool:
+    """Whether a venue may begin behind a text: not within a name, nor at the series of a book that is named before."""
+    if before and before.rstrip()[-1:] not in ",.:;)(" and not before.endswith(("n ", "of ")):
+        return False
+    return not _SERIES_BEFORE.search(before)
+
+
+def _without_publisher(venue: str) -> str:
+    """Of "Six lectures, Springer, New York" the lectures, of "Springer, New York" the publisher alone."""
+    if ", " not in venue or not _PUBLISHER.search(venue):
+        return venue
+    pieces = venue.split(", ")
+    house = next((number for number, piece in enumerate(pieces) if _PUBLISHER.search(piece)), len(pieces))
+    return ", ".join(pieces[: house or 1])
+
+
+def _close(venue: str, text: str) -> str | None:
+    """The venue with its bracket closed or gone and its last abbreviation's stop; None where no word is left."""
+    if venue.count("(") > venue.count(")"):
+        venue = f"{venue})" if f"{venue})" in text else venue[: venue.rindex("(")].strip(_EDGES)
+    if "." in venue and f"{venue}." in text:
+        venue = f"{venue}."
+    return venue if any(letter.isalpha() for letter in venue) else None
+
+
+# Years and identifiers.
+
+# No part of a longer number, a range of pages, an address or an identifier.
+_LONE_YEAR = re.compile(r"(?:19|20)\d\d(?<![\w.:/–-]\d{4})(?![\d/–-]|\.\d)")
+_AFTERWORDS = (" preliminary version", " english translation", " translation in")
+_DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"<>]{1,200}")
+_PLAIN_ID = re.compile(r"(?:arXiv[:,\s(]{1,4}|abs/)(\d{4}\.\d{4,5})(?!\d)")
+_OLD_NUMBER = re.compile(r"/\d{7}")
+_ARCHIVE_LENGTH = 20  # "math-ph/0309136 arXiv": an old id may stand before the word
+_OLD_ARCHIVE = re.compile(r"\b((?:quant|hep|cond|gr|astro|nucl|math)-(?:ph|th|lat|ex|mat|qc)) archive (\d{7})\b")
 
 
 def _find_year(text: str) -> int | None:
     """The last year in brackets, else the last at all, before what is said of other prints of the work."""
-    ends = _YEAR_AT_END.search(text, max(0, len(text) - 8))
-    if ends and "(19" not in text and "(20" not in text and " version" not in text:
-        return int(ends[1])
-    end = _end_of_first_print(text)
-    last = bracketed = None
-    for found in _YEAR.finditer(text, 0, end):
-        start = found.start()
-        if _stands_alone(text, start, found.end()):
-            last = found[0]
-            bracketed = last if text[start - 1 : start] == "(" else bracketed
-    year = bracketed or last
-    return int(year) if year else None
+    lone = (year for year in _LONE_YEAR.finditer(text, 0, _end_of_first_print(text)) if not _in_address(text, year))
+    years = list(lone)
+    bracketed = [year for year in years if text[year.start() - 1 : year.start()] == "("]
+    last = next(reversed(bracketed or years), None)
+    return int(last[0]) if last else None
+
+
+def _in_address(text: str, year: re.Match[str]) -> bool:
+    """Whether a year stands in an address or an identifier."""
+    token = text[text.rfind(" ", 0, year.start()) + 1 : year.start()]
+    return "/" in token or "10." in token
 
 
 def _end_of_first_print(text: str) -> int:
@@ -207,17 +478,6 @@ def _end_of_first_print(text: str) -> int:
         return len(text)
     lowered = text.lower()
     return min((at for words in _AFTERWORDS if (at := lowered.find(words)) >= 0), default=len(text))
-
-
-def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Whether four digits are a year: no part of a longer number, a range of pages, an address or an identifier."""
-    before, after = text[start - 1 : start], text[end : end + 2]
-    if before and (before in ".:/–-" or before.isalnum()):
-        return False
-    if after and (after[0] in "/–-" or after[0].isdigit() or (after[0] == "." and after[1:].isdigit())):
-        return False
-    token = text[text.rfind(" ", 0, start) + 1 : start]
-    return "/" not in token and "10." not in token
 
 
 def _find_doi(parts: ItemParts) -> str | None:
@@ -236,7 +496,7 @@ def _end_of_doi(text: str) -> str:
     doi = text.rstrip(".,;:")
     while doi.endswith(")") and doi.count("(") < doi.count(")"):
         doi = doi[:-1].rstrip(".,;:")
-    return doi.lower()
+    return doi.lower().replace("˙", "_")  # LaTeXML's underscore in an old font
 
 
 def _find_id(parts: ItemParts) -> str | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.corpus import policies
 from pipeline.corpus.assembly import Findings, assemble
-from pipeline.corpus.bibliography import ItemParts, read_item
+from pipeline.corpus.bibliography import ItemParts
 from pipeline.corpus.byline import Byline
 from pipeline.corpus.grids import Cell, markdown_grid, span
 from pipeline.corpus.html import read_front
@@ -166,6 +166,10 @@ class _Reading:
             self.found.missing_citations += name == "missing_citation"
             if "ltx_note_mark" in _classes(node) and node.parent is not None:
                 self.note_marks.setdefault(id(node.parent), policies.fold(node.get_text()))
+            if name == "bibliography_tag":
+                item = node.find_parent(lambda above: _kind(above) == "bibitem")
+                if item is not None:
+                    item["data-label"] = policies.fold(node.get_text())
             self.count_loss(name, node.get_text())
             if name == "ltx_error":
                 is_named = node.find_parent(lambda above: _kind(above) == "personname") is not None
@@ -434,9 +438,10 @@ class _Reading:
     # Front and back matter.
 
     def read_bibliography(self) -> None:
-        items = self.found.items
+        items = self.found.printed_items
         for node in self.of_kind("bibitem"):
             item = ItemParts(key=_id(node) or f"bib.item{len(items) + 1}", raw=policies.finish(_plain_bare(node)))
+            item.label = str(node.get("data-label") or "")
             below = node.find_all(True)
             item.links = [str(inner.get("href") or "") for inner in below if _kind(inner) == "link"]
             item.blocks = [policies.fold(_plain_bare(inner)) for inner in below if _kind(inner) == "bibblock"]
@@ -445,7 +450,7 @@ class _Reading:
             item.fields = [
                 (_kind(inner)[4:], policies.fold(_plain_bare(inner))) for inner in below if _kind(inner)[:4] == "bib:"
             ]
-            items.append(read_item(item))
+            items.append(item)
             node.decompose()
 
     def read_authors(self) -> None:

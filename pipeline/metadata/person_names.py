@@ -36,7 +36,9 @@ TITLES = (
 # "et al." alone is so frequent that it has a pattern of its own. Most other lists hold no title at all, and to look for
 # some letters of each is quick.
 _TITLE = re.compile("|".join(pattern for pattern, _ in TITLES[:-1]))
-_TITLE_LETTERS = re.compile(r"Me|Fe|Dr|Pr|M[rsDBP]|Ph|Sc|M\.\s?[DSA]|[Ee]d[.s)]")
+_TITLE_LETTERS = re.compile(
+    r"Member|Fellow|Dr[. ]|Prof|M[rs]s?[. ]|Ph\.?\s?D|Phil|Sc(?:[.,;]|$)|M[DSB]|MPH|M\.\s?[DSA]|[Ee]ds?[.)]"
+)
 _AND_OTHERS = re.compile(TITLES[-1][0])
 _LETTER = r"[^\W\d_]"
 _CAPITAL = r"[^\W\d_a-z]"

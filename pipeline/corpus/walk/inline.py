@@ -137,6 +137,8 @@ def lose(walk: Walk, node: Node) -> None:
         walk.found.missing_citations += 1
     if name == "ltx_error":
         walk.sink.parts.append(ERRED + (policies.author_macro(node.text()) if walk.sink.marks else ""))
+    if name == "bibliography_tag" and walk.sink.item is not None:
+        walk.sink.item.label = policies.fold(node.text())
     _lose(walk, node, name)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.corpus import policies
-from pipeline.corpus.bibliography import ItemParts, read_item
+from pipeline.corpus.bibliography import ItemParts
 from pipeline.corpus.tree import Node
 from pipeline.corpus.walk.blocks import box
 from pipeline.corpus.walk.state import GATHER, TOP, Sink, Walk
@@ -19,10 +19,10 @@ def bibliography(walk: Walk, node: Node) -> None:
 
 def bibitem(walk: Walk, node: Node) -> None:
     """One item."""
-    item = ItemParts(key=node.id or f"bib.item{len(walk.found.items) + 1}")
+    item = ItemParts(key=node.id or f"bib.item{len(walk.found.printed_items) + 1}")
     sink = walk.gather(node, Sink(GATHER, item=item))
     item.raw = sink.text
-    walk.found.items.append(read_item(item))
+    walk.found.printed_items.append(item)
 
 
 def bibblock(walk: Walk, node: Node) -> None:
