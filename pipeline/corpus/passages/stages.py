@@ -84,4 +84,4 @@ def _pack_row_group(root: DataRoot, month: str, form: Form, chunk: Sequence[int]
     return pack_batch(root.group(PAPERS, month, group, PAPER_COLUMNS), form)
 
 
-PASSAGES = Stage(table=PASSAGES_TABLE, build=_build, upstream=(PAPERS,), settings=("embedded_form",), version=3)
+PASSAGES = Stage(table=PASSAGES_TABLE, build=_build, upstream=(PAPERS,), settings=("embedded_form",), version=4)
