@@ -22,8 +22,8 @@ from pipeline.tables import Table
 
 _TITLE_LENGTH = 45
 _HEAD = (
-    "arXiv id", "severity", "title", "sections", "passages, by kind", "references", "carry an arXiv id",
-    "resolved to one", "of these in the run", "characters seen", "kept", "kept, %", "lost, and why",
+    "arXiv id", "severity", "title", "authors", "sections", "passages", "references", "with an arXiv id",
+    "resolved", "in the run", "characters", "kept, %",
 )  # fmt: skip
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -83,37 +83,40 @@ def _paper_cells(run: Run, arxiv_id: str, paper: dict[str, Any]) -> list[object]
         arxiv_id,
         paper["subset"],
         _short(paper["title"]),
+        len(paper["authors"]),
         len(paper["sections"]),
-        _kinds(run.passages[arxiv_id]),
-        len(references),
-        sum(item["arxiv_id"] is not None for item in paper["bibliography"]),
-        sum(row["cited_arxiv_id"] is not None for row in references),
-        sum(row["cited_arxiv_id"] in run.papers for row in references),
+        len(run.passages[arxiv_id]),
+        *_reference_counts(run, references, paper["bibliography"]),
         f"{paper['chars_seen']:,}",
-        f"{paper['chars_kept']:,}",
         f"{100 * paper['chars_kept'] / paper['chars_seen']:.1f}",
-        _losses([paper]),
     ]
 
 
 def _total_cells(run: Run) -> list[object]:
     papers = [paper for (paper,) in run.papers.values()]
     references = [row for rows in run.references.values() for row in rows]
+    items = [item for paper in papers for item in paper["bibliography"]]
     seen, kept = (sum(paper[name] for paper in papers) for name in ("chars_seen", "chars_kept"))
     return [
         f"{len(papers)} papers",
         "",
         "",
+        sum(len(paper["authors"]) for paper in papers),
         sum(len(paper["sections"]) for paper in papers),
-        _kinds([row for rows in run.passages.values() for row in rows]),
+        sum(len(rows) for rows in run.passages.values()),
+        *_reference_counts(run, references, items),
+        f"{seen:,}",
+        f"{100 * kept / seen:.1f}",
+    ]
+
+
+def _reference_counts(run: Run, references: Sequence[dict[str, Any]], items: Sequence[dict[str, Any]]) -> list[int]:
+    """How many references there are, name an arXiv id, are resolved to one, and cite a paper of the run."""
+    return [
         len(references),
-        sum(item["arxiv_id"] is not None for paper in papers for item in paper["bibliography"]),
+        sum(item["arxiv_id"] is not None for item in items),
         sum(row["cited_arxiv_id"] is not None for row in references),
         sum(row["cited_arxiv_id"] in run.papers for row in references),
-        f"{seen:,}",
-        f"{kept:,}",
-        f"{100 * kept / seen:.1f}",
-        _losses(papers),
     ]
 
 
@@ -136,6 +139,8 @@ def print_check(run: Run) -> None:
     print(f"- Without title, abstract or a passage of a section: {'; '.join(without) or 'none'}.")
     words = [row["words"] for rows in run.passages.values() for row in rows]
     short, long = sum(count < 20 for count in words), sum(count > 300 for count in words)
+    print(f"- Characters lost: {_losses(papers)}.")
+    print(f"- Kinds of passages: {_kinds([row for rows in run.passages.values() for row in rows])}.")
     print(f"- Passages: {len(words):,}, of which {short} under 20 words and {long} over 300.")
     resolved = Counter(row["resolved_by"] or "not resolved" for rows in run.references.values() for row in rows)
     print(f"- References: {', '.join(f'{name} {count}' for name, count in sorted(resolved.items()))}.")
@@ -156,7 +161,7 @@ def _lacks(paper: dict[str, Any], passages: list[dict[str, Any]]) -> Iterator[st
 
 def _kinds(passages: Sequence[dict[str, Any]]) -> str:
     counted = Counter(row["kind"].replace("_", " ") for row in passages)
-    return f"{len(passages)}: {', '.join(f'{kind} {count}' for kind, count in counted.most_common())}"
+    return ", ".join(f"{kind} {count:,}" for kind, count in counted.most_common())
 
 
 def _losses(papers: Iterable[dict[str, Any]]) -> str:
