@@ -152,10 +152,10 @@ def _lacks(paper: dict[str, Any], passages: list[dict[str, Any]]) -> Iterator[st
             yield f"{paper['arxiv_id']}: {name}"
     paths = [row["section_path"] for row in passages]
     held = {tuple(path[:depth]) for path in paths for depth in range(len(path) + 1)}
-    # A section that was too short for a passage of its own stands in another's, under its title as a line.
-    lines = {line for row in passages for line in row["text"].splitlines()}
+    # A section that was too short for a passage of its own stands in another's, under a line of titles.
+    headings = {title for row in passages for line in row["text"].splitlines() for title in line.split(" > ")}
     for section in paper["sections"]:
-        if tuple(section["path"]) not in held and section["title"] not in lines:
+        if tuple(section["path"]) not in held and section["title"] not in headings:
             yield f"{paper['arxiv_id']}: {' > '.join(section['path'])}"
 
 
