@@ -380,14 +380,15 @@ class _Reading:
         self.set_aside(node, frozenset({"section"}))
         listing = is_algorithm(_classes(node)) or any(True for _ in _outermost(node, frozenset({"listing"})))
         captions, grids, after = list[str](), list[str](), list[Block]()
-        for inner in list(_outermost(node, frozenset({"caption", "tabular"}) | _BLOCKS)):
-            more: list[Block] = []
-            if _kind(inner) == "caption":
-                raw, more = self.text_of(inner.extract())
-                captions.append(policies.finish(raw) + ERRED * raw.count(ERRED))
-            elif _kind(inner) == "tabular":
-                grid, more = self.grid_of(inner.extract())
-                grids.append(grid)
+        # Captions within a table's cells are the float's, too.
+        outermost = list(_outermost(node, frozenset({"caption"}) | _BLOCKS - {"tabular"}))
+        for inner in [below for below in outermost if _kind(below) == "caption"]:
+            raw, more = self.text_of(inner.extract())
+            captions.append(policies.finish(raw) + ERRED * raw.count(ERRED))
+            after += more
+        for inner in [below for below in _outermost(node, _BLOCKS) if _kind(below) == "tabular"]:
+            grid, more = self.grid_of(inner.extract())
+            grids.append(grid)
             after += more
         raw, more = self.text_of(node)
         kind = "algorithm" if listing else "table" if grids else "caption"

@@ -54,7 +54,7 @@ def tabular(walk: Walk, node: Node) -> None:
         )
         return None
     walk.found.tables += 1
-    sink = walk.sink = Sink(GATHER, anchor=outer.anchor, grids=[])
+    sink = walk.sink = Sink(GATHER, anchor=outer.anchor, grids=[], float=outer.float)
     grid, repeated = markdown_grid([_cells(walk, row) for row in rows_of(node)])
     walk.found.repeated += repeated
     walk.sink = outer
@@ -93,7 +93,8 @@ def _cells(walk: Walk, row: Node) -> list[Cell]:
 def _cell(walk: Walk, node: Node) -> Cell:
     raw = node.only_text()
     if raw is None:
-        sink = walk.gather(node, Sink(GATHER, anchor=walk.sink.anchor, cell=True, grids=walk.sink.grids))
+        table = walk.sink
+        sink = walk.gather(node, Sink(GATHER, anchor=table.anchor, cell=True, grids=table.grids, float=table.float))
         walk.sink.after.extend(sink.after)
         raw = sink.raw
     if ERRED in raw:

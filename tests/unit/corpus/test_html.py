@@ -582,3 +582,10 @@ def test_a_table_within_a_cell_that_only_breaks_lines_is_words_and_any_other_is_
     table = f'<table class="ltx_tabular"><tr class="ltx_tr"><td>{lines}</td><td>Prompt {grid}</td></tr></table>'
     block = parse(page(f'<figure class="ltx_table" id="T1">{table}</figure>' + para("Words."))).blocks[0]
     assert block.text == ("| two lines | Prompt |\n| --- | --- |\n| Token | p |\n| --- | --- |\n| was | 70.3 |")
+
+
+def test_a_caption_within_a_cell_is_the_caption_of_its_float() -> None:
+    cell = '<td><figcaption class="ltx_caption">Table 5: Case study.</figcaption></td>'
+    table = f'<table class="ltx_tabular"><tr class="ltx_tr"><td>Q: who?</td></tr><tr class="ltx_tr">{cell}</tr></table>'
+    block = parse(page(f'<figure class="ltx_table" id="T5">{table}</figure>' + para("Words."))).blocks[0]
+    assert (block.kind, block.text) == ("table", "Table 5: Case study.\n| Q: who? |\n| --- |")
