@@ -84,7 +84,7 @@ def test_an_arxiv_that_does_not_answer_leaves_the_rest_to_be_done(here: Place, o
     done = here.invoke("refresh", "--json")
     told = json.loads(done.stdout)
     assert done.exit_code == 1
-    assert "BadArgument" in told["harvest_failure"]
+    assert "badArgument" in told["harvest_failure"]
     assert told["failures"] == []
 
 

