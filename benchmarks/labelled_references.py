@@ -21,10 +21,10 @@ from xml.etree import ElementTree
 from rapidfuzz import fuzz
 
 from pipeline.arxiv.identifiers import month_of
+from pipeline.arxiv.titles import title_words
 from pipeline.corpus.paper import BibliographyItem
-from pipeline.metadata.resolution import Catalogue
-from pipeline.metadata.title_index import TitleIndex
-from pipeline.metadata.titles import title_words
+from pipeline.corpus.references.resolution import Catalogue
+from pipeline.corpus.references.title_index import TitleIndex
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED = PROJECT.parent / "shared" / "data"

@@ -26,9 +26,9 @@ from benchmarks.harness import Claim, interleaved, median_ratio, report
 from benchmarks.labelled_references import Items, Label, Row
 from pipeline import tables
 from pipeline.corpus.bibliography import ItemParts, read_bibliography
+from pipeline.corpus.references.resolution import Catalogue
+from pipeline.corpus.references.title_index import open_title_index
 from pipeline.engine.stage import Workspace
-from pipeline.metadata.resolution import Catalogue
-from pipeline.metadata.title_index import open_title_index
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter

@@ -8,6 +8,7 @@ from pipeline.answering.drafting_stage import QUESTION_DRAFTS
 from pipeline.answering.stages import ANSWERS, IMPORTED_ANSWERS, QUESTIONS
 from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.corpus.passages.stages import PASSAGES
+from pipeline.corpus.references.stages import REFERENCES
 from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.stage import Stage
@@ -23,7 +24,6 @@ from pipeline.evaluation.stages import (
     STABILITY,
 )
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.metadata.references import REFERENCES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 

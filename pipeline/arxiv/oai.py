@@ -13,11 +13,11 @@ from urllib.parse import urlencode
 
 from pipeline.arxiv.harvest_store import Change, Page
 from pipeline.arxiv.identifiers import strip_version
+from pipeline.arxiv.person_names import split_author_line
 from pipeline.arxiv.rate_limited_client import Answer, BrokenAnswer, RateLimitedClient
 from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_categories, with_status
 from pipeline.arxiv.xml_answer import parse_xml
 from pipeline.errors import CiteloomError, PermanentFailure
-from pipeline.metadata.person_names import split_author_line
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element

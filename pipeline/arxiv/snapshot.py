@@ -25,11 +25,11 @@ from filelock import FileLock
 from xxhash import xxh3_128_digest
 
 from pipeline.arxiv.identifiers import month_of, strip_version
+from pipeline.arxiv.person_names import split_author_line
 from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_categories, with_status
 from pipeline.engine import progress, shutdown
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
-from pipeline.metadata.person_names import split_author_line
 from pipeline.storage.writing import move_into_place
 
 # Raised when the columns change: files of another version are then made again.

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, takewhile, zip_longest
 
+from pipeline.arxiv.person_names import KnownNames, is_name, is_suffix, split_names, without_titles
+from pipeline.arxiv.titles import title_words
 from pipeline.corpus.affiliations import (
     add_workplaces,
     contact_affiliations,
@@ -37,8 +39,6 @@ from pipeline.corpus.byline_text import (
 )
 from pipeline.corpus.paper import Author
 from pipeline.corpus.policies import AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NOTE, PLACE, fold
-from pipeline.metadata.person_names import KnownNames, is_name, is_suffix, split_names, without_titles
-from pipeline.metadata.titles import title_words
 
 _ROLES = frozenset({"affiliation", "address", "institution", "institute", "organization"})
 # What parts authors: LaTeX's column sign left over from \And, as "&Ann Lee", or the macro itself.

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
+from pipeline.arxiv.person_names import KnownNames, is_name
 from pipeline.corpus.byline import Byline, read_bylines
 from pipeline.corpus.byline_text import is_affiliation, normalize, plain_line
 from pipeline.corpus.paper import Author, Block, Section
 from pipeline.corpus.policies import CELL, LINE
-from pipeline.metadata.person_names import KnownNames, is_name
 
 _NAME = re.compile(r"abstract|summary", re.IGNORECASE)
 _RUN_IN = re.compile(r"^(?:[Aa]bstract|ABSTRACT)\b\s*[.:—–-]*\s*")

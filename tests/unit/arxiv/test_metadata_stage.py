@@ -14,11 +14,11 @@ from pipeline import tables
 from pipeline.arxiv.metadata_stage import METADATA, MetadataBuilder
 from pipeline.arxiv.pace import Pace
 from pipeline.arxiv.rate_limited_client import Patience
+from pipeline.corpus.references.stages import REFERENCES
 from pipeline.engine import progress
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.errors import MissingInput, SettingError, TransientFailure
-from pipeline.metadata.references import REFERENCES
 from pipeline.settings import load_settings
 
 from .conftest import line, write_members, write_month

@@ -16,11 +16,11 @@ import pytest
 
 from pipeline.arxiv import snapshot
 from pipeline.arxiv.identifiers import split_version
+from pipeline.arxiv.person_names import split_author_line
 from pipeline.arxiv.record import is_withdrawn
 from pipeline.arxiv.snapshot import Snapshot, parse_record
 from pipeline.engine import progress
 from pipeline.errors import MissingInput, PermanentFailure
-from pipeline.metadata.person_names import split_author_line
 
 from .conftest import line
 

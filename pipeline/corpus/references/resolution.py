@@ -13,8 +13,8 @@ from rapidfuzz import fuzz
 
 from pipeline.arxiv.dois import split_dois
 from pipeline.arxiv.identifiers import normalize_arxiv_id
-from pipeline.metadata.title_index import Candidate, TitleIndex
-from pipeline.metadata.titles import WINDOW, doi_key, fold, title_keys, title_words, window_keys, words_of
+from pipeline.arxiv.titles import WINDOW, doi_key, fold, title_keys, title_words, window_keys, words_of
+from pipeline.corpus.references.title_index import Candidate, TitleIndex
 
 By = Literal["identifier", "doi", "title"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pipeline.metadata.titles import title_words
+from pipeline.arxiv.titles import title_words
 
 # Small words within a family name. "and" and "et" stand between names.
 PARTICLES = frozenset({

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.metadata.person_names import (
+from pipeline.arxiv.person_names import (
     TITLES,
     KnownNames,
     PersonName,

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.arxiv.dois import split_dois
+from pipeline.corpus.references.resolution import Catalogue, Resolution
+from pipeline.corpus.references.title_index import month_digests, open_title_index
 from pipeline.engine.stage import Job, Stage, Workspace
-from pipeline.metadata.resolution import Catalogue, Resolution
-from pipeline.metadata.title_index import month_digests, open_title_index
 
 # A row group of 100 papers is some 4,500 items of 250 characters; a look-up takes as long for one as for five.
 _ROW_GROUPS_PER_LOOK_UP = 5

@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 
 from pipeline import tables
 from pipeline.arxiv.dois import split_dois
+from pipeline.arxiv.titles import doi_key, surname, title_keys, title_words, window_key
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
-from pipeline.metadata.titles import doi_key, surname, title_keys, title_words, window_key
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import move_into_place
 

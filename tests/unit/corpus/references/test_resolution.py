@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pipeline.arxiv.dois import split_dois
-from pipeline.metadata.resolution import Catalogue, Resolution
-from pipeline.metadata.title_index import TitleIndex
-from pipeline.metadata.titles import title_words
+from pipeline.arxiv.titles import title_words
+from pipeline.corpus.references.resolution import Catalogue, Resolution
+from pipeline.corpus.references.title_index import TitleIndex
 
 NOWHERE = Resolution()
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from pipeline import tables
+from pipeline.arxiv.titles import title_keys, window_key, window_keys
+from pipeline.corpus.references.resolution import Catalogue
+from pipeline.corpus.references.title_index import open_title_index
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
-from pipeline.metadata.resolution import Catalogue
-from pipeline.metadata.title_index import open_title_index
-from pipeline.metadata.titles import title_keys, window_key, window_keys
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
@@ -130,7 +130,7 @@ def test_two_processes_at_once_make_the_same_file(filled: Workspace) -> None:
     code = (
         "import sys\n"
         "from pipeline.engine.stage import Workspace\n"
-        "from pipeline.metadata.title_index import open_title_index\n"
+        "from pipeline.corpus.references.title_index import open_title_index\n"
         "from pipeline.settings import load_settings\n"
         "print(len(open_title_index(Workspace(load_settings(data=sys.argv[1])), sys.argv[2])))"
     )
@@ -173,7 +173,7 @@ def test_many_items_at_once_are_resolved_as_one_by_one(filled: Workspace) -> Non
 
 def test_keys_are_the_same_in_every_process() -> None:
     code = (
-        "from pipeline.metadata.titles import title_keys, window_key\n"
+        "from pipeline.arxiv.titles import title_keys, window_key\n"
         "print(title_keys('attention is all you need'.split()), window_key('attention is all you need'.split()))"
     )
     told = {

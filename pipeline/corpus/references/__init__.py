@@ -1,0 +1,1 @@
+"""Resolution of bibliography items to the arXiv papers that they cite."""

@@ -1,1 +1,0 @@
-"""Which arXiv papers a bibliography cites."""
