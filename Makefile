@@ -11,6 +11,9 @@ LONG := tests/faults tests/server/test_faults.py tests/assets/test_kill.py tests
 LONG_TESTS := \
   tests/unit/corpus/test_zips_hostile.py::test_no_hostile_zip_takes_512_mb \
   tests/unit/corpus/test_zips_hostile.py::test_a_hostile_zip_loses_its_own_pages_alone_and_each_is_told[largest_page_under_800_names] \
+  tests/assets/test_stages.py::test_force_repeats_a_month_with_equal_bytes \
+  tests/assets/test_dagster.py::test_the_code_location_passes_the_tools_own_check[dagster] \
+  tests/unit/related_work/test_systems.py::test_a_section_on_many_references_may_be_longer \
   tests/unit/answering/test_answer_retrieval.py::test_nine_of_ten_gold_claims_are_shown_after_two_hops_of_gold_queries \
   tests/unit/corpus/test_mutated_pages.py::test_five_thousand_mutated_pages_are_parsed_or_refused_with_a_reason \
   tests/unit/answering/test_answer_kills.py::test_kills_change_no_row_and_repeat_only_what_was_in_flight \
