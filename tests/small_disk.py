@@ -11,11 +11,11 @@ import pytest
 
 
 @contextmanager
-def small_disk_in(folder: Path, megabytes: int) -> Iterator[Path]:
+def small_disk_in(folder: Path, megabytes: float) -> Iterator[Path]:
     """A disk of so many megabytes below a folder; the test skips where none can be mounted."""
     disk = folder / "disk"
     disk.mkdir()
-    size = f"size={megabytes}m"
+    size = f"size={round(megabytes * 1024)}k"
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(disk)], capture_output=True)
     if mounted.returncode != 0:
         pytest.skip(f"no small disk can be mounted here: {mounted.stderr.decode().strip()}")

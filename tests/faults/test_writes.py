@@ -115,11 +115,11 @@ def test_a_full_disk_is_told_of_and_more_room_mends_it(
     zygote: Zygote, undisturbed: Place, make: Callable[..., Place], tmp_path: Path, tell: Tell
 ) -> None:
     refused, torn = 0, 0
-    with small_disk_in(tmp_path, megabytes=1) as disk:
+    with small_disk_in(tmp_path, megabytes=0.25) as disk:
         place = make(disk / "data")
         watch = Watch(place.root)
-        for megabytes in (1, 2, 3, 4, 64):
-            subprocess.run(["mount", "-o", f"remount,size={megabytes}m", str(disk)], check=True)
+        for kilobytes in (256, 512, 768, 1_024, 65_536):
+            subprocess.run(["mount", "-o", f"remount,size={kilobytes}k", str(disk)], check=True)
             end = run(zygote, place, STAGES)
             watch.look()
             if end.done:
