@@ -15,6 +15,7 @@ LONG_TESTS := \
   tests/assets/test_dagster.py::test_the_code_location_passes_the_tools_own_check[dagster] \
   tests/unit/related_work/test_systems.py::test_a_section_on_many_references_may_be_longer \
   tests/unit/answering/test_answer_retrieval.py::test_nine_of_ten_gold_claims_are_shown_after_two_hops_of_gold_queries \
+  tests/unit/corpus/test_parsers_agree.py::test_they_agree_on_every_real_paper \
   tests/unit/corpus/test_mutated_pages.py::test_five_thousand_mutated_pages_are_parsed_or_refused_with_a_reason \
   tests/unit/answering/test_answer_kills.py::test_kills_change_no_row_and_repeat_only_what_was_in_flight \
   tests/unit/related_work/test_kills.py::test_twenty_kills_change_no_row_and_repeat_only_what_was_in_flight

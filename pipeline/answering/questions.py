@@ -26,7 +26,7 @@ from pydantic import (
 )
 
 from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
-from pipeline.corpus.passages.text import without_markers
+from pipeline.corpus.policies import without_markers
 from pipeline.errors import SettingError
 from pipeline.wikipedia.ids import is_page
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pipeline.corpus.passages.text import without_markers
+from pipeline.corpus.policies import without_markers
 
 # Longer queries are no better, and a model under constrained decoding may fill all that it is given.
 QUERY_CHARS = 200

@@ -114,21 +114,26 @@ class RunTime:
         return (sum(self._left.values()) - sum(running.values())) * seconds / expected_done
 
 
-def expected_seconds(root: DataRoot, months: Sequence[str], stages: Sequence[str]) -> dict[tuple[str, str], float]:
-    """What each stage is expected to take for each month: the mean of its last runs in the latest three months.
-
-    A stage that never ran counts as the mean of the others, or as 1 s if no stage ever ran.
-    """
+def usual_seconds(root: DataRoot, stage: str) -> float | None:
+    """The mean time of a stage's last runs in the latest three months; None if it never ran."""
     from pipeline.engine.run_stats import read_timings, timed_months
 
-    usual = {}
-    for stage in stages:
-        latest = timed_months(root, stage)[-3:]
-        seconds = [timings[-1].seconds for month in latest if (timings := read_timings(root, stage, month))]
-        if seconds:
-            usual[stage] = sum(seconds) / len(seconds)
-    overall = sum(usual.values()) / len(usual) if usual else 1.0
-    return {(stage, month): usual.get(stage, overall) for month in months for stage in stages}
+    latest = timed_months(root, stage)[-3:]
+    seconds = [timings[-1].seconds for month in latest if (timings := read_timings(root, stage, month))]
+    return sum(seconds) / len(seconds) if seconds else None
+
+
+def expected_seconds(
+    usual: Mapping[str, float | None], months: Sequence[str], stages: Sequence[str]
+) -> dict[tuple[str, str], float]:
+    """What each stage is expected to take for each month.
+
+    usual: what each stage takes in general. One of which nothing is known counts as the mean of the others, or as 1 s
+    where nothing is known at all.
+    """
+    known = [seconds for stage in stages if (seconds := usual[stage])]
+    overall = sum(known) / len(known) if known else 1.0
+    return {(stage, month): usual[stage] or overall for month in months for stage in stages}
 
 
 @contextmanager
@@ -151,6 +156,7 @@ class RunProgress(Listener):
         self._task: TaskID = self._bar.add_task("starting", total=None, left="")
         self._clocks: dict[tuple[str, str], StageClock] = {}
         self._run_time = RunTime()
+        self._usual: dict[str, float | None] = {}
 
     def __enter__(self) -> RunProgress:
         self._bar.start()
@@ -163,7 +169,10 @@ class RunProgress(Listener):
 
     def planned(self, months: Sequence[str], stages: Sequence[str]) -> None:
         """Count these stages in the bar and in the time left."""
-        self._run_time.plan(expected_seconds(self._root, months, stages))
+        for stage in stages:
+            if stage not in self._usual:
+                self._usual[stage] = usual_seconds(self._root, stage)
+        self._run_time.plan(expected_seconds(self._usual, months, stages))
         self._bar.update(self._task, total=self._run_time.steps)
 
     def started(self, stage: str, month: str) -> None:

@@ -123,8 +123,8 @@ def add_workplaces(authors: Sequence[Author], thanks: Sequence[tuple[str, str | 
             for name in meant:
                 found[name].append(place)
     return [
-        replace(author, affiliations=(*(author.affiliations or dict.fromkeys(found[name])), *also[name]))
-        for name, author in ((author.name, author) for author in authors)
+        replace(author, affiliations=(*(author.affiliations or dict.fromkeys(found[author.name])), *also[author.name]))
+        for author in authors
     ]
 
 

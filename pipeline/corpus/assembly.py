@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from pipeline.corpus.bibliography import ItemParts, read_bibliography
 from pipeline.corpus.byline import Byline, read_bylines
@@ -118,7 +119,5 @@ def _losses(found: Findings, headed: Sequence[Section]) -> Counter[str]:
 
 
 def _byline_text(found: Findings) -> str:
-    texts = list(found.institutes)
-    for byline in found.bylines:
-        texts += [byline.names, *byline.remarks, *(text for _, text in (*byline.contacts, *byline.notes))]
+    texts = chain(found.institutes, *(byline.texts() for byline in found.bylines))
     return " ".join(texts).translate(_WITHOUT_MARKS)

@@ -147,9 +147,8 @@ class _Reader:
 
     def __init__(self, bylines: Sequence[Byline], institutes: Sequence[str], known: KnownNames) -> None:
         self.known, self.all_known = _trusted(known, bylines)
-        self.addresses = [email for text in institutes for email in find_emails(text)]
-        texts = (normalize(text) for byline in bylines for text in byline.texts() if "@" in text)
-        self.addresses += [email for text in texts for email in find_emails(text)]
+        of_bylines = (normalize(text) for byline in bylines for text in byline.texts() if "@" in text)
+        self.addresses = find_emails(*institutes, *of_bylines)
         self.several = len(bylines) > 1
         self.in_blocks = False
         """Whether each author's name has its own affiliation below it, so that a line below names is no name."""
@@ -181,7 +180,7 @@ class _Reader:
             self._read_part(part, addresses, list_of_names=list_of_names)
         groups = self.groups[first:]
         affiliations = contact_affiliations([text for role, text in byline.contacts if role in _ROLES])
-        emails = [email for _, text in (*byline.contacts, *byline.notes) for email in find_emails(text)]
+        emails = find_emails(*(text for _, text in (*byline.contacts, *byline.notes)))
         if self.contacts and not any(group.names for group in groups):
             # A comma in an affiliation that LaTeXML took for one between authors.
             del self.groups[first:]
@@ -194,7 +193,7 @@ class _Reader:
 
     def _read_remarks(self, byline: Byline, groups: Sequence[_Group], affiliations: list[str]) -> None:
         """Sort thanks and footnotes: marks and affiliations among them are none."""
-        names = [name for group in groups for name in group.names]
+        names = _names_of(groups)
         owner = names[0] if len(names) == 1 else None
         for mark, text in byline.notes:
             if is_affiliation(text) and not has_sentence(text):
@@ -366,7 +365,7 @@ class _Reader:
     def link(self, institutes: Sequence[str]) -> None:
         """Give every affiliation and e-mail to the names that it belongs to."""
         places = [place for place in (fold(without_addresses(text)) for text in institutes) if place]
-        names = [name for group in self.groups for name in group.names]
+        names = _names_of(self.groups)
         for before, group in zip(self.groups, self.groups[1:], strict=False):
             if not group.names:
                 before.places, group.places = before.places + group.places, []
@@ -380,7 +379,7 @@ class _Reader:
                 name.affiliations += join_lines(lines)
             self._give_emails(group.names, group.emails)
         self._share_contacts()
-        self._give_emails(names, [email for text in institutes for email in find_emails(text)])
+        self._give_emails(names, find_emails(*institutes))
         _give_institutes(names, places)
 
     def _follow_marks(self, names: Sequence[_Name], institutes: Sequence[str]) -> None:
@@ -408,7 +407,7 @@ class _Reader:
         thanked = {name for text, name in self.remarks if is_affiliation(text) or "@" in text}
         waiting: list[_Name] = []
         for groups, lines in self.contacts:
-            names = [name for group in groups for name in group.names]
+            names = _names_of(groups)
             count, everybody = len(join_lines(lines)), [*waiting, *names]
             alone = count == 1 and not any(name.affiliations for name in names)
             _share(everybody if alone or 1 < count == len(everybody) else names, lines)
@@ -417,7 +416,7 @@ class _Reader:
     def _give_emails(self, names: Sequence[_Name], emails: Sequence[str]) -> None:
         """Give each e-mail to the name that it fits, in the group or on the page, the rest to the group in order."""
         left = []
-        everybody = list(islice((name for group in self.groups for name in group.names), _MOST_NAMES))
+        everybody = _names_of(self.groups)[:_MOST_NAMES]
         for email in dict.fromkeys(emails):
             owners = [name for name in names if name.fits(email)] or [name for name in everybody if name.fits(email)]
             if len(owners) == 1:
@@ -434,9 +433,8 @@ class _Reader:
     def authors(self) -> tuple[Author, ...]:
         """The authors in the order of the page, each once."""
         names: dict[str, _Name] = {}
-        for group in self.groups:
-            for name in group.names:
-                names.setdefault(name.text, name)
+        for name in _names_of(self.groups):
+            names.setdefault(name.text, name)
         if not names:
             places = [text for group in self.groups for _, text in group.places]
             return (Author(places[0]),) if len(places) == len(self.contacts) == 1 else ()  # OpenAI
@@ -446,6 +444,10 @@ class _Reader:
         ]
         thanks = [(take_emails(text)[0], owner.text if owner else None) for text, owner in self.remarks]
         return tuple(add_workplaces(authors, thanks))
+
+
+def _names_of(groups: Sequence[_Group]) -> list[_Name]:
+    return [name for group in groups for name in group.names]
 
 
 def _trusted(known: KnownNames, bylines: Sequence[Byline]) -> tuple[KnownNames | None, bool]:

@@ -299,9 +299,9 @@ _ORCID = re.compile(r"(?:\borcid(?: id)?s?\W*)?\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b"
 EDGES = " ,;:-–—"
 
 
-def find_emails(text: str) -> list[str]:
-    """The e-mail addresses in a text; `{a, b}@x.org` is two."""
-    return take_emails(text)[1]
+def find_emails(*texts: str) -> list[str]:
+    """The e-mail addresses in some texts; `{a, b}@x.org` is two."""
+    return [email for text in texts for email in take_emails(text)[1]]
 
 
 def take_emails(text: str) -> tuple[str, list[str]]:

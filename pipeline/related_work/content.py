@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-from pipeline.corpus.passages.text import without_markers
+from pipeline.corpus.policies import without_markers
 
 Block = Mapping[str, Any]
 

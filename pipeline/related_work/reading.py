@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
-from pipeline.corpus.passages.text import without_markers
+from pipeline.corpus.policies import without_markers
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import MissingInput
 from pipeline.related_work.content import paper_text

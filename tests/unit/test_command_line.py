@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from pipeline.answering.systems import SYSTEMS as ANSWERING
 from pipeline.cli import options
 from pipeline.cli.app import GROUPS, PANELS, app
-from pipeline.cli.console import RunTime, expected_seconds
+from pipeline.cli.console import RunTime, expected_seconds, usual_seconds
 from pipeline.cli.export import DEFAULT_TABLES
 from pipeline.cli.status import StatusRow, status_report
 from pipeline.engine.run_stats import StageTiming, note_timing
@@ -249,7 +249,9 @@ def test_expected_times_are_those_of_the_latest_months(tmp_path: Path) -> None:
     for number in range(1, 6):
         note_timing(root, "papers", f"2024-{number:02}", StageTiming("a", float(number), {}))
     months = ["2024-05", "2024-06"]
-    assert expected_seconds(root, months, ["papers", "passages"]) == {
+    usual = {stage: usual_seconds(root, stage) for stage in ("papers", "passages")}
+    assert usual == {"papers": 4.0, "passages": None}
+    assert expected_seconds(usual, months, ["papers", "passages"]) == {
         (stage, month): 4.0 for stage in ("papers", "passages") for month in months
     }
-    assert set(expected_seconds(root, months, ["passages"]).values()) == {1.0}
+    assert set(expected_seconds(usual, months, ["passages"]).values()) == {1.0}

@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from pipeline.corpus.policies import CITATION_MARKER, without_markers
+
 # Headings above a passage in the text that is embedded: none, the title, or the title and the sections.
 Form = Literal["passage", "title", "sections"]
 
-# No `\s?` before it: a pattern that begins with plain text is searched for eight times as fast.
-_MARKER = re.compile(r"\[@[^\[\]]+\]")
 _ASCII_SIGNS = bytes(sign for sign in range(128) if not re.match(r"[\w\s]", chr(sign)))
 _OTHER_SIGN = re.compile(r"[^\x00-\x7f\w]")
 # `bytes.split` does not split at the four separators that `str.split` knows beside the usual white space.
@@ -30,14 +30,6 @@ def embedded_text(title: str | None, section_path: Sequence[str], text: str, for
     return f"{' > '.join(filter(None, headings))}\n{without_markers(text)}"
 
 
-def without_markers(text: str) -> str:
-    """The text without its citation markers `[@key]` and `[@key; @key]`, and the space before each."""
-    if "[@" not in text:
-        return text
-    *before, last = _MARKER.split(text)
-    return "".join([piece[:-1] if piece[-1:].isspace() else piece for piece in before]) + last
-
-
 def text_digest(text: str) -> str:
     """SHA-256 of a text, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
@@ -50,7 +42,7 @@ def count_words(text: str) -> int:
     marker separates them. Signs are removed from bytes, 11 ns a character; one pattern for all signs took 32.
     """
     if "[@" in text:
-        text = " ".join(_MARKER.split(text))
+        text = " ".join(CITATION_MARKER.split(text))
     if not text.isascii():
         text = _OTHER_SIGN.sub(lambda sign: " " if sign[0].isspace() else "", text)
     return len(text.encode().translate(_SEPARATORS_TO_SPACES, _ASCII_SIGNS).split())

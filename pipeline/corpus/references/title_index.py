@@ -7,7 +7,6 @@ month gets another. DuckDB joins the keys of many bibliography items with all fi
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from pipeline.arxiv.titles import doi_key, surname, title_keys, title_words, win
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.storage.provenance import read_provenance
-from pipeline.storage.writing import move_into_place
+from pipeline.storage.writing import write_whole
 
 # Raised when the columns or the keys change: the files are then made again.
 VERSION = 3
@@ -161,13 +160,10 @@ def _month_file(workspace: Workspace, folder: Path, month: str, digest: str) -> 
     """The file of a month's titles, made where it is missing. Two processes may make it at once: it is the same."""
     file = folder / f"{month}-{VERSION}-{digest[:16]}.parquet"
     if not file.exists():
-        staged = folder / f".{file.name}.{os.getpid()}.tmp"
         rows = workspace.root.iterate(tables.METADATA, month, _METADATA_COLUMNS)
-        try:
-            pq.write_table(title_table(rows, month), staged, compression="zstd")
-            move_into_place(staged, file)
-        finally:
-            staged.unlink(missing_ok=True)
+        content = pa.BufferOutputStream()
+        pq.write_table(title_table(rows, month), content, compression="zstd")
+        write_whole(file, content.getvalue())
         for other in folder.glob(f"{month}-*.parquet"):
             with contextlib.suppress(FileNotFoundError):
                 if other != file and time.time() - other.stat().st_mtime > _STALE_SECONDS:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.answering.questions import Question
-from pipeline.corpus.passages.text import without_markers
+from pipeline.corpus.policies import without_markers
 from pipeline.evaluation.citation_support.passages import ranked, word_scores
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pipeline.answering.questions import KINDS, GoldClaim, Question, gold_passag
 from pipeline.corpus import html
 from pipeline.corpus.passages.packing import pack, with_ids
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.corpus.passages.text import without_markers
+from pipeline.corpus.policies import without_markers
 from pipeline.errors import SettingError
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
