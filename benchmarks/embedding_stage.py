@@ -49,7 +49,7 @@ class Ended(Exception):
 class StandIn:
     """An embedder that computes nothing. stop_after: texts after which it fails; 0 for never."""
 
-    name, dimensions, max_tokens, sparse_idf = "stand-in", DIMENSIONS, 512, True
+    name, dimensions, max_tokens, has_sparse = "stand-in", DIMENSIONS, 512, True
 
     def __init__(self, stop_after: int = 0) -> None:
         self._left = stop_after or LARGE * 100

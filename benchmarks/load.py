@@ -33,12 +33,12 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.corpus import children_of
 from benchmarks.harness import Claim, median_ratio, report
-from benchmarks.points import DIMENSIONS, Structure, layout, write_months
+from benchmarks.points import Structure, layout, write_months
 from benchmarks.qdrant_server import Server, running
 from pipeline.index.audit import audit_month
 from pipeline.index.edge_collections import EdgeCollections
 from pipeline.index.load import load_month
-from pipeline.index.passage_index import DENSE, SPARSE, PassageIndex
+from pipeline.index.passage_index import DENSE, LEXICAL, SPARSE, PassageIndex
 from pipeline.index.points import digests_of, points_of
 from pipeline.index.server_collections import ServerCollections
 from pipeline.index.server_requests import Storage, new_collection
@@ -154,8 +154,8 @@ def processor_seconds(process: int | None = None) -> float:
 def prepared(way: Way, index: PassageIndex, client: QdrantClient, root: DataRoot, count: int) -> Callable[[], object]:
     """What the clock is started for, everything before it done."""
     if way.call is None:
-        return lambda: load_month(index, MONTH, points_of(root, MONTH, dimensions=DIMENSIONS), expecting=count)
-    batches = list(points_of(root, MONTH, dimensions=DIMENSIONS))
+        return lambda: load_month(index, MONTH, points_of(root, MONTH, layout()), expecting=count)
+    batches = list(points_of(root, MONTH, layout()))
     if way.deferred:
         index.defer_indexing()
     gc.collect()
@@ -173,21 +173,28 @@ def structs(batches: Sequence[PointBatch]) -> Iterator[models.PointStruct]:
 
     for batch in batches:
         for row, (identifier, payload) in enumerate(zip(batch.ids, batch.payloads, strict=True)):
-            ids, weights = batch.sparse(row)
-            sparse = models.SparseVector(indices=ids.tolist(), values=weights.tolist())
-            vector = {DENSE: batch.dense[row].tolist(), SPARSE: sparse}
+            vector = {DENSE: batch.dense[row].tolist(), **sparse_vectors(batch, row)}
             yield models.PointStruct(id=identifier, vector=vector, payload=dict(payload))
 
 
 def vectors(batches: Sequence[PointBatch]) -> Iterator[dict[str, Any]]:
     """Vectors for upload_collection, dense ones as the numpy arrays that it takes."""
-    from qdrant_client import models
 
     for batch in batches:
         for row in range(len(batch)):
-            ids, weights = batch.sparse(row)
-            sparse = models.SparseVector(indices=ids.tolist(), values=weights.tolist())
-            yield {DENSE: batch.dense[row], SPARSE: sparse}
+            yield {DENSE: batch.dense[row], **sparse_vectors(batch, row)}
+
+
+def sparse_vectors(batch: PointBatch, row: int) -> dict[str, models.SparseVector]:
+    """A point's lexical and sparse vectors."""
+    from qdrant_client import models
+
+    named = {LEXICAL: batch.lexical, SPARSE: batch.sparse}
+    vectors = {name: rows.row(row) for name, rows in named.items() if rows is not None}
+    return {
+        name: models.SparseVector(indices=each.ids.tolist(), values=each.weights.tolist())
+        for name, each in vectors.items()
+    }
 
 
 def load_edge(folder: Path, count: int) -> dict[str, float]:
@@ -197,7 +204,7 @@ def load_edge(folder: Path, count: int) -> dict[str, float]:
         index = collections.collection(layout().collection(ALIAS))
         index.create(layout())
         started = time.perf_counter()
-        for batch in points_of(root, MONTH, dimensions=DIMENSIONS):
+        for batch in points_of(root, MONTH, layout()):
             for part in batch.split():
                 index.upsert(part)
         loaded = time.perf_counter()
@@ -224,7 +231,7 @@ def audit_server(server: Server, folder: Path) -> list[float]:
     with closing(ServerCollections(server.url, ALIAS, grpc_port=server.grpc_port)) as collections:
         index = collections.collection(layout().collection(ALIAS))
         index.create(layout())
-        load_month(index, MONTH, points_of(root, MONTH, dimensions=DIMENSIONS), expecting=1 << 30)
+        load_month(index, MONTH, points_of(root, MONTH, layout()), expecting=1 << 30)
         index.settle(wait=True)
         seconds = [audit_seconds(index, root) for _ in range(3)]
         collections.drop(index.name)

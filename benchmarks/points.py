@@ -32,8 +32,10 @@ from numpy.typing import NDArray
 
 from pipeline import tables
 from pipeline.corpus.passages.packing import passage_id
-from pipeline.embedding.embedder import Vectors
+from pipeline.embedding.lexical import lexical_query
+from pipeline.embedding.sparse import SparseVector
 from pipeline.index.layout import Layout, Quantization
+from pipeline.index.passage_index import Query
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
@@ -50,7 +52,7 @@ _TOPICS, _PASSAGES_OF_SECTION = 1_000, 5
 
 def layout(quantization: Quantization = "int8") -> Layout:
     """The layout of a collection for these points: BGE-M3's, but for the name."""
-    return Layout(MODEL, DIMENSIONS, sparse_idf=False, quantization=quantization)
+    return Layout(MODEL, DIMENSIONS, sparse=True, quantization=quantization)
 
 
 @dataclass(frozen=True)
@@ -125,12 +127,22 @@ def terms(draw: np.random.Generator, texts: int, of_each: int) -> tuple[NDArray[
     return ids, draw.gamma(2.0, 0.05, ids.shape).astype(np.float32)
 
 
-def questions(structure: Structure, papers: int, count: int) -> list[Vectors]:
-    """Questions on papers of the corpus, which has so many; none of them is a point."""
+# Words of the sample's passages, rare and frequent ones.
+_WORDS = (
+    "attention", "beam", "citation", "corpus", "decoder", "dense", "embedding", "encoder", "entropy", "graph",
+    "hypothesis", "language", "latency", "lexical", "model", "passage", "ranking", "retrieval", "sentence", "training",
+)  # fmt: skip
+
+
+def questions(structure: Structure, papers: int, count: int) -> list[Query]:
+    """Questions on papers of the corpus, which has so many; none of them is a point. Their words are the sample's."""
     draw = np.random.default_rng((structure.seed, 7))
     dense = structure.questions(draw.integers(papers, size=count).tolist())
     ids, weights = terms(draw, count, QUERY_TERMS)
-    return [Vectors(dense[row], ids[row], weights[row], None, truncated=False) for row in range(count)]
+    return [
+        Query(dense[row], lexical_query(" ".join(draw.choice(_WORDS, 6))), SparseVector(ids[row], weights[row]))
+        for row in range(count)
+    ]
 
 
 def write_months(root: DataRoot, months: Sequence[str], count: int, structure: Structure) -> int:
@@ -190,7 +202,7 @@ def _write_month(
 
 
 def _passages(arxiv_id: str, sample: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """A paper's passages under another id, without their text."""
+    """A paper's passages under another id."""
     parts: Counter[str] = Counter()
     for passage in sample:
         anchor = passage["anchor"]
@@ -198,7 +210,6 @@ def _passages(arxiv_id: str, sample: Sequence[dict[str, Any]]) -> Iterator[dict[
             "passage_id": passage_id(arxiv_id, anchor, parts[anchor]),
             "arxiv_id": arxiv_id,
             "title": f"{passage['title']}, {arxiv_id}",
-            "text": "",
             "text_sha256": hashlib.sha256(f"{arxiv_id} {passage['ordinal']}".encode()).hexdigest(),
         }
         parts[anchor] += 1
@@ -248,6 +259,6 @@ def _lists(matrix: NDArray[Any]) -> pa.ListArray:
 def _made(table: Table, month: str) -> Provenance:
     """Provenance of a file that a benchmark made; embeddings state their model as the stage does."""
     found = layout()
-    notes = {"model": MODEL, "dimensions": DIMENSIONS, "sparse_idf": found.sparse_idf, "form": found.form}
+    notes = {"model": MODEL, "dimensions": DIMENSIONS, "sparse": found.sparse, "form": found.form}
     notes |= {"colbert": found.colbert}
     return Provenance(table.name, month, table.version, 1, "0", "made by a benchmark", {}, {}, notes=notes)

@@ -30,12 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import Claim, report
-from benchmarks.points import DIMENSIONS, Structure, layout, questions, write_months
+from benchmarks.points import Structure, layout, questions, write_months
 from benchmarks.qdrant_server import Server, running
-from pipeline.embedding.embedder import Vectors
 from pipeline.index.edge_collections import EdgeCollections
+from pipeline.index.fusion import Ranking, rank
 from pipeline.index.layout import Quantization
-from pipeline.index.passage_index import OVERSAMPLING, PassageIndex, Request, Restriction
+from pipeline.index.passage_index import OVERSAMPLING, PassageIndex, Query, Restriction
 from pipeline.index.points import points_of
 from pipeline.index.server_collections import ServerCollections, Storage
 from pipeline.storage.data_root import DataRoot
@@ -45,10 +45,10 @@ MONTHS = [f"2023-{number:02d}" for number in range(1, 11)]
 CLIENTS = (1, 8, 32)
 # Three months of ten and one category: with the sample's papers about a sixth of the points.
 FILTER = Restriction(categories=("cs.CL",), first_month="2023-04", last_month="2023-06")
-REQUESTS = {
-    "dense": Request(10, by="dense"),
-    "fused": Request(10),
-    "fused, filtered": Request(10, restriction=FILTER),
+RANKINGS = {
+    "dense": Ranking(10, by="dense"),
+    "fused": Ranking(10),
+    "fused, filtered": Ranking(10, restriction=FILTER),
 }
 
 
@@ -75,7 +75,7 @@ class Corpus:
     asked: int
 
     @cached_property
-    def questions(self) -> list[Vectors]:
+    def questions(self) -> list[Query]:
         return questions(Structure(), self.papers, self.asked)
 
     def exact(self, restriction: Restriction = Restriction()) -> list[list[str]]:  # noqa: B008  # frozen
@@ -83,7 +83,7 @@ class Corpus:
         wanted = np.stack([question.dense for question in self.questions])
         best: tuple[NDArray[np.float32], NDArray[np.str_]] | None = None
         for month in MONTHS:
-            for batch in points_of(self.root, month, dimensions=DIMENSIONS):
+            for batch in points_of(self.root, month, layout()):
                 rows = [row for row, payload in enumerate(batch.payloads) if _holds(restriction, payload)]
                 if rows:
                     unit = batch.dense[rows] / np.linalg.norm(batch.dense[rows], axis=1, keepdims=True)
@@ -108,9 +108,9 @@ def _ten_best(
     return np.take_along_axis(scores, order, 1), np.take_along_axis(every, order, 1)
 
 
-def recall(index: PassageIndex, corpus: Corpus, request: Request, truth: Sequence[Sequence[str]]) -> float:
+def recall(index: PassageIndex, corpus: Corpus, ranking: Ranking, truth: Sequence[Sequence[str]]) -> float:
     """Mean share of the exact ten that a search finds."""
-    found = index.search(corpus.questions, request)
+    found = rank(index, corpus.questions, ranking)
     shares = [
         len({hit.passage_id for hit in hits} & set(wanted)) / len(wanted)
         for hits, wanted in zip(found, truth, strict=True)
@@ -118,17 +118,17 @@ def recall(index: PassageIndex, corpus: Corpus, request: Request, truth: Sequenc
     return statistics.fmean(shares)
 
 
-def latency(index: PassageIndex, asked: Sequence[Vectors], request: Request, clients: int) -> dict[str, float]:
+def latency(index: PassageIndex, asked: Sequence[Query], ranking: Ranking, clients: int) -> dict[str, float]:
     """Milliseconds of a search, and searches a second, with so many clients at once."""
-    index.search(asked[:20], request)  # connected and warm
+    rank(index, asked[:20], ranking)  # connected and warm
     gate, spent = threading.Barrier(clients + 1), []
 
-    def ask(some: Sequence[Vectors]) -> list[float]:
+    def ask(some: Sequence[Query]) -> list[float]:
         gate.wait()
         taken = []
         for question in some:
             started = time.perf_counter()
-            index.search([question], request)
+            rank(index, [question], ranking)
             taken.append(time.perf_counter() - started)
         return taken
 
@@ -148,7 +148,7 @@ def fill(index: PassageIndex, kind: Kind, root: DataRoot) -> float:
     index.create(layout(kind.quantization))
     index.defer_indexing()
     for month in MONTHS:
-        for batch in points_of(root, month, dimensions=DIMENSIONS):
+        for batch in points_of(root, month, layout()):
             index.upsert(batch)
     started = time.perf_counter()
     index.settle(wait=True)
@@ -170,15 +170,15 @@ def search_server(server: Server, kind: Kind, corpus: Corpus) -> dict[str, Any]:
     """Recall and latencies; all of them for the default kind. Runs in a process of its own."""
     with closing(opened(server, kind)) as collections:
         index = collections.collection(layout(kind.quantization).collection(ALIAS))
-        found: dict[str, Any] = {"recall": recall(index, corpus, REQUESTS["dense"], corpus.exact())}
+        found: dict[str, Any] = {"recall": recall(index, corpus, RANKINGS["dense"], corpus.exact())}
         if kind == KINDS[0]:
-            narrow = Request(10, by="dense", restriction=FILTER)
+            narrow = Ranking(10, by="dense", restriction=FILTER)
             found["filtered"] = recall(index, corpus, narrow, corpus.exact(FILTER))
-            found["exact"] = recall(index, corpus, Request(10, by="dense", exact=True), corpus.exact())
-        names = REQUESTS if kind == KINDS[0] else ("dense", "fused")
+            found["exact"] = recall(index, corpus, Ranking(10, by="dense", exact=True), corpus.exact())
+        names = RANKINGS if kind == KINDS[0] else ("dense", "fused")
         clients = CLIENTS if kind == KINDS[0] else (1,)
         found["latency"] = {
-            (name, many): latency(index, corpus.questions, REQUESTS[name], many) for name in names for many in clients
+            (name, many): latency(index, corpus.questions, RANKINGS[name], many) for name in names for many in clients
         }
     return found
 
@@ -189,8 +189,8 @@ def search_edge(corpus: Corpus, folder: Path) -> dict[str, Any]:
     with closing(EdgeCollections(folder, ALIAS)) as collections:
         index = collections.collection(layout().collection(ALIAS))
         found: dict[str, Any] = {"graph": fill(index, kind, corpus.root)}
-        found["recall"] = recall(index, corpus, REQUESTS["dense"], corpus.exact())
-        found["latency"] = {(name, 1): latency(index, corpus.questions, REQUESTS[name], 1) for name in REQUESTS}
+        found["recall"] = recall(index, corpus, RANKINGS["dense"], corpus.exact())
+        found["latency"] = {(name, 1): latency(index, corpus.questions, RANKINGS[name], 1) for name in RANKINGS}
     return found
 
 

@@ -76,7 +76,7 @@ def search_of(workspace: Workspace, span: Span = EVERY_MONTH) -> Search:
 
     def search(queries: Sequence[str], count: int) -> list[list[Found]]:
         options = Asked(limit=min(count, MOST), first_month=span.first, last_month=span.last)
-        return [[found_of(hit) for hit in hits] for hits in ask(workspace, queries, options, steady=True)]
+        return [[found_of(hit) for hit in hits] for hits in ask(workspace, queries, options)]
 
     return search
 

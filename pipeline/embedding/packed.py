@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,7 @@ class PackedEmbedder(ABC):
         self._loaded: Engine | None = None
 
     @abstractmethod
-    def _window(self, texts: Sequence[str], *, queries: bool = False) -> Window:
+    def _window(self, texts: Sequence[str]) -> Window:
         """The texts as the model reads them; called from several threads."""
 
     @abstractmethod
@@ -53,23 +53,19 @@ class PackedEmbedder(ABC):
 
     def encode(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of passages, in float32. For many texts `encode_stream` is faster."""
-        return self._encode(texts, queries=False)
+        found: list[Vectors] = []
+        for first in range(0, len(texts), _AT_ONCE):
+            found += _rows(self._engine().encode(texts[first : first + _AT_ONCE], self._window))
+        return found
 
     def encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
-        """Vectors of questions, in float32, made in the caller's thread."""
-        return self._encode(texts, queries=True)
+        """Vectors of questions, in float32, made in the caller's thread; these models read them as they do passages."""
+        return self.encode(texts)
 
     def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
         """Vectors of passages, in float16 and the texts' order, a window of texts at a time."""
         chars = COLBERT_CHARS if self._colbert else WINDOW_CHARS
         return self._engine().stream(texts, self._window, Options(WINDOW_TEXTS, chars))
-
-    def _encode(self, texts: Sequence[str], *, queries: bool) -> list[Vectors]:
-        prepare = partial(self._window, queries=queries)
-        found: list[Vectors] = []
-        for first in range(0, len(texts), _AT_ONCE):
-            found += _rows(self._engine().encode(texts[first : first + _AT_ONCE], prepare))
-        return found
 
     def _engine(self) -> Engine:
         with self._loading:

@@ -20,15 +20,13 @@ class Window:
     """Consecutive texts of a stream, as a model reads them.
 
     rows: their tokens, none longer than the model reads. positions: int32 of shape (tokens,), the row of the
-    position embeddings for every token. terms: what the sparse vectors weigh. weights: float32 of shape (terms,)
-    where a formula has given them; None where the model does, for the tokens of `rows`. truncated: bool of shape
-    (texts,).
+    position embeddings for every token. terms: what the sparse vectors weigh; None where the model makes none.
+    truncated: bool of shape (texts,).
     """
 
     rows: TokenRows
     positions: NDArray[np.int32]
-    terms: Terms
-    weights: NDArray[np.float32] | None
+    terms: Terms | None
     truncated: NDArray[np.bool_]
 
 
@@ -93,31 +91,25 @@ def pack_of(window: Window, places: NDArray[np.int64]) -> Pack:
     """The texts at `places` of a window as one pack. `places` must have the longest text first."""
     import numpy as np
 
-    lengths, terms = window.rows.lengths[places], window.terms.lengths[places]
+    lengths = window.rows.lengths[places]
     tokens = spans(window.rows.offsets[places], lengths)
     starts = np.zeros(len(places) + 1, dtype=np.int32)
     np.cumsum(lengths, out=starts[1:])
-    return Pack(
-        window,
-        places,
-        window.rows.ids[tokens],
-        window.positions[tokens],
-        starts,
-        _local(window, places),
-        int(terms.sum()),
-    )
+    slots, terms = _slots(window, places)
+    return Pack(window, places, window.rows.ids[tokens], window.positions[tokens], starts, slots, terms)
 
 
-def _local(window: Window, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For every token of a pack, its term's place among the pack's terms."""
+def _slots(window: Window, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """For every token of a pack, its term's place among the pack's terms, and how many terms there are."""
     import numpy as np
 
-    if window.weights is not None:
-        return np.empty(0, dtype=np.int64)
+    if window.terms is None:
+        return np.empty(0, dtype=np.int64), 0
     lengths, terms = window.rows.lengths[places], window.terms.lengths[places]
     slots = window.terms.slots[spans(window.rows.offsets[places], lengths)]
     shift = (np.cumsum(terms) - terms) - window.terms.offsets[places]
-    return np.where(slots < 0, int(terms.sum()), slots + np.repeat(shift, lengths))
+    count = int(terms.sum())
+    return np.where(slots < 0, count, slots + np.repeat(shift, lengths)), count
 
 
 def runs(starts: NDArray[np.int32]) -> list[tuple[int, int, int]]:

@@ -160,7 +160,7 @@ class _Account:
             truncated=self._truncated,
             model=embedder.name,
             dimensions=embedder.dimensions,
-            sparse_idf=embedder.sparse_idf,
+            sparse=embedder.has_sparse,
             form=job.settings.embedded_form,
             colbert=makes_colbert(job.settings),
         )

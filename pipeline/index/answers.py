@@ -43,7 +43,7 @@ def place(hit: Hit) -> str:
 def as_markdown(hits: Sequence[Hit], first: int = 1) -> str:
     """A numbered list: title, place, kind and score, and the passage as a quotation. first: the first number."""
     if not hits:
-        return "No passage was found."
+        return "Nothing found."
     return "\n\n".join(_item(number, hit) for number, hit in enumerate(hits, first))
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, get_args
 
 from pipeline import tables
 from pipeline.arxiv.categories import normalize_category
 from pipeline.arxiv.months import parse_month
+from pipeline.arxiv.titles import title_words
 from pipeline.errors import SettingError
-from pipeline.index.passage_index import Request, Restriction
+from pipeline.index.fusion import By, Fusion, Ranking
+from pipeline.index.passage_index import Restriction
+from pipeline.index.points import venue_words
 from pipeline.settings import SUBSETS
 
-By = Literal["fused", "dense", "sparse"]
 Rerank = Literal["none", "colbert", "cross-encoder"]
-BY: tuple[By, ...] = ("fused", "dense", "sparse")
-RERANK: tuple[Rerank, ...] = ("none", "colbert", "cross-encoder")
+BY: tuple[By, ...] = get_args(By)
+RERANK: tuple[Rerank, ...] = get_args(Rerank)
 
 # A search reads whole row groups of passages for its texts; nobody reads further than this.
 MOST = 1_000
@@ -39,6 +41,11 @@ class Options(TypedDict, total=False):
     kinds: Sequence[str]
     subsets: Sequence[str]
     worst_grade: str | None
+    authors: Sequence[str]
+    venue: str
+    first_year: int | None
+    last_year: int | None
+    without_papers: Sequence[str]
     by: By
     rerank: Rerank
     per_paper: bool
@@ -52,8 +59,11 @@ class Asked:
     limit and offset: which part of the ranking, in passages or, with per_paper, in papers. categories: one of them a
     paper must have; cs.CL or a whole archive such as cs, in capitals or not. first_month and last_month: YYYY-MM,
     both included. kinds of passages, such as table. subsets: severities of the dump. worst_grade: of the page, or a
-    better one. by: which vectors rank. rerank: who ranks the candidates again. per_paper: a paper's best passage
-    alone. exact: compare with every passage, uncompressed.
+    better one. authors: one of them a paper must have, by whole name or family name. venue: words of its journal
+    reference or comment, all of which it must have. first_year and last_year: both included. without_papers: arXiv ids
+    of papers that are not looked at. by: which vectors rank; `fused` is dense and lexical. rerank: who
+    ranks the candidates again. per_paper: a paper's best passage alone. exact: compare with every passage,
+    uncompressed.
     """
 
     limit: int = 10
@@ -64,6 +74,11 @@ class Asked:
     kinds: Sequence[str] = ()
     subsets: Sequence[str] = ()
     worst_grade: str | None = None
+    authors: Sequence[str] = ()
+    venue: str = ""
+    first_year: int | None = None
+    last_year: int | None = None
+    without_papers: Sequence[str] = ()
     by: By = "fused"
     rerank: Rerank = "none"
     per_paper: bool = False
@@ -90,12 +105,13 @@ class Asked:
         """How much of the ranking must be known."""
         return self.offset + self.limit
 
-    def request(self, depth: int | None = None) -> Request:
-        """What the index is asked for: `depth` passages, or as many as these options begin with."""
-        return Request(
+    def ranking(self, fusion: Fusion, depth: int | None = None) -> Ranking:
+        """What is wanted of the index: `depth` passages, or as many as these options begin with."""
+        return Ranking(
             depth or self._depth(),
-            restriction=self._restriction(),
             by=self.by,
+            fusion=fusion,
+            restriction=self._restriction(),
             colbert=self.rerank == "colbert",
             exact=self.exact,
         )
@@ -119,6 +135,11 @@ class Asked:
             kinds=tuple(self.kinds),
             subsets=tuple(self.subsets),
             grades=_grades(self.worst_grade),
+            authors=tuple(" ".join(title_words(name)) for name in _listed(self.authors)),
+            venue=tuple(venue_words(self.venue)),
+            first_year=self.first_year,
+            last_year=self.last_year,
+            without_papers=tuple(self.without_papers),
         )
 
     def _check_numbers(self) -> None:
@@ -129,6 +150,8 @@ class Asked:
                 f"--offset {self.offset} with --limit {self.limit}: results number 1 to {DEEPEST} can be asked for"
             )
         _grades(self.worst_grade)
+        if self.first_year is not None and self.last_year is not None and self.first_year > self.last_year:
+            raise SettingError(f"--year: the years run backwards, from {self.first_year} to {self.last_year}")
 
     def _check_months(self) -> None:
         named = {"--from": self.first_month, "--to": self.last_month}

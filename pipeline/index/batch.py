@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipeline.embedding.embedder import Vectors
+    from pipeline.embedding.sparse import SparseRows
     from pipeline.index.layout import Layout
-    from pipeline.index.passage_index import Request
+    from pipeline.index.passage_index import Query, Request
 
 # What one request carries: 4 MB are 700 points of BGE-M3, and far below the 32 MB that a server takes.
 BYTES = 4 << 20
@@ -29,28 +29,22 @@ _PAYLOAD_BYTES = 700
 class PointBatch:
     """Points by columns; point number n has the rows offsets[n]:offsets[n + 1] of what is ragged.
 
-    ids: passage ids. dense: float32 of shape (points, dimensions). sparse_offsets: int64 of shape (points + 1,) into
-    sparse_ids (uint32) and sparse_weights (float32). colbert_offsets: int64 of shape (points + 1,) into colbert,
-    float32 of shape (tokens, dimensions); both None where the collection has none. payloads: what a search restricts
-    or shows; `digest` in it is of the whole point.
+    ids: passage ids. dense: float32 of shape (points, dimensions). lexical: of stemmed words. payloads: what a search
+    restricts or shows; `digest` in it is of the whole point. sparse: of the model's lexical head, None where the
+    collection has none. colbert_offsets: int64 of shape (points + 1,) into colbert, float32 of shape (tokens,
+    dimensions); both None where the collection has none.
     """
 
     ids: Sequence[str]
     dense: NDArray[np.float32]
-    sparse_offsets: NDArray[np.int64]
-    sparse_ids: NDArray[np.uint32]
-    sparse_weights: NDArray[np.float32]
+    lexical: SparseRows
     payloads: Sequence[Mapping[str, Any]]
+    sparse: SparseRows | None = None
     colbert_offsets: NDArray[np.int64] | None = None
     colbert: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    def sparse(self, number: int) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
-        """Ids and weights of one point's sparse vector."""
-        rows = slice(self.sparse_offsets[number], self.sparse_offsets[number + 1])
-        return self.sparse_ids[rows], self.sparse_weights[rows]
 
     def tokens(self, number: int) -> NDArray[np.float32] | None:
         """One point's ColBERT vectors, of shape (tokens, dimensions)."""
@@ -62,7 +56,6 @@ class PointBatch:
         """Some of the points. numbers: theirs here, ascending."""
         if len(numbers) == len(self):
             return self
-        sparse_offsets, sparse_rows = _rows_of(self.sparse_offsets, numbers)
         colbert_offsets, colbert = None, None
         if self.colbert is not None and self.colbert_offsets is not None:
             colbert_offsets, colbert_rows = _rows_of(self.colbert_offsets, numbers)
@@ -70,10 +63,9 @@ class PointBatch:
         return PointBatch(
             [self.ids[number] for number in numbers],
             self.dense[numbers],
-            sparse_offsets,
-            self.sparse_ids[sparse_rows],
-            self.sparse_weights[sparse_rows],
+            self.lexical.take(numbers),
             [self.payloads[number] for number in numbers],
+            None if self.sparse is None else self.sparse.take(numbers),
             colbert_offsets,
             colbert,
         )
@@ -94,13 +86,14 @@ class PointBatch:
         """Bytes of each point on the wire, about."""
         import numpy as np
 
-        sizes = np.diff(self.sparse_offsets) * 8 + self.dense.shape[1] * 4 + _PAYLOAD_BYTES
+        sizes = self.lexical.lengths * 8 + self.dense.shape[1] * 4 + _PAYLOAD_BYTES
+        if self.sparse is not None:
+            sizes = sizes + self.sparse.lengths * 8
         if self.colbert is not None and self.colbert_offsets is not None:
             sizes = sizes + np.diff(self.colbert_offsets) * self.colbert.shape[1] * 4
         return np.asarray(sizes, np.int64)
 
     def _slice(self, start: int, end: int) -> PointBatch:
-        sparse = slice(self.sparse_offsets[start], self.sparse_offsets[end])
         colbert_offsets, colbert = None, None
         if self.colbert is not None and self.colbert_offsets is not None:
             rows = slice(self.colbert_offsets[start], self.colbert_offsets[end])
@@ -108,10 +101,9 @@ class PointBatch:
         return PointBatch(
             self.ids[start:end],
             self.dense[start:end],
-            self.sparse_offsets[start : end + 1] - sparse.start,
-            self.sparse_ids[sparse],
-            self.sparse_weights[sparse],
+            self.lexical.slice(start, end),
             self.payloads[start:end],
+            None if self.sparse is None else self.sparse.slice(start, end),
             colbert_offsets,
             colbert,
         )
@@ -139,44 +131,68 @@ def check_points(points: PointBatch, layout: Layout) -> None:
         shape = points.dense.shape
         raise _refused(points, 0, f"a dense vector of shape {shape[1:]} and not ({layout.dimensions},)")
     _refuse_where(points, _not_finite(points.dense), "a dense vector with a number that is none, or too large")
-    _check_offsets(points, points.sparse_offsets, "sparse", len(points.sparse_ids), len(points.sparse_weights))
-    _check_sparse(points)
+    _check_sparse(points, points.lexical, "lexical")
+    if (points.sparse is not None) != layout.sparse:
+        raise _refused(points, 0, f"{'no ' * layout.sparse}sparse vector, against the collection's layout")
+    if points.sparse is not None:
+        _check_sparse(points, points.sparse, "sparse")
     _check_tokens(points, layout)
 
 
-def check_queries(queries: Sequence[Vectors], request: Request, layout: Layout) -> None:
-    """Raises PermanentFailure for queries that a collection of this layout cannot answer."""
-    import numpy as np
+def check_searches(searches: Sequence[tuple[Query, Request]], layout: Layout) -> None:
+    """Raises PermanentFailure for searches that a collection of this layout cannot answer."""
+    for query, request in searches:
+        _check_search(query, request, layout)
 
-    if request.colbert and not layout.colbert:
+
+def _check_search(query: Query, request: Request, layout: Layout) -> None:
+    if request.by == "colbert" and not layout.colbert:
         raise PermanentFailure(
             "the collection has no ColBERT vectors to rank by: search without them, or set "
             "CITELOOM_EMBEDDER_COLBERT=true, run the embeddings again, then citeloom reindex"
         )
-    for query in queries:
-        if request.colbert and query.colbert is None:
+    if request.by == "sparse" and not layout.sparse:
+        raise PermanentFailure(
+            f"{layout.model} makes no sparse vectors to rank by: search by words with lexical, or by both with fused"
+        )
+    if request.by == "lexical" and not layout.lexical:
+        raise PermanentFailure("the collection was made before lexical vectors were: run citeloom reindex")
+    if request.by == "dense":
+        _check_rows(query.dense[None], layout)
+    elif request.by == "colbert":
+        if query.colbert is None:
             raise PermanentFailure("the question was encoded without ColBERT vectors, and is to be ranked by them")
-        tokens = query.colbert if request.colbert and query.colbert is not None else query.dense[None]
-        for vectors in (query.dense[None], tokens):
-            if vectors.shape[1] != layout.dimensions:
-                raise PermanentFailure(
-                    f"the question was encoded with {vectors.shape[1]} dimensions, and the collection is made for "
-                    f"{layout.describe()}: set CITELOOM_EMBEDDER to the model of the collection"
-                )
-            if _not_finite(vectors).any() or not np.isfinite(query.sparse_weights).all():
-                raise PermanentFailure("the question was encoded with a number that is none (NaN or infinite)")
+        _check_rows(query.colbert, layout)
+    else:
+        _check_numbers(query.terms(request.by).weights)
 
 
-def _check_sparse(points: PointBatch) -> None:
+def _check_rows(vectors: NDArray[np.float32], layout: Layout) -> None:
+    if vectors.shape[1] != layout.dimensions:
+        raise PermanentFailure(
+            f"the question was encoded with {vectors.shape[1]} dimensions, and the collection is made for "
+            f"{layout.describe()}: set CITELOOM_EMBEDDER to the model of the collection"
+        )
+    _check_numbers(vectors)
+
+
+def _check_numbers(numbers: NDArray[np.float32]) -> None:
+    import numpy as np
+
+    if not np.isfinite(numbers).all():
+        raise PermanentFailure("the question was encoded with a number that is none (NaN or infinite)")
+
+
+def _check_sparse(points: PointBatch, rows: SparseRows, kind: str) -> None:
     """Weights are numbers, and ids ascend within a point."""
     import numpy as np
 
-    ids, offsets = points.sparse_ids, points.sparse_offsets
-    owner = np.repeat(np.arange(len(points)), np.diff(offsets))
-    weightless = _marked(len(points), owner[~np.isfinite(points.sparse_weights)])
-    _refuse_where(points, weightless, "a sparse vector with a weight that is no number")
-    not_ascending = (ids[1:] <= ids[:-1]) & (owner[1:] == owner[:-1])
-    _refuse_where(points, _marked(len(points), owner[1:][not_ascending]), "a sparse vector whose ids do not ascend")
+    _check_offsets(points, rows.offsets, kind, len(rows.ids), len(rows.weights))
+    owner = np.repeat(np.arange(len(points)), rows.lengths)
+    weightless = _marked(len(points), owner[~np.isfinite(rows.weights)])
+    _refuse_where(points, weightless, f"a {kind} vector with a weight that is no number")
+    not_ascending = (rows.ids[1:] <= rows.ids[:-1]) & (owner[1:] == owner[:-1])
+    _refuse_where(points, _marked(len(points), owner[1:][not_ascending]), f"a {kind} vector whose ids do not ascend")
 
 
 def _check_tokens(points: PointBatch, layout: Layout) -> None:

@@ -10,10 +10,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.errors import MissingInput, PermanentFailure
-from pipeline.index.batch import PointBatch, check_points, check_queries
+from pipeline.index.batch import PointBatch, check_points, check_searches
 from pipeline.index.edge_folder import (
     PATIENCE,
     cannot_be_used,
@@ -32,6 +32,7 @@ from pipeline.index.passage_index import (
     Condition,
     Found,
     PointId,
+    Query,
     Request,
     another_layout,
     best_first,
@@ -39,9 +40,6 @@ from pipeline.index.passage_index import (
     of_month,
 )
 from pipeline.storage.writing import write_whole
-
-if TYPE_CHECKING:
-    from pipeline.embedding.embedder import Vectors
 
 # Says that a folder is ours, and its layout; it comes with the folder.
 LAYOUT_FILE = "citeloom.json"
@@ -151,16 +149,17 @@ class EdgeIndex:
         hits = self._ask("facet", qdrant_edge.FacetRequest(field, limit=MOST_VALUES, exact=True)).hits
         return sorted(str(hit.value) for hit in hits if hit.count)
 
-    def search(self, queries: Sequence[Vectors], request: Request) -> list[list[Found]]:
+    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[Found]]:
         import qdrant_edge
 
         layout = self._needed_layout()
-        check_queries(queries, request, layout)
+        check_searches(searches, layout)
         found: list[list[Found]] = []
-        for start in range(0, len(queries), _MOST_QUERIES):
-            asked = [edge_query(query, request, layout) for query in queries[start : start + _MOST_QUERIES]]
-            answers = self._ask("query_batch", qdrant_edge.QueryBatchRequest(asked))
-            found += [best_first([_found(point) for point in points], request) for points in answers]
+        for start in range(0, len(searches), _MOST_QUERIES):
+            part = searches[start : start + _MOST_QUERIES]
+            batch = qdrant_edge.QueryBatchRequest([edge_query(query, request, layout) for query, request in part])
+            for (_, request), points in zip(part, self._ask("query_batch", batch), strict=True):
+                found.append(best_first([_found(point) for point in points], request.limit))
         return found
 
     def defer_indexing(self) -> None:

@@ -13,6 +13,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
+from pipeline.corpus.passages.text import Form
+from pipeline.embedding.lexical import MEAN_LENGTH
+from pipeline.embedding.lexical import VERSION as LEXICAL_VERSION
+
 Quantization = Literal["int8", "binary", "none"]
 
 
@@ -20,17 +24,19 @@ Quantization = Literal["int8", "binary", "none"]
 class Layout:
     """A collection's identity.
 
-    model: whose vectors they are. dimensions: of the dense vector. sparse_idf: whether sparse scores are multiplied by
-    the terms' inverse document frequency. form: what stood above a passage in the text that was embedded. colbert:
-    whether points have ColBERT vectors too.
+    model: whose vectors they are. dimensions: of the dense vector. sparse and colbert: whether points have the model's
+    sparse and ColBERT vectors too. form: what stood above a passage in the text that was embedded. mean_length: words
+    of a passage that the weights of lexical vectors take for usual. lexical: version of these weights.
     """
 
     model: str
     dimensions: int
-    sparse_idf: bool
-    form: str = "sections"
+    sparse: bool = False
+    form: Form = "sections"
     colbert: bool = False
     quantization: Quantization = "int8"
+    mean_length: int = MEAN_LENGTH
+    lexical: int = LEXICAL_VERSION
 
     def collection(self, alias: str) -> str:
         """The name of the collection of this layout, such as citeloom-all-minilm-l6-v2-1f0c2a9b."""
@@ -41,12 +47,17 @@ class Layout:
     def describe(self) -> str:
         """For a message."""
         return (
-            f"{self.model}, {self.dimensions} dimensions, {self.form} embedded, sparse IDF "
-            f"{'on' if self.sparse_idf else 'off'}, ColBERT {'on' if self.colbert else 'off'}, "
-            f"quantization {self.quantization}"
+            f"{self.model}, {self.dimensions} dimensions, {self.form} embedded, sparse vectors "
+            f"{'on' if self.sparse else 'off'}, ColBERT {'on' if self.colbert else 'off'}, "
+            f"quantization {self.quantization}, lexical weights {self.lexical} for {self.mean_length} words"
         )
 
     @staticmethod
     def from_mapping(values: Mapping[str, Any]) -> Layout:
-        """The layout that `dataclasses.asdict` wrote. Raises KeyError for what is missing."""
+        """The layout that `dataclasses.asdict` wrote. Raises KeyError for what is missing.
+
+        A collection of before the lexical vectors has version 0 of them: it is told from those of today by that.
+        """
+        if "sparse_idf" in values:
+            values = {**values, "sparse": not values["sparse_idf"], "mean_length": 0, "lexical": 0}
         return Layout(**{field.name: values[field.name] for field in fields(Layout)})

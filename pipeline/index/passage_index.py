@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from pipeline.index.layout import Layout, Quantization
 
 if TYPE_CHECKING:
-    from pipeline.embedding.embedder import Vectors
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pipeline.embedding.sparse import SparseVector
     from pipeline.index.batch import PointBatch
 
-# Names of the vectors in a collection.
-DENSE, SPARSE, COLBERT = "dense", "sparse", "colbert"
-
-# Reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009). Qdrant's default of 2 lets the first rank of
-# one list outweigh two second ranks.
-RRF_K = 60
+# Names of the vectors in a collection: a model's dense and, of BGE-M3, its sparse and ColBERT vectors; stemmed words.
+VectorName = Literal["dense", "lexical", "sparse", "colbert"]
+DENSE: VectorName = "dense"
+LEXICAL: VectorName = "lexical"
+SPARSE: VectorName = "sparse"
+COLBERT: VectorName = "colbert"
 
 # Candidates that a compressed search hands to exact scoring, as a multiple of what is asked for; benchmarks/search.py
 # measures the recall that this gives.
@@ -32,9 +35,12 @@ HNSW_EF: Mapping[Quantization, int] = {"int8": 128, "binary": 256, "none": 128}
 # Values of a field that are listed at most; arXiv has some 180 categories and 430 months.
 MOST_VALUES = 1_000
 
-# Every field that a search or an audit restricts. Archives are those of the categories (cs for cs.CL);
-# month_number is YYYYMM, since keywords have no order to ask a range of.
-KEYWORDS = ("arxiv_id", "month", "categories", "archives", "primary_category", "kind", "subset", "grade")
+# Every field that a search or an audit restricts. Archives are those of the categories (cs for cs.CL); authors has
+# whole names and family names, venue the words of the journal reference and of the authors' comment; month_number is
+# YYYYMM, since keywords have no order to ask a range of.
+KEYWORDS = (
+    "arxiv_id", "month", "categories", "archives", "primary_category", "kind", "subset", "grade", "authors", "venue"
+)  # fmt: skip
 INTEGERS = ("month_number", "year")
 
 # A passage's UUID; a foreign point may bear a number.
@@ -43,11 +49,12 @@ PointId = str | int
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One passage that a search found. A score says nothing across queries."""
+    """One passage that a search found. A score says nothing across queries, but for the cosine of dense vectors."""
 
     passage_id: str
     score: float
     payload: Mapping[str, Any]
+    cosine: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +79,23 @@ class Restriction:
     kinds: tuple[str, ...] = ()
     subsets: tuple[str, ...] = ()
     grades: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+    """Whole names or family names, as `points.author_keys` writes them, of which a paper must have one."""
+    venue: tuple[str, ...] = ()
+    """Words of a venue, all of which a paper must have."""
+    first_year: int | None = None
+    last_year: int | None = None
     without_papers: tuple[str, ...] = ()
     """Papers whose passages are not looked at."""
 
     def conditions(self) -> list[Condition]:
         """The restriction as conditions that must all hold, but for those of `any_of`."""
         found = self.months()
-        for field, values in (("kind", self.kinds), ("subset", self.subsets), ("grade", self.grades)):
-            if values:
-                found.append(Condition(field, values))
+        named = {"kind": self.kinds, "subset": self.subsets, "grade": self.grades, "authors": self.authors}
+        found += [Condition(field, values) for field, values in named.items() if values]
+        found += [Condition("venue", (word,)) for word in self.venue]
+        if self.first_year is not None or self.last_year is not None:
+            found.append(Condition("year", low=self.first_year, high=self.last_year))
         if self.without_papers:
             found.append(Condition("arxiv_id", self.without_papers, negated=True))
         return found
@@ -99,26 +114,43 @@ class Restriction:
         return [Condition(field, values) for field, values in pairs if values]
 
 
+UNRESTRICTED = Restriction()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """A question's vectors.
+
+    dense: float32 of shape (dimensions,). lexical: of its stemmed words. sparse: None where the model makes none.
+    colbert: float32 of shape (tokens, dimensions); None unless asked for.
+    """
+
+    dense: NDArray[np.float32]
+    lexical: SparseVector
+    sparse: SparseVector | None = None
+    colbert: NDArray[np.float32] | None = None
+
+    def terms(self, by: VectorName) -> SparseVector:
+        """The lexical or the sparse vector. Raises ValueError where there is none."""
+        vector = self.lexical if by == LEXICAL else self.sparse
+        if vector is None:
+            raise ValueError(f"the question has no {by} vector")
+        return vector
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a search wants of each query: points number offset, offset + 1, … offset + limit - 1 of its ranking.
+    """The `limit` passages that score best by one of the vectors.
 
-    by: which vectors rank; `fused` is dense and sparse by reciprocal rank fusion. colbert: rank the candidates again
-    by ColBERT. exact: compare with every point, uncompressed, instead of walking the graph.
+    passages: only these, by their ids, each compared; None for all. exact: compare with every point, uncompressed,
+    instead of walking the graph.
     """
 
     limit: int
-    offset: int = 0
-    restriction: Restriction = Restriction()
-    by: Literal["fused", "dense", "sparse"] = "fused"
-    colbert: bool = False
+    by: VectorName = "dense"
+    restriction: Restriction = UNRESTRICTED
+    passages: tuple[str, ...] | None = None
     exact: bool = False
-
-    @property
-    def candidates(self) -> int:
-        """How many candidates each of dense and sparse search gives to the fusion: ranks beyond four times what is
-        asked for rarely reach the top of a fused list, and a short list still needs enough to overlap."""
-        return max(4 * (self.limit + self.offset), 50)
 
 
 def of_month(month: str) -> list[Condition]:
@@ -190,9 +222,9 @@ class PassageIndex(Protocol):
         """Values that a field of KEYWORDS has, in order, at most MOST_VALUES; none where there is no collection."""
         ...
 
-    def search(self, queries: Sequence[Vectors], request: Request) -> list[list[Found]]:
-        """For each query, the points that the request wants; best first, ties by id. Raises PermanentFailure where
-        ColBERT is asked for and the collection has none."""
+    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[Found]]:
+        """For each search the points that it wants, best first, ties by id; all in one batch. Raises PermanentFailure
+        where the collection has no vectors of the name that is asked for."""
         ...
 
     def defer_indexing(self) -> None:
@@ -246,10 +278,9 @@ class Collections(Protocol):
         ...
 
 
-def best_first(found: list[Found], request: Request) -> list[Found]:
-    """The part that a request wants, sorted by score, ties by id: neither engine promises an order within a tie."""
-    ranked = sorted(found, key=lambda hit: (-hit.score, hit.passage_id))
-    return ranked[request.offset : request.offset + request.limit]
+def best_first(found: list[Found], limit: int) -> list[Found]:
+    """The best points, ties by id: neither engine promises an order within a tie."""
+    return sorted(found, key=lambda hit: (-hit.score, hit.passage_id))[:limit]
 
 
 def another_layout(name: str, found: Layout, wanted: Layout) -> str:

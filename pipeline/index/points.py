@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipeline import tables
+from pipeline.arxiv.person_names import parse_name
+from pipeline.arxiv.titles import title_words
+from pipeline.corpus.passages.text import embedded_text
+from pipeline.embedding.lexical import lexical_rows
+from pipeline.embedding.sparse import SparseRows
 from pipeline.errors import PermanentFailure
 from pipeline.index.batch import PointBatch
+from pipeline.index.layout import Layout
 from pipeline.index.passage_index import month_number
 from pipeline.storage.data_root import DataRoot
 
@@ -20,54 +26,79 @@ if TYPE_CHECKING:
 
 _PASSAGES = ["passage_id", "arxiv_id", "anchor", "kind", "title", "section_path"]
 _EMBEDDINGS = ["passage_id", "text_sha256"]
-_VECTORS = ["dense", "sparse_ids", "sparse_weights"]
-_PAPERS = ["arxiv_id", "subset", "categories", "primary_category", "year", "grade"]
+_PAPERS = ["arxiv_id", "subset", "categories", "primary_category", "year", "grade", "authors"]
+_METADATA = ["arxiv_id", "journal_ref", "comment"]
 
 
-def points_of(root: DataRoot, month: str, *, dimensions: int, colbert: bool = False) -> Iterator[PointBatch]:
+def points_of(root: DataRoot, month: str, layout: Layout) -> Iterator[PointBatch]:
     """A month's points in the order of its passages, some hundred at a time.
 
-    Memory is bounded but for six columns of the month's papers. Raises PermanentFailure where embeddings and passages
-    do not hold the same passages in the same order, or a vector has another length than `dimensions`.
+    Lexical vectors are made here, of the texts that were embedded. Memory is bounded but for some columns of the
+    month's papers. Raises PermanentFailure where embeddings and passages do not hold the same passages in the same
+    order, or a vector has another length than the layout says.
     """
-    columns = [*_EMBEDDINGS, *_VECTORS, *(["colbert"] if colbert else [])]
-    for vectors, payloads in _joined(root, month, columns):
+    columns = [*_EMBEDDINGS, "dense"]
+    columns += ["sparse_ids", "sparse_weights"] if layout.sparse else []
+    columns += ["colbert"] if layout.colbert else []
+    for vectors, passages, payloads in _joined(root, month, columns, texts=True):
+        texts = (embedded_text(row["title"], row["section_path"], row["text"], layout.form) for row in passages)
         yield PointBatch(
             ids=vectors["passage_id"].to_pylist(),
-            dense=_matrix(vectors, "dense", dimensions, month),
-            sparse_offsets=_offsets(vectors["sparse_ids"]),
-            sparse_ids=_numbers(vectors["sparse_ids"].flatten()),
-            sparse_weights=_numbers(vectors["sparse_weights"].flatten()),
+            dense=_matrix(vectors, "dense", layout.dimensions, month),
+            lexical=lexical_rows(texts, layout.mean_length),
             payloads=payloads,
-            colbert_offsets=_offsets(vectors["colbert"]) if colbert else None,
-            colbert=_token_matrix(vectors["colbert"], dimensions, month) if colbert else None,
+            sparse=_sparse(vectors) if layout.sparse else None,
+            colbert_offsets=_offsets(vectors["colbert"]) if layout.colbert else None,
+            colbert=_token_matrix(vectors["colbert"], layout.dimensions, month) if layout.colbert else None,
         )
 
 
 def digests_of(root: DataRoot, month: str) -> dict[str, str]:
     """Passage id to digest of every point that a month asks for, without its vectors. Raises as `points_of` does."""
     found: dict[str, str] = {}
-    for vectors, payloads in _joined(root, month, _EMBEDDINGS):
+    for vectors, _, payloads in _joined(root, month, _EMBEDDINGS, texts=False):
         found |= zip(vectors["passage_id"].to_pylist(), (payload["digest"] for payload in payloads), strict=True)
     return found
 
 
-def _joined(root: DataRoot, month: str, columns: list[str]) -> Iterator[tuple[pa.RecordBatch, list[dict[str, Any]]]]:
-    """Batches of embeddings, and the payload of each row."""
-    papers = {row.pop("arxiv_id"): _of_paper(month, row) for row in root.rows(tables.PAPERS, month, _PAPERS)}
-    passages = _Passages(root, month)
+def _joined(
+    root: DataRoot, month: str, columns: list[str], *, texts: bool
+) -> Iterator[tuple[pa.RecordBatch, list[dict[str, Any]], list[dict[str, Any]]]]:
+    """Batches of embeddings, and the passage and the payload of each row. texts: whether passages have theirs."""
+    venues = _venues(root, month)
+    papers = {row["arxiv_id"]: _of_paper(month, row, venues) for row in root.rows(tables.PAPERS, month, _PAPERS)}
+    passages = _Passages(root, month, [*_PASSAGES, "text"] if texts else _PASSAGES)
     for vectors in root.batches(tables.EMBEDDINGS, month, columns):
-        yield vectors, list(_payloads(papers, passages.take(vectors["passage_id"]), vectors, month))
+        rows = passages.take(vectors["passage_id"])
+        yield vectors, rows, list(_payloads(papers, rows, vectors, month))
     passages.finish()
+
+
+def _venues(root: DataRoot, month: str) -> dict[str, list[str]]:
+    """The words of each paper's journal reference and comment; Wikipedia's articles have no metadata."""
+    if month not in root.months(tables.METADATA):
+        return {}
+    rows = root.rows(tables.METADATA, month, _METADATA)
+    return {row["arxiv_id"]: venue_words(f"{row['journal_ref'] or ''} {row['comment'] or ''}") for row in rows}
+
+
+def venue_words(text: str) -> list[str]:
+    """The words of a venue by which papers are restricted: "Proc. of ACL 2020" is 2020, acl, of, proc."""
+    return sorted(set(title_words(text)))
+
+
+def author_keys(name: str) -> tuple[str, str]:
+    """The whole name and the family name by which papers are restricted, in lower case and without accents."""
+    return " ".join(title_words(name)), " ".join(title_words(parse_name(name).family))
 
 
 class _Passages:
     """The month's passages, taken in step with its embeddings."""
 
-    def __init__(self, root: DataRoot, month: str) -> None:
+    def __init__(self, root: DataRoot, month: str, columns: list[str]) -> None:
         self._month = month
-        self._batches = root.batches(tables.PASSAGES, month, _PASSAGES)
-        self._held = pa.schema([tables.PASSAGES.schema.field(name) for name in _PASSAGES]).empty_table()
+        self._batches = root.batches(tables.PASSAGES, month, columns)
+        self._held = pa.schema([tables.PASSAGES.schema.field(name) for name in columns]).empty_table()
 
     def take(self, wanted: pa.Array) -> list[dict[str, Any]]:
         """The next passages, which must be those with the wanted ids."""
@@ -95,10 +126,19 @@ def _out_of_step(month: str, place: str) -> PermanentFailure:
     )
 
 
-def _of_paper(month: str, paper: Mapping[str, Any]) -> dict[str, Any]:
+def _of_paper(month: str, paper: Mapping[str, Any], venues: Mapping[str, list[str]]) -> dict[str, Any]:
     """What all passages of a paper share."""
     archives = sorted({category.partition(".")[0] for category in paper["categories"]})
-    return {"month": month, "month_number": month_number(month), "archives": archives, **paper}
+    authors = sorted({key for author in paper["authors"] or () for key in author_keys(author["name"]) if key})
+    shared = {name: paper[name] for name in ("subset", "categories", "primary_category", "year", "grade")}
+    return {
+        "month": month,
+        "month_number": month_number(month),
+        "archives": archives,
+        **shared,
+        "authors": authors,
+        "venue": venues.get(paper["arxiv_id"], []),
+    }
 
 
 def _payloads(
@@ -112,7 +152,7 @@ def _payloads(
                 f"papers of {month} hold no {passage['arxiv_id']} any more, and passages do: "
                 f"run citeloom run --months {month} --until index_receipts"
             )
-        payload = {**paper, **passage, "text_sha256": text_sha256}
+        payload = {**paper, **{name: passage[name] for name in _PASSAGES}, "text_sha256": text_sha256}
         digest = _digest(payload)
         del payload["passage_id"]  # it is the point's id
         yield payload | {"digest": digest}
@@ -122,6 +162,11 @@ def _digest(payload: Mapping[str, Any]) -> str:
     """128 bits over id and payload. The text's hash is in it, so equal digests mean equal vectors of one model too."""
     content = json.dumps(payload, sort_keys=True, ensure_ascii=False).encode()
     return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _sparse(vectors: pa.RecordBatch) -> SparseRows:
+    ids, weights = (_numbers(vectors[name].flatten()) for name in ("sparse_ids", "sparse_weights"))
+    return SparseRows(_offsets(vectors["sparse_ids"]), ids, weights)
 
 
 def _matrix(vectors: pa.RecordBatch, column: str, dimensions: int, month: str) -> NDArray[Any]:

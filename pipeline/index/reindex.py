@@ -89,7 +89,7 @@ def layout_of_settings(workspace: Workspace) -> Layout:
     return Layout(
         model_name(settings),
         embedder.dimensions,
-        embedder.sparse_idf,
+        embedder.has_sparse,
         settings.embedded_form,
         makes_colbert(settings),
         settings.qdrant_quantization,

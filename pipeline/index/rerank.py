@@ -19,7 +19,6 @@ from pipeline.embedding.engine import Budget, Engine
 from pipeline.embedding.heads import Heads
 from pipeline.embedding.hub import find_folder
 from pipeline.embedding.packing import Window, positions
-from pipeline.embedding.terms import Terms
 from pipeline.embedding.tokens import TokenRows, plain
 from pipeline.embedding.weights import WEIGHT_FILES, UnreadableWeights, read_file
 from pipeline.errors import SettingError
@@ -145,9 +144,7 @@ class CrossEncoder:
         places = positions(rows, self._shape.padding)
         if self._family.typed:
             places += (seconds * self._shape.positions).astype(np.int32)
-        nothing = np.empty(0, dtype=np.int64)
-        terms = Terms(np.zeros(len(rows) + 1, dtype=np.int64), nothing.astype(np.uint32), nothing, nothing)
-        return Window(rows, places, terms, nothing.astype(np.float32), np.zeros(len(rows), dtype=np.bool_))
+        return Window(rows, places, None, np.zeros(len(rows), dtype=np.bool_))
 
     def _pairs(self, query: str, texts: Sequence[str]) -> tuple[TokenRows, NDArray[np.bool_]]:
         """Token ids of the pairs, special tokens included, and which tokens are of the second part."""

@@ -10,38 +10,40 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 from pipeline import tables
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.embedding.lexical import lexical_query
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, TransientFailure
 from pipeline.index.asked import Asked, Options, check_query
+from pipeline.index.fusion import Fusion, rank
 from pipeline.index.links import abstract_url, passage_url
 from pipeline.index.opening import missing_index, open_collections
-from pipeline.index.passage_index import Found, PassageIndex
+from pipeline.index.passage_index import Found, PassageIndex, Query
 from pipeline.index.passage_texts import read_texts
+from pipeline.index.relevance import Relevance, relevance_of
 from pipeline.index.rerank import make_reranker
-from pipeline.index.steady import search_steadily
 
 if TYPE_CHECKING:
-    from pipeline.embedding.embedder import Embedder, Vectors
+    from pipeline.embedding.embedder import Embedder
     from pipeline.engine.stage import Workspace
     from pipeline.index.layout import Layout
-    from pipeline.index.passage_index import Collections, Request
+    from pipeline.index.passage_index import Collections
     from pipeline.index.rerank import Reranker
     from pipeline.settings import Settings
 
 T = TypeVar("T")
-Rank = Callable[[Sequence["Vectors"], "Request"], list[list[Found]]]
-"""Vectors of queries and what is wanted of each → its ranking."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One passage found.
 
-    score: of rank fusion, of a vector alone (dense: cosine) or of the reranker; it orders one search's hits and
-    compares with nothing else. url: the paper's page on arXiv. passage_url: the paper as HTML, at this passage.
+    score: of fusion (0 to 1), of a vector alone (dense: cosine) or of the reranker; it orders one search's hits and
+    compares with nothing else. relevance: whether it fits the query at all; None where that is not known. url: the
+    paper's page on arXiv. passage_url: the paper as HTML, at this passage.
     """
 
     score: float
+    relevance: Relevance | None
     arxiv_id: str
     title: str
     section_path: tuple[str, ...]
@@ -80,12 +82,8 @@ def ask(
     asked: Asked,
     *,
     collections: Collections | None = None,
-    steady: bool = False,
 ) -> list[list[Hit]]:
-    """`search_many`, with the options in one value. collections: to be asked instead of the workspace's own.
-
-    steady: rank the same whatever order the points came in (`pipeline.index.steady`), for rows that hang on it.
-    """
+    """`search_many`, with the options in one value. collections: to be asked instead of the workspace's own."""
     checked = asked.checked()
     for number, query in enumerate(queries, 1):
         check_query(query, f"query {number}" if len(queries) > 1 else "the query")
@@ -93,7 +91,7 @@ def ask(
         return []
     opened = collections or open_collections(workspace)
     try:
-        return on_live(opened, partial(_answer, workspace, queries, checked, steady))
+        return on_live(opened, partial(_answer, workspace, queries, checked))
     except _NoCollection:
         raise missing_index(workspace, opened) from None
 
@@ -139,21 +137,30 @@ def _nothing_in(name: str, state: str) -> str:
 
 
 def _answer(
-    workspace: Workspace, queries: Sequence[str], asked: Asked, steady: bool, index: PassageIndex, layout: Layout
+    workspace: Workspace, queries: Sequence[str], asked: Asked, index: PassageIndex, layout: Layout
 ) -> list[list[Hit]]:
     reranker = _reranker(workspace.settings) if asked.rerank == "cross-encoder" else None
     embedder = _embedder_of(layout, workspace.settings, asked)
-    rank = partial(search_steadily, index) if steady and _is_plainly_fused(asked) else index.search
-    rankings = _gather(rank, embedder.encode_queries(queries), asked)
+    fusion = workspace.settings.search_fusion
+    rankings = _gather(index, encode_queries(embedder, queries), asked, fusion)
     if not any(rankings):
         _explain_nothing(index, asked)
     if reranker is not None:
         texts = read_texts(workspace, (point for ranking in rankings for point in ranking))
         reranked = [_reranked(reranker, *pair, texts) for pair in zip(queries, rankings, strict=True)]
-        return [_hits(page, texts) for page in _pages(reranked, asked)]
-    pages = _pages(rankings, asked)
-    texts = read_texts(workspace, (point for page in pages for point in page))
-    return [_hits(page, texts) for page in pages]
+        pages = _pages(reranked, asked)
+    else:
+        pages = _pages(rankings, asked)
+        texts = read_texts(workspace, (point for page in pages for point in page))
+    return [_hits(page, texts, query, layout) for query, page in zip(queries, pages, strict=True)]
+
+
+def encode_queries(embedder: Embedder, queries: Sequence[str]) -> list[Query]:
+    """The vectors of questions that an index is asked with."""
+    return [
+        Query(vectors.dense, lexical_query(query), vectors.sparse if embedder.has_sparse else None, vectors.colbert)
+        for query, vectors in zip(queries, embedder.encode_queries(queries), strict=True)
+    ]
 
 
 def _reranker(settings: Settings) -> Reranker:
@@ -185,18 +192,13 @@ def _embedder_of(layout: Layout, settings: Settings, asked: Asked) -> Embedder:
     return make_embedder(settings)
 
 
-def _is_plainly_fused(asked: Asked) -> bool:
-    request = asked.request()
-    return request.by == "fused" and not request.colbert
-
-
-def _gather(rank: Rank, vectors: Sequence[Vectors], asked: Asked) -> list[list[Found]]:
+def _gather(index: PassageIndex, queries: Sequence[Query], asked: Asked, fusion: Fusion) -> list[list[Found]]:
     """Each query's ranking, deep enough for what is asked: per paper, as deep as it takes, or to its end."""
-    request = asked.request()
-    rankings = rank(vectors, request)
-    while short := [number for number, ranking in enumerate(rankings) if _is_short(ranking, asked, request.limit)]:
-        request = asked.request(2 * request.limit)
-        deeper = rank([vectors[number] for number in short], request)
+    wanted = asked.ranking(fusion)
+    rankings = rank(index, queries, wanted)
+    while short := [number for number, ranking in enumerate(rankings) if _is_short(ranking, asked, wanted.limit)]:
+        wanted = asked.ranking(fusion, 2 * wanted.limit)
+        deeper = rank(index, [queries[number] for number in short], wanted)
         for number, ranking in zip(short, deeper, strict=True):
             rankings[number] = ranking
     return rankings
@@ -231,14 +233,16 @@ def _pages(rankings: Sequence[Sequence[Found]], asked: Asked) -> list[Sequence[F
     return [ranking[asked.offset : asked.wanted] for ranking in ordered]
 
 
-def _hits(page: Sequence[Found], texts: Mapping[str, str]) -> list[Hit]:
-    return [_hit(point, texts[point.passage_id]) for point in page if point.passage_id in texts]
+def _hits(page: Sequence[Found], texts: Mapping[str, str], query: str, layout: Layout) -> list[Hit]:
+    return [_hit(point, texts[point.passage_id], query, layout) for point in page if point.passage_id in texts]
 
 
-def _hit(point: Found, text: str) -> Hit:
+def _hit(point: Found, text: str, query: str, layout: Layout) -> Hit:
     payload = point.payload
+    embedded = embedded_text(payload["title"], payload["section_path"], text, layout.form)
     return Hit(
         score=point.score,
+        relevance=relevance_of(layout.model, query, embedded, point.cosine),
         arxiv_id=payload["arxiv_id"],
         title=payload["title"],
         section_path=tuple(payload["section_path"]),

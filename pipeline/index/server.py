@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
-from pipeline.index.batch import check_points, check_queries
+from pipeline.index.batch import check_points, check_searches
 from pipeline.index.connection import Connection, insist_on_done
 from pipeline.index.layout import Layout
 from pipeline.index.passage_index import (
@@ -17,6 +17,7 @@ from pipeline.index.passage_index import (
     Condition,
     Found,
     PointId,
+    Query,
     Request,
     another_layout,
     best_first,
@@ -24,19 +25,18 @@ from pipeline.index.passage_index import (
     of_month,
 )
 from pipeline.index.server_requests import (
-    Searches,
     Storage,
     filter_of,
     mark_of,
     new_collection,
     payload_indexes,
+    query_request,
 )
 from pipeline.index.wire import upsert_body, upsert_message
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
-    from pipeline.embedding.embedder import Vectors
     from pipeline.index.batch import PointBatch
 
 _log = logging.getLogger(__name__)
@@ -147,21 +147,22 @@ class ServerIndex:
 
         return self._connection.ask(listed)
 
-    def search(self, queries: Sequence[Vectors], request: Request) -> list[list[Found]]:
+    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[Found]]:
         layout = self._known or self.layout()
         if layout is None:
             raise MissingInput(
                 f"{self._connection.address.url} has no collection {self._name}: "
                 f"run citeloom run --months all --until index_receipts"
             )
-        check_queries(queries, request, layout)
-        searches = Searches(request, layout)
+        check_searches(searches, layout)
         found: list[list[Found]] = []
-        at_once = _MOST_EXACT if request.exact else _MOST_QUERIES
-        for start in range(0, len(queries), at_once):
-            asked = [searches.ask(vectors) for vectors in queries[start : start + at_once]]
-            answers = self._connection.ask(partial(self._query, asked))
-            found += [best_first([_found(point) for point in answer.points], request) for answer in answers]
+        most = _MOST_EXACT if any(request.exact for _, request in searches) else _MOST_QUERIES
+        for start in range(0, len(searches), most):
+            part = searches[start : start + most]
+            batch = [query_request(query, request, layout) for query, request in part]
+            answers = self._connection.ask(partial(self._query, batch))
+            for (_, request), answer in zip(part, answers, strict=True):
+                found.append(best_first([_found(point) for point in answer.points], request.limit))
         return found
 
     def defer_indexing(self) -> None:

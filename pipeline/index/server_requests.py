@@ -16,18 +16,16 @@ from pipeline.index.passage_index import (
     HNSW_EF,
     INTEGERS,
     KEYWORDS,
+    LEXICAL,
     OVERSAMPLING,
-    RRF_K,
     SPARSE,
     Condition,
+    Query,
     Request,
-    Restriction,
 )
 
 if TYPE_CHECKING:
     from qdrant_client import models
-
-    from pipeline.embedding.embedder import Vectors
 
 # Segments that a shard is filled in; `settle` lets the server merge them. Server 1.16.3 writes the whole list of a
 # term's points anew for each point that has the term: the last of 30,000 points cost it 466 microseconds each in its
@@ -37,8 +35,8 @@ LOADING_SEGMENTS = 64
 # Under which a collection's metadata says whose it is.
 _MARK = "citeloom"
 
-# Fused scores tie often, in pairs: rank 3 of one list alone counts as much as rank 3 of the other. A few more are asked
-# for than are wanted, so that the order within a tie, and who just makes the limit, is ours; each costs 0.05 ms.
+# Lexical scores tie where passages share their words. A few more are asked for than are wanted, so that the order
+# within a tie, and who just makes the limit, is ours; each costs 0.05 ms.
 _TIES = 8
 
 
@@ -63,13 +61,13 @@ def new_collection(layout: Layout, alias: str, storage: Storage) -> dict[str, An
     vectors = {DENSE: _dense(layout, storage)}
     if layout.colbert:
         vectors[COLBERT] = _colbert(layout)
-    sparse = models.SparseVectorParams(
-        modifier=models.Modifier.IDF if layout.sparse_idf else None,
-        index=models.SparseIndexParams(on_disk=storage.on_disk),
-    )
+    inverted = models.SparseIndexParams(on_disk=storage.on_disk)
+    sparse = {LEXICAL: models.SparseVectorParams(modifier=models.Modifier.IDF, index=inverted)}
+    if layout.sparse:
+        sparse[SPARSE] = models.SparseVectorParams(index=inverted)
     return {
         "vectors_config": vectors,
-        "sparse_vectors_config": {SPARSE: sparse},
+        "sparse_vectors_config": sparse,
         "optimizers_config": models.OptimizersConfigDiff(default_segment_number=storage.segments),
         "shard_number": storage.shards,
         "replication_factor": storage.replicas,
@@ -133,14 +131,17 @@ def mark_of(metadata: Mapping[str, Any] | None) -> tuple[str, Layout] | None:
         return None
 
 
-def filter_of(conditions: Sequence[Condition], any_of: Sequence[Condition] = ()) -> models.Filter | None:
-    """The points that all conditions hold for, and one of `any_of`; None where there are no conditions."""
+def filter_of(
+    conditions: Sequence[Condition], any_of: Sequence[Condition] = (), passages: Sequence[str] | None = None
+) -> models.Filter | None:
+    """The points that all conditions hold for, and one of `any_of`, of these passages; None for every point."""
     from qdrant_client import models
 
-    if not conditions and not any_of:
+    if not conditions and not any_of and passages is None:
         return None
+    by_id = [] if passages is None else [models.HasIdCondition(has_id=list(passages))]
     return models.Filter(
-        must=[_condition(each) for each in conditions if not each.negated],
+        must=[*by_id, *(_condition(each) for each in conditions if not each.negated)],
         must_not=[_condition(each) for each in conditions if each.negated],
         should=[_condition(each) for each in any_of] or None,
     )
@@ -154,78 +155,42 @@ def _condition(condition: Condition) -> models.FieldCondition:
     return models.FieldCondition(key=condition.field, range=models.Range(gte=condition.low, lte=condition.high))
 
 
-class Searches:
-    """Queries of one request, as a server is asked them."""
-
-    def __init__(self, request: Request, layout: Layout) -> None:
-        self._request = request
-        self._where = _restricted_to(request.restriction)
-        self._params = _params(request, layout.quantization)
-        self._sparse_params = _sparse_params(request, layout)
-
-    def ask(self, vectors: Vectors) -> models.QueryRequest:
-        """The search for one query, whose answer holds what `best_first` picks from."""
-        from qdrant_client import models
-
-        wanted = self._request.limit + self._request.offset + _TIES
-        if self._request.colbert:
-            tokens = [] if vectors.colbert is None else vectors.colbert.tolist()
-            candidates = self._first_stage(vectors, self._request.candidates)
-            return models.QueryRequest(
-                prefetch=candidates, query=tokens, using=COLBERT, limit=wanted, with_payload=True
-            )
-        stage = self._first_stage(vectors, wanted)
-        return models.QueryRequest(
-            prefetch=stage.prefetch,
-            query=stage.query,
-            using=stage.using,
-            filter=stage.filter,
-            params=stage.params,
-            limit=wanted,
-            with_payload=True,
-        )
-
-    def _first_stage(self, vectors: Vectors, limit: int) -> models.Prefetch:
-        from qdrant_client import models
-
-        if self._request.by == "dense":
-            return self._by_dense(vectors, limit)
-        if self._request.by == "sparse":
-            return self._by_sparse(vectors, limit)
-        most = self._request.candidates
-        lists = [self._by_dense(vectors, most), self._by_sparse(vectors, most)]
-        return models.Prefetch(prefetch=lists, query=models.RrfQuery(rrf=models.Rrf(k=RRF_K)), limit=limit)
-
-    def _by_dense(self, vectors: Vectors, limit: int) -> models.Prefetch:
-        from qdrant_client import models
-
-        return models.Prefetch(
-            query=vectors.dense.tolist(), using=DENSE, filter=self._where, params=self._params, limit=limit
-        )
-
-    def _by_sparse(self, vectors: Vectors, limit: int) -> models.Prefetch:
-        from qdrant_client import models
-
-        terms = models.SparseVector(indices=vectors.sparse_ids.tolist(), values=vectors.sparse_weights.tolist())
-        return models.Prefetch(query=terms, using=SPARSE, filter=self._where, params=self._sparse_params, limit=limit)
-
-
-def _restricted_to(restriction: Restriction) -> models.Filter | None:
-    return filter_of(restriction.conditions(), restriction.any_of())
-
-
-def _sparse_params(request: Request, layout: Layout) -> models.SearchParams | None:
-    """Document frequencies of the months searched alone, as Edge counts them (`edge_form`)."""
+def query_request(query: Query, request: Request, layout: Layout) -> models.QueryRequest:
+    """One search, whose answer holds what `best_first` picks from."""
     from qdrant_client import models
 
-    months = filter_of(request.restriction.months()) if layout.sparse_idf else None
-    return models.SearchParams(idf=models.IdfCorpusParams(corpus=months)) if months else None
+    nearest: Any
+    if request.by == DENSE:
+        nearest = query.dense.tolist()
+    elif request.by == COLBERT:
+        nearest = [] if query.colbert is None else query.colbert.tolist()
+    else:
+        terms = query.terms(request.by)
+        nearest = models.SparseVector(indices=terms.ids.tolist(), values=terms.weights.tolist())
+    restriction = request.restriction
+    return models.QueryRequest(
+        query=nearest,
+        using=request.by,
+        limit=request.limit + _TIES,
+        filter=filter_of(restriction.conditions(), restriction.any_of(), request.passages),
+        params=_params(request, layout.quantization),
+        with_payload=True,
+    )
 
 
-def _params(request: Request, quantization: Quantization) -> models.SearchParams:
+def _params(request: Request, quantization: Quantization) -> models.SearchParams | None:
+    """How the graph of dense vectors is walked; of lexical vectors, whose document frequencies count (`edge_form`).
+
+    Server 1.16 takes the restriction of frequencies and does without: they are those of all months there.
+    """
     from qdrant_client import models
 
-    if request.exact:
+    if request.by == LEXICAL:
+        months = filter_of(request.restriction.months())
+        return models.SearchParams(idf=models.IdfCorpusParams(corpus=months)) if months else None
+    if request.by != DENSE:
+        return None
+    if request.exact or request.passages is not None:
         return models.SearchParams(exact=True, quantization=models.QuantizationSearchParams(ignore=True))
     scored_again = models.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING[quantization])
     return models.SearchParams(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pipeline import tables
+from pipeline.engine.digests import digest_of as digest_of_table
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, TransientFailure
 from pipeline.index.audit import MonthAudit, audit_month
@@ -34,7 +35,7 @@ def build_index_receipts(job: Job) -> Iterator[Row]:
     job.expect(rows)
     try:
         index = index_for(job.workspace, layout)
-        points = points_of(job.workspace.root, job.month, dimensions=layout.dimensions, colbert=layout.colbert)
+        points = points_of(job.workspace.root, job.month, layout)
         # A collection beside the live one gets its graph once, at the end, from `reindex`.
         live = open_collections(job.workspace).live() == index.name
         load = load_month(index, job.month, points, expecting=rows, settle=live, told=job.advance)
@@ -80,7 +81,8 @@ def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
         layout = Layout(
             notes["model"],
             notes["dimensions"],
-            notes["sparse_idf"],
+            # Files of before the lexical vectors say whether the index multiplied by IDF: BGE-M3's own needed none.
+            notes["sparse"] if "sparse" in notes else not notes["sparse_idf"],
             notes["form"],
             notes["colbert"],
             workspace.settings.qdrant_quantization,
@@ -135,9 +137,11 @@ def _still_indexed(workspace: Workspace, month: str, written: Provenance) -> boo
         return False
 
 
-def _collection(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """Into which collection the month goes: a month without passages has the same rows whatever made them."""
-    return {"collection": layout_of(workspace, month)[0].collection(workspace.settings.qdrant_collection)}
+def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
+    """Into which collection the month goes: a month without passages has the same rows whatever made them; and the
+    metadata, of which points have the venue. Wikipedia's articles have none."""
+    collection = layout_of(workspace, month)[0].collection(workspace.settings.qdrant_collection)
+    return {"collection": collection, "metadata": digest_of_table(workspace, tables.METADATA, [month])}
 
 
 INDEX_RECEIPTS = Stage(
@@ -145,8 +149,8 @@ INDEX_RECEIPTS = Stage(
     build=build_index_receipts,
     upstream=(tables.EMBEDDINGS, tables.PASSAGES, tables.PAPERS),
     settings=("qdrant_collection", "qdrant_url", "qdrant_quantization"),
-    inputs=_collection,
+    inputs=_inputs,
     outputs_exist=_still_indexed,
-    version=2,
+    version=3,
     pool="qdrant",
 )

@@ -11,12 +11,13 @@ from collections.abc import Hashable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pipeline.index.passage_index import COLBERT, DENSE, SPARSE
+from pipeline.index.passage_index import COLBERT, DENSE, LEXICAL, SPARSE
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from pipeline.embedding.sparse import SparseRows
     from pipeline.index.batch import PointBatch
 
 # UpsertPoints, PointStruct, Vectors, NamedVectors.
@@ -46,17 +47,19 @@ def upsert_body(points: PointBatch) -> bytes:
 
     vectors: dict[str, Any] = {
         DENSE: np.ascontiguousarray(points.dense),
-        SPARSE: [_terms(points, number) for number in range(len(points))],
+        LEXICAL: [_terms(points.lexical, number) for number in range(len(points))],
     }
+    if points.sparse is not None:
+        vectors[SPARSE] = [_terms(points.sparse, number) for number in range(len(points))]
     if points.colbert is not None:
         vectors[COLBERT] = [points.tokens(number) for number in range(len(points))]
     batch = {"ids": list(points.ids), "vectors": vectors, "payloads": list(points.payloads)}
     return orjson.dumps({"batch": batch}, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def _terms(points: PointBatch, number: int) -> dict[str, Any]:
-    ids, weights = points.sparse(number)
-    return {"indices": ids, "values": weights}
+def _terms(rows: SparseRows, number: int) -> dict[str, Any]:
+    vector = rows.row(number)
+    return {"indices": vector.ids, "values": vector.weights}
 
 
 class _Payloads:
@@ -98,7 +101,9 @@ def _identity(key: str, value: Any) -> tuple[str, Hashable] | None:
 
 def _vectors(points: PointBatch) -> Iterator[bytes]:
     """Each point's named vectors."""
-    named = [_framed(DENSE, _dense(points)), _framed(SPARSE, _sparse(points))]
+    named = [_framed(DENSE, _dense(points)), _framed(LEXICAL, _sparse(points.lexical))]
+    if points.sparse is not None:
+        named.append(_framed(SPARSE, _sparse(points.sparse)))
     if points.colbert is not None and points.colbert_offsets is not None:
         named.append(_framed(COLBERT, _many(points.colbert, points.colbert_offsets)))
     for entries in zip(*named, strict=True):
@@ -118,13 +123,13 @@ def _dense(points: PointBatch) -> Iterator[bytes]:
         yield _field(_OF_DENSE, _field(_NUMBERS, content[start : start + size]))
 
 
-def _sparse(points: PointBatch) -> Iterator[bytes]:
-    weights = _floats(points.sparse_weights)
-    indices, ends = _varints(points.sparse_ids)
-    offsets = points.sparse_offsets.tolist()
+def _sparse(rows: SparseRows) -> Iterator[bytes]:
+    weights = _floats(rows.weights)
+    indices, ends = _varints(rows.ids)
+    offsets = rows.offsets.tolist()
     # Where the packed ids of each point begin and end, in bytes.
     bounds = [0 if not offset else ends[offset - 1] for offset in offsets]
-    for number in range(len(points)):
+    for number in range(len(rows)):
         numbers = _field(_NUMBERS, weights[offsets[number] * 4 : offsets[number + 1] * 4])
         yield _field(_OF_SPARSE, numbers + _field(_INDICES, indices[bounds[number] : bounds[number + 1]]))
 

@@ -144,7 +144,11 @@ EMBEDDINGS = Table(
         ("text_sha256", TEXT, "SHA-256 of the text that was embedded"),
         ("model", TEXT, "model that made the vectors"),
         ("dense", pa.list_(pa.float16()), "dense vector, unit length"),
-        ("sparse_ids", pa.list_(pa.uint32()), "token ids of the sparse vector, ascending"),
+        (
+            "sparse_ids",
+            pa.list_(pa.uint32()),
+            "token ids of the model's sparse vector, ascending; empty if it has none",
+        ),
         ("sparse_weights", pa.list_(pa.float32()), "weights of these tokens"),
         ("colbert", pa.list_(pa.list_(pa.float16())), "one vector per token; null unless asked for"),
         ("truncated", FLAG, "whether the text was longer than the model reads"),
@@ -180,16 +184,16 @@ RETRIEVAL_SCORES = Table(
     "retrieval_scores",
     "one metric of one way to search, over the month's queries",
     schema(
-        ("method", TEXT, "dense, sparse, fused, colbert, cross_encoder, bm25, or fused_minus_bm25"),
+        ("method", TEXT, "dense, lexical, sparse, fused, colbert, cross_encoder, or fused_minus_lexical"),
         ("form", TEXT, "text that was searched: passage, title or sections, as CITELOOM_EMBEDDED_FORM names them"),
         ("metric", TEXT, "R@1, R@5, R@10, R@50, RR@50 or nDCG@10, of papers"),
-        ("value", pa.float64(), "mean over the queries, 0 to 1; for fused_minus_bm25 the mean difference"),
+        ("value", pa.float64(), "mean over the queries, 0 to 1; for fused_minus_lexical the mean difference"),
         ("low", pa.float64(), "lower end of the 95 % interval; null where one paper asks every query"),
         ("high", pa.float64(), "upper end of the 95 % interval; null where one paper asks every query"),
         ("queries", COUNT, "queries asked"),
         ("papers", COUNT, "papers searched"),
         ("passages", COUNT, "passages searched"),
-        ("model", TEXT, "what ranked: the embedding model, the cross-encoder, or BM25's settings"),
+        ("model", TEXT, "what ranked: the embedding model, the cross-encoder, or the settings of BM25"),
     ),
 )
 

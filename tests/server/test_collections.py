@@ -23,7 +23,7 @@ from pipeline.index.passage_index import INTEGERS, KEYWORDS, Request
 from pipeline.index.server import ServerIndex
 from pipeline.index.server_collections import ServerCollections
 from tests.server.conftest import Server, open_collections, sweep
-from tests.unit.index.building import LAYOUT, make_points, passage_id, query
+from tests.unit.index.building import LAYOUT, find, make_points, passage_id, query
 
 if TYPE_CHECKING:
     from qdrant_client import models
@@ -66,8 +66,8 @@ def test_a_new_collection_is_made_as_the_layout_and_the_settings_say(grpc: Serve
     assert (dense.distance, dense.datatype, dense.on_disk) == ("Cosine", "float16", True)
     assert dense.quantization_config.scalar.type == "int8"
     assert (colbert.multivector_config.comparator, colbert.hnsw_config.m) == ("max_sim", 0)
-    sparse = params.sparse_vectors["sparse"]
-    assert (sparse.modifier, sparse.index.on_disk) == ("idf", True)
+    vectors = {name: (each.modifier, each.index.on_disk) for name, each in params.sparse_vectors.items()}
+    assert vectors == {"lexical": ("idf", True), "sparse": (None, True)}
     assert params.shard_number == 2
     assert set(info.payload_schema) == {*KEYWORDS, *INTEGERS}
 
@@ -144,7 +144,7 @@ def test_searches_during_a_swap_never_fail_and_never_mix(collections: ServerColl
     def search() -> None:
         while not enough.is_set():
             try:
-                found = collections.collection(collections.live() or "").search([query()], Request(20))[0]
+                found = find(collections.collection(collections.live() or ""), query(), Request(20))
                 seen.append({hit.payload["grade"] for hit in found})
             except BaseException as error:
                 failures.append(error)
@@ -173,7 +173,7 @@ def _many(count: int, dimensions: int) -> PointBatch:
 def test_a_built_collection_finds_what_comparing_with_every_point_finds(
     grpc: ServerCollections, quantization: Any, least: float
 ) -> None:
-    layout = Layout("a model", 128, sparse_idf=True, quantization=quantization)
+    layout = Layout("a model", 128, sparse=True, quantization=quantization)
     index, points = _made(grpc, layout), _many(4_000, 128)
     index.defer_indexing()
     index.upsert(points)
@@ -188,7 +188,7 @@ def test_a_built_collection_finds_what_comparing_with_every_point_finds(
     assert info.status == "green"
     assert info.indexed_vectors_count >= 4_000
     asked = [replace(query(), dense=points.dense[number]) for number in range(0, 4_000, 200)]
-    found, exact = (index.search(asked, Request(10, by="dense", exact=exact)) for exact in (False, True))
+    found, exact = (index.search([(query, Request(10, exact=exact)) for query in asked]) for exact in (False, True))
     pairs = [({a.passage_id for a in one}, {b.passage_id for b in two}) for one, two in zip(found, exact, strict=True)]
     assert sum(len(one & two) for one, two in pairs) / sum(len(two) for _, two in pairs) >= least
 
@@ -212,7 +212,7 @@ def test_a_snapshot_brings_back_what_was_dropped(collections: ServerCollections,
     index = _made(collections)
     index.upsert(make_points(range(30)))
     collections.make_live(index.name)
-    before, hits = dict(index.contents("2024-03")), index.search([query()], Request(30))
+    before, hits = dict(index.contents("2024-03")), find(index, query(), Request(30))
     file = snapshots.take(collections, tmp_path / "kept")
     assert list((tmp_path / "kept").iterdir()) == [file]
     assert collections.connection.ask(lambda client: client.list_snapshots(index.name)) == []
@@ -221,7 +221,7 @@ def test_a_snapshot_brings_back_what_was_dropped(collections: ServerCollections,
     assert snapshots.restore(collections, file) == index.name
     collections.make_live(index.name)
     assert dict(index.contents("2024-03")) == before
-    assert index.search([query()], Request(30)) == hits
+    assert find(index, query(), Request(30)) == hits
     assert set(_info(collections, index.name).payload_schema) == {*KEYWORDS, *INTEGERS}
 
 

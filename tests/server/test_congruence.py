@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pipeline.embedding.sparse import SparseRows
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge_collections import EdgeCollections
+from pipeline.index.fusion import Ranking, rank
 from pipeline.index.layout import Layout
 from pipeline.index.passage_index import Collections, Found, PassageIndex, Request
 from pipeline.index.server_collections import ServerCollections
 from tests.server.conftest import Server, open_collections, sweep
-from tests.unit.index.building import LAYOUT, answers, make_points, passage_id, query, three_months
+from tests.unit.index.building import LAYOUT, answers, find, make_points, passage_id, query, three_months
 
 ENGINES = ("edge", "http", "grpc")
 MONTHS = ("2024-03", "2024-04", "2024-05", "2024-06")
@@ -68,9 +70,8 @@ def _loaded(collections: Collections, layout: Layout, batches: list[PointBatch])
 
 
 @pytest.mark.parametrize("quantization", ["none", "int8", "binary"])
-@pytest.mark.parametrize("sparse_idf", [True, False], ids=["idf", "plain"])
-def test_every_search_has_the_same_answer(every: list[Collections], sparse_idf: bool, quantization: Any) -> None:
-    layout = replace(LAYOUT, sparse_idf=sparse_idf, quantization=quantization)
+def test_every_search_has_the_same_answer(every: list[Collections], quantization: Any) -> None:
+    layout = replace(LAYOUT, quantization=quantization)
     edge, *servers = [answers(_loaded(each, layout, three_months())) for each in every]
     assert all(edge)
     for server in servers:
@@ -88,26 +89,26 @@ def _ranked(found: list[list[Found]]) -> list[list[tuple[str, float]]]:
     return [[(hit.passage_id, round(hit.score, 2)) for hit in hits] for hits in found]
 
 
-@pytest.mark.parametrize("by", ["fused", "dense", "sparse"])
+@pytest.mark.parametrize("by", ["fused", "dense", "lexical", "sparse"])
 def test_ranking_by_colbert_is_the_same(every: list[Collections], by: Any) -> None:
     layout = replace(LAYOUT, colbert=True)
-    request = Request(6, by=by, colbert=True)
+    wanted = Ranking(6, by=by, colbert=True)
     indexes = [_loaded(each, layout, [make_points(range(40), colbert=True)]) for each in every]
     # Between two points, since those to the left and to the right of one are equally far.
     angles = (1.73, 2.73)
     tokens = np.array([[math.cos(angle), 0, 0, 0, 0, 0, 0, math.sin(angle)] for angle in angles], np.float32)
     asked = [replace(query(), colbert=tokens)]
-    edge, *servers = [_ranked(index.search(asked, request)) for index in indexes]
+    edge, *servers = [_ranked(rank(index, asked, wanted)) for index in indexes]
     assert servers == [edge, edge]
-    assert edge != _ranked(indexes[0].search(asked, Request(6, by=by)))
+    assert edge != _ranked(rank(indexes[0], asked, Ranking(6, by=by)))
 
 
 def test_many_queries_are_answered_like_one_after_the_other(one: Collections) -> None:
     index = _loaded(one, LAYOUT, three_months())
-    queries = [query(number, sparse=(number % 5, 100 + number)) for number in range(70)]
-    together = index.search(queries, Request(5))
-    assert together == [index.search([each], Request(5))[0] for each in queries]
-    assert index.search([], Request(5)) == []
+    queries = [query(number, terms=(number % 5, 100 + number)) for number in range(70)]
+    together = rank(index, queries, Ranking(5))
+    assert together == [rank(index, [each], Ranking(5))[0] for each in queries]
+    assert index.search([]) == []
 
 
 def test_what_is_in_a_collection_is_the_same(every: list[Collections]) -> None:
@@ -177,23 +178,21 @@ def test_a_point_that_is_sent_again_replaces_the_one_before(one: Collections) ->
 
 
 def test_a_point_without_sparse_terms_can_be_found(one: Collections) -> None:
-    points = make_points([3])
-    bare = replace(points, sparse_offsets=points.sparse_offsets * 0, sparse_ids=points.sparse_ids[:0],
-                   sparse_weights=points.sparse_weights[:0])  # fmt: skip
+    bare = replace(make_points([3]), lexical=SparseRows.nothing(1), sparse=SparseRows.nothing(1))
     index = _loaded(one, LAYOUT, [bare])
-    asked = query(3, sparse=())
-    assert [hit.passage_id for hit in index.search([asked], Request(5))[0]] == list(bare.ids)
-    assert index.search([asked], Request(5, by="sparse")) == [[]]
+    asked = query(3, terms=())
+    assert [hit.passage_id for hit in rank(index, [asked], Ranking(5))[0]] == list(bare.ids)
+    assert [find(index, asked, Request(5, by)) for by in ("lexical", "sparse")] == [[], []]
 
 
 def _broken(what: str) -> PointBatch:
     points = make_points([5, 6], month="2024-04")
     if what == "dimensions":
         return replace(points, dense=points.dense[:, :7])
-    dense, weights = points.dense.copy(), points.sparse_weights.copy()
+    dense, weights = points.dense.copy(), points.lexical.weights.copy()
     dense[1, 3] = np.nan if what == "dense" else dense[1, 3]
     weights[4] = np.inf if what == "sparse" else weights[4]
-    return replace(points, dense=dense, sparse_weights=weights)
+    return replace(points, dense=dense, lexical=replace(points.lexical, weights=weights))
 
 
 @pytest.mark.parametrize(
@@ -224,9 +223,9 @@ def test_a_point_without_month_or_digest_is_outside_and_foreign(collections: Col
 def test_ranking_by_colbert_where_there_is_none_is_refused(one: Collections) -> None:
     index = _loaded(one, LAYOUT, [make_points([1])])
     with pytest.raises(PermanentFailure, match="no ColBERT vectors"):
-        index.search([query(colbert=True)], Request(5, colbert=True))
+        find(index, query(colbert=True), Request(5, "colbert"))
 
 
 def test_searching_a_collection_that_is_not_there_says_what_to_run(collections: Collections) -> None:
     with pytest.raises(MissingInput, match="citeloom run --months all"):
-        _of(collections).search([query()], Request(5))
+        find(_of(collections), query(), Request(5))

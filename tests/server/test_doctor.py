@@ -29,7 +29,7 @@ def test_a_server_is_well_and_its_collection_is_told_to_be_another_models(worksp
     before = list(probe_qdrant(workspace))
     assert {each.state for each in before} == {FindingState.OK}
     assert "1.16.3" in before[0].seen
-    layout = Layout("another model", 8, sparse_idf=True)
+    layout = Layout("another model", 8, sparse=True)
     collections = open_collections(workspace)
     collections.collection(layout.collection(ALIAS)).create(layout)
     collections.make_live(layout.collection(ALIAS))
@@ -40,7 +40,7 @@ def test_a_server_is_well_and_its_collection_is_told_to_be_another_models(worksp
 def test_a_collection_that_fits_is_green(workspace: Workspace) -> None:
     from pipeline.embedding.minilm import NAME
 
-    layout = Layout(NAME, 384, sparse_idf=True)
+    layout = Layout(NAME, 384, sparse=True)
     collections = open_collections(workspace)
     collections.collection(layout.collection(ALIAS)).create(layout)
     collections.make_live(layout.collection(ALIAS))

@@ -38,7 +38,7 @@ from tests.unit.index.building import make_points, passage_id
 
 MONTH = "2024-03"
 POINTS, PER_REQUEST, DIMENSIONS = 3_000, 100, 64
-LAYOUT = Layout("a model", DIMENSIONS, sparse_idf=True)
+LAYOUT = Layout("a model", DIMENSIONS, sparse=True)
 MOMENTS = 10
 
 

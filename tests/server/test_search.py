@@ -32,8 +32,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"per_paper": True, "limit": 4},
     {"per_paper": True, "limit": 50},
     {"by": "dense", "exact": True},
-    {"by": "sparse"},
-    {"categories": ["cs.CL"], "first_month": "2024-04"},
+    {"by": "lexical"},
+    {"categories": ["cs.CL"], "first_month": "2024-04", "by": "dense"},
     {"categories": ["stat", "cs.DL"], "kinds": ["paragraph"], "worst_grade": "C", "subsets": ["no_problem"]},
     {"last_month": "2024-03", "limit": 1},
 ]

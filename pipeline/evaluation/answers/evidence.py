@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.answering.questions import Question
 from pipeline.corpus.policies import without_markers
-from pipeline.evaluation.citation_support.passages import ranked, word_scores
+from pipeline.evaluation.citation_support.passages import best_places
+from pipeline.index.exact import fused_scores, lexical_scores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,18 +66,17 @@ def evidence_for(
 ) -> dict[tuple[str, str], tuple[Passage, ...]]:
     """For each claim the `most` best of the passages of the question's papers, best first.
 
-    passages: arXiv id → passages in the order of the paper. dense: scores by vectors, fused with those by words (BM25)
-    by reciprocal ranks; by words alone without it. A claim has none where the papers have none.
+    passages: arXiv id → passages in the order of the paper. dense: scores by vectors, fused with those by words (BM25);
+    by words alone without it. A claim has none where the papers have none.
     """
     texts = sorted(set(claims))
     there = [passage for paper in question.papers for passage in passages.get(paper, ())]
     if not there or not texts:
         return {(question.id, claim): () for claim in texts}
-    by_words = word_scores([passage.told() for passage in there], texts)
+    by_words = lexical_scores([passage.told() for passage in there], texts)
     by_vectors = dense(texts, [passage.passage_id for passage in there]) if dense else None
     found = {}
     for place, claim in enumerate(texts):
-        lists = [by_words[place]] if by_vectors is None else [by_words[place], by_vectors[place]]
-        order = ranked(lists, len(there))[:most]
-        found[question.id, claim] = tuple(there[each] for each in order)
+        scores = by_words[place] if by_vectors is None else fused_scores(by_vectors[place], by_words[place])
+        found[question.id, claim] = tuple(there[each] for each in best_places(scores, most))
     return found

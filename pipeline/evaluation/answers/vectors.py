@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def dense_of(
     workspace: Workspace, papers: Collection[str], claims: Sequence[str], make: Callable[[Settings], Embedder]
 ) -> Dense | None:
-    """Scores of any of these claims with passages of these papers: inner products, minus infinity without a vector.
+    """Scores of any of these claims with passages of these papers: inner products, 0 without a vector.
 
     None where no passage of them has a vector of the embedder's model, which is then not loaded. Raises SettingError
     where it is to be, and is not there.
@@ -42,7 +42,7 @@ def dense_of(
         matrix = np.array([held[passage_ids[place]] for place in known], np.float32)
         found = []
         for claim in asked:
-            scores = np.full(len(passage_ids), -np.inf, np.float32)
+            scores = np.zeros(len(passage_ids), np.float32)
             if known:
                 scores[known] = matrix @ vectors[claim]
             found.append(scores)

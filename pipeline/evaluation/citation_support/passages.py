@@ -18,8 +18,8 @@ from pipeline import tables
 from pipeline.corpus.policies import without_markers
 from pipeline.embedding.choice import model_name
 from pipeline.evaluation.retrieval.pool import Choice, read_papers
-from pipeline.evaluation.retrieval.rankings import best, bm25_index, fuse, only_positive, terms
 from pipeline.evaluation.retrieval.vectors import matrix_of
+from pipeline.index.exact import fused_scores, lexical_scores
 from pipeline.wikipedia.root import month_in
 
 if TYPE_CHECKING:
@@ -149,21 +149,22 @@ def _search_paper(
     arxiv_id, most = wanted
     known = any(passage.passage_id in vectors for passage in passages)
     found.by_both, found.by_words = found.by_both + known, found.by_words + (not known)
-    by_words = word_scores([passage.text for passage in passages], claims)
+    by_words = lexical_scores([passage.text for passage in passages], claims)
     for claim, words in zip(claims, by_words, strict=True):
-        lists = [words, _dense_scores(asked.vectors[claim], passages, vectors)] if asked and known else [words]
-        order = ranked(lists, len(passages))[:most]
-        found.passages[arxiv_id, claim] = tuple(passages[place] for place in order)
+        scores = words
+        if asked and known:
+            scores = fused_scores(_dense_scores(asked.vectors[claim], passages, vectors), words)
+        found.passages[arxiv_id, claim] = tuple(passages[place] for place in best_places(scores, most))
 
 
 def _dense_scores(
     claim: NDArray[np.float32], passages: Sequence[Passage], vectors: Mapping[str, NDArray[np.float32]]
 ) -> NDArray[np.float32]:
-    """Inner products with the claim; minus infinity for a passage without a vector."""
+    """Inner products with the claim; 0 for a passage without a vector."""
     import numpy as np
 
     scores = [
-        float(vectors[each.passage_id] @ claim) if each.passage_id in vectors else -np.inf  # type: ignore[index]
+        float(vectors[each.passage_id] @ claim) if each.passage_id in vectors else 0.0  # type: ignore[index]
         for each in passages
     ]
     return np.array(scores, np.float32)
@@ -183,32 +184,14 @@ def paragraphs_of(reference: Mapping[str, Any]) -> list[str]:
 
 def among(paragraphs: Sequence[str], claim: str, most: int) -> tuple[Passage, ...]:
     """The `most` best of a work's paragraphs for a claim, best first, by words alone."""
-    passages = [Passage(place, text) for place, text in enumerate(paragraphs)]
-    order = ranked(word_scores(paragraphs, [claim]), len(passages))[:most]
-    return tuple(passages[place] for place in order)
+    (scores,) = lexical_scores(paragraphs, [claim])
+    return tuple(Passage(place, paragraphs[place]) for place in best_places(scores, most))
 
 
-def ranked(scores: Sequence[NDArray[np.float32]], count: int) -> list[int]:
-    """Places of `count` passages, best first, by reciprocal ranks of several lists of scores.
-
-    Ties go by place; what no list has comes last, in order: a judge is to be shown something in any case, and the
-    beginning of a work tells most of it.
-    """
+def best_places(scores: NDArray[np.float32], most: int) -> list[int]:
+    """Places of the best scores, ties by place. What shares nothing with the claim comes last, in order: a judge is to
+    be shown something in any case, and the beginning of a work tells most of it."""
     import numpy as np
 
-    order = np.arange(count)
-    fused = fuse([best(each, order, count) for each in scores], order).tolist()
-    return [*fused, *(place for place in range(count) if place not in set(fused))]
-
-
-def word_scores(texts: Sequence[str], claims: Sequence[str]) -> list[NDArray[np.float32]]:
-    """BM25 of each text for each claim, the texts being all that there is; minus infinity where no word is shared."""
-    import numpy as np
-
-    words = terms(texts)
-    if not any(words):
-        return [np.full(len(texts), -np.inf, np.float32) for _ in claims]
-    index = bm25_index(words)
-    ids = [index.get_tokens_ids(each) for each in terms(claims)]
-    nothing = np.zeros(len(texts), np.float32)
-    return [only_positive(index.get_scores_from_ids(each) if each else nothing) for each in ids]
+    places: list[int] = np.argsort(-scores, kind="stable")[:most].tolist()
+    return places

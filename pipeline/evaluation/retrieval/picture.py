@@ -13,7 +13,7 @@ from pipeline.evaluation.retrieval.metrics import METRICS
 from pipeline.evaluation.retrieval.scoring import DIFFERENCE, DIFFERENCE_METRIC, FORMS
 
 METHODS: Mapping[str, str] = {
-    "bm25": "BM25",
+    "lexical": "lexical (BM25)",
     "sparse": "sparse",
     "dense": "dense",
     "fused": "fused",

@@ -13,6 +13,7 @@ from pipeline import tables
 from pipeline.corpus.passages.text import Form, embedded_text
 from pipeline.errors import PermanentFailure
 from pipeline.evaluation.retrieval.corpus import months_until, passages_by_paper
+from pipeline.index.fusion import KIND_WEIGHTS
 from pipeline.storage.reading import read_table
 from pipeline.tables import Table
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from pipeline.engine.stage import Workspace
 
-_COLUMNS = ["passage_id", "arxiv_id", "ordinal", "title", "section_path", "text"]
+_COLUMNS = ["passage_id", "arxiv_id", "ordinal", "kind", "title", "section_path", "text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class Pool:
     number_of: each paper's number, in the order of identifiers. starts: int64 of shape (papers,), where each paper's
     passages begin. paper_of: int32 of shape (passages,), the
     number of each passage's paper. by_id: int64 of shape (passages,), each passage's place among the sorted ids, by
-    which the index breaks ties. Texts are made on demand: three forms of 20,000 passages would be 100 MB.
+    which the index breaks ties. kind_weights: float32 of shape (passages,), as a fused search has them.
+    Texts are made on demand: three forms of 20,000 passages would be 100 MB.
     """
 
     number_of: Mapping[str, int]
@@ -50,6 +52,7 @@ class Pool:
     starts: NDArray[np.int64]
     paper_of: NDArray[np.int32]
     by_id: NDArray[np.int64]
+    kind_weights: NDArray[np.float32]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -113,7 +116,9 @@ def read_pool(workspace: Workspace, choice: Choice) -> Pool:
     order = np.argsort(np.array([row["passage_id"] for row in rows]), kind="stable")
     by_id = np.empty(len(rows), np.int64)
     by_id[order] = np.arange(len(rows))
-    return Pool(number_of, rows, np.searchsorted(paper_of, np.arange(len(number_of))), paper_of, by_id)
+    starts = np.searchsorted(paper_of, np.arange(len(number_of)))
+    kind_weights = np.array([KIND_WEIGHTS.get(row["kind"], 1.0) for row in rows], np.float32)
+    return Pool(number_of, rows, starts, paper_of, by_id, kind_weights)
 
 
 def read_papers(workspace: Workspace, table: Table, choice: Choice, columns: list[str]) -> Iterator[pa.Table]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline import tables
 from pipeline.corpus.passages.text import text_digest
 from pipeline.evaluation.retrieval.pool import Choice, Pool
-from pipeline.evaluation.retrieval.rankings import RERANKED, Hybrid, Score
+from pipeline.evaluation.retrieval.rankings import RERANKED, Rankings, Score
 from pipeline.storage.reading import open_parquet
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def by_colbert(
     workspace: Workspace,
     choice: Choice,
     pool: Pool,
-    hybrid: Hybrid,
+    rankings: Rankings,
     queries: Sequence[NDArray[np.float32]],
     model: str,
 ) -> Score | str:
@@ -46,7 +46,7 @@ def by_colbert(
     import numpy as np
 
     asking: dict[int, list[int]] = defaultdict(list)
-    for query, passages in enumerate(hybrid.fused_passages):
+    for query, passages in enumerate(rankings.fused_passages):
         for place in passages[:RERANKED].tolist():
             asking[place].append(query)
     scores: dict[tuple[int, int], float] = {}

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, get_args
 from pipeline import tables
 from pipeline.corpus.passages.text import Form
 from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.embedding.lexical import K1, B
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.retrieval import pool as pools
 from pipeline.evaluation.retrieval import rankings, reranking
 from pipeline.evaluation.retrieval.corpus import earlier_digests, months_until
 from pipeline.evaluation.retrieval.metrics import RECALLS, per_query
-from pipeline.evaluation.retrieval.vectors import Matrices, pool_vectors, query_matrices
+from pipeline.evaluation.retrieval.vectors import Matrices, pool_vectors
 from pipeline.evaluation.statistics import Draws
 from pipeline.index.rerank import Reranker, make_reranker
 from pipeline.settings import Settings
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
 
 FORMS: tuple[Form, ...] = get_args(Form)
-DIFFERENCE, DIFFERENCE_METRIC = "fused_minus_bm25", "R@10"
+LEXICAL_NAME = f"BM25 of English stems, k1 {K1}, b {B}"
+DIFFERENCE, DIFFERENCE_METRIC = "fused_minus_lexical", "R@10"
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -57,7 +59,7 @@ def build_scores(
     make: Callable[[Settings], Embedder] = make_embedder,
     make_reranker: Callable[[Settings], Reranker | None] = make_reranker,
 ) -> Iterator[Row]:
-    """The month's scores by method, form and metric, and the paired difference of fused search and BM25.
+    """The month's scores by method, form and metric, and the paired difference of fused and lexical search.
 
     A month without queries has no rows, and no model is loaded for it. Raises SettingError where a model is not there.
     """
@@ -101,18 +103,18 @@ def _why_none(job: Job) -> str:
 def _rank(run: _Run) -> None:
     """Every ranking of every form; what cannot be measured is said."""
     texts = [row["text"] for row in run.queries]
-    asking = run.embedder.encode_queries(texts)
     own = [next(iter(run.pool.numbers([row["arxiv_id"]])), -1) for row in run.queries]
-    asked = rankings.Asked(texts, own, query_matrices(asking))
+    queries = rankings.Queries(texts, own, run.embedder.encode_queries(texts))
     run.job.expect(len(FORMS) * len(run.pool))
     for number, form in enumerate(FORMS):
         vectors = _vectors(run, form, number * len(run.pool))
-        hybrid = rankings.rank_by_vectors(asked, run.pool, vectors, sparse_idf=run.embedder.sparse_idf)
-        run.found["dense", form], run.found["sparse", form] = hybrid.dense, hybrid.sparse
-        run.found["fused", form] = hybrid.fused
-        run.found["bm25", form] = rankings.rank_by_bm25(asked, run.pool, run.pool.texts(form))
+        found = rankings.rank(queries, run.pool, run.pool.texts(form), vectors)
+        run.found["dense", form], run.found["lexical", form] = found.dense, found.lexical
+        if found.sparse:
+            run.found["sparse", form] = found.sparse
+        run.found["fused", form] = found.fused
         if form == run.form:
-            _rank_again(run, texts, hybrid, [each.colbert for each in asking])
+            _rank_again(run, queries, found)
 
 
 def _vectors(run: _Run, form: Form, before: int) -> Matrices:
@@ -130,24 +132,22 @@ def _vectors(run: _Run, form: Form, before: int) -> Matrices:
     return found
 
 
-def _rank_again(
-    run: _Run, texts: Sequence[str], hybrid: rankings.Hybrid, colbert: Sequence[NDArray[np.float32] | None]
-) -> None:
+def _rank_again(run: _Run, queries: rankings.Queries, found: rankings.Rankings) -> None:
     """The reranked rankings of the form in use: the other forms have no ColBERT vectors, and a cross-encoder reads
     50 passages for every query, by far the dearest part."""
-    token_vectors = [each for each in colbert if each is not None]
+    token_vectors = [each.colbert for each in queries.vectors if each.colbert is not None]
     score: rankings.Score | str = "the embedder gives no ColBERT vectors (CITELOOM_EMBEDDER_COLBERT)"
-    if len(token_vectors) == len(colbert):
-        score = reranking.by_colbert(run.job.workspace, run.choice, run.pool, hybrid, token_vectors, run.embedder.name)
+    if len(token_vectors) == len(queries.vectors):
+        score = reranking.by_colbert(run.job.workspace, run.choice, run.pool, found, token_vectors, run.embedder.name)
     if isinstance(score, str):
         run.not_measured["colbert"] = score
     else:
-        run.found["colbert", run.form] = rankings.rank_again(hybrid, run.pool, score)
+        run.found["colbert", run.form] = rankings.rank_again(found, run.pool, score)
     if run.reranker is None:
         run.not_measured["cross_encoder"] = "CITELOOM_RERANKER names none"
     else:
-        reading = reranking.by_cross_encoder(run.reranker, texts, run.pool.texts(run.form))
-        run.found["cross_encoder", run.form] = rankings.rank_again(hybrid, run.pool, reading)
+        reading = reranking.by_cross_encoder(run.reranker, queries.texts, run.pool.texts(run.form))
+        run.found["cross_encoder", run.form] = rankings.rank_again(found, run.pool, reading)
 
 
 def _note(run: _Run) -> None:
@@ -177,7 +177,7 @@ def _rows(run: _Run) -> Iterator[Row]:
             if metric not in run.not_measured:
                 yield _row(run, draws, method, form, metric, each)
     if DIFFERENCE_METRIC not in run.not_measured:
-        fused, baseline = (values[method, run.form][DIFFERENCE_METRIC] for method in ("fused", "bm25"))
+        fused, baseline = (values[method, run.form][DIFFERENCE_METRIC] for method in ("fused", "lexical"))
         yield _row(run, draws, DIFFERENCE, run.form, DIFFERENCE_METRIC, fused - baseline)
 
 
@@ -198,7 +198,7 @@ def _row(run: _Run, draws: Draws, method: str, form: Form, metric: str, values: 
 
 
 def _model(run: _Run, method: str) -> str:
-    ranked_by = {"bm25": rankings.BM25_NAME, "cross_encoder": run.job.settings.reranker}
+    ranked_by = {"lexical": LEXICAL_NAME, "cross_encoder": run.job.settings.reranker}
     return ranked_by.get(method, run.embedder.name)
 
 

@@ -19,15 +19,15 @@ from filelock import FileLock
 from pipeline import tables
 from pipeline.corpus.passages.text import Form, text_digest
 from pipeline.embedding.columns import SCHEMA, vector_columns
+from pipeline.embedding.sparse import SparseRows
 from pipeline.evaluation.retrieval.pool import Choice, Pool, read_papers
 from pipeline.storage.writing import move_into_place
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from scipy.sparse import csr_matrix
 
-    from pipeline.embedding.embedder import Embedder, Vectors
+    from pipeline.embedding.embedder import Embedder
     from pipeline.engine.stage import Workspace
 
 _DIGEST = "text_sha256"
@@ -37,11 +37,10 @@ _SCHEMA = pa.schema([pa.field(_DIGEST, pa.string()), *(SCHEMA.field(name) for na
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrices:
-    """Vectors of texts in rows. dense: float32 of shape (texts, dimensions). sparse: float32, of shape (texts, ids),
-    where a column is a token's id."""
+    """Vectors of texts, a row each. dense: float32, (texts, dimensions). sparse: None where the model makes none."""
 
     dense: NDArray[np.float32]
-    sparse: csr_matrix
+    sparse: SparseRows | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ def pool_vectors(
     for digest in held[_DIGEST].to_pylist():
         missing.pop(digest, None)
     made = _encode(embedder, missing, cache, digests, told)
-    return _matrices(pa.concat_tables([held, made]), digests)
+    return _matrices(pa.concat_tables([held, made]), digests, has_sparse=embedder.has_sparse)
 
 
 def _embedded(workspace: Workspace, choice: Choice, model: str) -> Iterator[pa.Table]:
@@ -149,15 +148,18 @@ def _wanted_first(held: pa.Table, wanted: Sequence[str]) -> pa.Table:
     return pa.concat_tables([held.filter(pa.array(first & now)), held.filter(pa.array(first & ~now))])
 
 
-def _matrices(held: pa.Table, digests: Sequence[str]) -> Matrices:
+def _matrices(held: pa.Table, digests: Sequence[str], *, has_sparse: bool) -> Matrices:
     import numpy as np
 
     places = _first_places(held[_DIGEST])
     rows = np.array([places[digest] for digest in digests])
+    dense = matrix_of(held["dense"], rows)
+    if not has_sparse:
+        return Matrices(dense, None)
     sparse = held.select(["sparse_ids", "sparse_weights"]).take(pa.array(rows))
     lengths = sparse["sparse_ids"].combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
-    ids, weights = _values(sparse["sparse_ids"]), _values(sparse["sparse_weights"])
-    return Matrices(matrix_of(held["dense"], rows), _csr(lengths, ids, weights))
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    return Matrices(dense, SparseRows(offsets, _values(sparse["sparse_ids"]), _values(sparse["sparse_weights"])))
 
 
 def matrix_of(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -188,24 +190,3 @@ def _values(column: pa.ChunkedArray) -> NDArray[Any]:
     # Not of `column.values`, which holds the rows that were not taken, too.
     values: NDArray[Any] = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)
     return values
-
-
-def _csr(lengths: Any, ids: Any, weights: Any) -> csr_matrix:
-    import numpy as np
-    from scipy.sparse import csr_matrix
-
-    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    width = int(ids.max(initial=0)) + 1
-    return csr_matrix((weights.astype(np.float32), ids.astype(np.int64), offsets), shape=(len(offsets) - 1, width))
-
-
-def query_matrices(vectors: Sequence[Vectors]) -> Matrices:
-    """Queries' vectors, as the embedder gives them one by one, in rows."""
-    import numpy as np
-
-    sparse = _csr(
-        [len(each.sparse_ids) for each in vectors],
-        np.concatenate([each.sparse_ids for each in vectors]),
-        np.concatenate([each.sparse_weights for each in vectors]),
-    )
-    return Matrices(np.stack([each.dense for each in vectors]).astype(np.float32), sparse)

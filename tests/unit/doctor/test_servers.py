@@ -114,7 +114,7 @@ def _edge_with(folder: Path, layout: Layout) -> Path:
 
 
 def test_an_index_of_another_model_and_who_holds_it_are_told(tmp_path: Path) -> None:
-    folder = _edge_with(tmp_path, Layout("another model", 8, sparse_idf=True))
+    folder = _edge_with(tmp_path, Layout("another model", 8, sparse=True))
     place = workspace(tmp_path)
     assert states(servers.qdrant(place)) == {"qdrant": FindingState.OK, "collection": FindingState.PROBLEM}
     holder = folder.with_name(f"{folder.name}.holder.json")

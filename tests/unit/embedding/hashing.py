@@ -25,7 +25,7 @@ DIMENSIONS = 8
 class HashingEmbedder:
     """The embedder. `log` gets a line for every text encoded; `pause` is slept after every window."""
 
-    sparse_idf = True
+    has_sparse = True
     max_tokens = 512
     dimensions = DIMENSIONS
 

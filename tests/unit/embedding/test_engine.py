@@ -23,7 +23,7 @@ def window_of(texts: Sequence[str]) -> Window:
     ids = np.array([ord(sign) for text in texts for sign in text], dtype=np.int32)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(text) for text in texts])])
     rows = TokenRows(ids, offsets)
-    return Window(rows, positions(rows, None), distinct(rows, ()), None, np.zeros(len(texts), np.bool_))
+    return Window(rows, positions(rows, None), distinct(rows, ()), np.zeros(len(texts), np.bool_))
 
 
 class FakeModel:

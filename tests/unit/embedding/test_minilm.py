@@ -43,35 +43,11 @@ def test_a_text_has_the_same_vectors_whatever_it_is_encoded_with(minilm: MiniLM)
     for text, vectors in zip(texts, together, strict=True):
         (alone,) = minilm.encode([text])
         assert np.array_equal(alone.dense, vectors.dense)
-        assert np.array_equal(alone.sparse_ids, vectors.sparse_ids)
-        assert np.array_equal(alone.sparse_weights, vectors.sparse_weights)
+        assert (len(vectors.sparse_ids), len(vectors.sparse_weights)) == (0, 0)
 
 
-def test_sparse_weights_saturate_with_frequency_and_shrink_with_length(minilm: MiniLM) -> None:
-    once, twice, long = minilm.encode(["beam", "beam beam", "beam " + "other words " * 200])
-    (place,) = np.flatnonzero(long.sparse_ids == once.sparse_ids[0])
-    assert once.sparse_weights[0] < twice.sparse_weights[0] < 2 * once.sparse_weights[0]
-    assert long.sparse_weights[place] < once.sparse_weights[0]
-
-
-def test_sparse_ids_ascend_without_punctuation_and_special_tokens(minilm: MiniLM) -> None:
-    (vectors,) = minilm.encode(["words, and (more) words. [MASK]"])
-    assert vectors.sparse_ids.dtype == np.uint32
-    assert vectors.sparse_weights.dtype == np.float32
-    assert np.all(np.diff(vectors.sparse_ids.astype(np.int64)) > 0)
-    assert len(vectors.sparse_ids) == 3
-
-
-def test_every_term_of_a_query_weighs_one(minilm: MiniLM) -> None:
-    (vectors,) = minilm.encode_queries(["beam beam search"])
-    assert vectors.sparse_weights.tolist() == [1.0, 1.0]
-
-
-def test_a_text_beyond_512_tokens_is_cut_but_its_last_words_stay_in_the_sparse_vector(minilm: MiniLM) -> None:
-    long, tail = minilm.encode(["word " * 600 + "photosynthesis", "photosynthesis"])
-    assert long.truncated
-    assert not tail.truncated
-    assert set(tail.sparse_ids) <= set(long.sparse_ids)
+def test_a_text_beyond_512_tokens_is_cut(minilm: MiniLM) -> None:
+    assert [vectors.truncated for vectors in minilm.encode(["word " * 600, "word"])] == [True, False]
 
 
 def test_no_text_gives_no_vectors(minilm: MiniLM) -> None:

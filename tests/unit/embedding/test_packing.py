@@ -22,7 +22,7 @@ def rows_of(rows: list[list[int]]) -> TokenRows:
 
 def window_of(rows: list[list[int]]) -> Window:
     tokens = rows_of(rows)
-    return Window(tokens, positions(tokens, 1), distinct(tokens, LEFT_OUT), None, np.zeros(len(rows), np.bool_))
+    return Window(tokens, positions(tokens, 1), distinct(tokens, LEFT_OUT), np.zeros(len(rows), np.bool_))
 
 
 def _texts(pack: Pack) -> list[list[int]]:

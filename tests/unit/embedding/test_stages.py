@@ -98,7 +98,7 @@ def test_every_passage_has_its_vectors_in_order(workspace: Workspace) -> None:
     passages = workspace.root.rows(tables.PASSAGES, MONTH)
     for name in ("passage_id", "arxiv_id", "text_sha256"):
         assert [row[name] for row in rows] == [passage[name] for passage in passages]
-    assert all(row["colbert"] is None and row["model"] == "all-MiniLM-L6-v2+tf1" for row in rows)
+    assert all(row["colbert"] is None and row["model"] == "all-MiniLM-L6-v2" for row in rows)
     assert np.linalg.norm(np.array(rows[0]["dense"])) == pytest.approx(1.0, abs=2e-3)
     assert outcome.notes["dimensions"] == len(rows[0]["dense"]) == 384
     assert outcome.measured["reused"] == outcome.measured["resumed"] == 0
@@ -171,9 +171,9 @@ def test_a_month_without_passages_says_what_its_vectors_would_be(workspace: Work
     write_month(workspace, texts=[])
     notes = run_stage(EMBEDDINGS, workspace, MONTH).notes
     made = {
-        "model": "all-MiniLM-L6-v2+tf1",
+        "model": "all-MiniLM-L6-v2",
         "dimensions": 384,
-        "sparse_idf": True,
+        "sparse": False,
         "form": "sections",
         "colbert": False,
     }

@@ -17,20 +17,21 @@ from numpy.typing import NDArray
 
 from pipeline import tables
 from pipeline.corpus.passages.text import embedded_text, text_digest
-from pipeline.embedding.embedder import Vectors
+from pipeline.embedding.sparse import SparseRows
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.batch import PointBatch
+from pipeline.index.fusion import Ranking, rank
 from pipeline.index.layout import Layout
-from pipeline.index.passage_index import PassageIndex, Request, Restriction, month_number
+from pipeline.index.passage_index import Found, PassageIndex, Query, Request, Restriction, month_number
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter, Row
 from pipeline.tables import Table
 
 MODEL = "a model"
-LAYOUT = Layout(MODEL, dimensions=8, sparse_idf=True, quantization="none")
+LAYOUT = Layout(MODEL, dimensions=8, sparse=True, quantization="none")
 
 TEXTS = (
     "Beam search keeps the best partial hypotheses while a sentence is translated word by word.",
@@ -48,7 +49,13 @@ def passage_id(number: int) -> str:
 
 
 def make_points(
-    numbers: Iterable[int], *, month: str = "2024-03", content: str = "first", colbert: bool = False, **payload: Any
+    numbers: Iterable[int],
+    *,
+    month: str = "2024-03",
+    content: str = "first",
+    sparse: bool = True,
+    colbert: bool = False,
+    **payload: Any,
 ) -> PointBatch:
     """Points whose vectors follow from their numbers: neighbours in number are neighbours in angle.
 
@@ -60,14 +67,17 @@ def make_points(
         [math.cos(angle), math.sin(angle), 0.01 * number, 0.0, 0.0, 0.0, 0.0, 0.5]
         for number, angle in zip(numbers, angles, strict=True)
     ]
-    sparse = [(number % 5, 5 + number % 7, 100 + number) for number in numbers]
+    terms = [(number % 5, 5 + number % 7, 100 + number) for number in numbers]
     weights = [(1.0 + 0.017 * number, 0.5 + 0.011 * number, 0.25) for number in numbers]
     return PointBatch(
         ids=[passage_id(number) for number in numbers],
         dense=np.array(dense, np.float32).reshape(len(numbers), 8),
-        sparse_offsets=np.arange(len(numbers) + 1, dtype=np.int64) * 3,
-        sparse_ids=np.array(sparse, np.uint32).reshape(-1),
-        sparse_weights=np.array(weights, np.float32).reshape(-1),
+        lexical=SparseRows(
+            np.arange(len(numbers) + 1, dtype=np.int64) * 3,
+            np.array(terms, np.uint32).reshape(-1),
+            np.array(weights, np.float32).reshape(-1),
+        ),
+        sparse=SparseRows.of([{number % 3: 1.0 + 0.013 * number} for number in numbers]) if sparse else None,
         payloads=[_payload_of(number, month, content) | payload for number in numbers],
         colbert_offsets=np.arange(len(numbers) + 1, dtype=np.int64) * 2 if colbert else None,
         colbert=_tokens_of(numbers) if colbert else None,
@@ -89,6 +99,8 @@ def _payload_of(number: int, month: str, content: str) -> dict[str, Any]:
         "section_path": ["Method", f"Part {number}"],
         "anchor": f"S1.p{number}",
         "grade": "AB"[number % 2],
+        "authors": ["ann lee", "lee"] if number % 3 else ["bob roe", "roe"],
+        "venue": ["2024", "acl"] if number % 2 else [],
         "digest": hashlib.sha256(f"{number} {content}".encode()).hexdigest(),
     }
 
@@ -101,34 +113,46 @@ def _tokens_of(numbers: Sequence[int]) -> NDArray[np.float32]:
     return np.array(rows, np.float32).reshape(-1, 8)
 
 
-def query(number: int = 17, *, sparse: Sequence[int] = (3, 7, 117), colbert: bool = False) -> Vectors:
+def query(number: int = 17, *, terms: Sequence[int] = (3, 7, 117), colbert: bool = False) -> Query:
     """The vectors of a question that lies near a point."""
     points = make_points([number])
     tokens = _tokens_of([number]) if colbert else None
-    ids = np.array(sparse, np.uint32)
-    return Vectors(points.dense[0], ids, np.ones(len(ids), np.float32), tokens, truncated=False)
+    lexical = SparseRows.of([dict.fromkeys(terms, 1.0)]).row(0)
+    return Query(points.dense[0], lexical, SparseRows.of([{number % 3: 1.0}]).row(0), tokens)
 
 
 def answers(index: PassageIndex) -> list[list[tuple[str, float, dict[str, Any]]]]:
     """What an index that holds forty points of three months says to a set of searches; scores to five digits."""
+    of_months = (
+        Restriction(first_month="2024-04"),
+        Restriction(last_month="2024-03"),
+        Restriction(first_month="2024-04", last_month="2024-04", kinds=("abstract",)),
+    )
     restrictions = (
         Restriction(),
         Restriction(categories=("cs.CL",)),
         Restriction(categories=("stat", "cs.IR")),
-        Restriction(first_month="2024-04"),
-        Restriction(last_month="2024-03"),
-        Restriction(first_month="2024-04", last_month="2024-04", kinds=("abstract",)),
         Restriction(subsets=("error", "warning")),
         Restriction(grades=("A",)),
+        Restriction(authors=("roe",), first_year=2024),
+        Restriction(venue=("acl", "2024"), last_year=2024),
         Restriction(without_papers=("2403.00000", "2404.00004")),
         Restriction(categories=("cs.IR",), kinds=("paragraph", "abstract")),
     )
-    requests = [Request(limit, restriction=restriction) for restriction in restrictions for limit in (1, 5, 40)]
-    requests += [Request(5, offset=3), Request(7, by="dense"), Request(7, by="sparse"), Request(5, exact=True)]
+    rankings = [Ranking(limit, restriction=restriction) for restriction in restrictions for limit in (1, 5, 40)]
+    # Server 1.16 counts document frequencies of all months, and Edge those of the months that are searched.
+    rankings += [Ranking(limit, by="dense", restriction=each) for each in of_months for limit in (1, 40)]
+    rankings += [Ranking(7, by=by) for by in ("dense", "lexical", "sparse")]
+    rankings += [Ranking(5, exact=True), Ranking(8, fusion="ranks")]
     return [
-        [(hit.passage_id, round(hit.score, 5), dict(hit.payload)) for hit in index.search([query()], request)[0]]
-        for request in requests
+        [(hit.passage_id, round(hit.score, 5), dict(hit.payload)) for hit in rank(index, [query()], ranking)[0]]
+        for ranking in rankings
     ]
+
+
+def find(index: PassageIndex, wanted: Query, request: Request) -> list[Found]:
+    """What one search finds."""
+    return index.search([(wanted, request)])[0]
 
 
 def three_months() -> list[PointBatch]:
@@ -171,6 +195,7 @@ def _paper(arxiv_id: str, month: str, categories: Sequence[str]) -> Row:
         "arxiv_id": arxiv_id,
         "subset": "no_problem",
         "title": f"Paper {arxiv_id}",
+        "authors": [{"name": "Noël Ada Lovelace", "affiliations": [], "emails": []}],
         "categories": list(categories),
         "primary_category": categories[0],
         "year": int(month[:4]),

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pipeline.embedding.embedder import Vectors
 from pipeline.errors import PermanentFailure, SettingError
 from pipeline.index.batch import PointBatch
 from pipeline.index.layout import Layout
-from pipeline.index.passage_index import Found, PointId, Request, best_first
+from pipeline.index.passage_index import Found, PointId, Query, Request, best_first
 
 
 @dataclass
@@ -58,13 +57,13 @@ class FakeIndex:
     def values(self, field: str) -> list[str]:
         return sorted({str(payload[field]) for payload in self.points.values() if field in payload})
 
-    def search(self, queries: Sequence[Vectors], request: Request) -> list[list[Found]]:
+    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[Found]]:
         return [
             best_first(
                 [Found(str(each), float(self.dense[each] @ query.dense), self.points[each]) for each in self.points],
-                request,
+                request.limit,
             )
-            for query in queries
+            for query, request in searches
         ]
 
     def defer_indexing(self) -> None:

@@ -28,6 +28,7 @@ def make_hit(**fields: Any) -> Hit:
     """A hit on a passage of 2024."""
     values: dict[str, Any] = {
         "score": 0.03125,
+        "relevance": "strong",
         "arxiv_id": "2403.18886",
         "title": "A paper",
         "section_path": ("Method", "Decoding"),
@@ -93,7 +94,7 @@ def test_markdown_links_the_title_and_quotes_the_passage() -> None:
 
 
 def test_markdown_of_nothing_says_so() -> None:
-    assert batch_markdown(["a *b* in C #"], [[]]) == "## a \\*b\\* in C \\#\n\nNo passage was found."
+    assert batch_markdown(["a *b* in C #"], [[]]) == "## a \\*b\\* in C \\#\n\nNothing found."
 
 
 def _rendered(markdown: str) -> tuple[list[str], str]:
@@ -158,5 +159,5 @@ def test_a_table_shows_texts_as_they_are() -> None:
 
 
 def test_a_table_of_nothing_says_so() -> None:
-    assert _shown([]) == "No passage was found.\n"
-    assert _shown([], 1, "a [b]") == "a [b]: No passage was found.\n"
+    assert _shown([]) == "Nothing found.\n"
+    assert _shown([], 1, "a [b]") == "a [b]: Nothing found.\n"

@@ -7,13 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pipeline.embedding.sparse import SparseRows
 from pipeline.errors import PermanentFailure
-from pipeline.index.batch import PointBatch, check_points, check_queries
+from pipeline.index.batch import PointBatch, check_points, check_searches
+from pipeline.index.layout import Layout
 from pipeline.index.passage_index import Request
 from tests.unit.index.building import LAYOUT, make_points, passage_id, query
 
 WITH_COLBERT = replace(LAYOUT, colbert=True)
 NAN, INFINITE = float("nan"), float("inf")
+
+
+def _terms(rows: SparseRows, number: int) -> tuple[list[int], list[float]]:
+    vector = rows.row(number)
+    return vector.ids.tolist(), vector.weights.tolist()
 
 
 def _rows(points: PointBatch) -> list[tuple[object, ...]]:
@@ -22,7 +29,8 @@ def _rows(points: PointBatch) -> list[tuple[object, ...]]:
         (
             points.ids[number],
             points.dense[number].tolist(),
-            [column.tolist() for column in points.sparse(number)],
+            _terms(points.lexical, number),
+            None if points.sparse is None else _terms(points.sparse, number),
             None if (tokens := points.tokens(number)) is None else tokens.tolist(),
             points.payloads[number],
         )
@@ -69,36 +77,37 @@ def test_a_dense_vector_of_another_length_is_refused_by_name() -> None:
 @pytest.mark.parametrize("value", [NAN, INFINITE])
 def test_a_weight_that_is_no_number_is_refused_by_name(value: float) -> None:
     points = make_points(range(5))
-    points.sparse_weights[7] = value  # three a point
+    points.lexical.weights[7] = value  # three a point
     with pytest.raises(PermanentFailure, match=rf"{passage_id(2)}.*weight that is no number"):
         check_points(points, LAYOUT)
 
 
 def test_sparse_ids_that_do_not_ascend_are_refused_by_name() -> None:
     points = make_points(range(5))
-    points.sparse_ids[4] = points.sparse_ids[3]
+    points.lexical.ids[4] = points.lexical.ids[3]
     with pytest.raises(PermanentFailure, match=rf"{passage_id(1)}.*do not ascend"):
         check_points(points, LAYOUT)
 
 
 def test_sparse_ids_need_not_ascend_from_one_point_to_the_next() -> None:
     points = make_points([9, 1])
-    assert points.sparse_ids[3] < points.sparse_ids[2]
+    assert points.lexical.ids[3] < points.lexical.ids[2]
     check_points(points, LAYOUT)
 
 
-@pytest.mark.parametrize("column", ["sparse_ids", "sparse_weights", "sparse_offsets"])
+@pytest.mark.parametrize("column", ["ids", "weights", "offsets"])
 def test_columns_of_different_lengths_are_refused(column: str) -> None:
     points = make_points(range(5))
-    short = replace(points, **{column: getattr(points, column)[:-1]})
-    with pytest.raises(PermanentFailure, match="sparse columns of different lengths"):
+    short = replace(points, lexical=replace(points.lexical, **{column: getattr(points.lexical, column)[:-1]}))
+    with pytest.raises(PermanentFailure, match="lexical columns of different lengths"):
         check_points(short, LAYOUT)
 
 
 def test_rows_that_end_before_they_begin_are_refused_by_name() -> None:
     points = make_points(range(3))
+    lexical = replace(points.lexical, offsets=np.array([0, 6, 3, 9], np.int64))
     with pytest.raises(PermanentFailure, match=rf"{passage_id(1)}.*end before they begin"):
-        check_points(replace(points, sparse_offsets=np.array([0, 6, 3, 9], np.int64)), LAYOUT)
+        check_points(replace(points, lexical=lexical), LAYOUT)
 
 
 def test_colbert_vectors_are_there_for_every_point_or_for_none() -> None:
@@ -121,18 +130,40 @@ def test_a_token_with_a_number_that_is_none_is_refused_by_name() -> None:
 
 def test_a_question_of_another_model_or_with_numbers_that_are_none_is_refused() -> None:
     good = query()
-    check_queries([good, query(colbert=True)], Request(5), LAYOUT)
+    check_searches([(good, Request(5)), (query(colbert=True), Request(5, "lexical"))], LAYOUT)
     with pytest.raises(PermanentFailure, match=r"8 dimensions.*CITELOOM_EMBEDDER"):
-        check_queries([good], Request(5), replace(LAYOUT, dimensions=16))
-    for broken in (replace(good, dense=good.dense * NAN), replace(good, sparse_weights=good.sparse_weights * INFINITE)):
+        check_searches([(good, Request(5))], replace(LAYOUT, dimensions=16))
+    infinite = replace(good.lexical, weights=good.lexical.weights * INFINITE)
+    for broken, by in ((replace(good, dense=good.dense * NAN), "dense"), (replace(good, lexical=infinite), "lexical")):
         with pytest.raises(PermanentFailure, match="number that is none"):
-            check_queries([good, broken], Request(5), LAYOUT)
+            check_searches([(good, Request(5)), (broken, Request(5, by))], LAYOUT)  # type: ignore[arg-type]
+
+
+def test_sparse_vectors_are_there_for_every_point_or_for_none() -> None:
+    without = replace(LAYOUT, sparse=False)
+    check_points(make_points([1], sparse=False), without)
+    for points, layout in ((make_points([1]), without), (make_points([1], sparse=False), LAYOUT)):
+        with pytest.raises(PermanentFailure, match="sparse vector, against the collection's layout"):
+            check_points(points, layout)
+    with pytest.raises(PermanentFailure, match="makes no sparse vectors"):
+        check_searches([(query(), Request(5, "sparse"))], without)
+
+
+def test_a_collection_of_before_lexical_vectors_is_to_be_made_anew() -> None:
+    before = Layout.from_mapping(
+        {"model": "a model", "dimensions": 8, "sparse_idf": True, "form": "sections", "colbert": False,
+         "quantization": "none"}
+    )  # fmt: skip
+    assert (before.sparse, before.lexical) == (False, 0)
+    assert before.collection("a") != replace(before, lexical=1, mean_length=150).collection("a")
+    with pytest.raises(PermanentFailure, match="citeloom reindex"):
+        check_searches([(query(), Request(5, "lexical"))], before)
 
 
 def test_ranking_by_colbert_needs_its_vectors_on_both_sides() -> None:
-    request = Request(5, colbert=True)
-    check_queries([query(colbert=True)], request, WITH_COLBERT)
+    request = Request(5, "colbert")
+    check_searches([(query(colbert=True), request)], WITH_COLBERT)
     with pytest.raises(PermanentFailure, match="CITELOOM_EMBEDDER_COLBERT"):
-        check_queries([query(colbert=True)], request, LAYOUT)
+        check_searches([(query(colbert=True), request)], LAYOUT)
     with pytest.raises(PermanentFailure, match="question was encoded without ColBERT"):
-        check_queries([query()], request, WITH_COLBERT)
+        check_searches([(query(), request)], WITH_COLBERT)

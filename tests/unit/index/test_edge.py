@@ -18,15 +18,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.embedding.embedder import Vectors
+from pipeline.embedding.sparse import SparseRows
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
 from pipeline.index.edge_folder import cannot_be_used, explained
+from pipeline.index.fusion import Ranking, rank
 from pipeline.index.layout import Layout, Quantization
-from pipeline.index.passage_index import Found, Request, Restriction
+from pipeline.index.passage_index import Found, Query, Request, Restriction
 from tests.small_disk import small_disk_in
-from tests.unit.index.building import LAYOUT, answers, make_points, passage_id, query, three_months
+from tests.unit.index.building import LAYOUT, answers, find, make_points, passage_id, query, three_months
 
 WITH_COLBERT = replace(LAYOUT, colbert=True)
 
@@ -52,7 +53,7 @@ def test_reading_makes_no_folder(edge: EdgeIndex) -> None:
 
 
 def test_searching_or_loading_what_was_never_made_is_refused(edge: EdgeIndex) -> None:
-    for ask in (lambda: edge.search([query()], Request(5)), lambda: edge.upsert(make_points([1]))):
+    for ask in (lambda: find(edge, query(), Request(5)), lambda: edge.upsert(make_points([1]))):
         with pytest.raises(MissingInput, match=r"there is no collection in .*citeloom run"):
             ask()
     assert not edge.folder.parent.exists()
@@ -65,7 +66,7 @@ def test_searching_or_loading_what_was_never_made_is_refused(edge: EdgeIndex) ->
 def test_a_collection_remembers_its_layout(
     tmp_path: Path, quantization: Quantization, colbert: bool, on_disk: bool
 ) -> None:
-    layout = Layout("BAAI/bge-m3", 8, False, form="title", colbert=colbert, quantization=quantization)
+    layout = Layout("BAAI/bge-m3", 8, sparse=True, form="title", colbert=colbert, quantization=quantization)
     index = EdgeIndex(tmp_path / layout.collection("a"), on_disk=on_disk)
     _load(index, make_points(range(4), colbert=colbert), layout=layout)
     index.create(layout)
@@ -76,7 +77,7 @@ def test_a_collection_remembers_its_layout(
 
 
 @pytest.mark.parametrize(
-    "change", [{"dimensions": 16}, {"sparse_idf": False}, {"form": "title"}, {"quantization": "binary"}, {"model": "b"}]
+    "change", [{"dimensions": 16}, {"sparse": False}, {"form": "title"}, {"quantization": "binary"}, {"model": "b"}]
 )
 def test_a_collection_of_another_layout_is_refused(edge: EdgeIndex, change: dict[str, Any]) -> None:
     edge.create(LAYOUT)
@@ -182,15 +183,12 @@ def test_a_payload_index_that_an_older_collection_lacks_is_made(edge: EdgeIndex)
 
 
 def test_a_point_without_sparse_terms_can_be_found(edge: EdgeIndex) -> None:
-    bare = replace(
-        make_points([3]),
-        sparse_offsets=np.zeros(2, np.int64),
-        sparse_ids=np.zeros(0, np.uint32),
-        sparse_weights=np.zeros(0, np.float32),
-    )
+    bare = replace(make_points([3]), lexical=SparseRows.nothing(1), sparse=SparseRows.nothing(1))
     _load(edge, bare)
-    assert _ids(edge.search([query(3, sparse=())], Request(5))[0]) == [passage_id(3)]
-    assert edge.search([query(3, sparse=())], Request(5, by="sparse")) == [[]]
+    asked = query(3, terms=())
+    assert _ids(find(edge, asked, Request(5))) == [passage_id(3)]
+    assert [find(edge, asked, Request(5, by)) for by in ("lexical", "sparse")] == [[], []]
+    assert _ids(rank(edge, [asked], Ranking(5))[0]) == [passage_id(3)]
 
 
 @pytest.mark.parametrize("colbert", [False, True])
@@ -207,7 +205,7 @@ def test_a_vector_that_is_none_is_refused_and_nothing_of_its_batch_goes_in(edge:
 
 
 def _restricted(index: EdgeIndex, restriction: Restriction) -> set[str]:
-    return set(_ids(index.search([query()], Request(40, restriction=restriction))[0]))
+    return set(_ids(find(index, query(), Request(40, restriction=restriction))))
 
 
 def test_a_search_is_restricted_by_every_condition_and_one_of_its_categories(edge: EdgeIndex) -> None:
@@ -224,58 +222,57 @@ def test_a_search_is_restricted_by_every_condition_and_one_of_its_categories(edg
     assert _restricted(edge, Restriction(kinds=("abstract",), subsets=("error",), last_month="2024-04")) == set()
 
 
-def test_the_second_page_of_a_search_begins_where_the_first_ends(edge: EdgeIndex) -> None:
+def test_a_search_among_some_passages_compares_these_alone(edge: EdgeIndex) -> None:
     _load(edge, *three_months())
-    whole = edge.search([query()], Request(12))[0]
-    assert edge.search([query()], Request(5))[0] == whole[:5]
-    assert edge.search([query()], Request(7, offset=5))[0] == whole[5:]
-    assert edge.search([query()], Request(5, offset=40)) == [[]]
+    some = tuple(passage_id(number) for number in (2, 17, 31, 500))
+    for by in ("dense", "lexical", "sparse"):
+        whole = find(edge, query(), Request(40, by))
+        expected = [hit for hit in whole if hit.passage_id in some]
+        assert find(edge, query(), Request(40, by, passages=some)) == expected
+    assert find(edge, query(), Request(5, passages=())) == []
 
 
 def test_queries_that_are_asked_together_are_answered_one_by_one(edge: EdgeIndex) -> None:
     _load(edge, *three_months())
-    queries = [query(3), query(30, sparse=(130,)), query(17)]
-    together = edge.search(queries, Request(5))
-    assert together == [edge.search([each], Request(5))[0] for each in queries]
+    searches = [(query(3), Request(5)), (query(30, terms=(130,)), Request(5, "lexical")), (query(17), Request(4))]
+    together = edge.search(searches)
+    assert together == [edge.search([each])[0] for each in searches]
     assert len({tuple(_ids(found)) for found in together}) == 3
-    assert edge.search([], Request(5)) == []
-    assert edge.search(queries * 50, Request(5)) == together * 50
+    assert edge.search([]) == []
+    assert edge.search(searches * 50) == together * 50
 
 
 def test_equals_come_in_the_order_of_their_ids(edge: EdgeIndex) -> None:
     points = make_points(range(30))
     points.dense[:] = points.dense[0]
     _load(edge, points)
-    assert _ids(edge.search([query(0)], Request(4, by="dense"))[0]) == sorted(points.ids)[:4]
+    assert _ids(find(edge, query(0), Request(4))) == sorted(points.ids)[:4]
 
 
-def test_dense_sparse_and_fused_rank_by_what_they_say(edge: EdgeIndex) -> None:
+def test_each_vector_ranks_by_what_it_says(edge: EdgeIndex) -> None:
     _load(edge, *three_months())
-    asked = [query(5, sparse=(130,))]
-    dense, sparse = edge.search(asked, Request(40, by="dense"))[0], edge.search(asked, Request(40, by="sparse"))[0]
-    assert dense[0].passage_id == passage_id(5)
-    assert _ids(sparse) == [passage_id(30)]
-    ranks = {hit.passage_id: 1 / (60 + rank) for rank, hit in enumerate(dense)}
-    ranks[passage_id(30)] += 1 / 60
-    fused = edge.search(asked, Request(40))[0]
-    assert {hit.passage_id: hit.score for hit in fused} == pytest.approx(ranks, rel=1e-5)
+    asked = query(5, terms=(130,))
+    assert find(edge, asked, Request(40))[0].passage_id == passage_id(5)
+    assert _ids(find(edge, asked, Request(40, "lexical"))) == [passage_id(30)]
+    assert {int(passage.passage_id in {passage_id(n) for n in range(2, 40, 3)}) for passage in
+            find(edge, asked, Request(40, "sparse"))} == {1}  # fmt: skip
 
 
 def test_colbert_ranks_the_candidates_again(edge: EdgeIndex) -> None:
     batches = [make_points(range(first, 40, 3), month="2024-03", colbert=True) for first in range(3)]
     _load(edge, *batches, layout=WITH_COLBERT)
     asked = query(17, colbert=True)
-    for by in ("fused", "dense", "sparse"):
-        found = edge.search([asked], Request(3, by=by, colbert=True))[0]
+    for by in ("fused", "dense", "lexical", "sparse"):
+        found = rank(edge, [asked], Ranking(3, by=by, colbert=True))[0]
         assert found[0].passage_id == passage_id(17)
         assert found[0].score == pytest.approx(_max_sim(asked, 17), rel=2e-3)
-    last = edge.search([asked], Request(40, colbert=True))[0]
+    last = rank(edge, [asked], Ranking(40, colbert=True))[0]
     assert [hit.score for hit in last] == pytest.approx(
         sorted((_max_sim(asked, number) for number in range(40)), reverse=True), abs=2e-3
     )
 
 
-def _max_sim(asked: Vectors, number: int) -> float:
+def _max_sim(asked: Query, number: int) -> float:
     tokens = make_points([number], colbert=True).colbert
     assert tokens is not None
     assert asked.colbert is not None
@@ -285,7 +282,7 @@ def _max_sim(asked: Vectors, number: int) -> float:
 def test_ranking_by_colbert_without_its_vectors_is_refused(edge: EdgeIndex) -> None:
     _load(edge, make_points([1]))
     with pytest.raises(PermanentFailure, match="no ColBERT vectors"):
-        edge.search([query(colbert=True)], Request(3, colbert=True))
+        rank(edge, [query(colbert=True)], Ranking(3, colbert=True))
 
 
 @pytest.mark.parametrize("layout", [LAYOUT, replace(LAYOUT, quantization="int8")])
@@ -314,21 +311,19 @@ def test_a_compressed_search_over_a_graph_finds_what_an_exact_one_finds(
 ) -> None:
     count, dimensions = 5_300, 1_024  # just beyond the 10 MB from which Edge builds a graph
     vectors = _clustered(count, dimensions, seed=1)
-    offsets = np.arange(count + 1, dtype=np.int64)
     ids = [passage_id(number) for number in range(count)]
-    sparse = np.zeros(count, np.uint32), np.ones(count, np.float32)
     payloads = [{"month": "2024-03"}] * count
-    layout = Layout("a model", dimensions, False, quantization=quantization)
-    _load(edge, PointBatch(ids, vectors, offsets, *sparse, payloads), layout=layout)
+    layout = Layout("a model", dimensions, quantization=quantization)
+    _load(edge, PointBatch(ids, vectors, SparseRows.nothing(count), payloads), layout=layout)
     edge.settle()
     assert edge.indexed_vectors() >= count
 
     queries = _clustered(20, dimensions, seed=2)
-    asked = [Vectors(row, sparse[0][:0], sparse[1][:0], None, truncated=False) for row in queries]
+    asked = [Query(row, SparseRows.nothing(1).row(0)) for row in queries]
     nearest = np.argsort(-(queries @ vectors.T), axis=1)[:, :10]
     wanted = [{ids[number] for number in row} for row in nearest]
-    for request, least in ((Request(10, by="dense", exact=True), 0.99), (Request(10, by="dense"), 0.95)):
-        found = edge.search(asked, request)
+    for request, least in ((Request(10, exact=True), 0.99), (Request(10), 0.95)):
+        found = edge.search([(query, request) for query in asked])
         recall = np.mean([len(truth & set(_ids(hits))) / 10 for truth, hits in zip(wanted, found, strict=True)])
         assert recall >= least
 

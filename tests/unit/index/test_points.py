@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from pipeline import tables
+from pipeline.corpus.passages.text import embedded_text
+from pipeline.embedding.lexical import lexical_rows
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.index.batch import PointBatch
+from pipeline.index.layout import Layout
 from pipeline.index.points import digests_of, points_of
 from tests.unit.index.building import TEXTS, write_month, write_table
 
@@ -37,7 +40,7 @@ def write_vectors(workspace: Workspace, dimensions: int = 4, *, without: int = 0
 
 def points(workspace: Workspace, *, colbert: bool = False) -> PointBatch:
     """The month's points, which are few enough for one batch."""
-    (batch,) = points_of(workspace.root, MONTH, dimensions=4, colbert=colbert)
+    (batch,) = points_of(workspace.root, MONTH, Layout("a model", 4, sparse=True, colbert=colbert))
     return batch
 
 
@@ -54,9 +57,10 @@ def test_a_point_has_the_vectors_of_its_passage(month: Workspace) -> None:
     assert batch.ids == [row["passage_id"] for row in month.root.rows(tables.PASSAGES, MONTH)]
     assert (batch.dense.dtype, batch.dense.shape) == (np.float32, (len(TEXTS), 4))
     assert batch.dense[2].tolist() == [0.0, 0.0, 1.0, 0.0]
-    ids, weights = batch.sparse(3)
-    assert (ids.tolist(), weights.tolist()) == ([0, 1, 2], [0.5, 0.5, 0.5])
-    assert len(batch.sparse(0)[0]) == 0
+    assert batch.sparse is not None
+    vector = batch.sparse.row(3)
+    assert (vector.ids.tolist(), vector.weights.tolist()) == ([0, 1, 2], [0.5, 0.5, 0.5])
+    assert len(batch.sparse.row(0).ids) == 0
     assert batch.tokens(0) is None
 
 
@@ -86,7 +90,26 @@ def test_a_payload_holds_what_a_search_restricts_or_shows(month: Workspace) -> N
         "anchor": "S1.p1",
         "subset": "no_problem",
         "grade": "C",
+        "authors": ["lovelace", "noël ada lovelace".replace("ë", "e")],
+        "venue": [],
     }
+
+
+def test_papers_are_restricted_by_the_words_of_their_venue(month: Workspace) -> None:
+    about = dict.fromkeys(tables.METADATA.schema.names)
+    row = {**about, "arxiv_id": "2403.00000", "journal_ref": "Proc. of ACL 2024, pp. 1-9", "comment": "Best paper"}
+    write_table(month, tables.METADATA, MONTH, [row])
+    write_vectors(month)
+    assert points(month).payloads[0]["venue"] == ["1", "2024", "9", "acl", "best", "of", "paper", "pp", "proc"]
+    assert points(month).payloads[-1]["venue"] == []
+
+
+def test_lexical_vectors_are_of_the_text_that_was_embedded(month: Workspace) -> None:
+    write_vectors(month)
+    row = month.root.rows(tables.PASSAGES, MONTH)[2]
+    expected = lexical_rows([embedded_text(row["title"], row["section_path"], row["text"])]).row(0)
+    found = points(month).lexical.row(2)
+    assert (found.ids.tolist(), found.weights.tolist()) == (expected.ids.tolist(), expected.weights.tolist())
 
 
 def test_the_audit_asks_for_the_digests_that_a_load_sends(month: Workspace) -> None:
@@ -113,7 +136,7 @@ def test_a_digest_changes_with_the_text_and_with_what_is_known_of_the_paper(mont
 def test_a_month_without_passages_has_no_points(workspace: Workspace) -> None:
     write_month(workspace, texts=[])
     write_vectors(workspace)
-    assert [len(batch) for batch in points_of(workspace.root, MONTH, dimensions=4)] in ([], [0])
+    assert [len(batch) for batch in points_of(workspace.root, MONTH, Layout("a model", 4))] in ([], [0])
     assert digests_of(workspace.root, MONTH) == {}
 
 

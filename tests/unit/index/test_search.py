@@ -16,7 +16,6 @@ from typer.testing import CliRunner, Result
 from pipeline import tables
 from pipeline.cli.app import app
 from pipeline.embedding.choice import make_embedder
-from pipeline.embedding.embedder import Vectors
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
@@ -24,15 +23,16 @@ from pipeline.errors import MissingInput, PermanentFailure, SettingError, Transi
 from pipeline.index.asked import Asked, Options
 from pipeline.index.layout import Layout
 from pipeline.index.opening import close_indexes, open_collections
-from pipeline.index.passage_index import Found, Request
+from pipeline.index.passage_index import Found, Query, Request
 from pipeline.index.search import ask, on_live, search, search_many
+from pipeline.index.similar import read_like
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 from tests.unit.index.building import TEXTS, embed, make_points, make_workspace, write_month, write_table
 from tests.unit.index.fake import FakeCollections, FakeIndex
 from tests.unit.index.tiny_reranker import make_tiny_reranker
 
-LAYOUT = Layout(MINILM, 384, sparse_idf=True)
+LAYOUT = Layout(MINILM, 384)
 
 
 def _load(workspace: Workspace) -> Workspace:
@@ -81,8 +81,8 @@ def test_a_rare_word_is_found_by_its_letters(loaded: Workspace) -> None:
     assert _texts(loaded, "untranslated", limit=1) == [TEXTS[1]]
 
 
-def test_sparse_vectors_alone_find_what_shares_a_word(loaded: Workspace) -> None:
-    assert _texts(loaded, "untranslated", by="sparse") == [TEXTS[1]]
+def test_lexical_vectors_alone_find_what_shares_a_word(loaded: Workspace) -> None:
+    assert _texts(loaded, "untranslated", by="lexical") == [TEXTS[1]]
     dense = search(loaded, "untranslated", by="dense")
     assert len(dense) == len(TEXTS)
     assert [hit.score for hit in dense] == sorted((hit.score for hit in dense), reverse=True)
@@ -145,8 +145,48 @@ def test_a_search_is_restricted(loaded: Workspace, options: Options, months: set
 
 
 @pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        ({"authors": ["Lovelace"]}, 6),
+        ({"authors": "noel ada lovelace"}, 6),
+        ({"authors": ["Ada"]}, 0),
+        ({"venue": "nowhere"}, 0),
+        ({"first_year": 2024, "last_year": 2024}, 6),
+        ({"first_year": 2025}, 0),
+        ({"without_papers": ("2403.00000",)}, 4),
+    ],
+)
+def test_a_search_is_restricted_by_authors_venue_and_year(loaded: Workspace, options: Options, count: int) -> None:
+    assert len(search(loaded, "decoding words", **options)) == count
+
+
+def test_what_is_like_a_paper_or_a_passage_is_found_without_it(loaded: Workspace) -> None:
+    text, paper = read_like(loaded, "2403.00000v1")
+    assert (text, paper) == ("Paper 2403.00000", "2403.00000")
+    (hit,) = search(loaded, "untranslated", limit=1)
+    assert read_like(loaded, hit.passage_id) == (f"{hit.title} > Method > Decoding\n{hit.text}", hit.arxiv_id)
+    done = _invoke(loaded, "--like", hit.passage_id, "--all", "--json")
+    assert hit.arxiv_id not in {each["arxiv_id"] for each in json.loads(done.stdout)}
+
+
+@pytest.mark.parametrize("identifier", ["2403.99999", "2103.00001", "nonsense", "00000000-0000-4000-8000-000000000000"])
+def test_what_is_not_there_has_nothing_like_it(loaded: Workspace, identifier: str) -> None:
+    with pytest.raises(SettingError, match=f"--like: .*{identifier}"):
+        read_like(loaded, identifier)
+
+
+def test_nothing_fits_letters_without_a_meaning(loaded: Workspace) -> None:
+    assert {hit.relevance for hit in search(loaded, "asdfgh qwerty")} == {"none"}
+    shown = _invoke(loaded, "asdfgh qwerty")
+    assert "Nothing found." in shown.stdout
+    assert "6 passages are left out because they do not fit the query: --all" in " ".join(shown.output.split())
+    assert len(json.loads(_invoke(loaded, "asdfgh qwerty", "--all", "--json").stdout)) == 6
+
+
+@pytest.mark.parametrize(
     ("query", "options", "message"),
     [
+        ("x", {"first_year": 2025, "last_year": 2024}, "--year: the years run backwards"),
         ("  ", {}, "the query is empty"),
         ("caf\udce9", {}, "not valid UTF-8"),
         ("x", {"limit": 0}, "--limit 0"),
@@ -162,7 +202,7 @@ def test_a_search_is_restricted(loaded: Workspace, options: Options, months: set
         ("x", {"categories": ["cs,stat"]}, "is not a category"),
         ("x", {"kinds": ["-"]}, "--kind is empty"),
         ("x", {"subsets": ["bad"]}, "--severity: 'bad' is none of no_problem, warning, error, unrated"),
-        ("x", {"by": "colbert"}, "--by: 'colbert' is none of fused, dense, sparse"),
+        ("x", {"by": "colbert"}, "--by: 'colbert' is none of fused, dense, lexical, sparse"),
         ("x", {"rerank": "yes"}, "--rerank: 'yes' is none of none, colbert, cross-encoder"),
     ],
 )
@@ -234,7 +274,7 @@ def test_an_empty_collection_is_named(workspace: Workspace) -> None:
 
 
 def test_a_collection_of_a_model_that_the_settings_do_not_name_is_named(workspace: Workspace) -> None:
-    _make_live(workspace, Layout("BAAI/bge-m3", 1024, sparse_idf=False))
+    _make_live(workspace, Layout("BAAI/bge-m3", 1024, sparse=True))
     with pytest.raises(PermanentFailure, match=r"holds vectors of BAAI/bge-m3, and .* all-MiniLM.*CITELOOM_EMBEDDER"):
         search(workspace, "anything")
 
@@ -256,7 +296,7 @@ def test_a_collection_name_that_cannot_be_is_refused(tmp_path: Path, name: str) 
 class Vanishing(FakeIndex):
     """A collection that is dropped while it is searched, after another took its place."""
 
-    def search(self, queries: Sequence[Vectors], request: Request) -> list[list[Found]]:
+    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[Found]]:
         raise MissingInput(f"there is no collection {self.name}")
 
 
@@ -282,7 +322,7 @@ def test_a_search_whose_collection_is_gone_is_made_on_its_successor() -> None:
 
     def work(index: Any, layout: Layout) -> str:
         collections.make_live("second")
-        index.search([], Request(1))
+        index.search([])
         return str(index.name)
 
     assert on_live(collections, work) == "second"
@@ -299,7 +339,7 @@ def test_a_collection_that_vanished_before_it_was_opened_has_a_successor_too() -
 def test_a_collection_that_is_gone_without_successor_is_named() -> None:
     collections = _two(Vanishing("first"))
     with pytest.raises(MissingInput, match="there is no collection first"):
-        on_live(collections, lambda index, layout: index.search([], Request(1)))
+        on_live(collections, lambda index, layout: index.search([]))
 
 
 def test_a_server_that_does_not_answer_is_not_asked_twice() -> None:
@@ -325,14 +365,15 @@ class Ranked(FakeIndex):
     papers: Sequence[int] = ()
     asked: list[tuple[int, int]] = field(default_factory=list)
 
-    def search(self, queries: Sequence[Vectors], request: Request) -> list[list[Found]]:
-        self.asked.append((len(queries), request.limit))
+    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[Found]]:
+        request = searches[0][1]
+        self.asked.append((len(searches), request.limit))
         payload = make_points([0]).payloads[0]
         ranking = [
             Found(f"{number:06d}", 1 / (1 + number), payload | {"arxiv_id": f"2403.{paper:05d}"})
             for number, paper in enumerate(self.papers)
         ]
-        return [ranking[request.offset : request.offset + request.limit]] * len(queries)
+        return [ranking[: request.limit]] * len(searches)
 
 
 def _papers_found(workspace: Workspace, index: Ranked, **options: Any) -> list[str]:
@@ -345,7 +386,7 @@ def _papers_found(workspace: Workspace, index: Ranked, **options: Any) -> list[s
     empty = dict.fromkeys(tables.PASSAGES.schema.names)
     write_table(workspace, tables.PASSAGES, "2024-03", [empty | row for row in rows])
     collections = FakeCollections(made={index.name: index}, live_name=index.name)
-    hits = ask(workspace, ["words", "others"], Asked(per_paper=True, **options), collections=collections)
+    hits = ask(workspace, ["words", "others"], Asked(per_paper=True, by="dense", **options), collections=collections)
     assert hits[0] == hits[1]
     return [hit.arxiv_id for hit in hits[0]]
 
@@ -437,12 +478,12 @@ def test_the_command_takes_every_option(loaded: Workspace) -> None:
 
 def test_the_command_asks_the_queries_of_a_file(loaded: Workspace, tmp_path: Path) -> None:
     file = tmp_path / "queries.txt"
-    file.write_bytes("\ufeffuntranslated\r\n\n  light für plants \n".encode())
+    file.write_bytes("\ufeffuntranslated\r\n\n  plants in little light \n".encode())
     done = _invoke(loaded, "--queries", str(file), "--limit", "1", "--json")
     told = json.loads(done.stdout)
     assert [(each["query"], each["hits"][0]["text"]) for each in told] == [
         ("untranslated", TEXTS[1]),
-        ("light für plants", TEXTS[5]),
+        ("plants in little light", TEXTS[5]),
     ]
     assert (
         json.loads(_invoke(loaded, "--queries", "-", "--limit", "1", "--json", stdin=file.read_text()).stdout) == told
@@ -456,8 +497,9 @@ def test_the_command_asks_the_queries_of_a_file(loaded: Workspace, tmp_path: Pat
 @pytest.mark.parametrize(
     ("arguments", "content", "message"),
     [
-        (["words", "--queries", "FILE"], b"words", "and not both"),
-        ([], b"", "give the words to search for, or --queries FILE"),
+        (["words", "--queries", "FILE"], b"words", "only one of them"),
+        ([], b"", "words to search for, or --queries"),
+        (["words", "--year", "20x4"], b"", "--year"),
         (["--queries", "/nowhere/at/all"], b"", "--queries /nowhere/at/all cannot be read"),
         (["--queries", "FILE"], b" \n\n", "FILE holds no query"),
         (["--queries", "FILE"], b"good\nca\xe9\n", "FILE: line 2 is not UTF-8"),

@@ -12,6 +12,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.cli.index import audit_lines
+from pipeline.embedding.sparse import SparseRows
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
@@ -42,8 +43,7 @@ def ids_of(workspace: Workspace, month: str = FIRST) -> list[str]:
 def put(workspace: Workspace, identifier: str, payload: Mapping[str, Any]) -> None:
     """A point that no load would send."""
     vectors = np.ones((1, 384), np.float32)
-    none = np.zeros(2, np.int64)
-    points = PointBatch([identifier], vectors, none, np.zeros(0, np.uint32), np.zeros(0, np.float32), [payload])
+    points = PointBatch([identifier], vectors, SparseRows.nothing(1), [payload])
     live_index(workspace).upsert(points)
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.embedding.sparse import SparseRows
 from pipeline.index.batch import PointBatch
 from pipeline.index.wire import upsert_body, upsert_message
 from tests.unit.index.building import make_points
@@ -29,11 +30,11 @@ def _by_qdrant_client(points: PointBatch) -> Any:
 
     made = []
     for number, identifier in enumerate(points.ids):
-        ids, weights = points.sparse(number)
-        vector: dict[str, Any] = {
-            "dense": points.dense[number].tolist(),
-            "sparse": models.SparseVector(indices=ids.tolist(), values=weights.tolist()),
-        }
+        vector: dict[str, Any] = {"dense": points.dense[number].tolist()}
+        for name, rows in (("lexical", points.lexical), ("sparse", points.sparse)):
+            if rows is not None:
+                terms = rows.row(number)
+                vector[name] = models.SparseVector(indices=terms.ids.tolist(), values=terms.weights.tolist())
         tokens = points.tokens(number)
         if tokens is not None:
             vector["colbert"] = tokens.tolist()
@@ -52,12 +53,11 @@ def _cases() -> dict[str, PointBatch]:
     plain, random = make_points(range(40)), np.random.default_rng(3)
     ids = np.array([0, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152, 268_435_455, 268_435_456, 2**32 - 1], np.uint32)
     bounds = np.array([0, 4, 4, 10], np.int64)
-    widths = replace(
-        make_points(range(3)), sparse_offsets=bounds, sparse_ids=ids, sparse_weights=np.ones(10, np.float32)
-    )
+    widths = replace(make_points(range(3)), lexical=SparseRows(bounds, ids, np.ones(10, np.float32)))
     wide = replace(make_points(range(5)), dense=random.standard_normal((5, 1024)).astype(np.float32))
     return {
         "plain": plain,
+        "no sparse vectors": make_points(range(5), sparse=False),
         "colbert": make_points(range(9), colbert=True),
         "none": make_points([]),
         "ids of every width, and a point without any": widths,
@@ -88,9 +88,12 @@ def test_a_body_says_what_the_columns_hold(case: str) -> None:
     np.testing.assert_array_equal(
         np.array(batch["vectors"]["dense"], np.float32).reshape(points.dense.shape), points.dense
     )
-    for number, terms in enumerate(batch["vectors"]["sparse"]):
-        ids, weights = points.sparse(number)
-        assert (terms["indices"], np.float32(terms["values"]).tolist()) == (ids.tolist(), weights.tolist())
+    for name, rows in (("lexical", points.lexical), ("sparse", points.sparse)):
+        for number, terms in enumerate(batch["vectors"].get(name, ())):
+            assert rows is not None
+            vector = rows.row(number)
+            told = terms["indices"], np.float32(terms["values"]).tolist()
+            assert told == (vector.ids.tolist(), vector.weights.tolist())
     if points.colbert is not None:
         for number, tokens in enumerate(batch["vectors"]["colbert"]):
             np.testing.assert_array_equal(np.float32(tokens), points.tokens(number))

@@ -10,7 +10,8 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.citation_support.passages import Found, among, ranked, search, word_scores
+from pipeline.evaluation.citation_support.passages import Found, among, best_places, search
+from pipeline.index.exact import lexical_scores
 from tests.unit.evaluation.citation_support.building import CITED_MONTH, WordEmbedder, embedding_rows, passage_rows
 from tests.unit.evaluation.made_up import workspace, write_table
 
@@ -55,7 +56,7 @@ def test_vectors_and_words_are_fused(tmp_path: Path) -> None:
     rows = work.root.rows(tables.PASSAGES, CITED_MONTH)
     write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, embedding_rows(rows))
     result = found(work, {ONE: ["minerals and quartz"]}, 3, WordEmbedder())
-    by_words = word_scores([*TEXTS, "Quartz is a harbor."], ["minerals and quartz"])[0]
+    by_words = lexical_scores([*TEXTS, "Quartz is a harbor."], ["minerals and quartz"])[0]
     assert int(np.argmax(by_words)) == 0
     assert ordinals(result, ONE, "minerals and quartz")[0] == 2
     assert (result.by_both, result.by_words) == (1, 0)
@@ -106,7 +107,5 @@ def test_ties_go_by_place() -> None:
     assert [each.ordinal for each in among(["Quartz is old."] * 3, "quartz", 3)] == [0, 1, 2]
 
 
-def test_two_lists_outweigh_one() -> None:
-    low = np.float32(-np.inf)
-    lists = [np.array([3, 2, 1, low], np.float32), np.array([low, 2, 1, 3], np.float32)]
-    assert ranked(lists, 4) == [1, 2, 0, 3]
+def test_what_scores_best_comes_first() -> None:
+    assert best_places(np.array([0, 2, 1, 2], np.float32), 3) == [1, 3, 2]

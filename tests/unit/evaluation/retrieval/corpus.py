@@ -52,7 +52,7 @@ class WordEmbedder:
     encoded: list[str] = field(default_factory=list)
     dimensions: int = len(WORDS)
     max_tokens: int = 512
-    sparse_idf: bool = True
+    has_sparse: bool = True
     last_facts: EngineFacts | None = None
 
     def encode(self, texts: Sequence[str]) -> list[Vectors]:

@@ -29,7 +29,7 @@ def test_each_method_has_a_line_in_each_form_and_a_bar() -> None:
     page = page_of(retrieval_view(retrieval_scores(30, same), NOTES))
     rows = page.css('div[aria-label="Retrieval scores"] tbody tr')
     assert len(rows) == 3 * (1 + 4)
-    assert rows[1].text(separator="|", strip=True).split("|")[:2] == ["BM25", "0.60 (0.50 to 0.70)"]
+    assert rows[1].text(separator="|", strip=True).split("|")[:2] == ["lexical (BM25)", "0.60 (0.50 to 0.70)"]
     bars = page.css("h2#retrieval ~ figure .bar")
     assert len(bars) == 12
     assert all(len(bar.css("rect.interval")) == 1 for bar in bars)

@@ -58,12 +58,14 @@ def test_every_method_and_form_is_measured_over_all_papers_up_to_the_month(tmp_p
     small_corpus(work)
     rows, outcome = scored(work, WordEmbedder())
     assert {(row["method"], row["form"]) for row in rows} == {
-        (method, form) for method in ("dense", "sparse", "fused", "bm25") for form in ("passage", "title", "sections")
+        (method, form)
+        for method in ("dense", "lexical", "sparse", "fused")
+        for form in ("passage", "title", "sections")
     }
     assert {(row["queries"], row["papers"], row["passages"]) for row in rows} == {(3, 6, 8)}
     assert outcome.notes["asking_papers"] == 2
     assert all(row["low"] <= row["value"] <= row["high"] for row in rows)
-    assert {row["model"] for row in rows if row["method"] != "bm25"} == {"words"}
+    assert {row["model"] for row in rows if row["method"] != "lexical"} == {"words"}
 
 
 def test_the_scores_are_those_of_rankings_done_by_hand(tmp_path: Path) -> None:
@@ -84,7 +86,7 @@ def test_the_asking_papers_own_passages_never_count(tmp_path: Path) -> None:
     asking = Written("2404.00001", "Copper", [("paragraph", sentence), ("caption", sentence[:-6])], {"a": "2403.00000"})
     write_papers(work, APRIL, [asking])
     rows, _ = scored(work, WordEmbedder())
-    for method in ("dense", "sparse", "fused", "bm25"):
+    for method in ("dense", "lexical", "sparse", "fused"):
         assert value(rows, method, "passage", "nDCG@10") > 0.6
     assert value(rows, "dense", "passage", "R@1") == 1.0
 
@@ -97,15 +99,15 @@ def test_what_cannot_tell_methods_apart_is_no_number(tmp_path: Path) -> None:
     assert outcome.notes["not_measured"].keys() == {"colbert", "cross_encoder", "R@5", "R@10", "R@50"}
 
 
-def test_the_difference_of_fused_and_bm25_is_paired(tmp_path: Path) -> None:
+def test_the_difference_of_fused_and_lexical_is_paired(tmp_path: Path) -> None:
     work = workspace(tmp_path)
     small_corpus(work)
     others = [Written(f"2403.001{n:02}", f"Other {n}", [("abstract", "cobalt walnut")]) for n in range(20)]
     write_papers(work, "2024-02", [replace(paper, arxiv_id=paper.arxiv_id.replace("2403", "2402")) for paper in others])
     rows, _ = scored(work, WordEmbedder())
-    (gain,) = [row for row in rows if row["method"] == "fused_minus_bm25"]
+    (gain,) = [row for row in rows if row["method"] == "fused_minus_lexical"]
     assert (gain["form"], gain["metric"]) == ("sections", "R@10")
-    apart = value(rows, "fused", "sections", "R@10") - value(rows, "bm25", "sections", "R@10")
+    apart = value(rows, "fused", "sections", "R@10") - value(rows, "lexical", "sections", "R@10")
     assert gain["value"] == pytest.approx(apart)
     assert gain["low"] <= gain["value"] <= gain["high"]
 
@@ -313,7 +315,7 @@ def test_the_view_has_every_line_and_says_what_is_missing(tmp_path: Path) -> Non
     rows, outcome = scored(work, WordEmbedder())
     view = retrieval_view(rows, outcome.notes)
     assert [form.in_use for form in view.forms] == [False, False, True]
-    assert [line.name for line in view.forms[0].lines] == ["BM25", "sparse", "dense", "fused"]
+    assert [line.name for line in view.forms[0].lines] == ["lexical (BM25)", "sparse", "dense", "fused"]
     assert [name for name, _ in view.not_measured] == [
         "fused, then ColBERT", "fused, then cross-encoder", "recall@5", "recall@10", "recall@50",
     ]  # fmt: skip

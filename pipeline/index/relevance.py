@@ -1,0 +1,49 @@
+"""Whether a hit fits its query at all: a nearest passage there always is, also for letters that mean nothing.
+
+The evidence of a hit is its cosine, and a share of the query's words that its passage has, so that a name which the
+model does not know still counts. The bounds were fitted for each model on labelled sets (`benchmarks.retrieval`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pipeline.embedding.lexical import term_id, words_of
+from pipeline.embedding.minilm import NAME as MINILM
+
+Relevance = Literal["strong", "weak", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """weak and strong: the least evidence for each. coverage: what the share of the query's words is multiplied by."""
+
+    weak: float
+    strong: float
+    coverage: float
+
+    def relevance(self, cosine: float, coverage: float) -> Relevance:
+        """The relevance of a hit. coverage: the share of the query's words that it has."""
+        evidence = cosine + self.coverage * coverage
+        if evidence < self.weak:
+            return "none"
+        return "strong" if evidence >= self.strong else "weak"
+
+
+# Of BGE-M3 there are none: its cosines lie in another range, and its weights were not at hand to measure it.
+BOUNDS: Mapping[str, Bounds] = {MINILM: Bounds(weak=0.48, strong=0.7, coverage=0.3)}
+
+
+def coverage(query: str, text: str) -> float:
+    """The share of a query's distinct stems that a text has; 0 for a query without words."""
+    wanted = set(map(term_id, words_of(query)))
+    return len(wanted & set(map(term_id, words_of(text)))) / len(wanted) if wanted else 0.0
+
+
+def relevance_of(model: str, query: str, text: str, cosine: float | None) -> Relevance | None:
+    """The relevance of a hit by its text as it was embedded; None where the model's bounds or the cosine are not
+    known."""
+    bounds = BOUNDS.get(model)
+    return None if bounds is None or cosine is None else bounds.relevance(cosine, coverage(query, text))

@@ -1,0 +1,55 @@
+"""The text of a paper or of a passage, to search for what is like it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import numpy as np
+
+from pipeline import tables
+from pipeline.arxiv.identifiers import normalize_arxiv_id
+from pipeline.corpus.passages.text import embedded_text
+from pipeline.embedding.lexical import lexical_query
+from pipeline.errors import SettingError
+from pipeline.index.opening import live_index
+from pipeline.index.passage_index import Query, Request
+from pipeline.index.passage_texts import read_texts
+from pipeline.wikipedia.root import month_in
+
+if TYPE_CHECKING:
+    from pipeline.engine.stage import Workspace
+
+
+def read_like(workspace: Workspace, identifier: str) -> tuple[str, str]:
+    """(text to search for, the paper that it is of): a paper's title and abstract, or a passage under its headings.
+
+    identifier: an arXiv id, an article of Wikipedia, or a passage's id. Raises SettingError where the corpus holds no
+    such thing, MissingInput where nothing is indexed.
+    """
+    try:
+        return _passage(workspace, str(UUID(identifier)))
+    except ValueError:
+        return _paper(workspace, normalize_arxiv_id(identifier) or identifier)
+
+
+def _paper(workspace: Workspace, arxiv_id: str) -> tuple[str, str]:
+    month = month_in(workspace.root, arxiv_id)
+    if month is not None and month in workspace.root.months(tables.PAPERS):
+        for row in workspace.root.rows(tables.PAPERS, month, ["arxiv_id", "title", "abstract"]):
+            if row["arxiv_id"] == arxiv_id:
+                return "\n".join(filter(None, (row["title"], row["abstract"]))), arxiv_id
+    raise SettingError(f"--like: the corpus holds no paper {arxiv_id}: give an arXiv id or a passage's id of a search")
+
+
+def _passage(workspace: Workspace, passage_id: str) -> tuple[str, str]:
+    index = live_index(workspace)
+    layout = index.layout()
+    # One passage is asked for by its id, so that any vector finds it.
+    query = Query(np.eye(1, layout.dimensions if layout else 1, dtype=np.float32)[0], lexical_query(""))
+    found = index.search([(query, Request(1, passages=(passage_id,)))])[0]
+    texts = read_texts(workspace, found)
+    if passage_id not in texts:
+        raise SettingError(f"--like: the index holds no passage {passage_id}: take an id from citeloom search --json")
+    payload = found[0].payload
+    return embedded_text(payload["title"], payload["section_path"], texts[passage_id]), payload["arxiv_id"]

@@ -1,0 +1,70 @@
+"""Lexical vectors: which words count, their numbers, and weights that make BM25 of a dot product."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.embedding.lexical import K1, B, lexical_query, lexical_rows, term_id, words_of
+from pipeline.index.exact import lexical_scores
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Beam search, and the BEAM.", ["beam", "search", "beam"]),
+        ("BGE-M3 embeds x in R^2", ["bge", "m3", "embeds"]),
+        ("Gödel's naïve Übersetzung", ["godel", "naive", "ubersetzung"]),
+        ("束搜索 keeps", ["束搜索", "keeps"]),
+        ("the of and a I", []),
+        ("", []),
+    ],
+)
+def test_words_of_two_letters_count_in_lower_case_without_accents_and_stop_words(text: str, words: list[str]) -> None:
+    assert words_of(text) == words
+
+
+def test_inflected_words_share_a_number_that_is_the_same_everywhere() -> None:
+    assert term_id("retrieval") == term_id("retrieve") == term_id("retrieved") == 1434867200
+    assert term_id("retriever") != term_id("retina")
+
+
+def test_scores_are_lucenes_bm25() -> None:
+    texts = ["quartz quartz lantern", "lantern harbor", "meadow violin copper lantern", "quartz harbor"]
+    documents = [text.split() for text in texts]
+    queries = ["quartz", "lantern harbor", "copper quartz lantern quartz"]
+    expected = []
+    for query in queries:
+        scores = []
+        for document in documents:
+            counts, total = Counter(document), 0.0
+            for word in query.split():
+                having = sum(word in other for other in documents)
+                inverse = math.log(1 + (4 - having + 0.5) / (having + 0.5))
+                total += inverse * counts[word] / (counts[word] + K1 * (1 - B + B * len(document) / 150))
+            scores.append(total)
+        expected.append(scores)
+    np.testing.assert_allclose(lexical_scores(texts, queries), expected, rtol=1e-5)
+
+
+def test_a_text_without_words_has_no_terms() -> None:
+    rows = lexical_rows(["", "the", "words"])
+    assert rows.lengths.tolist() == [0, 0, 1]
+    assert len(lexical_query("?!").ids) == 0
+    assert lexical_scores(["", "words"], ["?!"]).tolist() == [[0.0, 0.0]]
+    assert lexical_scores([], ["words"]).shape == (1, 0)
+
+
+@given(st.lists(st.text(max_size=60), max_size=4))
+def test_ids_ascend_and_weights_are_numbers_whatever_the_text(texts: list[str]) -> None:
+    rows = lexical_rows(texts)
+    assert len(rows) == len(texts)
+    for number in range(len(texts)):
+        vector = rows.row(number)
+        assert (np.diff(vector.ids.astype(np.int64)) > 0).all()
+        assert ((vector.weights > 0) & (vector.weights < 1)).all()

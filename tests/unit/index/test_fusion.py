@@ -1,0 +1,75 @@
+"""Fusion of dense and lexical rankings, and whether a hit fits its query."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.embedding.minilm import NAME as MINILM
+from pipeline.index.fusion import DENSE_WEIGHT, fuse_ranks, fuse_scores
+from pipeline.index.passage_index import Found
+from pipeline.index.relevance import coverage, relevance_of
+
+
+def found(**scores: float) -> list[Found]:
+    """Passages with their scores, best first."""
+    ranked = sorted(scores.items(), key=lambda item: -item[1])
+    return [Found(name, score, {"kind": "paragraph"}) for name, score in ranked]
+
+
+def scores_of(points: list[Found]) -> dict[str, float]:
+    """Passage to score."""
+    return {point.passage_id: point.score for point in points}
+
+
+def test_scores_are_added_after_each_is_divided_by_its_best() -> None:
+    fused = fuse_scores(found(a=0.8, b=0.4, c=0.2), found(b=12.0, c=6.0))
+    weight = DENSE_WEIGHT
+    assert scores_of(fused) == pytest.approx(
+        {"a": weight, "b": weight / 2 + (1 - weight), "c": weight / 4 + (1 - weight) / 2}
+    )
+    assert {point.passage_id: point.cosine for point in fused} == {"a": 0.8, "b": 0.4, "c": 0.2}
+
+
+def test_without_a_shared_word_the_dense_order_stays() -> None:
+    assert scores_of(fuse_scores(found(a=0.5, b=0.25), [])) == pytest.approx({"a": DENSE_WEIGHT, "b": DENSE_WEIGHT / 2})
+    assert fuse_scores([], []) == []
+
+
+def test_cosines_below_zero_count_nothing() -> None:
+    fused = fuse_scores(found(a=-0.1, b=-0.2), found(b=3.0))
+    assert scores_of(fused) == pytest.approx({"a": 0.0, "b": 1 - DENSE_WEIGHT})
+
+
+def test_front_matter_counts_less() -> None:
+    author_line = Found("front", 0.9, {"kind": "front_matter"})
+    fused = scores_of(fuse_scores([author_line, *found(a=0.8)], []))
+    assert fused["front"] < fused["a"]
+
+
+def test_ranks_are_added_as_reciprocals_and_equal_scores_share_a_rank() -> None:
+    fused = scores_of(fuse_ranks([found(a=3.0, b=2.0, c=2.0), found(c=9.0)]))
+    assert fused == pytest.approx({"a": 1 / 60, "b": 1 / 61, "c": 1 / 61 + 1 / 60})
+
+
+@pytest.mark.parametrize(
+    ("query", "cosine", "relevance"),
+    [
+        ("beam search", 0.6, "strong"),
+        ("beam search for plants", 0.35, "weak"),
+        ("asdfgh qwerty", 0.25, "none"),
+        ("sourdough bread", 0.3, "none"),
+        ("?!", 0.3, "none"),
+    ],
+)
+def test_a_hit_fits_by_its_cosine_and_the_words_that_it_shares(query: str, cosine: float, relevance: str) -> None:
+    assert relevance_of(MINILM, query, "Beam search keeps partial hypotheses.", cosine) == relevance
+
+
+def test_relevance_is_unknown_without_bounds_or_a_cosine() -> None:
+    assert relevance_of("BAAI/bge-m3", "beam", "beam", 0.9) is None
+    assert relevance_of(MINILM, "beam", "beam", None) is None
+
+
+def test_coverage_counts_stems_once() -> None:
+    assert coverage("retrieving retrieved beams", "a beam") == 0.5
+    assert coverage("the", "the") == 0.0
