@@ -35,12 +35,11 @@ from benchmarks.corpus import children_of
 from benchmarks.harness import Claim, median_ratio, report
 from benchmarks.points import Structure, layout, write_months
 from benchmarks.qdrant_server import Server, running
-from pipeline.index.audit import audit_month
-from pipeline.index.edge_collections import EdgeCollections
-from pipeline.index.load import load_month
+from pipeline.index.edge import EdgeCollections
+from pipeline.index.load import audit_month, load_month
 from pipeline.index.passage_index import DENSE, LEXICAL, SPARSE, PassageIndex
 from pipeline.index.points import digests_of, points_of
-from pipeline.index.server_collections import ServerCollections
+from pipeline.index.server import ServerCollections
 from pipeline.index.server_requests import Storage, new_collection
 from pipeline.storage.data_root import DataRoot
 
@@ -118,7 +117,7 @@ def load(way: Way, server: Server, folder: Path, count: int, build: bool = True)
         seconds = time.perf_counter() - started
         spent = processor_seconds() - before[0], server.processor_seconds() - before[1]
         if build:
-            index.settle(wait=True)
+            index.build_graph(wait=True)
         green = time.perf_counter() - started
         if there != count:
             raise SystemExit(f"{way.name} left {there} points instead of {count}")
@@ -154,7 +153,7 @@ def processor_seconds(process: int | None = None) -> float:
 def prepared(way: Way, index: PassageIndex, client: QdrantClient, root: DataRoot, count: int) -> Callable[[], object]:
     """What the clock is started for, everything before it done."""
     if way.call is None:
-        return lambda: load_month(index, MONTH, points_of(root, MONTH, layout()), expecting=count)
+        return lambda: load_month(index, MONTH, points_of(root, MONTH, layout()), expected_rows=count)
     batches = list(points_of(root, MONTH, layout()))
     if way.deferred:
         index.defer_indexing()
@@ -210,7 +209,7 @@ def load_edge(folder: Path, count: int) -> dict[str, float]:
         loaded = time.perf_counter()
         if index.count() != count:
             raise SystemExit("Edge did not take every point")
-        index.settle(wait=True)
+        index.build_graph(wait=True)
         built = time.perf_counter()
         return {"seconds": loaded - started, "built": built - loaded, "audit": audit_seconds(index, root)}
 
@@ -231,8 +230,8 @@ def audit_server(server: Server, folder: Path) -> list[float]:
     with closing(ServerCollections(server.url, ALIAS, grpc_port=server.grpc_port)) as collections:
         index = collections.collection(layout().collection(ALIAS))
         index.create(layout())
-        load_month(index, MONTH, points_of(root, MONTH, layout()), expecting=1 << 30)
-        index.settle(wait=True)
+        load_month(index, MONTH, points_of(root, MONTH, layout()), expected_rows=1 << 30)
+        index.build_graph(wait=True)
         seconds = [audit_seconds(index, root) for _ in range(3)]
         collections.drop(index.name)
     return seconds

@@ -36,13 +36,13 @@ from pipeline.embedding.choice import make_embedder
 from pipeline.embedding.lexical import lexical_query, lexical_rows
 from pipeline.evaluation.statistics import Draws
 from pipeline.index.batch import PointBatch
-from pipeline.index.edge_collections import EdgeCollections
+from pipeline.index.edge import EdgeCollections
 from pipeline.index.exact import SparseScores, fused_scores
 from pipeline.index.fusion import RRF_K, Ranking, rank
 from pipeline.index.layout import Layout
 from pipeline.index.relevance import relevance_of
 from pipeline.index.search import encode_queries
-from pipeline.index.server_collections import ServerCollections
+from pipeline.index.server import ServerCollections
 from pipeline.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Measurement:
         payloads = [{"month": "2024-01", "kind": "abstract"} for _ in self.ids]
         index.create(layout)
         index.upsert(PointBatch(list(names), self.dense, self.lexical, payloads))
-        index.settle(wait=True)
+        index.build_graph(wait=True)
         found = rank(index, self.queries, Ranking(DEPTH))
         return [[names[point.passage_id] for point in points] for points in found]
 

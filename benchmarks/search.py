@@ -32,12 +32,13 @@ from numpy.typing import NDArray
 from benchmarks.harness import Claim, report
 from benchmarks.points import Structure, layout, questions, write_months
 from benchmarks.qdrant_server import Server, running
-from pipeline.index.edge_collections import EdgeCollections
+from pipeline.index.edge import EdgeCollections
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.layout import Quantization
 from pipeline.index.passage_index import OVERSAMPLING, PassageIndex, Query, Restriction
 from pipeline.index.points import points_of
-from pipeline.index.server_collections import ServerCollections, Storage
+from pipeline.index.server import ServerCollections
+from pipeline.index.server_requests import Storage
 from pipeline.storage.data_root import DataRoot
 
 ALIAS = "benchmark"
@@ -151,7 +152,7 @@ def fill(index: PassageIndex, kind: Kind, root: DataRoot) -> float:
         for batch in points_of(root, month, layout()):
             index.upsert(batch)
     started = time.perf_counter()
-    index.settle(wait=True)
+    index.build_graph(wait=True)
     return time.perf_counter() - started
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pipeline.engine.stage import Workspace
+    from pipeline.index.audit import IndexAudit
     from pipeline.index.reindex import Reindexed
-    from pipeline.index.upkeep import Audit
 
 RepairOption = Annotated[bool, typer.Option("--repair", help="Load what is missing or changed, remove the rest.")]
 
@@ -36,8 +36,8 @@ def audit(months: MonthsOption = "all", repair: RepairOption = False, as_json: A
       citeloom audit --months 2024-03 --repair
     """
     from pipeline.cli.console import out, print_json, print_note, spinner
-    from pipeline.index.upkeep import audit_months
-    from pipeline.index.upkeep import repair as repair_index
+    from pipeline.index.audit import audit_months
+    from pipeline.index.audit import repair as repair_index
 
     workspace = open_workspace()
     with spinner("reading the points of the index") as show_step:
@@ -55,12 +55,12 @@ def audit(months: MonthsOption = "all", repair: RepairOption = False, as_json: A
     return 0 if after.clean else 1
 
 
-def _audit_table(audit: Audit) -> Table:
+def _audit_table(audit: IndexAudit) -> Table:
     """One row per month; if there are many, only those that are not in order."""
     from rich.markup import escape
 
     from pipeline.cli.console import make_table
-    from pipeline.index.audit import KINDS
+    from pipeline.index.load import KINDS
 
     columns = ("expected", "present", *KINDS)
     collections = ", ".join(dict.fromkeys(month.collection for month in audit.months))
@@ -79,10 +79,10 @@ def _audit_table(audit: Audit) -> Table:
     return table
 
 
-def audit_lines(audit: Audit) -> Iterator[str]:
+def audit_lines(audit: IndexAudit) -> Iterator[str]:
     """What is wrong, by name: the first ids of each kind, and months that could not be audited or repaired."""
     from pipeline.arxiv.months import describe_months
-    from pipeline.index.audit import KINDS
+    from pipeline.index.load import KINDS
 
     for month in audit.months:
         for kind in KINDS:
@@ -92,12 +92,13 @@ def audit_lines(audit: Audit) -> Iterator[str]:
         if ids:
             yield f"{collection} foreign, of no month: {_first_ids(ids)}"
     yield from (f"{month}: {message}" for month, message in audit.failures)
-    if audit.beside:
+    if audit.months_not_live:
         yield (
-            f"searches use {audit.live}, and the vectors of {describe_months(list(audit.beside))} belong to another "
-            f"collection: citeloom run computes them again by the settings, citeloom reindex switches the collection"
+            f"searches use {audit.live}, and the vectors of {describe_months(list(audit.months_not_live))} belong to "
+            f"another collection: citeloom run computes them again by the settings, citeloom reindex switches the "
+            f"collection"
         )
-    if audit.strangers or not all(month.clean for month in audit.months):
+    if audit.outside_count or not all(month.clean for month in audit.months):
         yield "citeloom audit --repair corrects the index; --json lists every point"
 
 
@@ -123,7 +124,7 @@ def reindex(
     workspace = open_workspace()
     check_data_root(workspace)
     export_settings(workspace.settings)
-    done = switch_collection(workspace, lambda months: _load(workspace, months), drop_old=drop_old, told=print_note)
+    done = switch_collection(workspace, lambda months: _load(workspace, months), drop_old=drop_old, on_step=print_note)
     if as_json:
         print_json({**asdict(done), "audit": done.audit.as_json() if done.audit else None, "done": done.done})
     else:
@@ -178,7 +179,7 @@ def snapshot(
     check_file("--restore", restore)
 
     from pipeline.cli.console import print_json, spinner
-    from pipeline.index.upkeep import restore_snapshot, take_snapshot
+    from pipeline.index.snapshots import restore_snapshot, take_snapshot
 
     workspace = open_workspace()
     if restore is not None:

@@ -1,101 +1,193 @@
-"""The audit of a month: its points in the index against those that its tables ask for, id by id."""
+"""Audits of the index: all months compared with the tables, the receipts that record the result, and repair."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-from uuid import UUID
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pipeline import tables
+from pipeline.arxiv.months import select_months
+from pipeline.engine.locks import month_lock
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
+from pipeline.errors import CiteloomError, MissingInput, SettingError
+from pipeline.index.load import KINDS, MonthAudit, audit_month, digest_of
+from pipeline.index.opening import close_indexes, collection_of, open_collections
+from pipeline.index.points import digests_of
+from pipeline.index.stages import INDEX_RECEIPTS, layout_of, receipt
+from pipeline.storage.provenance import read_provenance
+from pipeline.storage.writing import MonthWriter, Row
 
 if TYPE_CHECKING:
     from pipeline.index.passage_index import PassageIndex, PointId
 
-# The kinds of what can be wrong, as fields of MonthAudit.
-KINDS = ("missing", "stale", "duplicate", "foreign")
-
 
 @dataclass(frozen=True, slots=True)
-class MonthAudit:
-    """A month's points in the index against those that its tables ask for.
+class IndexAudit:
+    """Audit of several months.
 
-    expected: how many the tables ask for. present: of these, found with the content they should have. missing: not
-    found at all. stale: found with other content than the tables have now, or of passages that they have no more.
-    duplicate: a passage's content under another id, or an id that was listed twice. foreign: not made by citeloom.
-    Whatever is not missing is in the order of the ids.
+    months: those that could be audited, oldest first. outside: (collection, ids) of points of no month of the data
+    root; looked for only if every month is audited. failures: (month, message) of months that could not be audited or
+    repaired. live: the collection that searches use; a month may be in another one, which `reindex` loads.
     """
 
-    month: str
-    collection: str
-    expected: int
-    present: int
-    missing: tuple[str, ...] = ()
-    stale: tuple[PointId, ...] = ()
-    duplicate: tuple[PointId, ...] = ()
-    foreign: tuple[PointId, ...] = ()
-
-    @property
-    def surplus(self) -> tuple[PointId, ...]:
-        """Everything that is there and should not be, or not so."""
-        return (*self.stale, *self.duplicate, *self.foreign)
+    months: tuple[MonthAudit, ...]
+    outside: tuple[tuple[str, tuple[PointId, ...]], ...] = ()
+    failures: tuple[tuple[str, str], ...] = ()
+    live: str | None = None
 
     @property
     def clean(self) -> bool:
-        """Whether the index holds what the tables ask for and nothing else."""
-        return not self.missing and not self.surplus
+        """Whether every month was audited, and the index holds what the tables ask for and nothing else."""
+        return not self.failures and not self.outside_count and all(month.clean for month in self.months)
+
+    @property
+    def outside_count(self) -> int:
+        """Number of points of no month of the data root."""
+        return sum(len(ids) for _, ids in self.outside)
+
+    @property
+    def months_not_live(self) -> tuple[str, ...]:
+        """Months whose vectors belong to another collection than the one that searches use."""
+        return tuple(month.month for month in self.months if self.live not in (None, month.collection))
 
     def describe(self) -> str:
-        """For a message."""
-        counts = ", ".join(f"{len(getattr(self, kind))} {kind}" for kind in KINDS)
-        return f"of {self.expected} points {self.present} are present; {counts}"
+        """For a message: what is wrong, in numbers."""
+        counts = {kind: sum(len(getattr(month, kind)) for month in self.months) for kind in KINDS}
+        counts["foreign"] += self.outside_count
+        differences = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+        expected = sum(month.expected for month in self.months)
+        failed = f"; {len(self.failures)} months failed" if self.failures else ""
+        return f"{expected:,} points of {len(self.months)} months: {differences}{failed}"
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields, with every id."""
+        return {
+            "clean": self.clean,
+            "live": self.live,
+            "months": [asdict(month) for month in self.months],
+            "outside": [{"collection": name, "foreign": ids} for name, ids in self.outside],
+            "failures": [{"month": month, "message": message} for month, message in self.failures],
+        }
 
 
-def audit_month(index: PassageIndex, month: str, expected: Mapping[str, str]) -> MonthAudit:
-    """Compare a month's points with what is expected: passage id to digest.
+def audit_months(
+    workspace: Workspace, selection: str = "all", on_month: Callable[[str], None] = lambda month: None
+) -> IndexAudit:
+    """Compare the tables of the selected months with the collections of their layouts.
 
-    A point counts by its id and digest; vectors are not read, since a digest covers the text that they were made of.
+    A month whose receipt disagrees gets a new one. A month that cannot be audited does not stop the others. on_month:
+    called before each month. Raises SettingError if the selection contains no month, MissingInput if no month was ever
+    embedded, and the errors of opening the index.
     """
-    seen: set[PointId] = set()
-    twice: list[PointId] = []
-    odd: list[tuple[PointId, str | None]] = []
-    for identifier, digest in index.contents(month):
-        if identifier in seen:
-            twice.append(identifier)
-        elif digest is None or expected.get(str(identifier)) != digest:
-            odd.append((identifier, digest))
-        seen.add(identifier)
-    missing = sorted(expected.keys() - seen)
-    wrong = _kinds_of(odd, expected)
-    changed = sum(identifier in expected for identifier, _ in odd)
-    return MonthAudit(
-        month,
-        index.name,
-        len(expected),
-        len(expected) - len(missing) - changed,
-        tuple(missing),
-        stale=_in_order(wrong["stale"]),
-        duplicate=_in_order([*wrong["duplicate"], *twice]),
-        foreign=_in_order(wrong["foreign"]),
+    available = _months(workspace)
+    selected = select_months(selection, available)
+    audits: list[MonthAudit] = []
+    failures: list[tuple[str, str]] = []
+    try:
+        live = open_collections(workspace).live()  # if the server is down, this raises once instead of for every month
+        for month in selected:
+            on_month(month)
+            try:
+                audits.append(_audit_and_record(workspace, month))
+            except SettingError:
+                raise  # a wrong key or URL is wrong for every month
+            except CiteloomError as error:
+                failures.append((month, str(error)))
+        collections = sorted({audit.collection for audit in audits})
+        outside = _points_outside(workspace, collections) if selected == available else ()
+    finally:
+        close_indexes()
+    return IndexAudit(tuple(audits), outside, tuple(failures), live)
+
+
+def audit_and_receipt(workspace: Workspace, month: str) -> tuple[MonthAudit, Row]:
+    """Audit a month against the collection of its layout; returns the audit and its receipt. Changes nothing."""
+    layout, _ = layout_of(workspace, month)
+    collections = open_collections(workspace)
+    index = collection_of(collections, layout)
+    expected = digests_of(workspace.root, month)
+    index.layout()  # raises for a collection of this name that citeloom did not make
+    audit = audit_month(index, month, expected)
+    return audit, receipt(collections.engine, index.name, layout, audit, digest_of(expected))
+
+
+def repair(workspace: Workspace, audit: IndexAudit, on_month: Callable[[str], None] = lambda month: None) -> IndexAudit:
+    """Load every month again that the audit found wrong, remove points of no month, and audit those months again.
+
+    A load sends what is missing or changed and removes what should not be there, so it repairs a month completely.
+    Raises as `audit_months` does.
+    """
+    wrong = [month.month for month in audit.months if not month.clean]
+    failures = dict(audit.failures)
+    for month in wrong:
+        on_month(month)
+        try:
+            run_stage(INDEX_RECEIPTS, workspace, month, force=True)
+        except SettingError:
+            raise
+        except CiteloomError as error:
+            failures[month] = str(error)
+    with_points_outside = [name for name, ids in audit.outside if ids]
+    for name in with_points_outside:
+        remove_outside(workspace, open_collections(workspace).collection(name))
+    second = audit_months(workspace, ",".join(wrong)) if wrong else IndexAudit(())
+    months = {month.month: month for month in (*audit.months, *second.months)}
+    outside = _points_outside(workspace, with_points_outside)
+    close_indexes()
+    failures |= dict(second.failures)
+    return IndexAudit(
+        tuple(months[month] for month in sorted(months)), outside, tuple(sorted(failures.items())), audit.live
     )
 
 
-def _kinds_of(odd: Iterable[tuple[PointId, str | None]], expected: Mapping[str, str]) -> dict[str, list[PointId]]:
-    """What is wrong with points that are not as expected."""
-    kinds: dict[str, list[PointId]] = {"stale": [], "duplicate": [], "foreign": []}
-    contents = frozenset(expected.values()) if odd else frozenset()
-    for identifier, digest in odd:
-        if identifier in expected:
-            kinds["stale"].append(identifier)
-        elif digest in contents:
-            kinds["duplicate"].append(identifier)
-        else:
-            kinds["stale" if digest is not None and _is_passage(identifier) else "foreign"].append(identifier)
-    return kinds
+def remove_outside(workspace: Workspace, index: PassageIndex) -> None:
+    """Delete the points of a collection that belong to no month of the data root."""
+    index.delete(_ids_outside(workspace, index))
 
 
-def _is_passage(identifier: PointId) -> bool:
-    """Whether an id is of the kind that passages have: a UUID made of a name."""
-    return isinstance(identifier, str) and UUID(identifier).version == 5
+def _months(workspace: Workspace) -> list[str]:
+    """Months with embeddings or a receipt. Raises MissingInput if there is none."""
+    root = workspace.root
+    months = sorted({*root.months(tables.EMBEDDINGS), *root.months(tables.INDEX_RECEIPTS)})
+    if not months:
+        raise MissingInput(f"{root.path} holds no embeddings yet: run citeloom run --months all --until index_receipts")
+    return months
 
 
-def _in_order(ids: Iterable[PointId]) -> tuple[PointId, ...]:
+def _points_outside(workspace: Workspace, names: Iterable[str]) -> tuple[tuple[str, tuple[PointId, ...]], ...]:
+    """For each collection, the ids of points of no month of the data root."""
+    collections = open_collections(workspace)
+    return tuple((name, _ids_outside(workspace, collections.collection(name))) for name in names)
+
+
+def _ids_outside(workspace: Workspace, index: PassageIndex) -> tuple[PointId, ...]:
+    """Ids of points of no month of the data root. A run embeds a month before it loads it, so a month that appears
+    during the listing is noticed by reading the months again."""
+    months: list[str] = []
+    ids: Iterable[PointId] = ()
+    while (current := _months(workspace)) != months:
+        months, ids = current, list(index.outside(current))
     return tuple(sorted(ids, key=str))
+
+
+def _audit_and_record(workspace: Workspace, month: str) -> MonthAudit:
+    """Audit a month while no run loads it, and rewrite its receipt if that disagrees.
+
+    The receipt keeps its fingerprint, which covers what the load was made from. The number of points in its notes
+    becomes None for a damaged month, so that no count makes the receipt valid: a count alone would not notice a missing
+    point beside a foreign one.
+    """
+    with month_lock(workspace, INDEX_RECEIPTS.name, month):
+        audit, row = audit_and_receipt(workspace, month)
+        file = workspace.root.file(tables.INDEX_RECEIPTS, month)
+        written = read_provenance(file)
+        if written is None:
+            return audit
+        notes = {**written.notes, "points": audit.expected if audit.clean else None}
+        if workspace.root.rows(tables.INDEX_RECEIPTS, month) != [row] or notes != written.notes:
+            with MonthWriter(tables.INDEX_RECEIPTS, file) as writer:
+                writer.add(row)
+                writer.commit(replace(written, notes=notes))
+    return audit

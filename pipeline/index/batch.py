@@ -1,7 +1,4 @@
-"""Points as they are loaded: columns for many passages, so that no number becomes a Python object on the way.
-
-Here too: what no engine may be given, such as a number that is none.
-"""
+"""Points to load, as columns of many passages, and the checks that they pass before an engine receives them."""
 
 from __future__ import annotations
 
@@ -17,11 +14,10 @@ if TYPE_CHECKING:
 
     from pipeline.embedding.sparse import SparseRows
     from pipeline.index.layout import Layout
-    from pipeline.index.passage_index import Query, Request
 
-# What one request carries: 4 MB are 700 points of BGE-M3, and far below the 32 MB that a server takes.
+# Size of one request: 4 MB are 700 points of BGE-M3; a server accepts 32 MB.
 BYTES = 4 << 20
-# Of a point beside its vectors: id, payload of a dozen fields.
+# Id and payload of a point, a dozen fields.
 _PAYLOAD_BYTES = 700
 
 
@@ -120,17 +116,17 @@ def _rows_of(offsets: NDArray[np.int64], numbers: NDArray[np.int64]) -> tuple[ND
 
 
 def check_points(points: PointBatch, layout: Layout) -> None:
-    """Raises PermanentFailure, which names a passage, for points that a collection of this layout cannot hold.
+    """Raise PermanentFailure, which names a passage, for points that a collection of this layout cannot hold.
 
-    Neither engine refuses all of it: Edge takes in a vector of NaN, which no search finds any more, and a sparse
-    vector with more ids than weights breaks its log, so that the collection cannot be opened again.
+    Neither engine refuses all of them: Edge accepts a vector of NaN, which no search finds again, and a sparse vector
+    with more ids than weights breaks its log, so that the collection cannot be opened any more.
     """
     if not len(points):
         return
     if points.dense.shape != (len(points), layout.dimensions):
         shape = points.dense.shape
         raise _refused(points, 0, f"a dense vector of shape {shape[1:]} and not ({layout.dimensions},)")
-    _refuse_where(points, _not_finite(points.dense), "a dense vector with a number that is none, or too large")
+    _refuse_where(points, _not_finite(points.dense), "a dense vector with NaN, infinity or a number that is too large")
     _check_sparse(points, points.lexical, "lexical")
     if (points.sparse is not None) != layout.sparse:
         raise _refused(points, 0, f"{'no ' * layout.sparse}sparse vector, against the collection's layout")
@@ -139,58 +135,14 @@ def check_points(points: PointBatch, layout: Layout) -> None:
     _check_tokens(points, layout)
 
 
-def check_searches(searches: Sequence[tuple[Query, Request]], layout: Layout) -> None:
-    """Raises PermanentFailure for searches that a collection of this layout cannot answer."""
-    for query, request in searches:
-        _check_search(query, request, layout)
-
-
-def _check_search(query: Query, request: Request, layout: Layout) -> None:
-    if request.by == "colbert" and not layout.colbert:
-        raise PermanentFailure(
-            "the collection has no ColBERT vectors to rank by: search without them, or set "
-            "CITELOOM_EMBEDDER_COLBERT=true, run the embeddings again, then citeloom reindex"
-        )
-    if request.by == "sparse" and not layout.sparse:
-        raise PermanentFailure(
-            f"{layout.model} makes no sparse vectors to rank by: search by words with lexical, or by both with fused"
-        )
-    if request.by == "lexical" and not layout.lexical:
-        raise PermanentFailure("the collection was made before lexical vectors were: run citeloom reindex")
-    if request.by == "dense":
-        _check_rows(query.dense[None], layout)
-    elif request.by == "colbert":
-        if query.colbert is None:
-            raise PermanentFailure("the question was encoded without ColBERT vectors, and is to be ranked by them")
-        _check_rows(query.colbert, layout)
-    else:
-        _check_numbers(query.terms(request.by).weights)
-
-
-def _check_rows(vectors: NDArray[np.float32], layout: Layout) -> None:
-    if vectors.shape[1] != layout.dimensions:
-        raise PermanentFailure(
-            f"the question was encoded with {vectors.shape[1]} dimensions, and the collection is made for "
-            f"{layout.describe()}: set CITELOOM_EMBEDDER to the model of the collection"
-        )
-    _check_numbers(vectors)
-
-
-def _check_numbers(numbers: NDArray[np.float32]) -> None:
-    import numpy as np
-
-    if not np.isfinite(numbers).all():
-        raise PermanentFailure("the question was encoded with a number that is none (NaN or infinite)")
-
-
 def _check_sparse(points: PointBatch, rows: SparseRows, kind: str) -> None:
-    """Weights are numbers, and ids ascend within a point."""
+    """Weights must be finite, and ids ascend within a point."""
     import numpy as np
 
     _check_offsets(points, rows.offsets, kind, len(rows.ids), len(rows.weights))
     owner = np.repeat(np.arange(len(points)), rows.lengths)
     weightless = _marked(len(points), owner[~np.isfinite(rows.weights)])
-    _refuse_where(points, weightless, f"a {kind} vector with a weight that is no number")
+    _refuse_where(points, weightless, f"a {kind} vector with a weight that is NaN or infinite")
     not_ascending = (rows.ids[1:] <= rows.ids[:-1]) & (owner[1:] == owner[:-1])
     _refuse_where(points, _marked(len(points), owner[1:][not_ascending]), f"a {kind} vector whose ids do not ascend")
 
@@ -201,7 +153,7 @@ def _check_tokens(points: PointBatch, layout: Layout) -> None:
 
     if points.colbert is None or points.colbert_offsets is None:
         if layout.colbert:
-            raise _refused(points, 0, "no ColBERT vectors, and the collection asks for them")
+            raise _refused(points, 0, "no ColBERT vectors, and the collection requires them")
         return
     if not layout.colbert:
         raise _refused(points, 0, "ColBERT vectors, and the collection has none")
@@ -210,10 +162,10 @@ def _check_tokens(points: PointBatch, layout: Layout) -> None:
         raise _refused(points, 0, f"ColBERT vectors of shape {shape} and not ({layout.dimensions},)")
     _check_offsets(points, points.colbert_offsets, "ColBERT", len(points.colbert))
     lengths = np.diff(points.colbert_offsets)
-    _refuse_where(points, lengths == 0, "no ColBERT vectors, and the collection asks for them")
+    _refuse_where(points, lengths == 0, "no ColBERT vectors, and the collection requires them")
     owner = np.repeat(np.arange(len(points)), lengths)
     wrong = _marked(len(points), owner[_not_finite(points.colbert)])
-    _refuse_where(points, wrong, "a ColBERT vector with a number that is none, or too large")
+    _refuse_where(points, wrong, "a ColBERT vector with NaN, infinity or a number that is too large")
 
 
 def _check_offsets(points: PointBatch, offsets: NDArray[np.int64], kind: str, *rows: int) -> None:
@@ -221,14 +173,14 @@ def _check_offsets(points: PointBatch, offsets: NDArray[np.int64], kind: str, *r
 
     lengths = np.diff(offsets)
     if len(lengths) == len(points):
-        _refuse_where(points, lengths < 0, f"{kind} rows that end before they begin")
+        _refuse_where(points, lengths < 0, f"{kind} rows with an end before their start")
         if offsets[0] == 0 and all(offsets[-1] == number for number in rows):
             return
-    raise _refused(points, 0, f"{kind} columns of different lengths, it or a passage that is sent with it")
+    raise _refused(points, 0, f"{kind} columns of different lengths, or another passage of its batch has")
 
 
 def _not_finite(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Of each row, whether its length is no number: NaN or infinity in it, or numbers whose squares are too large."""
+    """For each row, whether its norm is NaN or infinite, also because the squares of its numbers are too large."""
     import numpy as np
 
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""A connection to a Qdrant server or cluster: its address, gRPC where that can be reached, else HTTP, and its errors.
+"""Connection to a Qdrant server or cluster: its address, gRPC or HTTP, retries, and errors that say what to do.
 
 API: qdrant-client 1.20.
 """
@@ -6,7 +6,6 @@ API: qdrant-client 1.20.
 from __future__ import annotations
 
 import contextlib
-import logging
 import socket
 import time
 import warnings
@@ -14,51 +13,68 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import SplitResult, quote
+from urllib.parse import SplitResult
 
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
-from pipeline.index.retries import NotDone, Retries
 from pipeline.settings.urls import is_loopback, refuse_key_over_http, refuse_unsendable_key, split_url
 
 if TYPE_CHECKING:
-    import grpc
     import httpx
     from pydantic import SecretStr
     from qdrant_client import QdrantClient
+    from qdrant_client.http.exceptions import UnexpectedResponse
+    from tenacity import RetryCallState
 
 T = TypeVar("T")
 
-_log = logging.getLogger(__name__)
-
 # Seconds for one call. A request of 4 MB takes well under one; a server that merges segments can take many.
 TIMEOUT = 60
-# Seconds that a change is tried for, and a question: who waits for the answer to a search does not wait for minutes.
+# Seconds for which a write is retried, and a read: a user who searches does not wait for minutes.
 PATIENCE = 120.0
 READ_PATIENCE = 10.0
-# Seconds that the first question is tried for: a server that never answered is more likely not there than restarting.
-FIRST_PATIENCE = 2.0
-_PROBE_TIMEOUT = 3.0
-# Seconds after which a load over HTTP looks for gRPC again; twice as many each time, since a port that nobody may reach
-# holds up a load for _PROBE_TIMEOUT.
-_FIRST_GRPC_PAUSE = 60.0
+# Seconds for which the first read is retried: a server that has never answered is more likely absent than restarting.
+FIRST_READ_PATIENCE = 2.0
+# The first pause before a retry is at most FIRST_PAUSE seconds, and the bound doubles up to LONGEST_PAUSE.
+FIRST_PAUSE = 0.25
+LONGEST_PAUSE = 15.0
 
 _HTTP_PORT, _GRPC_PORT = 6333, 6334
-# After a lost connection, gRPC waits up to two minutes by itself before it tries again, and fails every call
-# meanwhile; our own patience would be over before that.
+_PROBE_TIMEOUT = 3.0
 _GRPC_OPTIONS = {
+    # After a lost connection, gRPC waits up to two minutes before it reconnects, and fails every call meanwhile; our
+    # own patience would be over before that.
     "grpc.initial_reconnect_backoff_ms": 200,
     "grpc.min_reconnect_backoff_ms": 1_000,
     "grpc.max_reconnect_backoff_ms": 2_000,
-    # A line that swallows everything without ending would hold up every call until its timeout, and each try after it:
-    # tried through a proxy, a load was lost after 70 s, and with these it goes on after as long as they say.
+    # A connection that drops every packet and never closes would block each call until its timeout: behind such a
+    # proxy a load failed after 70 s. With these options it continues on a new connection after 10 to 30 s.
     "grpc.keepalive_time_ms": 10_000,
     "grpc.http2.ping_timeout_ms": 20_000,
 }
 
+# gRPC status to the HTTP status of the same meaning; 0: nobody answered. The rest are 400: only another request helps.
+_HTTP_STATUS = {
+    "UNAUTHENTICATED": 401,
+    "PERMISSION_DENIED": 403,
+    "UNAVAILABLE": 0,
+    "CANCELLED": 0,
+    "UNKNOWN": 0,
+    "DEADLINE_EXCEEDED": 504,
+    "RESOURCE_EXHAUSTED": 429,
+    "INTERNAL": 500,
+    "ABORTED": 500,
+    "NOT_FOUND": 404,
+    "ALREADY_EXISTS": 409,
+}
+
+
+class NotCompleted(Exception):
+    """The server accepted a write and did not confirm that it is completed. Repeating it does no harm."""
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server listens. grpc_port is None where gRPC is not to be tried."""
+    """Where a server listens. grpc_port: None if gRPC is not to be tried."""
 
     url: str
     host: str
@@ -68,36 +84,37 @@ class Address:
 
 
 def parse_address(url: str, *, has_key: bool, grpc_port: int | None = None, private_network: bool = False) -> Address:
-    """The address that CITELOOM_QDRANT_URL names; port 6333 where it names none.
+    """The address in CITELOOM_QDRANT_URL; port 6333 by default.
 
-    gRPC is tried on `grpc_port`, or on 6334 where the URL's port is 6333: on any other port nobody knows what
-    listens beside it. Raises SettingError for a URL that is none or that holds a password, and, unless the network is
-    private, for one of another host that would be sent a key in the clear, or asked without any.
+    gRPC is tried on `grpc_port`, or on 6334 if the URL's port is 6333: beside any other port, the port of gRPC is
+    unknown. Raises SettingError for an invalid URL, for a URL with a password, and, unless the network is private, for
+    a server on another host that is used without a key or would receive the key unencrypted.
     """
     parts = split_url("CITELOOM_QDRANT_URL", url, "http://localhost:6333")
     if parts.username or parts.password:
         raise SettingError("CITELOOM_QDRANT_URL holds a name or password: put the key into CITELOOM_QDRANT_API_KEY")
     port, host = parts.port or _HTTP_PORT, parts.hostname or ""
     if not private_network and not is_loopback(host):
-        _refuse_open(parts, has_key=has_key)
-    beside = _GRPC_PORT if port == _HTTP_PORT else None
-    return Address(url.rstrip("/"), host, port, grpc_port or beside, is_loopback(host))
+        _refuse_insecure(parts, has_key=has_key)
+    default_grpc_port = _GRPC_PORT if port == _HTTP_PORT else None
+    return Address(url.rstrip("/"), host, port, grpc_port or default_grpc_port, is_loopback(host))
 
 
-def _refuse_open(parts: SplitResult, *, has_key: bool) -> None:
-    """Raise SettingError for a server on another host that anybody may use, or who listens on the way could."""
-    way_out = "or set CITELOOM_QDRANT_PRIVATE_NETWORK=true where nobody else reaches it"
+def _refuse_insecure(parts: SplitResult, *, has_key: bool) -> None:
+    """Raise SettingError for a server on another host that is open to everybody, or whose key could be read in
+    transit."""
+    alternative = "or set CITELOOM_QDRANT_PRIVATE_NETWORK=true if nobody else can reach it"
     if not has_key:
         raise SettingError(
-            f"CITELOOM_QDRANT_URL: {parts.hostname} would be asked without a key, so that whoever reaches it may read, "
-            f"change and delete all that it holds: give the server a key, set CITELOOM_QDRANT_API_KEY and use https, "
-            f"{way_out}"
+            f"CITELOOM_QDRANT_URL: {parts.hostname} would be used without a key, so that everybody who reaches it can "
+            f"read, change and delete all that it holds: give the server a key, set CITELOOM_QDRANT_API_KEY and use "
+            f"https, {alternative}"
         )
-    refuse_key_over_http("CITELOOM_QDRANT_URL", parts, "CITELOOM_QDRANT_API_KEY", way_out)
+    refuse_key_over_http("CITELOOM_QDRANT_URL", parts, "CITELOOM_QDRANT_API_KEY", alternative)
 
 
 class Connection:
-    """One server. Connects on first use, again after `close`; threads may share it; every error names the URL."""
+    """One server. Connects on first use, and again after `close`; thread-safe; every error names the URL."""
 
     def __init__(
         self,
@@ -107,93 +124,164 @@ class Connection:
         grpc_port: int | None,
         private_network: bool = False,
         patience: float = PATIENCE,
-        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Raises SettingError for an address or a key that cannot be."""
+        """Raises SettingError for an invalid address or key."""
         self.address = parse_address(url, has_key=key is not None, grpc_port=grpc_port, private_network=private_network)
         refuse_unsendable_key("CITELOOM_QDRANT_API_KEY", key)
-        self.retries = Retries()
-        self._key, self._patience, self._clock = key, patience, clock
+        self.retries = 0
+        """How often any call was repeated."""
+        self._key, self._patience, self._sleep = key, patience, sleep
+        self.uses_grpc = False
+        """Whether the connection opened last uses gRPC."""
         self._lock = Lock()
         self._client: QdrantClient | None = None
-        self._before: QdrantClient | None = None
-        self._channel: grpc.Channel | None = None
-        self._web: httpx.Client | None = None
-        self._warned = self._answered = False
-        self._grpc_pause, self._grpc_due = _FIRST_GRPC_PAUSE, 0.0
+        self._has_answered = False
 
-    def ask(self, question: Callable[[QdrantClient], T], *, patient: bool = True) -> T:
-        """What a question that changes nothing is answered; asked once unless `patient`."""
-        longest = READ_PATIENCE if self._answered else FIRST_PATIENCE
-        return self._ask(question, min(self._patience, longest) if patient else 0.0)
+    def read(self, call: Callable[[QdrantClient], T], *, retry: bool = True) -> T:
+        """Make a read-only call. Raises SettingError, TransientFailure or PermanentFailure, which name the URL."""
+        patience = READ_PATIENCE if self._has_answered else FIRST_READ_PATIENCE
+        return self._call(call, min(self._patience, patience) if retry else 0.0)
 
-    def change(self, change: Callable[[QdrantClient], T]) -> T:
-        """What a change that may be made twice is answered."""
-        return self._ask(change, self._patience)
+    def write(self, call: Callable[[QdrantClient], T]) -> T:
+        """Make an idempotent write; it may run more than once. Raises as `read` does."""
+        return self._call(call, self._patience)
 
-    def send(self, collection: str, message: Callable[[], bytes], body: Callable[[], bytes]) -> None:
-        """Put points in, and return when the server says that they are: by an UpsertPoints message, or where gRPC
-        cannot be reached, by the JSON of an upsert. Only the one that is needed is made."""
-        self.change(lambda _: self._send(collection, message, body))
-
-    def http(self, timeout: float) -> httpx.Client:
-        """A client for what qdrant-client does not do, or does slowly."""
+    def http_client(self, timeout: float) -> httpx.Client:
+        """A client for requests that qdrant-client does not offer. timeout: seconds."""
         import httpx
 
         headers = {} if self._key is None else {"api-key": self._key.get_secret_value()}
         base = httpx.URL(self.address.url).copy_with(port=self.address.port)
         return httpx.Client(base_url=base, headers=headers, timeout=timeout, trust_env=not self.address.loopback)
 
-    @contextlib.contextmanager
-    def files(self, timeout: float) -> Iterator[httpx.Client]:
-        """A client for files, whose failures are explained; nothing is tried twice."""
-        import httpx
-        from qdrant_client.http.exceptions import ResponseHandlingException
-
-        with self.explained(), self.http(timeout) as client:
-            try:
-                yield client
-            except httpx.TransportError as error:
-                raise ResponseHandlingException(error) from error
-
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         with self._lock:
-            for each in (self._client, self._before, self._channel, self._web):
-                if each is not None:
-                    each.close()
-            self._client = self._before = self._channel = self._web = None
+            if self._client is not None:
+                self._client.close()
+            self._client = None
 
     @contextlib.contextmanager
-    def explained(self) -> Iterator[None]:
-        """Turns what qdrant-client raises into errors that name the URL and say what to do."""
+    def translate_errors(self) -> Iterator[None]:
+        """Replace exceptions of qdrant-client and httpx by errors that name the URL and say what to do."""
         import grpc
+        import httpx
         from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
         try:
             yield
         except UnexpectedResponse as error:
-            raise self.refusal(error.status_code or 0, error.content.decode(errors="replace")) from error
+            raise self._error(error.status_code or 0, error.content.decode(errors="replace")) from error
         except grpc.RpcError as error:
-            raise self.refusal(http_status(error.code()), error.details() or str(error.code())) from error
+            status = _HTTP_STATUS.get(error.code().name, 400)
+            raise self._error(status, error.details() or str(error.code())) from error
         except ResourceExhaustedResponse as error:
-            raise self.refusal(429, str(error)) from error
-        except NotDone as error:
-            raise self.refusal(504, str(error)) from error
+            raise self._error(429, str(error)) from error
+        except NotCompleted as error:
+            raise self._error(504, str(error)) from error
+        except httpx.TransportError as error:
+            raise self._error(0, str(error)) from error
         except ResponseHandlingException as error:
-            if isinstance(error.source, ValueError):  # pydantic's, over JSON of another shape
-                raise self._no_qdrant(error.source) from error
-            raise self.refusal(0, str(error.source)) from error
+            if isinstance(error.source, ValueError):  # pydantic's, for JSON of another shape
+                raise self._not_qdrant(error.source) from error
+            raise self._error(0, str(error.source)) from error
         except (ValueError, AssertionError) as error:  # of JSON; qdrant-client asserts that there is a result
-            raise self._no_qdrant(error) from error
+            raise self._not_qdrant(error) from error
 
-    def refusal(self, status: int, detail: str) -> Exception:
-        """The error for an answer of this HTTP status; 0 where none came."""
+    def _call(self, call: Callable[[QdrantClient], T], patience: float) -> T:
+        """Call, and repeat the call after transient errors for about `patience` seconds; 0: call once."""
+        import tenacity
+
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(is_transient),
+            wait=_pause,
+            stop=_stop_after(patience),
+            sleep=self._sleep,
+            before_sleep=self._count_retry,
+            reraise=True,
+        )
+        with self.translate_errors():
+            result: T = retrying(self._call_once, call)
+        self._has_answered = True
+        return result
+
+    def _count_retry(self, _: RetryCallState) -> None:
+        with self._lock:
+            self.retries += 1
+
+    def _call_once(self, call: Callable[[QdrantClient], T]) -> T:
+        client = self._connect()
+        try:
+            return call(client)
+        except (ValueError, RuntimeError) as error:
+            if client is self._client:
+                raise
+            # grpc and httpx raise these for a closed client.
+            raise NotCompleted("another thread closed the connection during the call") from error
+
+    def _connect(self) -> QdrantClient:
+        with self._lock:
+            if self._client is None:
+                client = self._open_grpc()
+                self.uses_grpc = client is not None
+                self._client = client or self._open_http()
+            return self._client
+
+    def _open_grpc(self) -> QdrantClient | None:
+        """A client that uses gRPC; None if the server's port is unknown, unreachable or of another protocol."""
+        import grpc
+        from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+
+        port = self.address.grpc_port
+        if port is None or not _accepts_connections(self.address.host, port):
+            return None
+        client = self._open(grpc_port=port)
+        try:
+            client.get_aliases()
+        except grpc.RpcError as error:
+            if error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNIMPLEMENTED):
+                client.close()
+                return None
+            # Any other refusal is an answer of gRPC; the call that follows meets it too, and reports it.
+        except ResourceExhaustedResponse:
+            pass
+        return client
+
+    def _open_http(self) -> QdrantClient:
+        client = self._open(grpc_port=None)
+        if self.address.grpc_port is not None:
+            # Raises if HTTP does not answer either: the server may be restarting, and gRPC may be back in a moment.
+            client.get_aliases()
+        return client
+
+    def _open(self, grpc_port: int | None) -> QdrantClient:
+        from qdrant_client import QdrantClient
+
+        # HTTP proxies are not used between two processes of one machine.
+        loopback = self.address.loopback
+        with warnings.catch_warnings():
+            # It warns of a key over http, which parse_address allows only on loopback and in a private network.
+            warnings.simplefilter("ignore", UserWarning)
+            return QdrantClient(
+                url=self.address.url,
+                port=self.address.port,
+                grpc_port=grpc_port or _GRPC_PORT,
+                prefer_grpc=grpc_port is not None,
+                api_key=None if self._key is None else self._key.get_secret_value(),
+                timeout=TIMEOUT,
+                check_compatibility=False,  # costs a request; citeloom doctor checks the versions
+                grpc_options=_GRPC_OPTIONS | {"grpc.enable_http_proxy": 0 if loopback else 1},
+                trust_env=not loopback,
+            )
+
+    def _error(self, status: int, detail: str) -> Exception:
+        """The error for an answer with this HTTP status; 0: no answer."""
         url, detail = self.address.url, self._without_key(detail).strip()[:300]
         if status in (401, 403):
-            given = "is refused" if self._key is not None else "is not set, and the server asks for one"
-            return SettingError(f"{url}: CITELOOM_QDRANT_API_KEY {given} ({detail})")
+            fault = "is refused" if self._key is not None else "is not set, and the server asks for one"
+            return SettingError(f"{url}: CITELOOM_QDRANT_API_KEY {fault} ({detail})")
         if status == 0:
             return TransientFailure(
                 f"{url} does not answer ({detail}): start the Qdrant server, or correct CITELOOM_QDRANT_URL "
@@ -203,165 +291,42 @@ class Connection:
             return TransientFailure(f"{url} answered {status}: {detail}; run again when it has recovered")
         return PermanentFailure(f"{url} answered {status}: {detail}; is it a Qdrant server, 1.16 or newer?")
 
-    def _ask(self, question: Callable[[QdrantClient], T], patience: float) -> T:
-        with self.explained():
-            answer = self.retries.ask(lambda: self._once(question), patience)
-        self._answered = True
-        return answer
-
-    def _once(self, question: Callable[[QdrantClient], T]) -> T:
-        client = self._connected()
-        try:
-            return question(client)
-        except (ValueError, RuntimeError) as error:
-            if client is self._client:
-                raise
-            # So grpc and httpx say that what they were to ask is closed.
-            raise NotDone("the connection was closed meanwhile") from error
-
-    def _no_qdrant(self, error: Exception) -> SettingError:
-        said = " ".join(self._without_key(str(error)).split())[:200]
+    def _not_qdrant(self, error: Exception) -> SettingError:
+        detail = " ".join(self._without_key(str(error)).split())[:200]
         return SettingError(
-            f"what answers at {self.address.url} is no Qdrant server ({said}): correct CITELOOM_QDRANT_URL "
-            f"(empty for Qdrant Edge)"
+            f"{self.address.url} is not a Qdrant server ({detail}): correct CITELOOM_QDRANT_URL (empty for Qdrant Edge)"
         )
 
-    def _without_key(self, said: str) -> str:
-        """What a server said, without the key, which some proxies repeat."""
+    def _without_key(self, text: str) -> str:
+        """A server's answer without the key, which some proxies repeat."""
         key = "" if self._key is None else self._key.get_secret_value()
-        return said.replace(key, "…") if key else said
-
-    def _connected(self) -> QdrantClient:
-        with self._lock:
-            if self._client is None:
-                self._client = self._over_grpc() or self._over_http()
-            return self._client
-
-    def _over_grpc(self) -> QdrantClient | None:
-        """A client that speaks gRPC, and a channel for what it does not send itself; None where HTTP must do."""
-        port = self.address.grpc_port
-        if port is None:
-            return None
-        if _listens(self.address.host, port):
-            client = self._connect(grpc_port=port)
-            if _answers(client):
-                self._channel = self._open_channel(port)
-                return client
-            client.close()
-        self._grpc_due = self._clock() + self._grpc_pause
-        return None
-
-    def _look_for_grpc_again(self) -> None:
-        """A contact that was cut, or came while the server was starting, must not leave a long load on HTTP."""
-        with self._lock:
-            over_http = self._client is not None and self._channel is None and self.address.grpc_port is not None
-            if not over_http or self._clock() < self._grpc_due:
-                return
-            self._grpc_pause *= 2
-            client = self._over_grpc()
-            if client is not None:  # the one before stays open, for other threads may be asking it
-                self._client, self._before = client, self._client
-
-    def _over_http(self) -> QdrantClient:
-        client = self._connect(grpc_port=None)
-        if self.address.grpc_port is not None:
-            # Raises where nobody answers here either: HTTP must not be settled for while a server only restarts.
-            client.get_aliases()
-        self._web = self.http(TIMEOUT)
-        return client
-
-    def _connect(self, grpc_port: int | None) -> QdrantClient:
-        from qdrant_client import QdrantClient
-
-        with warnings.catch_warnings():
-            # It warns of a key over http; parse_address has let that pass for loopback alone.
-            warnings.simplefilter("ignore", UserWarning)
-            return QdrantClient(
-                url=self.address.url,
-                port=self.address.port,
-                grpc_port=grpc_port or _GRPC_PORT,
-                prefer_grpc=grpc_port is not None,
-                api_key=None if self._key is None else self._key.get_secret_value(),
-                timeout=TIMEOUT,
-                check_compatibility=False,  # it asks and warns; the tests hold 1.16.3 and this client together
-                grpc_options=self._grpc_options(),
-                trust_env=not self.address.loopback,  # a proxy has no business between two ends of one machine
-            )
-
-    def _open_channel(self, port: int) -> grpc.Channel:
-        from qdrant_client.connection import get_channel
-
-        metadata = [] if self._key is None else [("api-key", self._key.get_secret_value())]
-        secure = self.address.url.startswith("https:")
-        host = f"[{self.address.host}]" if ":" in self.address.host else self.address.host
-        return get_channel(host, port, secure, metadata, self._grpc_options())
-
-    def _grpc_options(self) -> dict[str, Any]:
-        return _GRPC_OPTIONS | {"grpc.enable_http_proxy": 0 if self.address.loopback else 1}
-
-    def _send(self, collection: str, message: Callable[[], bytes], body: Callable[[], bytes]) -> None:
-        self._look_for_grpc_again()
-        channel, web = self._channel, self._web  # both None where another thread closes the connection meanwhile
-        if channel is not None:
-            _send_message(channel, message())
-        elif web is not None:
-            self._warn_of_http()
-            _send_body(web, collection, body())
-        else:
-            raise NotDone("the points are not sent: the connection was closed meanwhile")
-
-    def _warn_of_http(self) -> None:
-        if not self._warned:
-            self._warned = True
-            _log.warning(
-                "points go to %s over HTTP; gRPC would take half of the time: where the server's gRPC port can "
-                "be reached, give it as CITELOOM_QDRANT_GRPC_PORT",
-                self.address.url,
-            )
+        return text.replace(key, "…") if key else text
 
 
-def _send_message(channel: grpc.Channel, message: bytes) -> None:
-    from qdrant_client import grpc as messages
+def is_transient(error: BaseException) -> bool:
+    """Whether a call that failed with this error may succeed if it is repeated."""
+    import grpc
+    from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+    from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-    upsert = channel.unary_unary(
-        "/qdrant.Points/Upsert",
-        request_serializer=None,  # the message is composed already
-        response_deserializer=messages.PointsOperationResponse.FromString,
-    )
-    status = upsert(message, timeout=TIMEOUT).result.status
-    if status != messages.UpdateStatus.Completed:
-        raise NotDone(f"the points are {messages.UpdateStatus.Name(status)}, not completed")
-
-
-def _send_body(web: httpx.Client, collection: str, body: bytes) -> None:
-    import httpx
-    from qdrant_client.http.exceptions import ResponseHandlingException
-
-    path = f"collections/{quote(collection, safe='')}/points"
-    try:
-        response = web.put(path, params={"wait": "true"}, content=body, headers={"content-type": "application/json"})
-    except httpx.TransportError as error:
-        raise ResponseHandlingException(error) from error
-    status = result_of(response).get("status")
-    if status != "completed":
-        raise NotDone(f"the points are {status}, not completed")
+    if isinstance(error, UnexpectedResponse):
+        return _is_transient_response(error)
+    if isinstance(error, ResponseHandlingException):
+        return not isinstance(error.source, ValueError)  # an answer that is not JSON, or JSON of another shape
+    if isinstance(error, grpc.RpcError):
+        status = _HTTP_STATUS.get(error.code().name, 400)
+        return status in (0, 429) or status >= 500
+    return isinstance(error, ResourceExhaustedResponse | NotCompleted)
 
 
-def result_of(response: httpx.Response) -> Any:
-    """What a server answered over HTTP. Raises UnexpectedResponse, as qdrant-client does, where it refused, and
-    ValueError where the answer is none of Qdrant's."""
-    from qdrant_client.http.exceptions import UnexpectedResponse
-
-    if response.status_code != 200:
-        raise UnexpectedResponse.for_response(response)
-    answer = response.json()
-    if not isinstance(answer, dict) or "result" not in answer:
-        raise ValueError(f"an answer without result: {response.text[:100]}")
-    return answer["result"]
+def _is_transient_response(error: UnexpectedResponse) -> bool:
+    """Overload, a fault of the server, or a request that arrived incomplete, to which Qdrant answers 400."""
+    status = error.status_code or 0
+    return status == 429 or status >= 500 or (status == 400 and b"EOF while parsing" in error.content)
 
 
-def is_absent(error: Exception) -> bool:
-    """Whether the server says that what was asked for is not there."""
+def is_missing(error: Exception) -> bool:
+    """Whether the server says that the resource does not exist."""
     import grpc
     from qdrant_client.http.exceptions import UnexpectedResponse
 
@@ -370,48 +335,61 @@ def is_absent(error: Exception) -> bool:
     return isinstance(error, UnexpectedResponse) and error.status_code == 404
 
 
-def insist_on_done(status: Any) -> None:
-    """Raise NotDone where the result of a change (HTTP's or gRPC's converted) does not say that it is done."""
+def check_completed(status: Any) -> None:
+    """Raise NotCompleted unless the status of a write, as qdrant-client returns it, is completed."""
     from qdrant_client import models
 
     if status != models.UpdateStatus.COMPLETED:
-        raise NotDone(f"the change is {status}, not completed")
+        raise NotCompleted(f"the write is {status}, not completed")
 
 
-def http_status(code: Any) -> int:
-    """HTTP's word for a gRPC status; 0 where nobody answered, 400 for what only a change of the request helps."""
-    return {
-        "UNAUTHENTICATED": 401,
-        "PERMISSION_DENIED": 403,
-        "UNAVAILABLE": 0,
-        "CANCELLED": 0,
-        "UNKNOWN": 0,
-        "DEADLINE_EXCEEDED": 504,
-        "RESOURCE_EXHAUSTED": 429,
-        "INTERNAL": 500,
-        "ABORTED": 500,
-        "NOT_FOUND": 404,
-        "ALREADY_EXISTS": 409,
-    }.get(code.name, 400)
+def requested_pause(error: BaseException | None) -> float:
+    """Seconds in the server's header Retry-After; 0 without one.
+
+    A date in the header is ignored: Qdrant and the proxies in front of it send seconds.
+    """
+    from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    value: Any = 0
+    if isinstance(error, ResourceExhaustedResponse):
+        value = error.retry_after_s
+    elif isinstance(error, UnexpectedResponse):
+        value = error.headers.get("retry-after") or 0
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        return 0.0
 
 
-def _listens(host: str, port: int) -> bool:
+def _pause(state: RetryCallState) -> float:
+    """Seconds before the next try: random below a bound that doubles (full jitter), so that calls which failed together
+    do not return together; at least what the server requests."""
+    from tenacity import wait_random_exponential
+
+    error = state.outcome.exception() if state.outcome is not None else None
+    return max(requested_pause(error), wait_random_exponential(FIRST_PAUSE, max=LONGEST_PAUSE)(state))
+
+
+def _stop_after(patience: float) -> Callable[[RetryCallState], bool]:
+    """Stop if the next pause would end after `patience` seconds.
+
+    A dead connection is noticed only after half a minute, when the patience of a read is over; such a call is tried
+    once more, on a new connection.
+    """
+
+    def stop(state: RetryCallState) -> bool:
+        elapsed = state.seconds_since_start or 0.0
+        if state.attempt_number == 1 and elapsed >= patience > 0:
+            elapsed = 0.0
+        return elapsed + state.upcoming_sleep >= patience
+
+    return stop
+
+
+def _accepts_connections(host: str, port: int) -> bool:
     try:
         with socket.create_connection((host, port), timeout=_PROBE_TIMEOUT):
             return True
     except OSError:
         return False
-
-
-def _answers(client: QdrantClient) -> bool:
-    """Whether gRPC works there; a refusal is an answer, and comes again where it can be explained."""
-    import grpc
-    from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
-
-    try:
-        client.get_aliases()
-    except ResourceExhaustedResponse:
-        return True
-    except grpc.RpcError as error:
-        return error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNIMPLEMENTED)
-    return True

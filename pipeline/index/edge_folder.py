@@ -1,7 +1,4 @@
-"""A folder of Qdrant Edge: made whole or not at all, held by one process at a time, with room on its disk.
-
-Here are its lock, its holder's name and the words for what goes wrong.
-"""
+"""A folder of Qdrant Edge: its atomic creation, its lock, the name of its holder, disk space, and error messages."""
 
 from __future__ import annotations
 
@@ -22,15 +19,15 @@ from filelock import FileLock, Timeout
 from pipeline.errors import CiteloomError, PermanentFailure, TransientFailure
 from pipeline.storage.writing import move_into_place, write_whole
 
-# How long to wait for another process: a search or a small month is over by then, a long load is not.
+# Seconds to wait for another process: a search or a small month ends within them, a long load does not.
 PATIENCE = 10.0
-# Edge writes through memory maps, so a full disk is no error that it could report: the kernel kills the process
-# (SIGBUS). A new collection took 74 MB, most of it hash tables of payload indexes, and a write-ahead log's segment is
-# 32 MB. Before it optimizes, Edge looks for room itself.
-_ROOM = 64 << 20
-_ROOM_OF_A_NEW_ONE = 160 << 20
+# Edge writes through memory maps, so on a full disk the kernel kills the process (SIGBUS) and Edge reports no error. A
+# new collection took 74 MB, most of it hash tables of payload indexes, and a segment of the write-ahead log is 32 MB.
+# Before it optimizes, Edge checks the disk itself.
+_FREE_BYTES = 64 << 20
+_FREE_BYTES_TO_CREATE = 160 << 20
 
-_OWN_ROOM = "Not enough space available for optimization"
+# Reasons in error messages of Edge and of the operating system, and what the user can do.
 _WAYS_OUT = {
     os.strerror(errno.EACCES): "let this user read and write the folder, or set CITELOOM_DATA to one of its own",
     os.strerror(errno.EPERM): "let this user read and write the folder, or set CITELOOM_DATA to one of its own",
@@ -39,71 +36,71 @@ _WAYS_OUT = {
     os.strerror(errno.EDQUOT): "make room in this user's quota, then run again",
     os.strerror(errno.EFBIG): "raise the limit on a file's size (ulimit -f), then run again",
     os.strerror(errno.EMFILE): "raise the limit on open files (ulimit -n 65536), then run again",
-    os.strerror(errno.ENFILE): "the whole machine has no open file left: close programs, then run again",
+    os.strerror(errno.ENFILE): "the machine has no file handle left: close programs, then run again",
     os.strerror(errno.ENOMEM): "free some memory, or set CITELOOM_QDRANT_URL to a Qdrant server",
-    os.strerror(errno.EIO): "the disk fails to read or write: see to it, then run again",
-    _OWN_ROOM: "make room on that disk, then run again",
+    os.strerror(errno.EIO): "the disk fails to read or write: check it, then run again",
+    "Not enough space available for optimization": "make room on that disk, then run again",
 }
 
 
-def make_whole(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Make a folder that is absent, by `fill`, under another name, and move it into place: a killed process leaves no
-    half. Clears away what such a process began. Nothing where the folder is there by then. Raises PermanentFailure
-    where the folder cannot be made, TransientFailure where another process is making it for too long."""
+def create_folder(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Create a folder unless it exists: `fill` writes it under a temporary name, and it is moved into place, so a
+    killed process leaves no incomplete folder. Deletes what such a process left. Raises PermanentFailure if the folder
+    cannot be created, TransientFailure if another process takes too long to create it."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f"{folder.name}.lock"), timeout=60):
-            for orphan in folder.parent.glob(f".{glob.escape(folder.name)}.*.new"):
-                shutil.rmtree(orphan)
+            for leftover in folder.parent.glob(f".{glob.escape(folder.name)}.*.new"):
+                shutil.rmtree(leftover)
             if not folder.exists():
-                insist_on_room(folder.parent, _ROOM_OF_A_NEW_ONE)
+                check_disk_space(folder.parent, _FREE_BYTES_TO_CREATE)
                 staged = folder.with_name(f".{folder.name}.{os.getpid()}.new")
                 staged.mkdir()
                 fill(staged)
                 move_into_place(staged, folder)
     except Timeout as error:
-        raise TransientFailure(f"another process has been making {folder} for 60 s: run again") from error
+        raise TransientFailure(f"another process has been creating {folder} for 60 s: run again") from error
     except OSError as error:
-        raise PermanentFailure(cannot_be_used(folder, error)) from error
+        raise PermanentFailure(unusable(folder, error)) from error
 
 
 def open_shard(folder: Path, patience: float) -> Any:
-    """The shard of a folder, held from now on by this process.
+    """Open the shard of a folder, which takes the folder's lock.
 
-    patience: seconds to wait for a process that holds it. Raises TransientFailure where it still does after that,
-    PermanentFailure where the folder cannot be opened.
+    patience: seconds to wait for another process that holds the lock. Raises TransientFailure if it holds it longer,
+    PermanentFailure if the folder cannot be opened.
     """
     import qdrant_edge
 
     end = time.monotonic() + patience
     while True:
         try:
-            with explained(folder):
+            with translate_errors(folder):
                 shard = qdrant_edge.EdgeShard.load(str(folder))
         except PermanentFailure as error:
             if "WouldBlock" not in str(error.__cause__):
                 raise
             if time.monotonic() >= end:
-                raise TransientFailure(_held(folder)) from error
+                raise TransientFailure(_lock_message(folder)) from error
             time.sleep(0.1)
         else:
-            _sign(folder)
+            _write_holder(folder)
             return shard
 
 
 def close_shard(folder: Path, shard: Any) -> None:
-    """Let go of a shard and of its folder. Raises PermanentFailure where the last of it could not be written."""
-    with explained(folder):
+    """Close a shard and release the folder's lock. Raises PermanentFailure if its last data could not be written."""
+    with translate_errors(folder):
         shard.close()
     with contextlib.suppress(OSError):
         _holder_file(folder).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def explained(folder: Path) -> Iterator[None]:
-    """Turns what Edge raises into a PermanentFailure of this folder.
+def translate_errors(folder: Path) -> Iterator[None]:
+    """Replace exceptions of Edge by a PermanentFailure that names the folder.
 
-    Edge raises bare `Exception`s, and where its own code breaks, a `PanicException` that is none.
+    Edge raises bare `Exception`s, and for a panic in its Rust code a `PanicException`, which is only a BaseException.
     """
     try:
         yield
@@ -111,26 +108,26 @@ def explained(folder: Path) -> Iterator[None]:
         raise
     except BaseException as error:
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
-            raise PermanentFailure(cannot_be_used(folder, error)) from error
+            raise PermanentFailure(unusable(folder, error)) from error
         raise
 
 
-def insist_on_room(folder: Path, needed: int = _ROOM) -> None:
-    """Raises PermanentFailure where the disk of a folder has fewer than `needed` bytes left: what Edge takes to go
-    on."""
+def check_disk_space(folder: Path, needed: int = _FREE_BYTES) -> None:
+    """Raise PermanentFailure if the disk of a folder has fewer than `needed` bytes free."""
     try:
         free = shutil.disk_usage(folder).free
     except FileNotFoundError:
-        return  # a folder that is gone is told of by whoever opens it
+        return  # opening the folder reports that it is gone
     if free < needed:
         raise PermanentFailure(
-            f"the disk of {folder} has {free >> 20} MB left, and Qdrant Edge needs {needed >> 20} MB to go on: make "
+            f"the disk of {folder} has {free >> 20} MB left, and Qdrant Edge needs {needed >> 20} MB to continue: make "
             f"room on it, then run again"
         )
 
 
-def cannot_be_used(folder: Path, error: BaseException) -> str:
-    """The message for a folder that fails: the operating system's reason and its way out, else to make it again."""
+def unusable(folder: Path, error: BaseException) -> str:
+    """The message for a folder that fails: the operating system's reason and what to do about it, otherwise to load the
+    folder again."""
     for reason, way_out in _WAYS_OUT.items():
         if reason in str(error):
             return f"the index in {folder} cannot be used: {reason} ({error}): {way_out}"
@@ -140,8 +137,8 @@ def cannot_be_used(folder: Path, error: BaseException) -> str:
     )
 
 
-def _sign(folder: Path) -> None:
-    """Say who holds the folder, for the message of the next process; without it the message is only vaguer."""
+def _write_holder(folder: Path) -> None:
+    """Record this process as the holder, for the message to others; without it that message is only less specific."""
     holder = {"pid": os.getpid(), "program": Path(sys.argv[0]).name}
     with contextlib.suppress(OSError):
         write_whole(_holder_file(folder), json.dumps(holder).encode())
@@ -152,8 +149,8 @@ def _holder_file(folder: Path) -> Path:
 
 
 def holder_of(folder: Path) -> tuple[int, str] | None:
-    """Process id and program of who signed last as the folder's holder; None where nobody did, or has let go of it
-    since. A killed process leaves its name."""
+    """Process id and program of the folder's last holder; None if it has closed the folder. A killed process stays
+    recorded."""
     try:
         holder = json.loads(_holder_file(folder).read_text())
         return int(holder["pid"]), str(holder["program"])
@@ -161,7 +158,7 @@ def holder_of(folder: Path) -> tuple[int, str] | None:
         return None
 
 
-def _held(folder: Path) -> str:
+def _lock_message(folder: Path) -> str:
     holder = holder_of(folder)
     who = f"process {holder[0]} ({holder[1]})" if holder else "another process"
     return (

@@ -1,4 +1,4 @@
-"""Loading a month: send what is new or changed, take out what is stale, and count what is there."""
+"""Load a month into the index, and compare the month's points in the index with its tables, id by id."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from pipeline.engine import telemetry
 from pipeline.errors import CiteloomError, TransientFailure
@@ -16,14 +17,17 @@ from pipeline.index.batch import PointBatch
 if TYPE_CHECKING:
     from pipeline.index.passage_index import PassageIndex, PointId
 
-# A collection that grows by more than this share is indexed once at the end: building its graph again and again
-# meanwhile costs several times as much.
+# If a load adds more than this share to a collection, the graph is built once at its end: building it again and again
+# during the load costs several times as much.
 BULK = 0.25
+
+# What can be wrong with points, as fields of MonthAudit.
+KINDS = ("missing", "stale", "duplicate", "foreign")
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a load did. expected: passage id to digest of every point that the month asks for."""
+    """Result of a load. expected: passage id to digest of every point that the month's tables ask for."""
 
     expected: Mapping[str, str]
     sent: int
@@ -31,11 +35,46 @@ class Load:
 
 
 class NotLoaded(TransientFailure):
-    """Some points of a month could not be loaded; `ids` are theirs, and the others are in."""
+    """Some points of a month could not be loaded; `ids` are theirs, and the others are in the index."""
 
     def __init__(self, ids: Sequence[str], reason: str) -> None:
-        super().__init__(f"{len(ids)} points were not taken by the index ({', '.join(ids[:5])}): {reason}")
+        super().__init__(f"{len(ids)} points could not be loaded ({', '.join(ids[:5])}): {reason}")
         self.ids = ids
+
+
+@dataclass(frozen=True, slots=True)
+class MonthAudit:
+    """Comparison of a month's points in the index with its tables.
+
+    expected: number of points that the tables ask for. present: those of them that the index has with the expected
+    digest. missing: those that it does not have. stale: points with another digest than the tables have now, or of
+    passages that the tables have no more. duplicate: a passage's content under another id, or an id listed twice.
+    foreign: points that citeloom did not make. Each is sorted by id.
+    """
+
+    month: str
+    collection: str
+    expected: int
+    present: int
+    missing: tuple[str, ...] = ()
+    stale: tuple[PointId, ...] = ()
+    duplicate: tuple[PointId, ...] = ()
+    foreign: tuple[PointId, ...] = ()
+
+    @property
+    def surplus(self) -> tuple[PointId, ...]:
+        """Points that should not be in the index, or not with this content."""
+        return (*self.stale, *self.duplicate, *self.foreign)
+
+    @property
+    def clean(self) -> bool:
+        """Whether the index holds what the tables ask for and nothing else."""
+        return not self.missing and not self.surplus
+
+    def describe(self) -> str:
+        """For a message."""
+        counts = ", ".join(f"{len(getattr(self, kind))} {kind}" for kind in KINDS)
+        return f"of {self.expected} points {self.present} are present; {counts}"
 
 
 def load_month(
@@ -43,107 +82,164 @@ def load_month(
     month: str,
     points: Iterable[PointBatch],
     *,
-    expecting: int | None = None,
-    settle: bool = True,
-    told: Callable[[int], None] = lambda done: None,
+    expected_rows: int = 0,
+    build_graph: bool = True,
+    on_progress: Callable[[int], None] = lambda count: None,
 ) -> Load:
-    """Make the month's points in the index those given, and touch no other.
+    """Make the index hold exactly these points of the month; points of other months are not touched.
 
-    Points that are there with the same digest are not sent again, so a load that was killed goes on where it was.
-    expecting: how many points the month has, if known. settle: whether the index builds its graph afterwards; not where
-    more months follow before anybody searches, and whoever loads them sees to it. told: is given the number of points
-    seen so far. Raises NotLoaded with the list of what the index did not take, after everything else was loaded.
+    Points that the index has with the same digest are not sent, so a killed load continues where it stopped.
+    expected_rows: number of the month's points, if known. build_graph: False if more months follow before the first
+    search; the caller then calls `PassageIndex.build_graph` itself. on_progress: receives the number of points
+    compared so far. Raises NotLoaded with the ids that the index did not accept, after everything else is loaded.
     """
-    there = dict(index.contents(month))
-    bulk = settle and (expecting or 0) - len(there) > BULK * index.count()
-    if bulk:
+    changes = _Changes(dict(index.contents(month)))
+    if build_graph and expected_rows - len(changes.unmatched) > BULK * index.count():
         index.defer_indexing()
-    seen = _Seen(there, told)
     try:
-        sent = _send(index, seen.changed(points))
-        stale = sorted(seen.left, key=str)
+        sent = _send(index, changes.find(points, on_progress))
+        stale = sorted(changes.unmatched, key=str)
         index.delete(stale)
     except BaseException:
-        with suppress(CiteloomError):  # what failed first is what the user must hear of
-            if settle:
-                index.settle()
+        if build_graph:
+            with suppress(CiteloomError):  # the first failure is the one to report
+                index.build_graph()
         raise
-    if settle:  # also where nothing was sent: the run before may have been killed before this, which takes little then
-        index.settle()
-    return Load(seen.expected, sent, len(stale))
+    if build_graph:  # even if nothing was sent: an earlier run may have been killed before this call, which is cheap
+        index.build_graph()
+    return Load(changes.expected, sent, len(stale))
 
 
 @dataclass(slots=True)
-class _Seen:
-    """The points of a month as they pass by.
+class _Changes:
+    """Finds the points that differ from the index, in one pass.
 
-    left: what the index holds of the month, less what has passed by. So a month of a million points, at 230 bytes
-    each, is in memory once and not twice.
+    unmatched: id to digest of the month's points in the index, less those that have passed; what remains is stale. So
+    the ids of a month of a million points, 230 bytes each, are in memory once and not twice.
     """
 
-    left: dict[PointId, str | None]
-    told: Callable[[int], None]
+    unmatched: dict[PointId, str | None]
     expected: dict[str, str] = field(default_factory=dict)
 
-    def changed(self, points: Iterable[PointBatch]) -> Iterator[PointBatch]:
-        """Those that the index lacks or holds with another digest, in parts of the size of a request."""
+    def find(self, points: Iterable[PointBatch], on_progress: Callable[[int], None]) -> Iterator[PointBatch]:
+        """Points that the index lacks or has with another digest, in batches of the size of a request."""
         import numpy as np
 
         for batch in points:
-            digests = [payload["digest"] for payload in batch.payloads]
-            self.expected |= zip(batch.ids, digests, strict=True)
-            pairs = enumerate(zip(batch.ids, digests, strict=True))
-            wanted = [number for number, (identifier, digest) in pairs if self.left.pop(identifier, None) != digest]
-            if wanted:
-                yield from batch.take(np.array(wanted, np.int64)).split()
-            self.told(len(self.expected))
+            digests = {
+                identifier: payload["digest"] for identifier, payload in zip(batch.ids, batch.payloads, strict=True)
+            }
+            self.expected |= digests
+            changed = [
+                number
+                for number, identifier in enumerate(batch.ids)
+                if self.unmatched.pop(identifier, None) != digests[identifier]
+            ]
+            if changed:
+                yield from batch.take(np.array(changed, np.int64)).split()
+            on_progress(len(self.expected))
 
 
 def _send(index: PassageIndex, batches: Iterator[PointBatch]) -> int:
-    """Send all batches, several at a time; how many points went in.
+    """Send all batches, several in parallel; returns the number of points.
 
-    A batch that fails for a time does not stop the others, unless nothing goes in any more: after as many failures in
-    a row as calls are under way, the rest is counted as not loaded and not tried.
+    A batch with a transient failure does not stop the others. After as many failures in a row as there are parallel
+    calls, the rest is not tried. Raises NotLoaded for the points of both.
     """
-    sent, in_a_row, reason = 0, 0, ""
+    sent, failures_in_a_row, reason = 0, 0, ""
     lost: list[str] = []
-    with ThreadPoolExecutor(index.in_flight, "load") as pool:
-        for batch, error in _in_flight(pool, index, batches):
-            if error is None:
-                sent, in_a_row = sent + len(batch), 0
-                continue
-            lost += batch.ids
-            reason, in_a_row = str(error), in_a_row + 1
-            if in_a_row >= index.in_flight:
-                lost += [identifier for rest in batches for identifier in rest.ids]
+    for batch, error in _upsert_in_parallel(index, batches):
+        if error is None:
+            sent, failures_in_a_row = sent + len(batch), 0
+            continue
+        lost += batch.ids
+        reason, failures_in_a_row = str(error), failures_in_a_row + 1
+        if failures_in_a_row >= index.in_flight:
+            lost += [identifier for rest in batches for identifier in rest.ids]
     if lost:
         raise NotLoaded(lost, reason)
     return sent
 
 
-def _in_flight(
-    pool: ThreadPoolExecutor, index: PassageIndex, batches: Iterator[PointBatch]
+def _upsert_in_parallel(
+    index: PassageIndex, batches: Iterator[PointBatch]
 ) -> Iterator[tuple[PointBatch, TransientFailure | None]]:
-    """Each batch when it is in, or what hindered it. Other failures than those that may pass are raised."""
-    under_way: dict[Future[None], PointBatch] = {}
-    while True:
-        while len(under_way) < index.in_flight and (batch := next(batches, None)) is not None:
-            send = telemetry.bind_span("index load batch", {"citeloom.points": len(batch)}, index.upsert)
-            under_way[pool.submit(send, batch)] = batch
-        if not under_way:
-            return
-        for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-            done = under_way.pop(future)
-            error = future.exception()
-            if error is not None and not isinstance(error, TransientFailure):
-                raise error
-            yield done, error
+    """Each batch once its upsert has ended, with its error; errors that are not transient are raised."""
+    running: dict[Future[None], PointBatch] = {}
+    with ThreadPoolExecutor(index.in_flight, "load") as pool:
+        while True:
+            while len(running) < index.in_flight and (batch := next(batches, None)) is not None:
+                upsert = telemetry.bind_span("index load batch", {"citeloom.points": len(batch)}, index.upsert)
+                running[pool.submit(upsert, batch)] = batch
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                error = future.exception()
+                if error is not None and not isinstance(error, TransientFailure):
+                    raise error
+                yield running.pop(future), error
 
 
 def digest_of(expected: Mapping[str, str]) -> str:
-    """SHA-256 over the sorted ids and digests of a month, with a line break between two."""
-    found, before = hashlib.sha256(), ""
+    """SHA-256 over the sorted lines "id digest" of a month, joined by line breaks."""
+    digest, separator = hashlib.sha256(), ""
     for key in sorted(expected):
-        found.update(f"{before}{key} {expected[key]}".encode())
-        before = "\n"
-    return found.hexdigest()
+        digest.update(f"{separator}{key} {expected[key]}".encode())
+        separator = "\n"
+    return digest.hexdigest()
+
+
+def audit_month(index: PassageIndex, month: str, expected: Mapping[str, str]) -> MonthAudit:
+    """Compare a month's points with the expected ones: passage id to digest.
+
+    Only ids and digests are compared: a digest covers the text that the vectors were made from.
+    """
+    seen: set[PointId] = set()
+    listed_twice: list[PointId] = []
+    unexpected: list[tuple[PointId, str | None]] = []
+    for identifier, digest in index.contents(month):
+        if identifier in seen:
+            listed_twice.append(identifier)
+        elif digest is None or expected.get(str(identifier)) != digest:
+            unexpected.append((identifier, digest))
+        seen.add(identifier)
+    missing = sorted(expected.keys() - seen)
+    kinds = _classify(unexpected, expected)
+    changed = sum(identifier in expected for identifier, _ in unexpected)
+    return MonthAudit(
+        month,
+        index.name,
+        len(expected),
+        len(expected) - len(missing) - changed,
+        tuple(missing),
+        stale=_sorted_ids(kinds["stale"]),
+        duplicate=_sorted_ids([*kinds["duplicate"], *listed_twice]),
+        foreign=_sorted_ids(kinds["foreign"]),
+    )
+
+
+def _classify(
+    unexpected: Sequence[tuple[PointId, str | None]], expected: Mapping[str, str]
+) -> dict[str, list[PointId]]:
+    """Ids of unexpected points, by what is wrong with them."""
+    kinds: dict[str, list[PointId]] = {"stale": [], "duplicate": [], "foreign": []}
+    expected_digests = frozenset(expected.values()) if unexpected else frozenset()
+    for identifier, digest in unexpected:
+        if identifier in expected:
+            kinds["stale"].append(identifier)
+        elif digest in expected_digests:
+            kinds["duplicate"].append(identifier)
+        elif digest is not None and _is_passage_id(identifier):
+            kinds["stale"].append(identifier)
+        else:
+            kinds["foreign"].append(identifier)
+    return kinds
+
+
+def _is_passage_id(identifier: PointId) -> bool:
+    """Whether an id has the form of a passage's: a UUID of version 5."""
+    return isinstance(identifier, str) and UUID(identifier).version == 5
+
+
+def _sorted_ids(ids: Iterable[PointId]) -> tuple[PointId, ...]:
+    return tuple(sorted(ids, key=str))

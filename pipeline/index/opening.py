@@ -1,4 +1,4 @@
-"""Which collections the settings choose, opened once per process and let go together."""
+"""The collections that the settings choose, opened once per process and closed together."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
     from pipeline.index.passage_index import Collections, PassageIndex
 
-# By process, and whatever else the collections were opened with: a forked child must not use its parent's handles.
+# By process and settings: a forked child must not use its parent's handles.
 _OPEN: dict[tuple[object, ...], Collections] = {}
 
 
 def open_collections(workspace: Workspace) -> Collections:
-    """The collections of a workspace: on the server of CITELOOM_QDRANT_URL, else Edge in `<data root>/qdrant-edge`.
+    """The collections of a workspace: on the server of CITELOOM_QDRANT_URL, or Edge in `<data root>/qdrant-edge`.
 
-    The same object for every call in a process, until `close_indexes`. Nothing is connected or locked before the
-    first call that needs it. Raises SettingError for a URL or a name that cannot be.
+    A process gets the same object for every call until `close_indexes`. Nothing is connected or locked before the
+    first use. Raises SettingError for an invalid URL or name.
     """
     settings = workspace.settings
     name = settings.qdrant_collection
@@ -35,22 +35,23 @@ def open_collections(workspace: Workspace) -> Collections:
     server = (hash(settings.qdrant_api_key), settings.qdrant_grpc_port, settings.qdrant_private_network)
     key = (os.getpid(), place, name, server, storage)
     if key not in _OPEN:
-        _OPEN[key] = _make(workspace)
+        _OPEN[key] = _make_collections(workspace)
     return _OPEN[key]
 
 
 def edge_folder(workspace: Workspace) -> Path:
-    """Where the embedded index lies, each collection in a folder of its own."""
+    """Folder of the embedded index, with a folder for each collection."""
     return workspace.local / "qdrant-edge" / workspace.settings.qdrant_collection
 
 
-def _make(workspace: Workspace) -> Collections:
+def _make_collections(workspace: Workspace) -> Collections:
     settings = workspace.settings
     if settings.qdrant_url is None:
-        from pipeline.index.edge_collections import EdgeCollections
+        from pipeline.index.edge import EdgeCollections
 
         return EdgeCollections(edge_folder(workspace), settings.qdrant_collection, on_disk=settings.qdrant_on_disk)
-    from pipeline.index.server_collections import ServerCollections, Storage
+    from pipeline.index.server import ServerCollections
+    from pipeline.index.server_requests import Storage
 
     return ServerCollections(
         settings.qdrant_url,
@@ -63,7 +64,7 @@ def _make(workspace: Workspace) -> Collections:
 
 
 def live_index(workspace: Workspace) -> PassageIndex:
-    """The collection that searches ask. Raises MissingInput where there is none yet."""
+    """The collection that searches use. Raises MissingInput if there is none yet."""
     collections = open_collections(workspace)
     name = collections.live()
     if name is None:
@@ -72,7 +73,7 @@ def live_index(workspace: Workspace) -> PassageIndex:
 
 
 def missing_index(workspace: Workspace, collections: Collections) -> MissingInput:
-    """The error where searches have no collection, which names the data root that was looked at."""
+    """The error for a search without an index, which names the data root."""
     return MissingInput(
         f"there is no index {collections.alias} for the data root {workspace.root.path}: run citeloom run "
         f"--until index_receipts, or set CITELOOM_DATA to the data root that has one (by default a folder below the "
@@ -81,54 +82,53 @@ def missing_index(workspace: Workspace, collections: Collections) -> MissingInpu
 
 
 def index_for(workspace: Workspace, layout: Layout) -> PassageIndex:
-    """The collection of a layout, made where there is none yet; the first of an alias is live at once.
+    """The collection of a layout, created if it does not exist; the first collection of an alias is live at once.
 
-    Raises PermanentFailure where searches ask a collection of another layout and nobody began to make this one
-    beside it: `pipeline.index.reindex` does that, and half of a corpus must not replace the whole. Also where the
-    layout is of vectors that other settings made, which would go where nobody searches.
+    Raises PermanentFailure if searches use a collection of another layout and `pipeline.index.reindex` has not created
+    this one: half of a corpus must not replace the whole. Also if the vectors were made under other settings: no search
+    would find them.
     """
     if not is_layout_of_settings(workspace, layout):
         raise PermanentFailure(
             f"the vectors were made under other settings ({layout.describe()}): "
-            f"run citeloom run --months all --until index_receipts, which makes them anew"
+            f"run citeloom run --months all --until index_receipts, which makes them again"
         )
     collections = open_collections(workspace)
-    wanted, live = layout.collection(collections.alias), collections.live()
-    index = collections.collection(wanted)
+    name, live = layout.collection(collections.alias), collections.live()
+    if live not in (None, name) and name not in collections.names():
+        raise PermanentFailure(layout_mismatch(collections, live, layout))
+    index = collections.collection(name)
+    index.create(layout)
     if live is None:
-        index.create(layout)
-        collections.make_live(wanted)
-    elif live != wanted and wanted not in collections.names():
-        raise PermanentFailure(refusal(collections, live, layout))
-    else:
-        index.create(layout)
+        collections.make_live(name)
     return index
 
 
 def collection_of(collections: Collections, layout: Layout) -> PassageIndex:
-    """The collection of a layout, whether it is there or not."""
+    """The collection of a layout, whether it exists or not."""
     return collections.collection(layout.collection(collections.alias))
 
 
-def refusal(collections: Collections, live: str, wanted: Layout) -> str:
-    """The message where the live collection has another layout than the settings ask for."""
-    found = collections.collection(live).layout()
+def layout_mismatch(collections: Collections, live: str, layout: Layout) -> str:
+    """The message for settings that ask for another layout than that of the live collection."""
+    live_layout = collections.collection(live).layout()
     return (
-        f"searches ask the collection {live} ({found.describe() if found else 'of no layout'}), and the settings now "
-        f"ask for {wanted.describe()}: run citeloom reindex, which loads all months beside it and then changes over, "
-        f"or set CITELOOM_EMBEDDER and CITELOOM_QDRANT_QUANTIZATION and the like back"
+        f"searches use the collection {live} ({live_layout.describe() if live_layout else 'without layout'}), and the "
+        f"settings now ask for {layout.describe()}: run citeloom reindex, which loads all months into a second "
+        f"collection and then switches to it, or set CITELOOM_EMBEDDER and CITELOOM_QDRANT_QUANTIZATION and the like "
+        f"back"
     )
 
 
 def is_layout_of_settings(workspace: Workspace, layout: Layout) -> bool:
-    """Whether vectors made by today's settings would go into a collection of this layout."""
+    """Whether vectors made with the current settings belong into a collection of this layout."""
     settings = workspace.settings
-    wanted = (model_name(settings), settings.embedded_form, makes_colbert(settings), settings.qdrant_quantization)
-    return wanted == (layout.model, layout.form, layout.colbert, layout.quantization)
+    current = (model_name(settings), settings.embedded_form, makes_colbert(settings), settings.qdrant_quantization)
+    return current == (layout.model, layout.form, layout.colbert, layout.quantization)
 
 
 def close_indexes() -> None:
-    """Close every index that this process has opened, so that another process may open them. Called at exit too."""
+    """Close every index that this process has opened, so that another process may open it. Also called at exit."""
     for key in [key for key in _OPEN if key[0] == os.getpid()]:
         _OPEN.pop(key).close()
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from pipeline.errors import PermanentFailure
 from pipeline.index.layout import Layout, Quantization
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _number(month: str | None) -> int | None:
 
 
 class PassageIndex(Protocol):
-    """One collection. Every call may raise TransientFailure (no answer), SettingError (a wrong key)."""
+    """One collection. Every call may raise TransientFailure (no answer) or SettingError (a wrong key)."""
 
     @property
     def name(self) -> str:
@@ -177,49 +178,48 @@ class PassageIndex(Protocol):
 
     @property
     def in_flight(self) -> int:
-        """How many calls of `upsert` may be under way at once, from threads."""
+        """How many threads may call `upsert` at once."""
         ...
 
     @property
     def retries(self) -> int:
-        """How often anything was asked again since the connection was opened."""
+        """How often any call was repeated since the connection was made."""
         ...
 
     def layout(self) -> Layout | None:
-        """What the collection is made for; None where there is no collection. Raises PermanentFailure where a
-        collection of the name is there and is none of citeloom's."""
+        """The layout of the collection; None if there is no collection. Raises PermanentFailure for a collection of
+        this name that citeloom did not make."""
         ...
 
     def create(self, layout: Layout) -> None:
-        """Make the collection where it is absent, and payload indexes that it lacks. Raises PermanentFailure where it
-        is there with another layout."""
+        """Create the collection unless it exists, and the payload indexes that it lacks. Raises PermanentFailure if it
+        has another layout."""
         ...
 
     def upsert(self, points: PointBatch) -> None:
-        """Put points in, over those of the same id; returns when they outlive a kill of whoever holds the collection
-        (but not yet a loss of power). What may pass is tried again, for about two minutes."""
+        """Insert points, replacing those of the same id; returns when they survive a kill of the process that holds
+        the collection (not yet a loss of power). Transient errors are retried for about two minutes."""
         ...
 
     def delete(self, ids: Sequence[PointId]) -> None:
-        """Take points out; ids that are not there do not matter."""
+        """Delete points; unknown ids are ignored."""
         ...
 
     def contents(self, month: str) -> Iterator[tuple[PointId, str | None]]:
-        """Id and digest of every point of a month, None where the payload has no digest; nothing where there is no
-        collection."""
+        """Id and digest of every point of a month; None for a payload without digest. Empty without a collection."""
         ...
 
     def outside(self, months: Sequence[str]) -> Iterator[PointId]:
-        """Ids of points that are of none of these months; nothing where there is no collection."""
+        """Ids of points of none of these months. Empty without a collection."""
         ...
 
     def count(self, month: str | None = None, *, wait: bool = True) -> int:
-        """Points of a month or of all, counted exactly; 0 where there is no collection. Without `wait`, another
-        process that holds the index is reported at once."""
+        """Exact number of points of a month or of all; 0 without a collection. Without `wait`, raises TransientFailure
+        at once if another process holds the index or the server does not answer."""
         ...
 
     def values(self, field: str) -> list[str]:
-        """Values that a field of KEYWORDS has, in order, at most MOST_VALUES; none where there is no collection."""
+        """Sorted values of a field of KEYWORDS, at most MOST_VALUES; none without a collection."""
         ...
 
     def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[Found]]:
@@ -228,15 +228,15 @@ class PassageIndex(Protocol):
         ...
 
     def defer_indexing(self) -> None:
-        """Build no graph while much is loaded; points can be searched all the same, one by one."""
+        """Build no graph during a large load; points can be searched, by comparing with each."""
         ...
 
-    def settle(self, *, wait: bool = False) -> None:
-        """Called when a load is done: build what searches profit from, and with `wait`, return when it is built."""
+    def build_graph(self, *, wait: bool = False) -> None:
+        """Build what speeds searches up, after a load; with `wait`, return when it is built."""
         ...
 
     def close(self) -> None:
-        """Let go of the connection, or of the folder's lock."""
+        """Close the connection, or release the folder's lock."""
         ...
 
 
@@ -244,29 +244,27 @@ class Collections(Protocol):
     """The collections of one alias. Every call may raise TransientFailure, SettingError or PermanentFailure."""
 
     @property
-    def engine(self) -> Literal["edge", "server"]:
-        """Which engine it is."""
-        ...
+    def engine(self) -> Literal["edge", "server"]: ...
 
     @property
     def alias(self) -> str:
-        """The name that searches ask for."""
+        """The name that searches use."""
         ...
 
     def live(self) -> str | None:
-        """Name of the collection that searches ask; None before the first."""
+        """Name of the collection that searches use; None before the first."""
         ...
 
     def names(self) -> list[str]:
-        """Names of the collections of this alias, the live one and those beside it."""
+        """Names of all collections of this alias."""
         ...
 
     def collection(self, name: str) -> PassageIndex:
-        """A collection, the same object for every call; nothing is made or asked before it is used."""
+        """A collection, the same object for every call; nothing is created or requested before it is used."""
         ...
 
     def make_live(self, name: str) -> None:
-        """Let searches ask this collection from now on, in one step."""
+        """Let searches use this collection, in one step."""
         ...
 
     def drop(self, name: str) -> None:
@@ -274,7 +272,7 @@ class Collections(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of everything that is open."""
+        """Close every open collection."""
         ...
 
 
@@ -283,13 +281,57 @@ def best_first(found: list[Found], limit: int) -> list[Found]:
     return sorted(found, key=lambda hit: (-hit.score, hit.passage_id))[:limit]
 
 
-def another_layout(name: str, found: Layout, wanted: Layout) -> str:
-    """The message where a collection has another layout than its name says."""
-    return f"the collection {name} is made for {found.describe()}, and not for {wanted.describe()}: delete it"
+def another_layout(name: str, actual: Layout, expected: Layout) -> str:
+    """The message for a collection with another layout than its name says."""
+    return f"the collection {name} is made for {actual.describe()}, and not for {expected.describe()}: delete it"
 
 
 def none_of_ours(name: str, place: str) -> str:
-    """The message where somebody else's collection has the name."""
+    """The message for a collection that citeloom did not make."""
     return (
         f"{place} holds a collection {name} that citeloom did not make: set CITELOOM_QDRANT_COLLECTION to another name"
     )
+
+
+def check_searches(searches: Sequence[tuple[Query, Request]], layout: Layout) -> None:
+    """Raise PermanentFailure for searches that a collection of this layout cannot answer."""
+    for query, request in searches:
+        _check_search(query, request, layout)
+
+
+def _check_search(query: Query, request: Request, layout: Layout) -> None:
+    if request.by == "colbert" and not layout.colbert:
+        raise PermanentFailure(
+            "the collection has no ColBERT vectors to rank by: search without them, or set "
+            "CITELOOM_EMBEDDER_COLBERT=true, run the embeddings again, then citeloom reindex"
+        )
+    if request.by == "sparse" and not layout.sparse:
+        raise PermanentFailure(
+            f"{layout.model} makes no sparse vectors to rank by: search by words with lexical, or by both with fused"
+        )
+    if request.by == "lexical" and not layout.lexical:
+        raise PermanentFailure("the collection was made before lexical vectors were: run citeloom reindex")
+    if request.by == "dense":
+        _check_rows(query.dense[None], layout)
+    elif request.by == "colbert":
+        if query.colbert is None:
+            raise PermanentFailure("the query was encoded without ColBERT vectors, which its ranking needs")
+        _check_rows(query.colbert, layout)
+    else:
+        _check_numbers(query.terms(request.by).weights)
+
+
+def _check_rows(vectors: NDArray[np.float32], layout: Layout) -> None:
+    if vectors.shape[1] != layout.dimensions:
+        raise PermanentFailure(
+            f"the query was encoded with {vectors.shape[1]} dimensions, and the collection is made for "
+            f"{layout.describe()}: set CITELOOM_EMBEDDER to the model of the collection"
+        )
+    _check_numbers(vectors)
+
+
+def _check_numbers(numbers: NDArray[np.float32]) -> None:
+    import numpy as np
+
+    if not np.isfinite(numbers).all():
+        raise PermanentFailure("the query was encoded with NaN or infinity")

@@ -1,88 +1,95 @@
-"""Changing over to another layout: a collection beside the live one, loaded whole, audited, and only then live."""
+"""Change of layout: load a second collection completely, audit it, and only then let searches use it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline import tables
 from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
 from pipeline.errors import MissingInput, SettingError
+from pipeline.index.audit import IndexAudit, audit_months, remove_outside
 from pipeline.index.layout import Layout
-from pipeline.index.opening import close_indexes, is_layout_of_settings, open_collections, refusal
+from pipeline.index.opening import close_indexes, is_layout_of_settings, layout_mismatch, open_collections
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.index.upkeep import Audit, audit_months, remove_outside
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
     from pipeline.index.passage_index import Collections
 
-# (stage, month, message) of what failed.
+# (stage, month, message)
 Failure = tuple[str, str, str]
 # Runs STAGES on months.
-Run = Callable[[Sequence[str]], Sequence[Failure]]
+RunStages = Callable[[Sequence[str]], Sequence[Failure]]
 
-# What a month's points are made of, where the model, the embedded text or the compression changes.
+# Stages whose tables change with the model, the embedded text or the compression.
 STAGES = ("passages", "embeddings", "index_receipts")
 
 
 @dataclass(frozen=True, slots=True)
 class Reindexed:
-    """What came of changing over.
+    """Result of `reindex`.
 
-    collection: of the layout that the settings ask for. before: what was live. live: what is live now. failures:
-    what hindered it. audit: of the new collection, where it came to that. dropped: collections that were deleted.
-    kept: others of the alias, which take room and may be dropped.
+    collection: the one of the settings' layout. before, live: the live collection before and after. failures: what
+    prevented the change. audit: of the new collection, if it was loaded. dropped: collections that were deleted. kept:
+    the alias's other collections, which take room and can be dropped.
     """
 
     collection: str
     before: str
     live: str
     failures: tuple[Failure, ...] = ()
-    audit: Audit | None = None
+    audit: IndexAudit | None = None
     dropped: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
 
     @property
     def done(self) -> bool:
-        """Whether searches ask the collection of the settings now."""
+        """Whether searches use the collection of the settings."""
         return self.live == self.collection
 
 
 def reindex(
-    workspace: Workspace, run: Run, *, drop_old: bool = False, told: Callable[[str], None] = lambda step: None
+    workspace: Workspace,
+    run_stages: RunStages,
+    *,
+    drop_old: bool = False,
+    on_step: Callable[[str], None] = lambda step: None,
 ) -> Reindexed:
-    """Load every month into the collection of the settings' layout, and let searches ask it once it is whole.
+    """Load every month into the collection of the settings' layout, audit it, and make it live.
 
-    Where it is live already, nothing is loaded. Whatever fails, what was live stays so; run again, it goes on where
-    it was, since months that are loaded are found done. told: is given each step in words. Raises MissingInput where
-    there is no index yet, and what opening it may raise.
+    If it is live already, nothing is loaded. After any failure the old collection stays live; the next call continues,
+    since loaded months are up to date. on_step: receives each step in words. Raises MissingInput if there is no index
+    yet, and the errors of opening it.
     """
     try:
         before = _live(open_collections(workspace))
         layout = layout_of_settings(workspace)
-        wanted = layout.collection(open_collections(workspace).alias)
+        name = layout.collection(open_collections(workspace).alias)
         failures: tuple[Failure, ...] = ()
         audit = None
-        if before != wanted:
-            failures, audit = _load(workspace, wanted, layout, run, told)
+        if before != name:
+            failures, audit = _load(workspace, name, layout, run_stages, on_step)
         collections = open_collections(workspace)
         if audit is not None and audit.clean and not failures:
-            told(f"letting searches ask {wanted}")
-            collections.make_live(wanted)
+            on_step(f"letting searches use {name}")
+            collections.make_live(name)
         live = _live(collections)
-        dropped = _drop_others(collections, wanted) if drop_old and live == wanted else ()
-        kept = tuple(name for name in collections.names() if name != live)
+        others = tuple(other for other in collections.names() if other != live)
+        dropped = others if drop_old and live == name else ()
+        for other in dropped:
+            collections.drop(other)
+        kept = () if dropped else others
     finally:
         close_indexes()
-    return Reindexed(wanted, before, live, failures, audit, dropped, kept)
+    return Reindexed(name, before, live, failures, audit, dropped, kept)
 
 
 def layout_of_settings(workspace: Workspace) -> Layout:
-    """The layout that vectors made by today's settings need. Loads no weights.
+    """The layout for vectors made with the current settings; loads no weights.
 
-    Raises SettingError where the model is not there.
+    Raises SettingError if the model is not installed.
     """
     settings = workspace.settings
     embedder = make_embedder(settings)
@@ -97,71 +104,60 @@ def layout_of_settings(workspace: Workspace) -> Layout:
 
 
 def check_layout(workspace: Workspace) -> None:
-    """Raise SettingError where a run would embed for hours what searches do not ask.
+    """Raise SettingError if a run would embed for hours what no search uses.
 
-    That is where the live collection has another layout than the settings ask for. A collection of theirs beside it
-    makes no difference: it may as well be an old one, into which a run would quietly load what nobody finds.
+    That is so if the live collection has another layout than the settings. A second collection with the layout of the
+    settings changes nothing: it may be an old one, into which a run would load what no search finds.
     """
     collections = open_collections(workspace)
     live = collections.live()
     layout = None if live is None else collections.collection(live).layout()
     if live is not None and layout is not None and not is_layout_of_settings(workspace, layout):
-        raise SettingError(refusal(collections, live, layout_of_settings(workspace)))
+        raise SettingError(layout_mismatch(collections, live, layout_of_settings(workspace)))
 
 
 def _live(collections: Collections) -> str:
     live = collections.live()
     if live is None:
         raise MissingInput(
-            f"there is no index {collections.alias} yet, so there is nothing to change over from: "
+            f"there is no index {collections.alias} yet, so there is nothing to reindex: "
             f"run citeloom run --months all --until index_receipts"
         )
     return live
 
 
 def _load(
-    workspace: Workspace, wanted: str, layout: Layout, run: Run, told: Callable[[str], None]
-) -> tuple[tuple[Failure, ...], Audit | None]:
-    """Make the collection whole, and audit it; without an audit where a month could not be loaded."""
-    months = _months(workspace)
-    index = open_collections(workspace).collection(wanted)
+    workspace: Workspace, name: str, layout: Layout, run_stages: RunStages, on_step: Callable[[str], None]
+) -> tuple[tuple[Failure, ...], IndexAudit | None]:
+    """Load the collection and audit it; no audit if a month could not be loaded."""
+    root = workspace.root
+    months = sorted(
+        {*root.months(tables.PASSAGES), *root.months(tables.EMBEDDINGS), *root.months(tables.INDEX_RECEIPTS)}
+    )
+    index = open_collections(workspace).collection(name)
     index.create(layout)
     index.defer_indexing()
-    close_indexes()  # the stages open it themselves, and may be other processes
-    told(f"loading {len(months)} months into {wanted}")
-    failures = tuple(run(months))
+    close_indexes()  # the stages, which may run in other processes, open it themselves
+    on_step(f"loading {len(months)} months into {name}")
+    failures = tuple(run_stages(months))
     if failures:
         return failures, None
-    index = open_collections(workspace).collection(wanted)
-    remove_outside(workspace, index)  # of months that an earlier attempt loaded and the data root has no more
-    told(f"waiting until {wanted} is indexed")
-    index.settle(wait=True)
-    told(f"auditing {wanted}")
+    index = open_collections(workspace).collection(name)
+    remove_outside(workspace, index)  # months that an earlier attempt loaded and that are gone from the data root
+    on_step(f"waiting until {name} is indexed")
+    index.build_graph(wait=True)
+    on_step(f"auditing {name}")
     audit = audit_months(workspace)
-    failures = tuple(_elsewhere(audit, wanted))
+    # A run under other settings may have embedded a month again, or added one.
+    failures = tuple(
+        (
+            INDEX_RECEIPTS.name,
+            month.month,
+            f"its vectors are for {month.collection} and not {name}: end other runs, then reindex again",
+        )
+        for month in audit.months
+        if month.collection != name
+    )
     for _, month, message in failures:
-        told(f"{month}: {message}")
+        on_step(f"{month}: {message}")
     return failures, audit
-
-
-def _months(workspace: Workspace) -> list[str]:
-    """Every month that has passages, or is in the index already."""
-    root = workspace.root
-    wanted = (tables.PASSAGES, tables.EMBEDDINGS, tables.INDEX_RECEIPTS)
-    return sorted({month for table in wanted for month in root.months(table)})
-
-
-def _elsewhere(audit: Audit, wanted: str) -> Iterator[Failure]:
-    """Months, also new ones, whose vectors belong into another collection: a run under other settings came between."""
-    for month in audit.months:
-        if month.collection != wanted:
-            message = f"its vectors are for {month.collection} and not {wanted}: end other runs, then reindex again"
-            yield INDEX_RECEIPTS.name, month.month, message
-
-
-def _drop_others(collections: Collections, kept: str) -> tuple[str, ...]:
-    """Delete every collection of the alias but one."""
-    others = tuple(name for name in collections.names() if name != kept)
-    for name in others:
-        collections.drop(name)
-    return others

@@ -1,4 +1,7 @@
-"""One collection on a Qdrant server or cluster."""
+"""Passages on a Qdrant server or cluster: one collection, and the collections of an alias.
+
+A collection belongs to citeloom if its metadata says so: names prove nothing, since others may use any.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
-from pipeline.index.batch import check_points, check_searches
-from pipeline.index.connection import Connection, insist_on_done
+from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
+from pipeline.index.batch import check_points
+from pipeline.index.connection import PATIENCE, Connection, check_completed, is_missing
 from pipeline.index.layout import Layout
 from pipeline.index.passage_index import (
     MOST_VALUES,
@@ -21,6 +24,7 @@ from pipeline.index.passage_index import (
     Request,
     another_layout,
     best_first,
+    check_searches,
     none_of_ours,
     of_month,
 )
@@ -30,38 +34,39 @@ from pipeline.index.server_requests import (
     mark_of,
     new_collection,
     payload_indexes,
+    point_structs,
     query_request,
 )
-from pipeline.index.wire import upsert_body, upsert_message
 
 if TYPE_CHECKING:
+    from pydantic import SecretStr
     from qdrant_client import QdrantClient, models
 
     from pipeline.index.batch import PointBatch
 
 _log = logging.getLogger(__name__)
 
-# Points of one page of a listing: an id and a digest each, 1 MB.
+# Points on one page of a listing: an id and a digest each, 1 MB.
 _PAGE = 10_000
-# Points that one call deletes, and queries that one call asks.
+# Points in one deletion, and queries in one request.
 _MOST_DELETED, _MOST_QUERIES = 10_000, 64
-# Queries that compare with every point: one takes about a second of a core for each million points.
+# Queries in one request that compare with every point: one takes about a second of a core per million points.
 _MOST_EXACT = 8
 
-# Requests under way at once: 1, 2, 4 and 8 of them loaded 7,200, 7,900, 8,100 and 4,800 points a second on two cores.
+# Upserts in parallel: 1, 2, 4 and 8 of them loaded 7,200, 7,900, 8,100 and 4,800 points a second on two cores.
 _IN_FLIGHT = 4
 
-# Kilobytes of vectors from which on a server builds a graph: Qdrant's own default. 0 is for never.
+# Kilobytes of vectors from which on a server builds a graph: Qdrant's own default. 0: never.
 _INDEXING_THRESHOLD = 10_000
-# While a graph is built, nothing tells how far it is: vectors count as indexed as soon as the server begins with them.
-# 100,000 points of 1,024 dimensions took 143 s on two busy cores, 700 a second; a server is given seven times as long.
+# The server reports no progress of a graph: vectors count as indexed as soon as it begins with them. 100,000 points of
+# 1,024 dimensions took 143 s on two busy cores, 700 a second; a server is given seven times as long.
 _SLOWEST_POINTS_PER_SECOND = 100
-_LEAST_PATIENCE = 600.0
-_TOLD_EVERY = 30.0
+_LEAST_BUILD_PATIENCE = 600.0
+_BUILD_REPORT_SECONDS = 30.0
 
 
 class ServerIndex:
-    """One collection of an alias. Threads may share it."""
+    """One collection of an alias; thread-safe."""
 
     def __init__(
         self,
@@ -70,11 +75,11 @@ class ServerIndex:
         alias: str,
         *,
         storage: Storage,
-        pause: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._connection, self._name, self._alias, self._storage = connection, name, alias, storage
-        self._pause = pause
-        self._known: Layout | None = None
+        self._sleep = sleep
+        self._known_layout: Layout | None = None
 
     @property
     def name(self) -> str:
@@ -86,38 +91,43 @@ class ServerIndex:
 
     @property
     def retries(self) -> int:
-        """How often anything was asked again, over this collection's connection."""
-        return self._connection.retries.count
+        return self._connection.retries
 
     def layout(self) -> Layout | None:
         info = self._info()
         mark = None if info is None else mark_of(info.config.metadata)
         if info is not None and (mark is None or mark[0] != self._alias):
             raise PermanentFailure(none_of_ours(self._name, self._connection.address.url))
-        self._known = None if mark is None else mark[1]
-        return self._known
+        self._known_layout = None if mark is None else mark[1]
+        return self._known_layout
 
     def create(self, layout: Layout) -> None:
-        """As the protocol says; makes up for payload indexes that a killed run did not come to."""
-        found = self.layout()
-        if found is None:
-            self._connection.change(lambda client: self._make(client, layout))
-            found = self.layout()
-        if found is not None and found != layout:
-            raise PermanentFailure(another_layout(self._name, found, layout))
-        self._connection.change(self._make_payload_indexes)
+        """As in the protocol; adds payload indexes that a killed run did not create."""
+        existing = self.layout()
+        if existing is None:
+            self._connection.write(lambda client: self._create_collection(client, layout))
+            existing = self.layout()
+        if existing is not None and existing != layout:
+            raise PermanentFailure(another_layout(self._name, existing, layout))
+        self._connection.write(self._create_payload_indexes)
+        if not self._connection.uses_grpc:
+            _log.warning(
+                "points go to %s over HTTP; gRPC takes less than half of the time: if the gRPC port can be "
+                "reached, set CITELOOM_QDRANT_GRPC_PORT to it",
+                self._connection.address.url,
+            )
 
     def upsert(self, points: PointBatch) -> None:
-        """As the protocol says. Raises PermanentFailure for points that `check_points` refuses; none are sent then."""
-        layout = self._known or self.layout()
+        """As in the protocol. Raises PermanentFailure for points that `check_points` refuses; then none is sent."""
+        layout = self._known_layout or self.layout()
         if layout is not None:
             check_points(points, layout)
         for part in points.split():
-            self._connection.send(self._name, partial(upsert_message, self._name, part), partial(upsert_body, part))
+            self._connection.write(partial(self._upsert, part))
 
     def delete(self, ids: Sequence[PointId]) -> None:
         for start in range(0, len(ids), _MOST_DELETED):
-            self._connection.change(partial(self._delete, ids[start : start + _MOST_DELETED]))
+            self._connection.write(partial(self._delete, ids[start : start + _MOST_DELETED]))
 
     def contents(self, month: str) -> Iterator[tuple[PointId, str | None]]:
         for record in self._scroll(filter_of(of_month(month)), ["digest"]):
@@ -132,23 +142,23 @@ class ServerIndex:
     def count(self, month: str | None = None, *, wait: bool = True) -> int:
         where = filter_of([] if month is None else of_month(month))
 
-        def counted(client: QdrantClient) -> int:
+        def count(client: QdrantClient) -> int:
             if not client.collection_exists(self._name):
                 return 0
             return client.count(self._name, count_filter=where, exact=True).count
 
-        return self._connection.ask(counted, patient=wait)
+        return self._connection.read(count, retry=wait)
 
     def values(self, field: str) -> list[str]:
-        def listed(client: QdrantClient) -> list[str]:
+        def values(client: QdrantClient) -> list[str]:
             if not client.collection_exists(self._name):
                 return []
             return sorted(str(hit.value) for hit in client.facet(self._name, key=field, limit=MOST_VALUES).hits)
 
-        return self._connection.ask(listed)
+        return self._connection.read(values)
 
     def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[Found]]:
-        layout = self._known or self.layout()
+        layout = self._known_layout or self.layout()
         if layout is None:
             raise MissingInput(
                 f"{self._connection.address.url} has no collection {self._name}: "
@@ -160,148 +170,235 @@ class ServerIndex:
         for start in range(0, len(searches), most):
             part = searches[start : start + most]
             batch = [query_request(query, request, layout) for query, request in part]
-            answers = self._connection.ask(partial(self._query, batch))
+            answers = self._connection.read(partial(self._query, batch))
             for (_, request), answer in zip(part, answers, strict=True):
                 found.append(best_first([_found(point) for point in answer.points], request.limit))
         return found
 
     def defer_indexing(self) -> None:
-        self._set_optimizer(0, self._storage.segments)
+        self._configure_optimizer(0, self._storage.segments)
 
-    def settle(self, *, wait: bool = False) -> None:
-        """As the protocol says; a server builds behind the loads, once it may. Raises TransientFailure where it says
-        that it failed, or shows no progress for long."""
+    def build_graph(self, *, wait: bool = False) -> None:
+        """As in the protocol; a server builds in the background. With `wait`, raises TransientFailure if the server
+        reports that it failed, or makes no progress for long."""
         info = self._info()
         if info is not None:
-            self._wake(info)
+            self._start_optimizer(info)
         if wait:
-            self._wait_until_built()
+            self._wait_for_graph()
 
     def close(self) -> None:
-        """Let go of the connection, which the collections of an alias share; the next call opens it again."""
+        """Close the connection, which the collections of an alias share; the next call opens it again."""
         self._connection.close()
 
     def _info(self) -> models.CollectionInfo | None:
-        def asked(client: QdrantClient) -> models.CollectionInfo | None:
-            return client.get_collection(self._name) if client.collection_exists(self._name) else None
+        return self._connection.read(
+            lambda client: client.get_collection(self._name) if client.collection_exists(self._name) else None
+        )
 
-        return self._connection.ask(asked)
-
-    def _make(self, client: QdrantClient, layout: Layout) -> None:
+    def _create_collection(self, client: QdrantClient, layout: Layout) -> None:
         import grpc
         from qdrant_client.http.exceptions import UnexpectedResponse
 
-        if client.collection_exists(self._name):  # made by the try before this one, whose answer was lost
+        if client.collection_exists(self._name):  # created by an earlier try whose answer was lost
             return
         try:
             client.create_collection(self._name, **new_collection(layout, self._alias, self._storage))
         except (UnexpectedResponse, grpc.RpcError):
-            if not client.collection_exists(self._name):  # else another run made it meanwhile
+            if not client.collection_exists(self._name):  # otherwise another run created it in the meantime
                 raise
 
-    def _make_payload_indexes(self, client: QdrantClient) -> None:
+    def _create_payload_indexes(self, client: QdrantClient) -> None:
         present = client.get_collection(self._name).payload_schema
         for name, kind in payload_indexes().items():
             if name not in present:
                 client.create_payload_index(self._name, field_name=name, field_schema=kind, wait=True)
 
+    def _upsert(self, points: PointBatch, client: QdrantClient) -> None:
+        check_completed(client.upsert(self._name, point_structs(points), wait=True).status)
+
     def _delete(self, ids: Sequence[PointId], client: QdrantClient) -> None:
-        insist_on_done(client.delete(self._name, points_selector=list(ids), wait=True).status)
+        check_completed(client.delete(self._name, points_selector=list(ids), wait=True).status)
 
     def _query(self, queries: Sequence[models.QueryRequest], client: QdrantClient) -> list[models.QueryResponse]:
         return client.query_batch_points(self._name, queries)
 
     def _scroll(self, where: models.Filter | None, fields: list[str] | bool) -> Iterator[models.Record]:
-        """Records page by page; none where there is no collection."""
-        if not self._connection.ask(lambda client: client.collection_exists(self._name)):
+        """Records of all pages; none without a collection."""
+        if not self._connection.read(lambda client: client.collection_exists(self._name)):
             return
-        page = partial(self._page, where, fields)
-        records, after = self._connection.ask(partial(page, None))
-        yield from records
-        while after is not None:
-            records, after = self._connection.ask(partial(page, after))
+        offset: Any = None
+        while True:
+            records, offset = self._connection.read(partial(self._page, where, fields, offset))
             yield from records
+            if offset is None:
+                return
 
     def _page(
-        self, where: models.Filter | None, fields: list[str] | bool, after: Any, client: QdrantClient
+        self, where: models.Filter | None, fields: list[str] | bool, offset: Any, client: QdrantClient
     ) -> tuple[list[models.Record], Any]:
         return client.scroll(
-            self._name, scroll_filter=where, limit=_PAGE, offset=after, with_payload=fields, with_vectors=False
+            self._name, scroll_filter=where, limit=_PAGE, offset=offset, with_payload=fields, with_vectors=False
         )
 
-    def _set_optimizer(self, threshold: int, segments: int) -> None:
-        """threshold: kilobytes from which on a graph is built, 0 for never. segments: 0 for what the server likes."""
+    def _configure_optimizer(self, threshold: int, segments: int) -> None:
+        """threshold: kilobytes from which on a graph is built, 0: never. segments: 0: as the server decides."""
         from qdrant_client import models
 
         config = models.OptimizersConfigDiff(indexing_threshold=threshold, default_segment_number=segments)
-        self._connection.change(lambda client: client.update_collection(self._name, optimizers_config=config))
+        self._connection.write(lambda client: client.update_collection(self._name, optimizers_config=config))
 
-    def _wake(self, info: models.CollectionInfo) -> None:
-        """Let the server build what it was told to defer. After a restart it is grey until something changes, hence
-        its threshold is set to what it is."""
+    def _start_optimizer(self, info: models.CollectionInfo) -> None:
+        """Let the server build what was deferred. After a restart its status is grey until something changes, so the
+        threshold is set to the value that it has."""
         from qdrant_client import models
 
         optimizer = info.config.optimizer_config
-        loading = optimizer.indexing_threshold == 0 or optimizer.default_segment_number
-        if loading or info.status == models.CollectionStatus.GREY:
-            self._set_optimizer(optimizer.indexing_threshold or _INDEXING_THRESHOLD, 0)
+        deferred = optimizer.indexing_threshold == 0 or optimizer.default_segment_number
+        if deferred or info.status == models.CollectionStatus.GREY:
+            self._configure_optimizer(optimizer.indexing_threshold or _INDEXING_THRESHOLD, 0)
 
-    def _wait_until_built(self) -> None:
-        building = Building(self._name)
-        while (info := self._info()) is not None and not building.over(info):
-            self._pause(0.5)
-            self._wake(info)
+    def _wait_for_graph(self) -> None:
+        build = GraphBuild(self._name)
+        while (info := self._info()) is not None and not build.is_done(info):
+            self._sleep(0.5)
+            self._start_optimizer(info)
 
 
-class Building:
-    """Whether a collection is built, from what the server says of it time after time."""
+class GraphBuild:
+    """Progress of a server that builds the graphs of a collection, judged by its status over time."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name, self._clock = name, clock
-        self._begun = self._moved = self._told = clock()
-        self._seen: tuple[object, ...] = ()
-        self._green = 0
+        self._start = self._last_change = self._last_report = clock()
+        self._status: tuple[object, ...] = ()
+        self._times_green = 0
 
-    def over(self, info: models.CollectionInfo) -> bool:
-        """True when it is built. Raises TransientFailure where that failed, or nothing has moved for long."""
+    def is_done(self, info: models.CollectionInfo) -> bool:
+        """Whether the graphs are built, by the newest status. Raises TransientFailure if the build failed, or if
+        nothing has changed for long."""
         from qdrant_client import models
 
-        self._insist_on_success(info)
-        self._insist_on_progress(info)
-        # In three trials a server was yellow from its being told to begin until it was done; two looks more cost a
-        # second, and would outlast a moment of green between two steps.
-        self._green = self._green + 1 if info.status == models.CollectionStatus.GREEN else 0
-        return self._green >= 3
-
-    def _insist_on_success(self, info: models.CollectionInfo) -> None:
         error = getattr(info.optimizer_status, "error", None)
         if error is not None:
             raise TransientFailure(
-                f"the server cannot build the graph of {self._name} ({error}): mend that, then run again"
+                f"the server cannot build the graph of {self._name} ({error}): fix the cause, then run again"
             )
+        self._check_progress(info)
+        # In three trials a server was yellow from the first request to the end; two more looks cost a second, and
+        # outlast a moment of green between two steps.
+        self._times_green = self._times_green + 1 if info.status == models.CollectionStatus.GREEN else 0
+        return self._times_green >= 3
 
-    def _insist_on_progress(self, info: models.CollectionInfo) -> None:
+    def _check_progress(self, info: models.CollectionInfo) -> None:
         now = self._clock()
-        seen = (info.status, info.indexed_vectors_count, info.segments_count, info.points_count)
-        if seen != self._seen:
-            self._seen, self._moved = seen, now
-        patience = _LEAST_PATIENCE + (info.points_count or 0) / _SLOWEST_POINTS_PER_SECOND
-        if now - self._moved > patience:
+        status = (info.status, info.indexed_vectors_count, info.segments_count, info.points_count)
+        if status != self._status:
+            self._status, self._last_change = status, now
+        patience = _LEAST_BUILD_PATIENCE + (info.points_count or 0) / _SLOWEST_POINTS_PER_SECOND
+        if now - self._last_change > patience:
             raise TransientFailure(
-                f"the server has shown no progress in building {self._name} for {patience:.0f} s: see its log"
+                f"the server has made no progress in building {self._name} for {patience:.0f} s: see its log"
             )
-        if now - self._told >= _TOLD_EVERY:
-            self._told = now
-            self._tell(info)
+        if now - self._last_report >= _BUILD_REPORT_SECONDS:
+            self._last_report = now
+            _log.info(
+                "the server has been building the graph of %s for %.0f s (%s points, %s segments)",
+                self._name,
+                now - self._start,
+                info.points_count,
+                info.segments_count,
+            )
 
-    def _tell(self, info: models.CollectionInfo) -> None:
-        _log.info(
-            "the server has been building the graph of %s for %.0f s (%s points, %s segments)",
-            self._name,
-            self._clock() - self._begun,
-            info.points_count,
-            info.segments_count,
+
+class ServerCollections:
+    """The collections of an alias on the server at `url`; nothing is connected before the first call.
+
+    patience: seconds for which a write is retried.
+    """
+
+    engine: Literal["server"] = "server"
+
+    def __init__(
+        self,
+        url: str,
+        alias: str,
+        api_key: SecretStr | None = None,
+        *,
+        grpc_port: int | None = None,
+        private_network: bool = False,
+        storage: Storage = Storage(),  # noqa: B008  # frozen
+        patience: float = PATIENCE,
+    ) -> None:
+        self.connection = Connection(
+            url, api_key, grpc_port=grpc_port, private_network=private_network, patience=patience
         )
+        self._alias, self._storage = alias, storage
+        self._indexes: dict[str, ServerIndex] = {}
+
+    @property
+    def alias(self) -> str:
+        return self._alias
+
+    @property
+    def retries(self) -> int:
+        """How often any call was repeated."""
+        return self.connection.retries
+
+    def live(self) -> str | None:
+        """As in the protocol. Raises PermanentFailure if a collection has the alias's name."""
+        return self.connection.read(self._alias_target)
+
+    def names(self) -> list[str]:
+        return self.connection.read(self._own_collections)
+
+    def collection(self, name: str) -> ServerIndex:
+        index = ServerIndex(self.connection, name, self._alias, storage=self._storage)
+        return self._indexes.setdefault(name, index)  # atomic: threads share the indexes
+
+    def make_live(self, name: str) -> None:
+        """As in the protocol. Raises PermanentFailure if there is no such collection, or if the alias points to one
+        that citeloom did not make."""
+        if self.collection(name).layout() is None:
+            raise PermanentFailure(f"{self.connection.address.url} has no collection {name}: run citeloom reindex")
+        live = self.live()
+        if live is not None:
+            self.collection(live).layout()  # raises if citeloom did not make it
+        self.connection.write(partial(self._set_alias, name))
+
+    def drop(self, name: str) -> None:
+        """As in the protocol; nothing if there is no such collection. Raises PermanentFailure for a collection of
+        another alias."""
+        if name == self.live():
+            raise SettingError(f"searches use the collection {name}: make another one live before you drop it")
+        if self.collection(name).layout() is not None:
+            self.connection.write(lambda client: client.delete_collection(name))
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def _alias_target(self, client: QdrantClient) -> str | None:
+        for alias in client.get_aliases().aliases:
+            if alias.alias_name == self._alias:
+                return alias.collection_name
+        if client.collection_exists(self._alias):
+            raise PermanentFailure(none_of_ours(self._alias, self.connection.address.url))
+        return None
+
+    def _own_collections(self, client: QdrantClient) -> list[str]:
+        names = [collection.name for collection in client.get_collections().collections]
+        marks = {name: _mark(client, name) for name in names}
+        return sorted(name for name, mark in marks.items() if mark is not None and mark[0] == self._alias)
+
+    def _set_alias(self, name: str, client: QdrantClient) -> None:
+        """Point the alias to a collection, in one request; deleting an alias that does not exist is no error."""
+        from qdrant_client import models
+
+        delete = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=self._alias))
+        create = models.CreateAliasOperation(
+            create_alias=models.CreateAlias(collection_name=name, alias_name=self._alias)
+        )
+        client.update_collection_aliases([delete, create])
 
 
 def _identifier(record: models.Record) -> PointId:
@@ -310,3 +407,13 @@ def _identifier(record: models.Record) -> PointId:
 
 def _found(point: models.ScoredPoint) -> Found:
     return Found(str(point.id), point.score, point.payload or {})
+
+
+def _mark(client: QdrantClient, name: str) -> tuple[str, Layout] | None:
+    """Alias and layout of a collection of citeloom's; None also if it was dropped since it was listed."""
+    try:
+        return mark_of(client.get_collection(name).config.metadata)
+    except Exception as error:
+        if is_missing(error):
+            return None
+        raise

@@ -1,7 +1,4 @@
-"""A collection as one file: taken from a Qdrant server whole, and given back to one.
-
-Over HTTP, as Qdrant has it.
-"""
+"""Snapshots: a collection of a Qdrant server as one file, saved and restored over Qdrant's HTTP API."""
 
 from __future__ import annotations
 
@@ -17,28 +14,55 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.index.connection import result_of
+from pipeline.index.opening import edge_folder, open_collections
 from pipeline.index.server_requests import mark_of
 from pipeline.storage.writing import move_into_place
 
 if TYPE_CHECKING:
     import httpx
 
-    from pipeline.index.server_collections import ServerCollections
+    from pipeline.engine.stage import Workspace
+    from pipeline.index.server import ServerCollections
 
-# Seconds that the server may be silent, since it says nothing while it packs or unpacks hundreds of gigabytes.
+# Seconds without a byte from the server, which is silent while it packs or unpacks hundreds of gigabytes.
 _TIMEOUT = 6 * 3600.0
 _CHUNK = 1 << 20
 
 _log = logging.getLogger(__name__)
 
 
-def take(collections: ServerCollections, folder: Path) -> Path:
-    """Put a snapshot of the live collection into a folder, whole or not at all; returns its file.
+def take_snapshot(workspace: Workspace, folder: Path) -> Path:
+    """Save the live collection of the workspace's server. Raises SettingError for Edge, and as `save` does."""
+    return save(_server_collections(workspace), folder)
 
-    The server's own copy is deleted afterwards. Raises MissingInput where nothing is live, PermanentFailure where the
-    collection is spread over several nodes, or what came differs from the server's checksum, and what a connection
-    may raise.
+
+def restore_snapshot(workspace: Workspace, file: Path) -> str:
+    """Restore a collection of the workspace's server and make it live; returns its name. Raises SettingError for Edge,
+    and as `restore` does."""
+    collections = _server_collections(workspace)
+    name = restore(collections, file)
+    collections.make_live(name)
+    return name
+
+
+def _server_collections(workspace: Workspace) -> ServerCollections:
+    from pipeline.index.server import ServerCollections
+
+    collections = open_collections(workspace)
+    if not isinstance(collections, ServerCollections):
+        raise SettingError(
+            f"snapshots need a Qdrant server, and CITELOOM_QDRANT_URL is not set: copy the folder "
+            f"{edge_folder(workspace)} while nothing uses it, which is the whole embedded index"
+        )
+    return collections
+
+
+def save(collections: ServerCollections, folder: Path) -> Path:
+    """Write a snapshot of the live collection into a folder, whole or not at all; returns the file.
+
+    The server's own copy is deleted afterwards. Raises MissingInput if no collection is live, PermanentFailure if the
+    collection is spread over several nodes or the file does not match the server's checksum, and the errors of a
+    connection.
     """
     name = collections.live()
     if name is None or collections.collection(name).layout() is None:
@@ -46,71 +70,95 @@ def take(collections: ServerCollections, folder: Path) -> Path:
             f"there is no index {collections.alias} to take a snapshot of: "
             f"run citeloom run --months all --until index_receipts"
         )
-    with collections.connection.files(_TIMEOUT) as client, _written(folder):
-        folder.mkdir(parents=True, exist_ok=True)  # before the server packs for hours
-        _insist_on_one_node(client, name)
-        made = result_of(client.post(f"{_path(name)}/snapshots", params={"wait": "true"}))
-        path = f"{_path(name)}/snapshots/{quote(made['name'])}"
+    with _http_client(collections) as client, _explain_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)  # fails before the server packs for hours
+        _refuse_several_nodes(client, name)
+        snapshot = _result(client.post(f"{_path(name)}/snapshots", params={"wait": "true"}))
+        path = f"{_path(name)}/snapshots/{quote(snapshot['name'])}"
         try:
-            return _download(client, path, made, folder)
+            return _download(client, path, snapshot, folder)
         finally:
-            _forget(client, path)
+            _delete_server_copy(client, path)
 
 
 def restore(collections: ServerCollections, file: Path) -> str:
-    """Make the collection that a snapshot was taken of, over the one of its name where there is one; returns its name.
+    """Create the collection of a snapshot, or replace it if it exists; returns its name. It is not made live.
 
-    It is not made live. Raises SettingError for a file that is not there or is of another alias, PermanentFailure for
-    one that is no snapshot of ours, and what a connection may raise.
+    Raises SettingError if the file does not exist or belongs to another alias, PermanentFailure if it is not a snapshot
+    of citeloom's, and the errors of a connection.
     """
-    name = _name_within(file, collections.alias)
-    collections.collection(name).layout()  # raises where somebody else's has the name
-    checksum = _sha256(file)
-    with collections.connection.files(_TIMEOUT) as client, file.open("rb") as content:
-        asked = {"priority": "snapshot", "checksum": checksum, "wait": "true"}
-        result_of(
-            client.post(f"{_path(name)}/snapshots/upload", params=asked, files={"snapshot": (file.name, content)})
-        )
+    name = _collection_in(file, collections.alias)
+    collections.collection(name).layout()  # raises for a collection of this name that citeloom did not make
+    with file.open("rb") as content:
+        checksum = hashlib.file_digest(content, "sha256").hexdigest()
+        content.seek(0)
+        with _http_client(collections) as client:
+            parameters = {"priority": "snapshot", "checksum": checksum, "wait": "true"}
+            upload = {"snapshot": (file.name, content)}
+            _result(client.post(f"{_path(name)}/snapshots/upload", params=parameters, files=upload))
     return name
+
+
+@contextlib.contextmanager
+def _http_client(collections: ServerCollections) -> Iterator[httpx.Client]:
+    """A client whose errors name the server; nothing is retried."""
+    connection = collections.connection
+    with connection.translate_errors(), connection.http_client(_TIMEOUT) as client:
+        yield client
 
 
 def _path(name: str) -> str:
     return f"collections/{quote(name, safe='')}"
 
 
-def _insist_on_one_node(client: httpx.Client, name: str) -> None:
-    elsewhere = result_of(client.get(f"{_path(name)}/cluster")).get("remote_shards")
-    if elsewhere:
+def _result(response: httpx.Response) -> Any:
+    """The result in Qdrant's answer. Raises UnexpectedResponse, as qdrant-client does, for another status than 200, and
+    ValueError for an answer of another shape."""
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    if response.status_code != 200:
+        raise UnexpectedResponse.for_response(response)
+    answer = response.json()
+    if not isinstance(answer, dict) or "result" not in answer:
+        raise ValueError(f"an answer without result: {response.text[:100]}")
+    return answer["result"]
+
+
+def _refuse_several_nodes(client: httpx.Client, name: str) -> None:
+    remote_shards = _result(client.get(f"{_path(name)}/cluster")).get("remote_shards")
+    if remote_shards:
         raise PermanentFailure(
-            f"{len(elsewhere)} shards of {name} lie on other nodes of the cluster, and a snapshot holds one node's "
-            f"alone: take one of each node by its own URL with Qdrant's tools, or make the index again from the tables"
+            f"{len(remote_shards)} shards of {name} are on other nodes of the cluster, and a snapshot holds only one "
+            f"node's: take one from each node by its own URL with Qdrant's tools, or load the index again from the "
+            f"tables"
         )
 
 
-def _download(client: httpx.Client, path: str, made: dict[str, Any], folder: Path) -> Path:
-    """Raises PermanentFailure where the file is not what the server says it made."""
-    file = folder / Path(made["name"]).name
+def _download(client: httpx.Client, path: str, snapshot: dict[str, Any], folder: Path) -> Path:
+    """Raises PermanentFailure if the file does not match the server's checksum."""
+    file = folder / Path(snapshot["name"]).name
     staged = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     digest = hashlib.sha256()
     try:
-        # Else the server gzips what it sends.
-        with client.stream("GET", path, headers={"accept-encoding": "identity"}) as response, staged.open("wb") as out:
+        # Without this header the server compresses the answer.
+        headers = {"accept-encoding": "identity"}
+        with client.stream("GET", path, headers=headers) as response, staged.open("wb") as output:
             if response.status_code != 200:
                 response.read()
-                result_of(response)
+                _result(response)
             for chunk in response.iter_bytes(_CHUNK):
                 digest.update(chunk)
-                out.write(chunk)
-        if made.get("checksum") not in (None, digest.hexdigest()):
-            raise PermanentFailure(f"the snapshot {file.name} did not come as the server made it: take it again")
+                output.write(chunk)
+        if snapshot.get("checksum") not in (None, digest.hexdigest()):
+            raise PermanentFailure(f"the snapshot {file.name} does not match the server's checksum: take it again")
         move_into_place(staged, file)
     finally:
         staged.unlink(missing_ok=True)
     return file
 
 
-def _forget(client: httpx.Client, path: str) -> None:
-    """Delete the server's own copy; where that fails, the snapshot is whole all the same."""
+def _delete_server_copy(client: httpx.Client, path: str) -> None:
+    """A failure is only logged: the snapshot is complete."""
     import httpx
 
     try:
@@ -121,8 +169,8 @@ def _forget(client: httpx.Client, path: str) -> None:
         _log.warning("the server keeps its own copy of the snapshot (%s): delete %s there", status, path)
 
 
-def _name_within(file: Path, alias: str) -> str:
-    """The name of the collection that a snapshot holds, as its own configuration tells it."""
+def _collection_in(file: Path, alias: str) -> str:
+    """The name of the collection in a snapshot, from the metadata in it."""
     try:
         with tarfile.open(file) as archive:
             content = archive.extractfile("config.json")
@@ -130,7 +178,9 @@ def _name_within(file: Path, alias: str) -> str:
     except FileNotFoundError:
         raise SettingError(f"there is no file {file}") from None
     except (OSError, KeyError, ValueError, AttributeError, tarfile.TarError) as error:
-        raise PermanentFailure(f"{file} is no snapshot of a Qdrant collection ({error}): give another file") from error
+        raise PermanentFailure(
+            f"{file} is not a snapshot of a Qdrant collection ({error}): give another file"
+        ) from error
     mark = mark_of(metadata)
     if mark is None:
         raise PermanentFailure(f"{file} is a snapshot of a collection that citeloom did not make: give another file")
@@ -139,17 +189,11 @@ def _name_within(file: Path, alias: str) -> str:
     return mark[1].collection(alias)
 
 
-def _sha256(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-
-
 @contextlib.contextmanager
-def _written(folder: Path) -> Iterator[None]:
-    """Names the folder that cannot be written."""
+def _explain_write_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise PermanentFailure(
-            f"the snapshot cannot be written to {folder} ({error}): make room or give another"
+            f"the snapshot cannot be written to {folder} ({error}): make room, or give another folder"
         ) from error

@@ -1,4 +1,4 @@
-"""The table index_receipts: a month loaded into the index, then audited by its ids."""
+"""The table index_receipts: load a month into the index, then audit it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pipeline import tables
 from pipeline.engine.digests import digest_of as digest_of_table
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, TransientFailure
-from pipeline.index.audit import MonthAudit, audit_month
 from pipeline.index.layout import Layout
-from pipeline.index.load import NotLoaded, digest_of, load_month
+from pipeline.index.load import MonthAudit, NotLoaded, audit_month, digest_of, load_month
 from pipeline.index.opening import close_indexes, collection_of, index_for, open_collections
 from pipeline.index.points import points_of
 from pipeline.storage.provenance import Provenance, read_provenance
@@ -23,36 +22,41 @@ if TYPE_CHECKING:
 
 
 def build_index_receipts(job: Job) -> Iterator[Row]:
-    """Load the month and yield its one receipt.
+    """Load the month and yield its receipt, one row.
 
-    A receipt is written only where the audit found every point and no other, and depends on nothing but the month's
-    tables: how many points were sent and taken out differs between a run that was killed and one that was not, so
-    that goes to `job.measured`, and `stale` counts what is still there after the load and should not be: 0.
-    Raises TransientFailure where points could not be loaded or the audit fails, and then lists them in a file.
-    Raises PermanentFailure where searches ask a collection of another layout.
+    The receipt depends only on the month's tables, and is written only if the audit finds every point and no other.
+    How many points were sent and removed differs if an earlier run was killed, so that goes to `job.measured`; `stale`
+    counts points that should not be there after the load: 0.
+    Raises TransientFailure if points could not be loaded or the audit fails, and lists them in a file.
+    Raises PermanentFailure if searches use a collection of another layout.
     """
     layout, rows = layout_of(job.workspace, job.month)
     job.expect(rows)
     try:
         index = index_for(job.workspace, layout)
         points = points_of(job.workspace.root, job.month, layout)
-        # A collection beside the live one gets its graph once, at the end, from `reindex`.
+        # The graph of another collection than the live one is built once, at the end of `reindex`.
         live = open_collections(job.workspace).live() == index.name
-        load = load_month(index, job.month, points, expecting=rows, settle=live, told=job.advance)
+        load = load_month(index, job.month, points, expected_rows=rows, build_graph=live, on_progress=job.advance)
         job.measured.update(sent=load.sent, removed=load.removed, retries=index.retries)
         audit = audit_month(index, job.month, load.expected)
     except NotLoaded as error:
-        raise TransientFailure(f"{error}; run again. {_listed(job, error.ids)}") from error
+        raise TransientFailure(f"{error}; run again. {_write_ids(job, error.ids)}") from error
     finally:
-        close_indexes()  # the stages below this one may take hours, and other processes want Edge meanwhile
-    _insist(audit, job)
-    _list_file(job).unlink(missing_ok=True)  # of a run before this one
+        close_indexes()  # later stages may take hours, during which other processes need Edge
+    if not audit.clean:
+        ids = [*audit.missing, *map(str, audit.surplus)]
+        raise TransientFailure(
+            f"after loading {job.month} into {job.settings.qdrant_collection}, {audit.describe()} "
+            f"({', '.join(ids[:5])}): run again. {_write_ids(job, ids)}"
+        )
+    _ids_file(job).unlink(missing_ok=True)  # of an earlier run
     job.notes["points"] = audit.expected
     yield receipt(open_collections(job.workspace).engine, index.name, layout, audit, digest_of(load.expected))
 
 
 def receipt(engine: str, collection: str, layout: Layout, audit: MonthAudit, ids_sha256: str) -> Row:
-    """The row of `index_receipts` that an audit gives."""
+    """The row of `index_receipts` for an audit."""
     return {
         "collection": collection,
         "engine": engine,
@@ -66,15 +70,15 @@ def receipt(engine: str, collection: str, layout: Layout, audit: MonthAudit, ids
 
 
 def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
-    """The layout that a month's embeddings need, and how many there are.
+    """The layout for a month's embeddings, and their number.
 
-    As the file states it: a month may have no row to tell. Raises MissingInput where there is no such file, and
-    PermanentFailure where it does not state it.
+    Both come from the file's metadata, since a month may have no row. Raises MissingInput without the file, and
+    PermanentFailure if its metadata lacks the layout.
     """
     written = read_provenance(workspace.root.file(tables.EMBEDDINGS, month))
     if written is None:
         raise MissingInput(
-            f"embeddings of {month} are not there: run citeloom run --months {month} --until index_receipts"
+            f"there are no embeddings of {month}: run citeloom run --months {month} --until index_receipts"
         )
     notes = written.notes
     try:
@@ -89,43 +93,33 @@ def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
         )
     except KeyError as error:
         raise PermanentFailure(
-            f"embeddings of {month} do not say what made them (no {error}): "
+            f"embeddings of {month} do not record what made them (no {error}): "
             f"run citeloom run --months {month} --select embeddings --force"
         ) from error
     return layout, written.rows
 
 
-def _insist(audit: MonthAudit, job: Job) -> None:
-    if audit.clean:
-        return
-    wrong = [*audit.missing, *map(str, audit.surplus)]
-    raise TransientFailure(
-        f"after loading {job.month} into {job.settings.qdrant_collection}, {audit.describe()} "
-        f"({', '.join(wrong[:5])}): run again. {_listed(job, wrong)}"
-    )
-
-
-def _listed(job: Job, ids: Sequence[str]) -> str:
-    """Put all ids into a file; the sentence that names it."""
-    file = _list_file(job)
+def _write_ids(job: Job, ids: Sequence[str]) -> str:
+    """Write all ids to a file; returns the sentence that names it."""
+    file = _ids_file(job)
     write_whole(file, "\n".join([*ids, ""]).encode())
     return f"All {len(ids)} are listed in {file}"
 
 
-def _list_file(job: Job) -> DataPath:
+def _ids_file(job: Job) -> DataPath:
     return job.workspace.root.path / "failures" / f"{job.stage.name}-{job.month}-points.txt"
 
 
-def _still_indexed(workspace: Workspace, month: str, written: Provenance) -> bool:
-    """Whether the index still holds as many points of the month as its receipt says.
+def _points_exist(workspace: Workspace, month: str, written: Provenance) -> bool:
+    """Whether the index holds as many points of the month as its receipt says.
 
-    A count, since it is asked for every month by `citeloom status`; `citeloom audit` is for ids. A server that does
-    not answer holds nothing that one could rely on. An Edge folder that another process holds is being used, hence
-    there: its receipt is believed. Raises nothing: of a wrong key or a broken folder, the next run says what to do.
+    Only a count, since `citeloom status` calls this for every month; `citeloom audit` compares ids. A server that does
+    not answer counts as empty. An Edge folder that another process holds is in use, so its receipt is trusted. Raises
+    nothing: the next run reports a wrong key or a broken folder.
     """
     points = written.notes.get("points")
     if points is None:
-        return False  # an audit found the month damaged
+        return False  # an audit found differences
     try:
         layout, _ = layout_of(workspace, month)
         collections = open_collections(workspace)
@@ -150,7 +144,7 @@ INDEX_RECEIPTS = Stage(
     upstream=(tables.EMBEDDINGS, tables.PASSAGES, tables.PAPERS),
     settings=("qdrant_collection", "qdrant_url", "qdrant_quantization"),
     inputs=_inputs,
-    outputs_exist=_still_indexed,
+    outputs_exist=_points_exist,
     version=3,
     pool="qdrant",
 )

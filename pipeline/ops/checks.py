@@ -10,8 +10,8 @@ from pipeline.engine.checks import Check, CheckResult
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.quality import Finding, findings
 from pipeline.index import close_indexes
-from pipeline.index.audit import KINDS
-from pipeline.index.upkeep import audit_of
+from pipeline.index.audit import audit_and_receipt
+from pipeline.index.load import KINDS
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import Table
 
@@ -59,7 +59,7 @@ def _every_passage_is_embedded(workspace: Workspace, month: str) -> CheckResult:
 
 def _index_holds_the_embeddings(workspace: Workspace, month: str) -> CheckResult:
     try:
-        audit, receipt = audit_of(workspace, month)
+        audit, receipt = audit_and_receipt(workspace, month)
     finally:
         close_indexes()
     points = {kind: list(map(str, getattr(audit, kind)[:_MOST_NAMED])) for kind in KINDS}

@@ -25,7 +25,8 @@ from pydantic import SecretStr
 
 from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
-from pipeline.index.server_collections import ServerCollections, Storage
+from pipeline.index.server import ServerCollections
+from pipeline.index.server_requests import Storage
 from tests.guard import end_with_tests
 from tests.unit.index.building import make_workspace
 
@@ -74,7 +75,7 @@ def sweep(collections: ServerCollections) -> None:
             if each.name.startswith(collections.alias):
                 client.delete_collection(each.name)
 
-    collections.connection.change(delete)
+    collections.connection.write(delete)
     collections.close()
 
 

@@ -20,8 +20,7 @@ from pipeline.index import snapshots
 from pipeline.index.batch import PointBatch
 from pipeline.index.layout import Layout
 from pipeline.index.passage_index import INTEGERS, KEYWORDS, Request
-from pipeline.index.server import ServerIndex
-from pipeline.index.server_collections import ServerCollections
+from pipeline.index.server import ServerCollections, ServerIndex
 from tests.server.conftest import Server, open_collections, sweep
 from tests.unit.index.building import LAYOUT, find, make_points, passage_id, query
 
@@ -38,7 +37,7 @@ def _made(collections: ServerCollections, layout: Layout = LAYOUT) -> ServerInde
 
 
 def _info(collections: ServerCollections, name: str) -> models.CollectionInfo:
-    return collections.connection.ask(lambda client: client.get_collection(name))
+    return collections.connection.read(lambda client: client.get_collection(name))
 
 
 def _make_strange(collections: ServerCollections, name: str) -> None:
@@ -46,7 +45,7 @@ def _make_strange(collections: ServerCollections, name: str) -> None:
     from qdrant_client import models
 
     vectors = models.VectorParams(size=4, distance=models.Distance.DOT)
-    collections.connection.change(lambda client: client.create_collection(name, vectors))
+    collections.connection.write(lambda client: client.create_collection(name, vectors))
 
 
 @pytest.fixture
@@ -74,7 +73,7 @@ def test_a_new_collection_is_made_as_the_layout_and_the_settings_say(grpc: Serve
 
 def test_payload_indexes_that_a_killed_run_did_not_come_to_are_made_up_for(grpc: ServerCollections) -> None:
     index = _made(grpc)
-    grpc.connection.change(lambda client: client.delete_payload_index(index.name, "kind"))
+    grpc.connection.write(lambda client: client.delete_payload_index(index.name, "kind"))
     assert "kind" not in _info(grpc, index.name).payload_schema
     index.create(LAYOUT)
     assert "kind" in _info(grpc, index.name).payload_schema
@@ -108,7 +107,7 @@ def test_a_collection_of_somebody_else_is_refused_and_left(collections: ServerCo
             call()
     with pytest.raises(PermanentFailure, match="did not make"):
         collections.drop(name)
-    assert collections.connection.ask(lambda client: client.collection_exists(name))
+    assert collections.connection.read(lambda client: client.collection_exists(name))
 
 
 def test_a_collection_with_the_name_of_the_alias_is_refused(collections: ServerCollections) -> None:
@@ -124,7 +123,7 @@ def test_an_alias_that_leads_to_somebody_elses_is_not_taken(collections: ServerC
     theirs = f"{collections.alias}-theirs"
     _make_strange(collections, theirs)
     lead = models.CreateAlias(collection_name=theirs, alias_name=collections.alias)
-    collections.connection.change(
+    collections.connection.write(
         lambda client: client.update_collection_aliases([models.CreateAliasOperation(create_alias=lead)])
     )
     with pytest.raises(PermanentFailure, match="did not make"):
@@ -178,12 +177,12 @@ def test_a_built_collection_finds_what_comparing_with_every_point_finds(
     index.defer_indexing()
     index.upsert(points)
     assert _info(grpc, index.name).config.optimizer_config.indexing_threshold == 0
-    index.settle()
+    index.build_graph()
     optimizer = _info(grpc, index.name).config.optimizer_config
     assert optimizer.indexing_threshold > 0
     assert optimizer.default_segment_number == 0  # filled in many, searched in as few as the server likes
     _build_small_ones_too(grpc, index.name)
-    index.settle(wait=True)
+    index.build_graph(wait=True)
     info = _info(grpc, index.name)
     assert info.status == "green"
     assert info.indexed_vectors_count >= 4_000
@@ -199,13 +198,13 @@ def _build_small_ones_too(collections: ServerCollections, name: str) -> None:
 
     config = models.OptimizersConfigDiff(indexing_threshold=50)
     graph = models.HnswConfigDiff(full_scan_threshold=50)
-    collections.connection.change(
+    collections.connection.write(
         lambda client: client.update_collection(name, optimizers_config=config, hnsw_config=graph)
     )
 
 
 def test_settling_what_is_not_there_is_nothing(grpc: ServerCollections) -> None:
-    grpc.collection(LAYOUT.collection(grpc.alias)).settle(wait=True)
+    grpc.collection(LAYOUT.collection(grpc.alias)).build_graph(wait=True)
 
 
 def test_a_snapshot_brings_back_what_was_dropped(collections: ServerCollections, tmp_path: Path) -> None:
@@ -213,10 +212,10 @@ def test_a_snapshot_brings_back_what_was_dropped(collections: ServerCollections,
     index.upsert(make_points(range(30)))
     collections.make_live(index.name)
     before, hits = dict(index.contents("2024-03")), find(index, query(), Request(30))
-    file = snapshots.take(collections, tmp_path / "kept")
+    file = snapshots.save(collections, tmp_path / "kept")
     assert list((tmp_path / "kept").iterdir()) == [file]
-    assert collections.connection.ask(lambda client: client.list_snapshots(index.name)) == []
-    collections.connection.change(lambda client: client.delete_collection(index.name))
+    assert collections.connection.read(lambda client: client.list_snapshots(index.name)) == []
+    collections.connection.write(lambda client: client.delete_collection(index.name))
     assert (collections.live(), index.layout()) == (None, None)
     assert snapshots.restore(collections, file) == index.name
     collections.make_live(index.name)
@@ -229,7 +228,7 @@ def test_a_snapshot_is_put_over_what_is_there(grpc: ServerCollections, tmp_path:
     index = _made(grpc)
     index.upsert(make_points(range(3)))
     grpc.make_live(index.name)
-    file = snapshots.take(grpc, tmp_path)
+    file = snapshots.save(grpc, tmp_path)
     index.upsert(make_points(range(3, 9)))
     index.delete([passage_id(0)])
     snapshots.restore(grpc, file)
@@ -238,7 +237,7 @@ def test_a_snapshot_is_put_over_what_is_there(grpc: ServerCollections, tmp_path:
 
 def test_there_is_no_snapshot_before_anything_is_live(grpc: ServerCollections, tmp_path: Path) -> None:
     with pytest.raises(MissingInput, match="citeloom run"):
-        snapshots.take(grpc, tmp_path / "kept")
+        snapshots.save(grpc, tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
 
 
@@ -253,7 +252,7 @@ def _tar(file: Path, content: dict[str, Any]) -> Path:
 def test_a_file_that_is_no_snapshot_of_ours_is_named(grpc: ServerCollections, tmp_path: Path) -> None:
     junk, damaged = tmp_path / "junk", tmp_path / "damaged"
     junk.write_bytes(b"no archive" * 100)
-    with pytest.raises(PermanentFailure, match="junk is no snapshot"):
+    with pytest.raises(PermanentFailure, match="junk is not a snapshot"):
         snapshots.restore(grpc, junk)
     with pytest.raises(PermanentFailure, match="citeloom did not make"):
         snapshots.restore(grpc, _tar(tmp_path / "strange", {"metadata": None}))

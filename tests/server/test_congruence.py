@@ -14,11 +14,11 @@ import pytest
 from pipeline.embedding.sparse import SparseRows
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.batch import PointBatch
-from pipeline.index.edge_collections import EdgeCollections
+from pipeline.index.edge import EdgeCollections
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.layout import Layout
 from pipeline.index.passage_index import Collections, Found, PassageIndex, Request
-from pipeline.index.server_collections import ServerCollections
+from pipeline.index.server import ServerCollections
 from tests.server.conftest import Server, open_collections, sweep
 from tests.unit.index.building import LAYOUT, answers, find, make_points, passage_id, query, three_months
 
@@ -65,7 +65,7 @@ def _loaded(collections: Collections, layout: Layout, batches: list[PointBatch])
     index.create(layout)
     for batch in batches:
         index.upsert(batch)
-    index.settle()
+    index.build_graph()
     return index
 
 

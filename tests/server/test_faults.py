@@ -25,12 +25,11 @@ import pytest
 from pydantic import SecretStr
 
 from pipeline.errors import PermanentFailure, TransientFailure
-from pipeline.index.audit import audit_month
 from pipeline.index.batch import PointBatch
 from pipeline.index.layout import Layout
-from pipeline.index.load import load_month
-from pipeline.index.server import ServerIndex
-from pipeline.index.server_collections import ServerCollections, Storage
+from pipeline.index.load import audit_month, load_month
+from pipeline.index.server import ServerCollections, ServerIndex
+from pipeline.index.server_requests import Storage
 from tests.server.conftest import KEY, PROJECT, Server
 from tests.server.faulty import CuttingProxy, Kind, MortalServer, refusing_grpc, refusing_http
 from tests.small_disk import small_disk_in
@@ -106,7 +105,7 @@ def insist_on_whole(index: ServerIndex, acknowledged: dict[str, str], size: int 
     """Everything acknowledged is there; the load run again completes it; how many points that sent."""
     there = dict(index.contents(MONTH))
     assert [each for each, digest in acknowledged.items() if there.get(each) != digest] == []
-    load = load_month(index, MONTH, batches(size=size), expecting=POINTS)
+    load = load_month(index, MONTH, batches(size=size), expected_rows=POINTS)
     audit = audit_month(index, MONTH, load.expected)
     assert (audit.missing, audit.stale, audit.duplicate, audit.foreign) == ((), (), (), ())
     assert (audit.present, index.count()) == (POINTS, POINTS)
@@ -124,7 +123,7 @@ def test_a_server_killed_at_ten_moments_loses_nothing_acknowledged(mortal: Morta
         killing = _Killing(mortal, request, pause)
         index = Watched(made(collections), killing)
         try:
-            load_month(index, MONTH, batches(), expecting=POINTS)  # type: ignore[arg-type]
+            load_month(index, MONTH, batches(), expected_rows=POINTS)  # type: ignore[arg-type]
             survived += 1
         except TransientFailure:
             assert patience == 0.0
@@ -172,7 +171,7 @@ _CLIENT = textwrap.dedent(
     # One call, and less than 4 kB, so that lines of several threads do not mix.
     told = lambda number, points: os.write(1, f"{' '.join(points.ids)}\\n".encode())
     index = test_faults.Watched(test_faults.made(collections), told)
-    test_faults.load_month(index, test_faults.MONTH, test_faults.batches(), expecting=test_faults.POINTS)
+    test_faults.load_month(index, test_faults.MONTH, test_faults.batches(), expected_rows=test_faults.POINTS)
     """
 )
 
@@ -210,7 +209,7 @@ def test_a_load_over_a_bad_line_is_whole(mortal: MortalServer, seed: int, kind: 
     through = opened(Server(lines[0].port, lines[1].port), f"{kind}-{over}", over=over)
     index = Watched(made(through))
     with suppress(TransientFailure):  # the line may have been bad for longer than anybody's patience
-        load_month(index, MONTH, batches(), expecting=POINTS)  # type: ignore[arg-type]
+        load_month(index, MONTH, batches(), expected_rows=POINTS)  # type: ignore[arg-type]
     for line in lines:
         line.close()
     through.close()
@@ -228,7 +227,7 @@ def test_a_load_survives_a_line_that_swallows_everything_and_does_not_end(mortal
     line = CuttingProxy(mortal.at.grpc_port, "swallow", 0.0, seed, most=1)
     through = opened(Server(mortal.at.http_port, line.port), "swallowed", patience=50.0)
     index = Watched(made(through), lambda number, points: number == 5 and line.strike())
-    load = load_month(index, MONTH, batches(), expecting=POINTS)  # type: ignore[arg-type]
+    load = load_month(index, MONTH, batches(), expected_rows=POINTS)  # type: ignore[arg-type]
     line.close()
     assert (load.sent, line.done["swallow"]) == (POINTS, 1)
     insist_on_whole(index, index.acknowledged)  # type: ignore[arg-type]
@@ -244,7 +243,7 @@ def test_a_load_is_whole_though_one_request_in_twenty_is_refused(mortal: MortalS
         server = Server(*((mortal.at.http_port, listening) if over == "grpc" else (listening, 0)))
         through = opened(server, f"refused-{over}", over=over)
         index = Watched(made(through))
-        load = load_month(index, MONTH, batches(size=20), expecting=POINTS)  # type: ignore[arg-type]
+        load = load_month(index, MONTH, batches(size=20), expected_rows=POINTS)  # type: ignore[arg-type]
         assert audit_month(index, MONTH, load.expected).clean  # type: ignore[arg-type]
         through.close()
     collections = opened(mortal.at, f"refused-{over}", over=over)
@@ -272,7 +271,7 @@ def test_a_full_disk_stops_a_load_and_room_lets_it_go_on(qdrant_binary: Path, sm
         # 120 MB that cannot be compressed: the server's files have room for 64 MB before they ask for more.
         title = random.Random(seed).randbytes(20_000).hex()
         with pytest.raises(TransientFailure) as caught:
-            load_month(index, MONTH, batches(title=title), expecting=POINTS)  # type: ignore[arg-type]
+            load_month(index, MONTH, batches(title=title), expected_rows=POINTS)  # type: ignore[arg-type]
         collections.close()
         ballast.unlink()
         died = server.revive()  # where a file that it has mapped cannot grow, the system ends it (SIGBUS)
@@ -309,7 +308,7 @@ def test_a_point_that_cannot_be_is_named_and_refused(mortal: MortalServer, over:
     index = Watched(made(collections))
     spoilt = [spoil(batch) if number == 20 else batch for number, batch in enumerate(batches())]
     with pytest.raises(PermanentFailure, match=rf"{passage_id(20 * PER_REQUEST + named)}.*--select embeddings --force"):
-        load_month(index, MONTH, spoilt, expecting=POINTS)  # type: ignore[arg-type]
+        load_month(index, MONTH, spoilt, expected_rows=POINTS)  # type: ignore[arg-type]
     insist_on_whole(made(collections), index.acknowledged)
     collections.close()
 

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.index import snapshots
-from pipeline.index.server_collections import ServerCollections
+from pipeline.index.server import ServerCollections
 from tests.server.conftest import KEY, Server
 from tests.unit.index.building import LAYOUT, make_points
 
@@ -40,7 +40,7 @@ def test_a_missing_key_is_named(qdrant: Server, over: str) -> None:
 def test_a_snapshot_with_a_wrong_key_is_refused(qdrant: Server, tmp_path: Path) -> None:
     collections = ServerCollections(qdrant.url, "c", SecretStr("not the key"))
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY is refused"):
-        snapshots.take(collections, tmp_path)
+        snapshots.save(collections, tmp_path)
     collections.close()
 
 

@@ -63,7 +63,7 @@ _LOADER = textwrap.dedent(
     from pathlib import Path
     from pipeline.index.opening import open_collections
     from pipeline.index.server import ServerIndex
-    from pipeline.index.server_collections import Storage
+    from pipeline.index.server_requests import Storage
     from pipeline.index.stages import INDEX_RECEIPTS, layout_of
     from pipeline.engine.run import run_stage
     from tests.unit.index.building import make_workspace

@@ -137,7 +137,7 @@ def _server(workspace: Workspace, url: str) -> Iterator[Finding]:
         grpc_port=settings.qdrant_grpc_port,
         private_network=settings.qdrant_private_network,
     )
-    with connection.http(_SECONDS) as http:
+    with connection.http_client(_SECONDS) as http:
         server = _server_version(connection, http)
         yield server
         if server.state is FindingState.PROBLEM:
@@ -205,7 +205,7 @@ def _api_key(connection: Connection, http: httpx.Client, *, has_key: bool) -> Fi
 def _grpc(connection: Connection) -> Iterator[Finding]:
     """Whether points can be sent over gRPC."""
     port = connection.address.grpc_port
-    slower = "points are sent over HTTP, which takes twice the time"
+    slower = "points are sent over HTTP, which takes more than twice the time"
     way_out = "open the port, or give it as CITELOOM_QDRANT_GRPC_PORT"
     if port is None:
         yield warning("qdrant grpc", f"no gRPC port is known: {slower}", way_out)

@@ -69,8 +69,8 @@ class FakeIndex:
     def defer_indexing(self) -> None:
         self.calls.append("defer")
 
-    def settle(self, *, wait: bool = False) -> None:
-        self.calls.append("settle")
+    def build_graph(self, *, wait: bool = False) -> None:
+        self.calls.append("build")
 
     def close(self) -> None:
         self.calls.append("close")

@@ -1,129 +1,203 @@
-"""The audit of one month: each kind of what can be wrong is named, and nothing else is."""
+"""Audits of many months on Edge: what they name, what the receipts say afterwards, and mending."""
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pipeline.index.audit import audit_month
+from pipeline import tables
+from pipeline.cli.index import audit_lines
+from pipeline.embedding.sparse import SparseRows
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
+from pipeline.errors import MissingInput, SettingError
+from pipeline.index.audit import audit_months, remove_outside, repair
 from pipeline.index.batch import PointBatch
-from pipeline.index.load import load_month
-from pipeline.index.passage_index import PointId
-from tests.unit.index.building import make_points, passage_id
-from tests.unit.index.fake import FakeIndex
+from pipeline.index.opening import close_indexes, live_index
+from pipeline.index.snapshots import take_snapshot
+from pipeline.index.stages import INDEX_RECEIPTS
+from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
 
-MONTH = "2024-03"
-
-
-def expected_of(points: PointBatch) -> dict[str, str]:
-    """What the tables would ask for."""
-    return {each: payload["digest"] for each, payload in zip(points.ids, points.payloads, strict=True)}
+FIRST, SECOND = "2024-03", "2024-04"
 
 
 @pytest.fixture
-def index() -> FakeIndex:
-    """Four points as they should be."""
-    made = FakeIndex()
-    made.upsert(make_points(range(4)))
+def workspace(workspace: Workspace) -> Workspace:
+    """A workspace with two months in its index."""
+    for month in (FIRST, SECOND):
+        write_month(workspace, month)
+        embed(workspace, month)
+        run_stage(INDEX_RECEIPTS, workspace, month)
+    return workspace
+
+
+def ids_of(workspace: Workspace, month: str = FIRST) -> list[str]:
+    """The passages of a month."""
+    return [row["passage_id"] for row in workspace.root.rows(tables.PASSAGES, month, ["passage_id"])]
+
+
+def put(workspace: Workspace, identifier: str, payload: Mapping[str, Any]) -> None:
+    """A point that no load would send."""
+    vectors = np.ones((1, 384), np.float32)
+    points = PointBatch([identifier], vectors, SparseRows.nothing(1), [payload])
+    live_index(workspace).upsert(points)
+
+
+def receipt_bytes(workspace: Workspace) -> dict[str, bytes]:
+    """The receipts' files."""
+    return {month: workspace.root.file(tables.INDEX_RECEIPTS, month).read_bytes() for month in (FIRST, SECOND)}
+
+
+def damage(workspace: Workspace) -> dict[str, str]:
+    """One point of the first month missing, one stale, one twice, one of somebody else; one of no month at all."""
+    index, ids = live_index(workspace), ids_of(workspace)
+    digests = dict(index.contents(FIRST))
+    made = {
+        "missing": ids[0],
+        "stale": ids[1],
+        "duplicate": str(uuid.uuid5(uuid.NAMESPACE_URL, "a copy")),
+        "foreign": str(uuid.UUID(int=7, version=4)),
+        "outside": str(uuid.UUID(int=8, version=4)),
+    }
+    index.delete([made["missing"]])
+    put(workspace, made["stale"], {"month": FIRST, "digest": "of an older text"})
+    put(workspace, made["duplicate"], {"month": FIRST, "digest": digests[ids[2]]})
+    put(workspace, made["foreign"], {"month": FIRST})
+    put(workspace, made["outside"], {"colour": "green"})
+    close_indexes()
     return made
 
 
-def test_an_index_as_it_should_be_is_clean(index: FakeIndex) -> None:
-    index.upsert(make_points([9], month="2024-04"))
-    audit = audit_month(index, MONTH, expected_of(make_points(range(4))))
+def test_an_index_as_loaded_is_clean_and_its_receipts_stay_as_they_are(workspace: Workspace) -> None:
+    before = receipt_bytes(workspace)
+    audit = audit_months(workspace)
     assert audit.clean
-    assert (audit.expected, audit.present, audit.collection) == (4, 4, "passages")
+    assert [(month.month, month.present) for month in audit.months] == [(FIRST, len(TEXTS)), (SECOND, len(TEXTS))]
+    assert receipt_bytes(workspace) == before
 
 
-def test_a_point_that_is_not_there_is_missing(index: FakeIndex) -> None:
-    audit = audit_month(index, MONTH, expected_of(make_points(range(6))))
-    assert audit.missing == tuple(sorted([passage_id(4), passage_id(5)]))
-    assert (audit.present, audit.surplus, audit.clean) == (4, (), False)
+def test_every_kind_of_damage_is_named(workspace: Workspace) -> None:
+    made = damage(workspace)
+    audit = audit_months(workspace)
+    first, second = audit.months
+    assert (first.missing, first.stale) == ((made["missing"],), (made["stale"],))
+    assert (first.duplicate, first.foreign) == ((made["duplicate"],), (made["foreign"],))
+    assert second.clean
+    assert audit.outside == ((first.collection, (made["outside"],)),)
+    assert audit.describe() == "12 points of 2 months: 1 missing, 1 stale, 1 duplicate, 2 foreign"
+    assert json.loads(json.dumps(audit.as_json()))["outside"][0]["foreign"] == [made["outside"]]
 
 
-def test_a_point_with_other_content_is_stale_and_neither_present_nor_missing(index: FakeIndex) -> None:
-    index.upsert(make_points([2], content="second"))
-    audit = audit_month(index, MONTH, expected_of(make_points(range(4))))
-    assert (audit.stale, audit.missing, audit.present) == ((passage_id(2),), (), 3)
+def test_points_of_no_month_are_looked_for_where_all_months_are_audited(workspace: Workspace) -> None:
+    put(workspace, str(uuid.UUID(int=8, version=4)), {"month": "1999-01"})
+    assert audit_months(workspace, SECOND).clean
+    assert audit_months(workspace, f"{FIRST}..{SECOND}").outside_count == 1
 
 
-def test_a_point_of_a_passage_that_is_gone_is_stale(index: FakeIndex) -> None:
-    audit = audit_month(index, MONTH, expected_of(make_points(range(3))))
-    assert (audit.stale, audit.present) == ((passage_id(3),), 3)
+def test_a_repair_mends_everything_and_restores_the_receipts(workspace: Workspace) -> None:
+    before = receipt_bytes(workspace)
+    damage(workspace)
+    found = audit_months(workspace)
+    assert receipt_bytes(workspace) != before
+    assert repair(workspace, found).clean
+    assert audit_months(workspace).clean
+    assert receipt_bytes(workspace) == before
 
 
-def test_a_point_without_a_digest_is_stale_where_a_passage_has_its_id(index: FakeIndex) -> None:
-    del index.points[passage_id(0)]["digest"]
-    audit = audit_month(index, MONTH, expected_of(make_points(range(4))))
-    assert (audit.stale, audit.foreign, audit.present) == ((passage_id(0),), (), 3)
+def test_a_receipt_tells_what_an_audit_found_and_is_not_believed_any_more(workspace: Workspace) -> None:
+    """As many points as there should be: counting them would see nothing."""
+    index = live_index(workspace)
+    index.delete([ids_of(workspace)[0]])
+    put(workspace, str(uuid.UUID(int=7, version=4)), {"month": FIRST})
+    assert state(INDEX_RECEIPTS, workspace, FIRST) is State.DONE
+    audit_months(workspace)
+    (receipt,) = workspace.root.rows(tables.INDEX_RECEIPTS, FIRST)
+    assert (receipt["present"], receipt["missing"], receipt["stale"]) == (len(TEXTS) - 1, 1, 1)
+    assert state(INDEX_RECEIPTS, workspace, FIRST) is State.STALE
+    assert state(INDEX_RECEIPTS, workspace, SECOND) is State.DONE
+    measured = run_stage(INDEX_RECEIPTS, workspace, FIRST).measured
+    assert (measured["sent"], measured["removed"]) == (1, 1)
+    assert state(INDEX_RECEIPTS, workspace, FIRST) is State.DONE
 
 
-def test_a_copy_under_another_id_is_a_duplicate(index: FakeIndex) -> None:
-    copy = str(uuid.uuid5(uuid.NAMESPACE_URL, "a copy"))
-    index.points[copy] = index.points[passage_id(1)]
-    audit = audit_month(index, MONTH, expected_of(make_points(range(4))))
-    assert (audit.duplicate, audit.present) == ((copy,), 4)
+def test_a_receipt_is_believed_again_once_an_audit_finds_the_points(workspace: Workspace) -> None:
+    before = receipt_bytes(workspace)
+    index, ids = live_index(workspace), ids_of(workspace)
+    digest = dict(index.contents(FIRST))[ids[0]]
+    index.delete([ids[0]])
+    audit_months(workspace)
+    put(workspace, ids[0], {"month": FIRST, "digest": digest})
+    assert audit_months(workspace).clean
+    assert receipt_bytes(workspace) == before
 
 
-@pytest.mark.parametrize(
-    ("identifier", "payload"),
-    [
-        (17, {"digest": "of somebody"}),
-        (str(uuid.UUID(int=4, version=4)), {"digest": "of somebody"}),
-        (passage_id(99), {}),
-    ],
-    ids=["a number", "a random id", "no digest"],
-)
-def test_a_point_of_somebody_else_is_foreign(index: FakeIndex, identifier: str | int, payload: dict[str, str]) -> None:
-    index.points[identifier] = {"month": MONTH, **payload}
-    audit = audit_month(index, MONTH, expected_of(make_points(range(4))))
-    assert (audit.foreign, audit.present, audit.clean) == ((identifier,), 4, False)
+def test_a_month_that_was_embedded_and_never_loaded_is_missing_and_a_repair_loads_it(workspace: Workspace) -> None:
+    write_month(workspace, "2024-05")
+    embed(workspace, "2024-05")
+    audit = audit_months(workspace, "2024-05")
+    assert len(audit.months[0].missing) == len(TEXTS)
+    assert repair(workspace, audit).clean
+    assert state(INDEX_RECEIPTS, workspace, "2024-05") is State.DONE
 
 
-class _Stammering(FakeIndex):
-    """An index that lists its first point twice."""
-
-    def contents(self, month: str) -> Iterator[tuple[PointId, str | None]]:
-        found = list(super().contents(month))
-        return iter([*found, found[0]])
-
-
-def test_an_id_that_is_listed_twice_is_a_duplicate() -> None:
-    index = _Stammering()
-    index.upsert(make_points(range(3)))
-    audit = audit_month(index, MONTH, expected_of(make_points(range(3))))
-    assert (audit.duplicate, audit.present) == ((passage_id(0),), 3)
+def test_a_month_whose_tables_are_gone_is_told_and_its_points_stay(workspace: Workspace) -> None:
+    workspace.root.file(tables.EMBEDDINGS, FIRST).unlink()
+    audit = audit_months(workspace)
+    assert audit.failures[0][0] == FIRST
+    assert "there are no embeddings of 2024-03: run citeloom run" in audit.failures[0][1]
+    assert (audit.outside_count, audit.clean) == (0, False)
+    assert [month.month for month in audit.months] == [SECOND]
+    repair(workspace, audit)
+    assert live_index(workspace).count(FIRST) == len(TEXTS)
 
 
-def test_a_message_tells_every_kind(index: FakeIndex) -> None:
-    index.points[17] = {"month": MONTH}
-    del index.points[passage_id(1)]
-    audit = audit_month(index, MONTH, expected_of(make_points(range(4))))
-    assert audit.describe() == "of 4 points 3 are present; 1 missing, 0 stale, 0 duplicate, 1 foreign"
+def test_points_of_a_month_that_is_loaded_during_the_audit_are_nobodys_to_remove(workspace: Workspace) -> None:
+    """The months are looked at again after the listing, in which another run may have begun on one more."""
+
+    class Busy:
+        """Lists a point of the new month, which is embedded by then."""
+
+        asked: ClassVar[list[list[str]]] = []
+
+        def outside(self, months: list[str]) -> list[str]:
+            self.asked.append(months)
+            if len(self.asked) == 1:
+                write_month(workspace, "2024-05", texts=TEXTS[:1])
+                embed(workspace, "2024-05")
+            return [] if "2024-05" in months else ["a point of 2024-05"]
+
+        def delete(self, ids: Sequence[str]) -> None:
+            assert not ids
+
+    index: Any = Busy()
+    remove_outside(workspace, index)
+    assert index.asked == [[FIRST, SECOND], [FIRST, SECOND, "2024-05"]]
 
 
-@given(
-    there=st.dictionaries(st.integers(0, 20), st.sampled_from(["first", "second"])),
-    asked=st.sets(st.integers(0, 20)),
-    strangers=st.sets(st.integers(0, 5)),
-)
-def test_every_difference_is_named_once_and_a_load_mends_all(
-    there: dict[int, str], asked: set[int], strangers: set[int]
-) -> None:
-    index = FakeIndex()
-    for number, content in there.items():
-        index.upsert(make_points([number], content=content))
-    index.points |= {number: {"month": MONTH} for number in strangers}
-    points = make_points(sorted(asked))
-    audit = audit_month(index, MONTH, expected_of(points))
-    right = {passage_id(number) for number in asked if there.get(number) == "first"}
-    assert audit.present == len(right)
-    assert set(audit.missing) == {passage_id(number) for number in asked - there.keys()}
-    assert set(audit.surplus) == index.points.keys() - right
-    assert len(set(audit.surplus)) == len(audit.surplus)
-    load = load_month(index, MONTH, [points])
-    assert audit_month(index, MONTH, load.expected).clean
+def test_months_that_searches_do_not_ask_are_told(workspace: Workspace) -> None:
+    other = make_workspace(workspace.root.path, embedded_form="passage")
+    embed(other, SECOND)
+    audit = audit_months(workspace)
+    assert (audit.live, audit.months_not_live) == (audit.months[0].collection, (SECOND,))
+    assert any(SECOND in line and "citeloom run" in line for line in audit_lines(audit))
+    assert audit.as_json()["live"] == audit.live
+
+
+def test_a_month_that_is_not_there_is_named(workspace: Workspace) -> None:
+    with pytest.raises(SettingError, match="2031-01"):
+        audit_months(workspace, "2031-01")
+
+
+def test_a_data_root_without_embeddings_says_what_to_do(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with pytest.raises(MissingInput, match="holds no embeddings yet: run citeloom run"):
+        audit_months(make_workspace(tmp_path_factory.mktemp("empty")))
+
+
+def test_the_embedded_index_has_no_snapshots_and_says_what_to_do(workspace: Workspace) -> None:
+    with pytest.raises(SettingError, match=r"copy the folder .*qdrant-edge/citeloom while nothing uses it"):
+        take_snapshot(workspace, workspace.root.path / "snapshots")

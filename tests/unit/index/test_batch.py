@@ -9,9 +9,9 @@ import pytest
 
 from pipeline.embedding.sparse import SparseRows
 from pipeline.errors import PermanentFailure
-from pipeline.index.batch import PointBatch, check_points, check_searches
+from pipeline.index.batch import PointBatch, check_points
 from pipeline.index.layout import Layout
-from pipeline.index.passage_index import Request
+from pipeline.index.passage_index import Request, check_searches
 from tests.unit.index.building import LAYOUT, make_points, passage_id, query
 
 WITH_COLBERT = replace(LAYOUT, colbert=True)
@@ -78,7 +78,7 @@ def test_a_dense_vector_of_another_length_is_refused_by_name() -> None:
 def test_a_weight_that_is_no_number_is_refused_by_name(value: float) -> None:
     points = make_points(range(5))
     points.lexical.weights[7] = value  # three a point
-    with pytest.raises(PermanentFailure, match=rf"{passage_id(2)}.*weight that is no number"):
+    with pytest.raises(PermanentFailure, match=rf"{passage_id(2)}.*weight that is NaN"):
         check_points(points, LAYOUT)
 
 
@@ -106,13 +106,13 @@ def test_columns_of_different_lengths_are_refused(column: str) -> None:
 def test_rows_that_end_before_they_begin_are_refused_by_name() -> None:
     points = make_points(range(3))
     lexical = replace(points.lexical, offsets=np.array([0, 6, 3, 9], np.int64))
-    with pytest.raises(PermanentFailure, match=rf"{passage_id(1)}.*end before they begin"):
+    with pytest.raises(PermanentFailure, match=rf"{passage_id(1)}.*end before their start"):
         check_points(replace(points, lexical=lexical), LAYOUT)
 
 
 def test_colbert_vectors_are_there_for_every_point_or_for_none() -> None:
     bare, full = make_points(range(3)), make_points(range(3), colbert=True)
-    with pytest.raises(PermanentFailure, match="has no ColBERT vectors, and the collection asks for them"):
+    with pytest.raises(PermanentFailure, match="has no ColBERT vectors, and the collection requires them"):
         check_points(bare, WITH_COLBERT)
     with pytest.raises(PermanentFailure, match="has ColBERT vectors, and the collection has none"):
         check_points(full, LAYOUT)
@@ -124,7 +124,7 @@ def test_a_token_with_a_number_that_is_none_is_refused_by_name() -> None:
     points = make_points(range(4), colbert=True)
     assert points.colbert is not None
     points.colbert[5, 0] = NAN  # two a point
-    with pytest.raises(PermanentFailure, match=rf"{passage_id(2)}.*ColBERT vector with a number"):
+    with pytest.raises(PermanentFailure, match=rf"{passage_id(2)}.*ColBERT vector with NaN"):
         check_points(points, WITH_COLBERT)
 
 
@@ -135,7 +135,7 @@ def test_a_question_of_another_model_or_with_numbers_that_are_none_is_refused() 
         check_searches([(good, Request(5))], replace(LAYOUT, dimensions=16))
     infinite = replace(good.lexical, weights=good.lexical.weights * INFINITE)
     for broken, by in ((replace(good, dense=good.dense * NAN), "dense"), (replace(good, lexical=infinite), "lexical")):
-        with pytest.raises(PermanentFailure, match="number that is none"):
+        with pytest.raises(PermanentFailure, match="NaN or infinity"):
             check_searches([(good, Request(5)), (broken, Request(5, by))], LAYOUT)  # type: ignore[arg-type]
 
 
@@ -165,5 +165,5 @@ def test_ranking_by_colbert_needs_its_vectors_on_both_sides() -> None:
     check_searches([(query(colbert=True), request)], WITH_COLBERT)
     with pytest.raises(PermanentFailure, match="CITELOOM_EMBEDDER_COLBERT"):
         check_searches([(query(colbert=True), request)], LAYOUT)
-    with pytest.raises(PermanentFailure, match="question was encoded without ColBERT"):
+    with pytest.raises(PermanentFailure, match="query was encoded without ColBERT"):
         check_searches([(query(), request)], WITH_COLBERT)

@@ -1,73 +1,242 @@
-"""A connection whose key cannot be sent, whose gRPC comes late, or that is closed during a call.
+"""A connection to a server: what is retried and for how long, gRPC or HTTP, wrong keys, and closing during a call.
 
-Of the server there is no more here than what a connection asks of one: its aliases, and to take points.
+Qdrant is a fake that knows no more than its aliases and how to take points.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import grpc
+import httpx
 import pytest
 from pydantic import SecretStr
 from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
-from pipeline.errors import PermanentFailure, SettingError
-from pipeline.index.connection import Connection
-
-
-@contextmanager
-def _grpc_server(port: int = 0, host: str = "127.0.0.1") -> Iterator[tuple[int, list[str]]]:
-    """A gRPC server's port, and the methods that it is asked for."""
-    from qdrant_client import grpc as messages
-
-    asked: list[str] = []
-    done = messages.PointsOperationResponse(result=messages.UpdateResult(status=messages.UpdateStatus.Completed))
-    answers = {
-        "/qdrant.Collections/ListAliases": messages.ListAliasesResponse().SerializeToString(),
-        "/qdrant.Points/Upsert": done.SerializeToString(),
-    }
-
-    class Everything(grpc.GenericRpcHandler):  # type: ignore[misc]
-        def service(self, details: Any) -> Any:
-            asked.append(details.method)
-            return grpc.unary_unary_rpc_method_handler(lambda request, context: answers[details.method])
-
-    server = grpc.server(ThreadPoolExecutor(2), [Everything()])
-    listening = server.add_insecure_port(f"{host}:{port}")
-    server.start()
-    try:
-        yield listening, asked
-    finally:
-        server.stop(None).wait()
+from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
+from pipeline.index.connection import LONGEST_PAUSE, Connection, NotCompleted, is_transient, requested_pause
+from pipeline.index.server import ServerCollections
+from tests.unit.index.building import make_points
 
 
-class _Clock:
-    """A clock that goes on when it is told to."""
+class Refused(grpc.RpcError):
+    """An error of gRPC, with its status."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._name = name
+
+    def code(self) -> grpc.StatusCode:
+        """The status."""
+        return grpc.StatusCode[self._name]
+
+    def details(self) -> str:
+        """The server's words."""
+        return self._name
+
+
+def _http_error(status: int, headers: dict[str, str] | None = None, content: bytes = b"") -> Exception:
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    return UnexpectedResponse(status, "reason", content, httpx.Headers(headers or {}))
+
+
+def _no_answer(source: Exception) -> Exception:
+    from qdrant_client.http.exceptions import ResponseHandlingException
+
+    return ResponseHandlingException(source)
+
+
+def _exhausted(seconds: int) -> Exception:
+    from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+
+    return ResourceExhaustedResponse("slower", seconds)
+
+
+class Sleep:
+    """Pauses that take no time, recorded."""
 
     def __init__(self) -> None:
-        self.now = 0.0
+        self.pauses: list[float] = []
 
-    def __call__(self) -> float:
-        return self.now
+    def __call__(self, seconds: float) -> None:
+        self.pauses.append(seconds)
 
 
-def _send(connection: Connection) -> None:
-    connection.send("c", lambda: b"message", lambda: b"{}")
+def _connection(sleep: Sleep, patience: float) -> Connection:
+    """A connection whose client is never used."""
+    return Connection("http://localhost:1", None, grpc_port=None, patience=patience, sleep=sleep)
+
+
+def _failing(*errors: BaseException) -> Callable[[object], str]:
+    """A call that raises each error once, and then succeeds."""
+    remaining = list(errors)
+
+    def call(_: object) -> str:
+        if remaining:
+            raise remaining.pop(0)
+        return "answer"
+
+    return call
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_an_overloaded_or_broken_server_is_transient(status: int) -> None:
+    assert is_transient(_http_error(status))
+
+
+@pytest.mark.parametrize(
+    "name", ["UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL", "CANCELLED", "UNKNOWN"]
+)
+def test_so_are_these_statuses_of_grpc(name: str) -> None:
+    assert is_transient(Refused(name))
+
+
+def test_so_are_a_dropped_connection_and_a_write_that_is_not_completed() -> None:
+    assert is_transient(_no_answer(httpx.RemoteProtocolError("server disconnected")))
+    assert is_transient(_no_answer(httpx.ReadTimeout("")))
+    assert is_transient(_exhausted(3))
+    assert is_transient(NotCompleted("acknowledged"))
+
+
+def test_so_is_a_request_that_arrived_incomplete() -> None:
+    answer = b'{"status":{"error":"Format error in JSON body: EOF while parsing a string at line 1 column 9"}}'
+    assert is_transient(_http_error(400, content=answer))
+    assert not is_transient(_http_error(400, content=b"Wrong input: vector dimension"))
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422])
+def test_a_refusal_over_http_is_not_transient(status: int) -> None:
+    assert not is_transient(_http_error(status))
+
+
+def test_an_answer_of_another_service_is_not_transient() -> None:
+    assert not is_transient(_no_answer(ValueError("field required")))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *[Refused(name) for name in ("UNAUTHENTICATED", "PERMISSION_DENIED", "INVALID_ARGUMENT", "NOT_FOUND")],
+        ValueError("no JSON"),
+        KeyboardInterrupt(),
+    ],
+    ids=str,
+)
+def test_an_error_that_is_not_transient_ends_the_call_at_once(error: BaseException) -> None:
+    sleep = Sleep()
+    connection = _connection(sleep, patience=60)
+    with pytest.raises((CiteloomError, KeyboardInterrupt)):
+        connection.write(_failing(error))
+    assert (connection.retries, sleep.pauses) == (0, [])
+
+
+def test_retries_are_counted_and_pauses_grow() -> None:
+    sleep = Sleep()
+    connection = _connection(sleep, patience=600)
+    assert connection.write(_failing(*[_http_error(500)] * 12)) == "answer"
+    assert connection.retries == len(sleep.pauses) == 12
+    bounds = [min(0.25 * 2**number, LONGEST_PAUSE) for number in range(12)]
+    assert all(0 <= pause <= bound for pause, bound in zip(sleep.pauses, bounds, strict=True))
+    assert len(set(sleep.pauses)) == 12
+
+
+@pytest.mark.parametrize(
+    "error", [_http_error(429, {"retry-after": "7"}), _http_error(503, {"Retry-After": "7"}), _exhausted(7)]
+)
+def test_a_pause_that_the_server_requests_is_kept(error: Exception) -> None:
+    sleep = Sleep()
+    assert _connection(sleep, patience=60).write(_failing(error)) == "answer"
+    assert sleep.pauses == [7.0]
+
+
+@pytest.mark.parametrize("value", ["", "soon", "Wed, 21 Oct 2026 07:28:00 GMT", "-5"])
+def test_a_header_without_seconds_requests_no_pause(value: str) -> None:
+    assert requested_pause(_http_error(429, {"retry-after": value})) == 0
+
+
+def test_no_pause_begins_that_would_outlast_the_patience() -> None:
+    sleep = Sleep()
+    with pytest.raises(TransientFailure, match="slower"):
+        _connection(sleep, patience=60).write(_failing(_exhausted(61)))
+    assert sleep.pauses == []
+
+
+def test_a_first_try_that_outlasts_the_patience_is_repeated_once() -> None:
+    """As on a dead connection, which is noticed late."""
+    tries: list[float] = []
+
+    def call(_: object) -> str:
+        tries.append(time.monotonic())
+        time.sleep(0.35)
+        raise Refused("UNAVAILABLE")
+
+    with pytest.raises(TransientFailure):
+        _connection(Sleep(), patience=0.3).write(call)
+    assert len(tries) == 2
+
+
+def test_without_patience_a_call_is_made_once() -> None:
+    connection = _connection(Sleep(), patience=0)
+    with pytest.raises(TransientFailure):
+        connection.write(_failing(NotCompleted("not done")))
+    assert connection.retries == 0
 
 
 @pytest.fixture
-def over_http(httpserver: HTTPServer) -> HTTPServer:
-    """The same server over HTTP."""
-    httpserver.expect_request("/aliases").respond_with_json({"result": {"aliases": []}, "status": "ok", "time": 0})
-    httpserver.expect_request("/collections/c/points").respond_with_json(
-        {"result": {"operation_id": 1, "status": "completed"}, "status": "ok", "time": 0}
-    )
-    return httpserver
+def answers(httpserver: HTTPServer) -> list[tuple[int, str]]:
+    """Status and result of the server's next answers; the last one is repeated."""
+    remaining: list[tuple[int, str]] = []
+
+    def answer(_: Request) -> Response:
+        status, result = remaining[0]
+        if len(remaining) > 1:
+            del remaining[0]
+        headers = {"Retry-After": "0"} if status == 429 else {}
+        return Response(f'{{"result": {result}}}', status, headers, content_type="application/json")
+
+    httpserver.expect_request("/collections/c-model/exists").respond_with_handler(answer)
+    return remaining
+
+
+def _collections(httpserver: HTTPServer, patience: float, key: str | None = None) -> ServerCollections:
+    return ServerCollections(httpserver.url_for(""), "c", None if key is None else SecretStr(key), patience=patience)
+
+
+def test_a_server_that_recovers_causes_no_error(httpserver: HTTPServer, answers: list[tuple[int, str]]) -> None:
+    answers += [(500, "null"), (429, "null"), (503, "null"), (200, '{"exists": false}')]
+    collections = _collections(httpserver, patience=60)
+    assert collections.collection("c-model").layout() is None
+    assert collections.retries == collections.collection("c-model").retries == 3
+
+
+def test_a_server_that_does_not_recover_is_named(httpserver: HTTPServer, answers: list[tuple[int, str]]) -> None:
+    answers += [(503, "null")]
+    collections = _collections(httpserver, patience=0.5)
+    with pytest.raises(TransientFailure, match=f"{httpserver.url_for('')[:-1]} answered 503"):
+        collections.collection("c-model").layout()
+    assert collections.retries > 0
+
+
+def test_a_wrong_key_is_never_tried_again(httpserver: HTTPServer, answers: list[tuple[int, str]]) -> None:
+    answers += [(401, "null")]
+    collections = _collections(httpserver, patience=60, key="wrong")
+    with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY is refused"):
+        collections.collection("c-model").layout()
+    assert (collections.retries, len(httpserver.log)) == (0, 1)
+
+
+def test_a_count_that_must_not_wait_is_requested_once(httpserver: HTTPServer, answers: list[tuple[int, str]]) -> None:
+    answers += [(503, "null")]
+    with pytest.raises(TransientFailure):
+        _collections(httpserver, patience=60).collection("c-model").count("2024-03", wait=False)
+    assert len(httpserver.log) == 1
 
 
 @pytest.mark.parametrize("key", ["hidden\n", "hid\rden", " hidden", "hidden\u20ac"])
@@ -82,81 +251,81 @@ def test_a_key_that_a_server_repeats_is_not_shown(httpserver: HTTPServer, status
     httpserver.expect_request("/aliases").respond_with_json({"result": {"aliases": "hidden is wrong"}}, status=status)
     connection = Connection(httpserver.url_for(""), SecretStr("hidden"), grpc_port=None)
     with pytest.raises(error, match="… is wrong") as caught:
-        connection.ask(lambda client: client.get_aliases())
+        connection.read(lambda client: client.get_aliases())
     assert "hidden" not in str(caught.value)
     connection.close()
 
 
-def test_grpc_that_comes_late_is_found_by_a_load_that_began_over_http(over_http: HTTPServer) -> None:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port = bound.getsockname()[1]
-    clock = _Clock()
-    connection = Connection(over_http.url_for(""), None, grpc_port=port, clock=clock)
-    _send(connection)
-    with _grpc_server(port) as (_, asked):
-        _send(connection)
-        assert asked == []
-        clock.now += 3600
-        _send(connection)
-        _send(connection)
-        assert asked.count("/qdrant.Points/Upsert") == 2
-    puts = [request for request, _ in over_http.log if request.method == "PUT"]
-    assert len(puts) == 2
-    connection.close()
+@contextmanager
+def _grpc_server(host: str = "127.0.0.1") -> Iterator[tuple[int, list[str]]]:
+    """A gRPC server's port, and the methods that are called."""
+    from qdrant_client import grpc as messages
+
+    methods: list[str] = []
+    completed = messages.PointsOperationResponse(result=messages.UpdateResult(status=messages.UpdateStatus.Completed))
+    answers = {
+        "/qdrant.Collections/ListAliases": messages.ListAliasesResponse().SerializeToString(),
+        "/qdrant.Points/Upsert": completed.SerializeToString(),
+    }
+
+    class Everything(grpc.GenericRpcHandler):  # type: ignore[misc]
+        def service(self, details: Any) -> Any:
+            methods.append(details.method)
+            return grpc.unary_unary_rpc_method_handler(lambda request, context: answers[details.method])
+
+    server = grpc.server(ThreadPoolExecutor(2), [Everything()])
+    port = server.add_insecure_port(f"{host}:0")
+    server.start()
+    try:
+        yield port, methods
+    finally:
+        server.stop(None).wait()
 
 
-def test_a_call_whose_connection_is_closed_meanwhile_is_made_again_on_another(over_http: HTTPServer) -> None:
+@pytest.fixture
+def http_aliases(httpserver: HTTPServer) -> HTTPServer:
+    """A server that lists its aliases over HTTP."""
+    httpserver.expect_request("/aliases").respond_with_json({"result": {"aliases": []}, "status": "ok", "time": 0})
+    return httpserver
+
+
+def test_a_call_whose_connection_is_closed_by_another_thread_is_repeated(http_aliases: HTTPServer) -> None:
     with _grpc_server() as (port, _):
         for grpc_port in (port, None):
-            connection = Connection(over_http.url_for(""), None, grpc_port=grpc_port)
-            tried: list[object] = []
+            connection = Connection(http_aliases.url_for(""), None, grpc_port=grpc_port)
+            clients: list[object] = []
 
-            def closing(client: Any, connection: Connection = connection, tried: list[object] = tried) -> Any:
-                tried.append(client)
-                if len(tried) == 1:
+            def closing(client: Any, connection: Connection = connection, clients: list[object] = clients) -> Any:
+                clients.append(client)
+                if len(clients) == 1:
                     connection.close()
                 return client.get_aliases()
 
-            assert connection.ask(closing).aliases == []
-            assert len(set(map(id, tried))) == 2
+            assert connection.read(closing).aliases == []
+            assert len(set(map(id, clients))) == 2
             connection.close()
 
 
-def test_points_are_sent_again_where_the_connection_was_closed_before(over_http: HTTPServer) -> None:
-    connection = Connection(over_http.url_for(""), None, grpc_port=None)
-    closed: list[bool] = []
-
-    def body() -> bytes:
-        if not closed:
-            closed.append(True)
-            connection.close()
-        return b"{}"
-
-    connection.send("c", lambda: b"", body)
-    assert connection.retries.count == 1
-    connection.close()
-
-
-def test_an_error_of_the_question_itself_is_not_taken_for_a_closed_connection(over_http: HTTPServer) -> None:
-    connection = Connection(over_http.url_for(""), None, grpc_port=None)
+def test_an_error_of_the_call_itself_is_not_taken_for_a_closed_connection(http_aliases: HTTPServer) -> None:
+    connection = Connection(http_aliases.url_for(""), None, grpc_port=None)
 
     def wrong(_: Any) -> None:
         raise RuntimeError("made up by a test")
 
     with pytest.raises(RuntimeError, match="made up by a test"):
-        connection.change(wrong)
-    assert connection.retries.count == 0
+        connection.write(wrong)
+    assert connection.retries == 0
     connection.close()
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")
 def test_points_go_over_grpc_to_an_ipv6_address() -> None:
     try:
-        with _grpc_server(host="[::1]") as (port, asked):
-            connection = Connection("http://[::1]:1", None, grpc_port=port)
-            _send(connection)
-            connection.close()
-            assert "/qdrant.Points/Upsert" in asked
+        with _grpc_server("[::1]") as (port, methods):
+            collections = ServerCollections("http://[::1]:1", "c", grpc_port=port)
+            index = collections.collection("c-model")
+            collections.connection.write(lambda client: index._upsert(make_points([1]), client))
+            collections.close()
+            assert "/qdrant.Points/Upsert" in methods
     except RuntimeError as error:
         pytest.skip(f"the loopback of this machine has no IPv6 ({error})")

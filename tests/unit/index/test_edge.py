@@ -22,7 +22,7 @@ from pipeline.embedding.sparse import SparseRows
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
-from pipeline.index.edge_folder import cannot_be_used, explained
+from pipeline.index.edge_folder import translate_errors, unusable
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.layout import Layout, Quantization
 from pipeline.index.passage_index import Found, Query, Request, Restriction
@@ -48,7 +48,7 @@ def test_reading_makes_no_folder(edge: EdgeIndex) -> None:
     assert edge.values("categories") == []
     assert list(edge.contents("2024-03")) == []
     assert list(edge.outside([])) == []
-    edge.settle()
+    edge.build_graph()
     assert not edge.folder.parent.exists()
 
 
@@ -100,7 +100,7 @@ def test_a_folder_that_citeloom_did_not_make_is_refused(edge: EdgeIndex, content
 def test_a_layout_that_cannot_be_read_is_named(edge: EdgeIndex, content: str | bytes) -> None:
     edge.folder.mkdir(parents=True)
     (edge.folder / LAYOUT_FILE).write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(PermanentFailure, match=r"citeloom\.json does not tell the layout.*delete"):
+    with pytest.raises(PermanentFailure, match=r"citeloom\.json does not hold the layout.*delete"):
         edge.count("2024-03")
 
 
@@ -157,7 +157,7 @@ def test_a_point_that_is_sent_again_takes_the_place_of_the_old(edge: EdgeIndex) 
 
 def test_points_survive_closing_and_opening(edge: EdgeIndex) -> None:
     _load(edge, make_points([1]))
-    edge.settle()
+    edge.build_graph()
     edge.close()
     assert edge.count("2024-03") == 1
 
@@ -290,7 +290,7 @@ def test_a_small_collection_answers_the_same_after_it_settled(edge: EdgeIndex, l
     _load(edge, *three_months(), layout=layout)
     edge.defer_indexing()
     before = answers(edge)
-    edge.settle(wait=True)
+    edge.build_graph(wait=True)
     edge.close()
     assert answers(edge) == before
 
@@ -315,7 +315,7 @@ def test_a_compressed_search_over_a_graph_finds_what_an_exact_one_finds(
     payloads = [{"month": "2024-03"}] * count
     layout = Layout("a model", dimensions, quantization=quantization)
     _load(edge, PointBatch(ids, vectors, SparseRows.nothing(count), payloads), layout=layout)
-    edge.settle()
+    edge.build_graph()
     assert edge.indexed_vectors() >= count
 
     queries = _clustered(20, dimensions, seed=2)
@@ -479,9 +479,12 @@ def test_a_panic_inside_edge_is_a_failure_that_names_the_folder(edge: EdgeIndex)
     edge.close()
     shard = qdrant_edge.EdgeShard.load(str(edge.folder))
     broken = qdrant_edge.Point(1, {"sparse": qdrant_edge.SparseVector([1, 2], [1.0])})
-    with pytest.raises(PermanentFailure, match=r"passages cannot be used.*delete the folder"), explained(edge.folder):
+    with (
+        pytest.raises(PermanentFailure, match=r"passages cannot be used.*delete the folder"),
+        translate_errors(edge.folder),
+    ):
         shard.update(qdrant_edge.UpdateOperation.upsert_points([broken]))
-    with pytest.raises(KeyboardInterrupt), explained(edge.folder):
+    with pytest.raises(KeyboardInterrupt), translate_errors(edge.folder):
         raise KeyboardInterrupt
 
 
@@ -495,7 +498,7 @@ def test_a_panic_inside_edge_is_a_failure_that_names_the_folder(edge: EdgeIndex)
     ],
 )
 def test_a_failure_of_the_system_has_its_reason_and_not_the_advice_to_delete(reason: str, way_out: str) -> None:
-    message = cannot_be_used(Path("/data/edge"), Exception(f"Service runtime error: {reason}"))
+    message = unusable(Path("/data/edge"), Exception(f"Service runtime error: {reason}"))
     assert reason in message
     assert way_out in message
     assert "delete" not in message

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
-from pipeline.index.edge import LAYOUT_FILE
-from pipeline.index.edge_collections import EdgeCollections
+from pipeline.index.edge import LAYOUT_FILE, EdgeCollections
 from pipeline.storage.writing import write_whole
 from tests.unit.index.building import LAYOUT, make_points
 
@@ -116,7 +115,7 @@ def test_a_name_that_leads_elsewhere_is_refused(collections: EdgeCollections, na
 
 def test_the_live_collection_is_not_dropped(collections: EdgeCollections) -> None:
     _pretend_both(collections)
-    with pytest.raises(SettingError, match="make another live"):
+    with pytest.raises(SettingError, match="make another one live"):
         collections.drop(FIRST)
     assert collections.names() == sorted([FIRST, SECOND])
 
@@ -157,7 +156,7 @@ _HOLDER = textwrap.dedent(
     """
     import sys, time
     from pathlib import Path
-    from pipeline.index.edge_collections import EdgeCollections
+    from pipeline.index.edge import EdgeCollections
     collections = EdgeCollections(Path(sys.argv[1]), "citeloom")
     collections.collection(sys.argv[2]).count()
     print("held", flush=True)
@@ -185,7 +184,7 @@ _READER = textwrap.dedent(
     """
     import sys
     from pathlib import Path
-    from pipeline.index.edge_collections import EdgeCollections
+    from pipeline.index.edge import EdgeCollections
     collections = EdgeCollections(Path(sys.argv[1]), "citeloom")
     print(collections.live(), flush=True)
     seen = set()

@@ -1,4 +1,4 @@
-"""Loading a month: what is sent, what is taken out, and what a user is told of points that were not taken."""
+"""Loading a month: what is sent, what is taken out, and what a user is told of points that could not be loaded."""
 
 from __future__ import annotations
 
@@ -53,22 +53,22 @@ def test_strangers_of_the_month_are_taken_out_and_other_months_are_left_alone() 
 
 def test_a_load_tells_how_far_it_is() -> None:
     told: list[int] = []
-    load_month(FakeIndex(), MONTH, single(range(3)), told=told.append)
+    load_month(FakeIndex(), MONTH, single(range(3)), on_progress=told.append)
     assert told == [1, 2, 3]
 
 
 def test_a_first_load_is_indexed_once_at_its_end_and_a_small_one_goes_on_being_indexed() -> None:
     index = FakeIndex()
-    load_month(index, MONTH, [make_points(range(40))], expecting=40)
-    assert (index.calls[0], index.calls[-1], index.calls.count("settle")) == ("defer", "settle", 1)
+    load_month(index, MONTH, [make_points(range(40))], expected_rows=40)
+    assert (index.calls[0], index.calls[-1], index.calls.count("build")) == ("defer", "build", 1)
     index.calls.clear()
-    load_month(index, MONTH, [make_points(range(44))], expecting=44)
-    assert (index.calls.count("defer"), index.calls[-1]) == (0, "settle")
+    load_month(index, MONTH, [make_points(range(44))], expected_rows=44)
+    assert (index.calls.count("defer"), index.calls[-1]) == (0, "build")
 
 
 def test_a_load_that_others_follow_leaves_the_graph_to_them() -> None:
     index = FakeIndex()
-    load_month(index, MONTH, [make_points(range(40))], expecting=40, settle=False)
+    load_month(index, MONTH, [make_points(range(40))], expected_rows=40, build_graph=False)
     assert index.calls == ["upsert 40", "delete 0"]
 
 
@@ -87,11 +87,11 @@ class _Unreliable(FakeIndex):
 def test_what_the_index_does_not_take_is_named_and_the_rest_goes_in() -> None:
     index = _Unreliable()
     index.refused = {passage_id(3): TransientFailure("the server said 503")}
-    with pytest.raises(NotLoaded, match=r"1 points were not taken .*the server said 503") as caught:
+    with pytest.raises(NotLoaded, match=r"1 points could not be loaded .*the server said 503") as caught:
         load_month(index, MONTH, single(range(10)))
     assert caught.value.ids == [passage_id(3)]
     assert index.count(MONTH) == 9
-    assert index.calls[-1] == "settle"
+    assert index.calls[-1] == "build"
 
 
 def test_a_load_ends_where_nothing_goes_in_any_more_and_names_all_that_is_missing() -> None:

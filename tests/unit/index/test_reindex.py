@@ -73,7 +73,7 @@ def test_where_the_layout_is_live_nothing_is_loaded(loaded: Workspace) -> None:
 def test_another_layout_is_loaded_beside_the_live_one_and_then_live(loaded: Workspace, changed: Workspace) -> None:
     old, _ = names(loaded)
     steps: list[str] = []
-    done = reindex(changed, runner(changed), told=steps.append)
+    done = reindex(changed, runner(changed), on_step=steps.append)
     assert done.done
     assert done.audit is not None
     assert done.audit.clean
@@ -120,7 +120,7 @@ def test_ended_at_any_step_and_run_again_it_comes_out_the_same(
         return runner(changed)(months)
 
     with pytest.raises(_Killed):
-        reindex(changed, run, told=end)
+        reindex(changed, run, on_step=end)
     assert names(loaded)[0] == old
     done = reindex(changed, runner(changed))
     assert done.done
@@ -153,7 +153,7 @@ def test_a_month_that_was_not_loaded_into_the_new_collection_is_told(changed: Wo
 
 def test_what_an_earlier_attempt_loaded_of_a_month_that_is_gone_is_taken_out(changed: Workspace) -> None:
     with pytest.raises(_Killed):
-        reindex(changed, runner(changed), told=_end_at_the_audit)
+        reindex(changed, runner(changed), on_step=_end_at_the_audit)
     for table in (tables.PAPERS, tables.PASSAGES, tables.EMBEDDINGS, tables.INDEX_RECEIPTS):
         changed.root.file(table, MONTHS[0]).unlink()
     done = reindex(changed, runner(changed))
@@ -212,7 +212,7 @@ def test_a_month_that_a_run_under_other_settings_adds_meanwhile_keeps_the_old_co
 
     changed = make_workspace(loaded.root.path, embedded_form="passage")
     told: list[str] = []
-    done = reindex(changed, run, told=told.append)
+    done = reindex(changed, run, on_step=told.append)
     assert (done.done, [month for _, month, _ in done.failures]) == (False, ["2024-05"])
     assert told[-1].startswith("2024-05: its vectors are for ")
     assert told[-1].endswith("end other runs, then reindex again")
@@ -226,7 +226,9 @@ def test_a_month_of_vectors_that_other_settings_made_is_not_loaded_where_nobody_
     changed = make_workspace(loaded.root.path, embedded_form="passage")
     assert reindex(changed, runner(changed)).done
     embed(loaded, MONTHS[0])
-    with pytest.raises(PermanentFailure, match=r"made under other settings .*sections embedded.*which makes them anew"):
+    with pytest.raises(
+        PermanentFailure, match=r"made under other settings .*sections embedded.*which makes them again"
+    ):
         run_stage(INDEX_RECEIPTS, changed, MONTHS[0])
     assert runner(changed)(MONTHS) == []
 

@@ -12,13 +12,12 @@ from pytest_httpserver import HTTPServer
 
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.index.audit import audit_months
 from pipeline.index.connection import parse_address
 from pipeline.index.opening import close_indexes, open_collections
 from pipeline.index.search import search
-from pipeline.index.server import Building, ServerIndex
-from pipeline.index.server_collections import ServerCollections
+from pipeline.index.server import GraphBuild, ServerCollections, ServerIndex
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.index.upkeep import audit_months
 from pipeline.storage.provenance import Provenance
 from tests.unit.index.building import LAYOUT, embed, make_workspace, write_month
 
@@ -64,7 +63,7 @@ def test_a_key_over_plain_http_to_another_host_is_refused(host: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_server_on_another_host_is_not_asked_without_a_key(scheme: str) -> None:
-    with pytest.raises(SettingError, match=r"qdrant\.example\.org would be asked without a key.*PRIVATE_NETWORK"):
+    with pytest.raises(SettingError, match=r"qdrant\.example\.org would be used without a key.*PRIVATE_NETWORK"):
         ServerCollections(f"{scheme}://qdrant.example.org:6333", "c")
     assert ServerCollections("http://127.0.0.1:6333", "c").engine == "server"
 
@@ -122,7 +121,7 @@ def test_an_audit_of_a_server_that_does_not_answer_ends_at_its_first_question(no
     embed(workspace)
     told: list[str] = []
     with pytest.raises(TransientFailure, match=nowhere):
-        audit_months(workspace, told=told.append)
+        audit_months(workspace, on_month=told.append)
     assert told == []
 
 
@@ -139,13 +138,13 @@ def test_what_is_no_qdrant_server_is_named(httpserver: HTTPServer, status: int, 
 @pytest.mark.parametrize("answer", ["<html>hello</html>", "{}", "[]", '{"result": null}', '{"result": 3}', ""])
 def test_an_answer_that_is_none_of_qdrants_is_named(httpserver: HTTPServer, answer: str) -> None:
     httpserver.expect_request("/collections/c-model/exists").respond_with_data(answer)
-    with pytest.raises(SettingError, match=f"{httpserver.url_for('')[:-1]}.* is no Qdrant server"):
+    with pytest.raises(SettingError, match=f"{httpserver.url_for('')[:-1]}.* is not a Qdrant server"):
         _index(httpserver.url_for("")).layout()
 
 
 def test_searching_another_json_server_names_it(httpserver: HTTPServer, tmp_path: Path) -> None:
     httpserver.expect_request("/aliases").respond_with_json({"message": "hello"})
-    with pytest.raises(SettingError, match=r"is no Qdrant server .*CITELOOM_QDRANT_URL"):
+    with pytest.raises(SettingError, match=r"is not a Qdrant server .*CITELOOM_QDRANT_URL"):
         search(make_workspace(tmp_path, qdrant_url=httpserver.url_for("")), "anything")
     close_indexes()
 
@@ -185,33 +184,33 @@ class Clock:
 
 
 def test_a_collection_is_built_when_it_stays_green() -> None:
-    building = Building("c", Clock())
-    said = [building.over(_told(status)) for status in ("green", "yellow", "green", "green", "green")]
+    building = GraphBuild("c", Clock())
+    said = [building.is_done(_told(status)) for status in ("green", "yellow", "green", "green", "green")]
     assert said == [False, False, False, False, True]
 
 
 def test_a_graph_that_cannot_be_built_is_told_with_the_servers_reason() -> None:
     with pytest.raises(TransientFailure, match="No space left on device"):
-        Building("c", Clock()).over(_told(error="No space left on device"))
+        GraphBuild("c", Clock()).is_done(_told(error="No space left on device"))
 
 
 def test_a_server_is_waited_for_as_long_as_it_moves_and_then_in_proportion_to_its_points() -> None:
     clock = Clock()
-    building = Building("c", clock)
+    building = GraphBuild("c", clock)
     for step in range(5):
         clock.now += 1_000
-        assert not building.over(_told(indexed=step))
+        assert not building.is_done(_told(indexed=step))
     clock.now += 1_200
     with pytest.raises(TransientFailure, match="no progress in building c for 1100 s"):
-        building.over(_told(indexed=4))
+        building.is_done(_told(indexed=4))
 
 
 def test_waiting_is_told_of_every_half_minute(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    building = Building("c", clock)
+    building = GraphBuild("c", clock)
     with caplog.at_level("INFO"):
         for _ in range(61):
-            building.over(_told())
+            building.is_done(_told())
             clock.now += 1
     assert [record.getMessage() for record in caplog.records] == [
         "the server has been building the graph of c for 30 s (50000 points, 2 segments)",

@@ -17,8 +17,7 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.index.batch import PointBatch
-from pipeline.index.edge import EdgeIndex
-from pipeline.index.edge_collections import EdgeCollections
+from pipeline.index.edge import EdgeCollections, EdgeIndex
 from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.unit.index.building import TEXTS, embed, make_workspace, write_month, write_table

@@ -12,11 +12,12 @@ from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
+from pipeline.index.audit import audit_months, repair
 from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.reindex import Failure, check_layout, reindex
 from pipeline.index.search import search
+from pipeline.index.snapshots import restore_snapshot, take_snapshot
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.index.upkeep import audit_months, repair, restore_snapshot, take_snapshot
 from tests.server.conftest import KEY, Server, _alias, workspace_on
 from tests.unit.index.building import TEXTS, embed, write_month
 
