@@ -21,6 +21,7 @@ from pipeline.corpus.affiliations import (
     has_sentence,
     join_lines,
     split_marked,
+    split_places,
     without_full_stop,
 )
 from pipeline.corpus.byline_text import (
@@ -39,8 +40,8 @@ from pipeline.corpus.byline_text import (
 )
 from pipeline.corpus.paper import Author
 from pipeline.corpus.policies import AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NOTE, PLACE, fold
+from pipeline.corpus.printed_byline import AFFILIATION_ROLES, Byline, join_split_bylines
 
-_ROLES = frozenset({"affiliation", "address", "institution", "institute", "organization"})
 # What parts authors: LaTeX's column sign left over from \And, as "&Ann Lee", or the macro itself.
 _NEXT_AUTHOR = re.compile(rf"(?:(?<=[\s{LINE}{MARK}{AUTHOR}])|^)&(?=[^\s&])|\\(?:And|AND|and)\b")
 _SPLIT_NAMES = re.compile(rf"\s*(?:[,;·•|{CELL}]|\band\b|\bund\b|&|\\quad|\\qquad)\s*|\s+[-–—]\s+")
@@ -59,29 +60,6 @@ _NO_LETTER = re.compile(r"[^a-z]+")
 _LONGEST_NAME, _LONGEST_PLACE = 6, 600
 # Lists of thousands of authors name a few addresses; each is sought among all names no further than here.
 _MOST_NAMES, _MOST_ADDRESSES = 300, 500
-
-
-@dataclass(slots=True)
-class Byline:
-    """One `ltx_creator` as it stands. `names` has the marks LINE, CELL, INNER, AUTHOR, PLACE, and MARK around marks."""
-
-    names: str = ""
-    contacts: list[tuple[str, str]] = field(default_factory=list)
-    """(role, text) of affiliations, e-mails and the like, with LINE between lines."""
-    notes: list[tuple[str, str]] = field(default_factory=list)
-    """(mark, text) of footnotes on the names."""
-    remarks: list[str] = field(default_factory=list)
-
-    def add_note(self, mark: str, text: str) -> None:
-        """Keep a footnote on a name where it says anything."""
-        if fold(text):
-            self.notes.append((mark, text))
-
-    def texts(self) -> Iterator[str]:
-        """Everything that it says."""
-        yield self.names
-        yield from self.remarks
-        yield from (text for _, text in (*self.contacts, *self.notes))
 
 
 @dataclass(slots=True, eq=False)
@@ -135,7 +113,9 @@ def read_bylines(
     institutes: affiliations and e-mails given for all authors at once (LNCS's `\\institute`). known: the authors as
     arXiv's metadata names them; where a page prints most of them, they tell names from anything else.
     """
-    reader = _Reader(bylines, institutes, KnownNames(known))
+    known_names = KnownNames(known)
+    bylines = join_split_bylines(bylines, known_names)
+    reader = _Reader(bylines, institutes, known_names)
     for byline in bylines:
         reader.read(byline)
     reader.link(institutes)
@@ -161,6 +141,8 @@ class _Reader:
         self.groups: list[_Group] = []
         self.contacts: list[tuple[list[_Group], list[str]]] = []
         """The groups of each byline, and the affiliations in its contacts."""
+        self.addresses_below: list[tuple[list[_Group], list[str]]] = []
+        """The groups of a byline that has several, and the e-mails in its contacts, notes and remarks."""
         self.marks: set[str] = set()
         self.notes: list[tuple[frozenset[str], str]] = []
         self.remarks: list[tuple[str, _Name | None]] = []
@@ -179,16 +161,13 @@ class _Reader:
             self.groups.append(_Group())
             self._read_part(part, addresses, list_of_names=list_of_names)
         groups = self.groups[first:]
-        affiliations = contact_affiliations([text for role, text in byline.contacts if role in _ROLES])
-        emails = find_emails(*(text for _, text in (*byline.contacts, *byline.notes)))
-        if self.contacts and not any(group.names for group in groups):
-            # A comma in an affiliation that LaTeXML took for one between authors.
-            del self.groups[first:]
-            self.contacts[-1][1].extend([*(text for group in groups for _, text in group.places), *affiliations])
-            self.groups[-1].emails += emails + [email for group in groups for email in group.emails]
-            return
+        affiliations = contact_affiliations([text for role, text in byline.contacts if role in AFFILIATION_ROLES])
+        emails = find_emails(*(text for _, text in (*byline.contacts, *byline.notes)), *byline.remarks)
         self.contacts.append((groups, affiliations))
-        groups[-1].emails += emails
+        if sum(bool(group.names) for group in groups) > 1:
+            self.addresses_below.append((groups, emails))
+        else:
+            groups[-1].emails += emails
         self._read_remarks(byline, groups, affiliations)
 
     def _read_remarks(self, byline: Byline, groups: Sequence[_Group], affiliations: list[str]) -> None:
@@ -197,12 +176,12 @@ class _Reader:
         owner = names[0] if len(names) == 1 else None
         for mark, text in byline.notes:
             if is_affiliation(text) and not has_sentence(text):
-                self.notes.append((split_marks(NOTE + mark), without_full_stop(without_addresses(fold(text)))))
+                places = split_places(without_full_stop(without_addresses(fold(text))))
+                self.notes += [(split_marks(NOTE + mark), place) for place in places]
             else:
                 self.remarks.append((fold(text), owner))
         thanks = [text for role, text in byline.contacts if role == "thanks"]
         for text in [*thanks, *(part for remark in byline.remarks for part in _NEXT_REMARK.split(remark) if part)]:
-            groups[-1].emails += find_emails(text)
             if marks := doubled_marks(text):
                 for name in names:
                     name.marks |= marks
@@ -279,19 +258,19 @@ class _Reader:
                 return [found or is_name(name.text) for found, name in zip(matched, names, strict=True)]
             if self.all_known:
                 return none
-        if self.inline and len(names) > 1 and is_name(names[0].text):
-            return [True, *none[1:]]
+        leading = _count_leading_names(names) if kinds else 1
+        if self.inline and leading < len(names) and is_name(names[0].text):
+            return [place < leading for place in range(len(names))]
         if kinds and group.names:
             return none
         if kinds:
-            leading = list(takewhile(lambda name: is_name(name.text) and not is_affiliation(name.text), names))
-            self.inline |= len(leading) == 1 and not self.in_blocks
-            return [place < len(leading) for place in range(len(names))]
+            self.inline |= leading > 0 and not self.in_blocks
+            return [place < leading for place in range(len(names))]
         if not group.names and not line.lstrip().startswith(MARK):
             return every if self._can_be_authors(names) else none
         if line.lstrip().startswith(MARK) and any(group.names for group in self.groups):
             return none
-        are_names = all(is_name(name.text) for name in names)
+        are_names = bool(names) and all(is_name(name.text) for name in names)
         return every if are_names and (self.expects_name or self._is_next_author(line, names)) else none
 
     def _can_be_authors(self, names: Sequence[_Name]) -> bool:
@@ -378,6 +357,8 @@ class _Reader:
                 lines = [without_signs(line) for line in lines if has_letters(line)]
                 name.affiliations += join_lines(lines)
             self._give_emails(group.names, group.emails)
+        for groups, emails in self.addresses_below:
+            self._give_emails(_names_of(groups), emails)
         self._share_contacts()
         self._give_emails(names, find_emails(*institutes))
         _give_institutes(names, places)
@@ -462,7 +443,7 @@ def _is_list_of_names(text: str, byline: Byline) -> bool:
     """Whether the lines of the only byline are a name each, as their affiliations stand elsewhere or nowhere."""
     lines = [plain_line(without_addresses(line)) for line in text.split(LINE)]
     lines = [line for line in lines if line]
-    contacts = sum(role in _ROLES for role, _ in byline.contacts)
+    contacts = sum(role in AFFILIATION_ROLES for role, _ in byline.contacts)
     return (len(lines) > 2 or len(lines) == contacts > 1) and all(
         is_name(line) and not kinds_of(line) for line in lines
     )
@@ -479,6 +460,14 @@ def _lay_out(line: str) -> str:
         if kinds_of(first) or not all(map(is_name, split_names(first))):
             return line
     return LINE.join([AUTHOR + AUTHOR.join(cells).replace(INNER, LINE), *filter(has_letters, pieces[::2])])
+
+
+def _count_leading_names(names: Sequence[_Name]) -> int:
+    """How many texts of a line stand before its affiliation, which is not a location alone."""
+    leading = list(takewhile(lambda name: is_name(name.text) and not is_affiliation(name.text), names))
+    rest = names[len(leading) :]
+    is_located = bool(rest) and all(kinds_of(text.text) <= {"location", "street"} for text in rest)
+    return len(leading) - (is_located and len(leading) > 1)
 
 
 def _append_name(names: list[_Name], text: str) -> None:

@@ -124,6 +124,18 @@ def test_a_footnote_on_a_name_that_is_an_affiliation_is_the_authors() -> None:
     assert paper.authors == (Author("Ann Lee", ("University of X",)),)
 
 
+def test_affiliations_in_paragraphs_belong_to_the_numbers_of_the_names() -> None:
+    names = '<span class="ltx_personname">Ann Lee<sup>1</sup>, Bob Roe<sup>{}</sup></span>'
+    byline = f'<span class="ltx_creator ltx_role_author">{names}</span>'
+    front = para("University of X, Oslo", "p1") + para("Institute of Y, Bergen", "p2")
+    paper = parse(page(byline.format("1,2") + front + section(para("Words."))))
+    places = ("University of X, Oslo", "Institute of Y, Bergen")
+    assert [author.affiliations for author in paper.authors] == [places[:1], places]
+    assert [block.text for block in paper.blocks] == ["Words."]
+    paper = parse(page(byline.format("3") + front + section(para("Words."))))
+    assert len(paper.blocks) == 3, "no paragraph is third"
+
+
 def test_sections_nest_with_number_title_and_path() -> None:
     inner = section(para("Deep.", "S1.SS1.p1"), "Data", "1.1", "S1.SS1", "subsection")
     paper = parse(

@@ -64,6 +64,12 @@ PAGES = {
     "sections": section(para("Top.") + section(para("Deep.", "S1.SS1.p1"), "Data", "1.1", "S1.SS1", "subsection")),
     "bibliography": para("Words.")
     + bibliography(bibitem("bib.bib1", "Ann Lee.", "On words.", "<em>J. W.</em>, 2001.")),
+    "unknown macros in a byline": (
+        '<span class="ltx_creator ltx_role_author"><span class="ltx_personname">Ann Lee'
+        '<span class="ltx_ERROR undefined">\\supit</span>a, Bob Roe<span class="ltx_ERROR undefined">\\ORCID</span>'
+        '0000-0002-1825-0097<br><span class="ltx_ERROR undefined">\\supit</span>aCWI</span></span>'
+    )
+    + para("Words."),
     "list": (
         '<div id="S1.p1" class="ltx_para"><p class="ltx_p">Before</p><ul id="S1.I1" class="ltx_itemize">'
         f'<li class="ltx_item"><span class="ltx_tag ltx_tag_item">•</span>{para("one", "S1.I1.i1.p1")}</li></ul>'
