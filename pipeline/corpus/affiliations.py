@@ -28,8 +28,7 @@ _LEADING_AND, _TRAILING_AND = re.compile(r"^(?:and|&)\s+"), re.compile(r"(?:,?\s
 _FULL_STOP = re.compile(r"(?<=\w{5})\.$")
 _WITH = re.compile(r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with (?:the )?(?=[^\W\d_a-z])")
 _ALSO = re.compile(r",? and (?:is |are )?(?:also )?with (?:the )?")
-_ALSO_AT = re.compile(r"(?:[Aa]lso|[Aa]dditionally) (?:at|with|affiliated (?:with|to)) (?:the )?(?=[^\W\d_a-z])")
-_LEADING_ALSO = re.compile(r"^[Aa]lso (?:at|with) (?:the )?(?=[^\W\d_a-z])")
+_ALSO_AT = re.compile(r"^(?:[Aa]lso|[Aa]dditionally) (?:at|with|affiliated (?:with|to)) (?:the )?(?=[^\W\d_a-z])")
 _BETWEEN_PLACES = re.compile(r"\s*;\s*|,\s+and\s+(?:the\s+)?")
 # A full stop ends a place unless a capital, or one of the words that places are cut short to, stands before it.
 _END = re.compile(
@@ -59,7 +58,7 @@ def without_full_stop(text: str) -> str:
 def split_marked(line: str) -> list[tuple[frozenset[str], str]]:
     """(marks, text) of the affiliations in a line; marks stand before what they mark, or all of them after."""
     pieces = line.split(MARK)
-    texts = [_LEADING_ALSO.sub("", without_signs(piece).strip(EDGES)) for piece in pieces[::2]]
+    texts = [_ALSO_AT.sub("", without_signs(piece).strip(EDGES)) for piece in pieces[::2]]
     marks = [split_marks(piece) for piece in pieces[1::2]]
     if marks and not texts[-1] and all(texts[:-1]):
         return list(zip(marks, texts, strict=False))

@@ -205,6 +205,18 @@ LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
         f"Ann Lee{LINE}{UNIVERSITY}{LINE}Bergen, Norway{LINE}and Text Group, Acme Corp.{LINE}Toronto, Canada",
         {"Ann Lee": [f"{UNIVERSITY}, Bergen, Norway", "Text Group, Acme Corp., Toronto, Canada"]},
     ),
+    "two institutions, the second with a department": (
+        f"Ann Lee{LINE}{UNIVERSITY}{LINE}Department of Physics{LINE}University of Z",
+        {"Ann Lee": [UNIVERSITY, "Department of Physics, University of Z"]},
+    ),
+    "rows of names": (
+        f"Ann Lee, Bob Roe{LINE}Cid Moe, Dan Poe{LINE}{UNIVERSITY}",
+        {name: [UNIVERSITY] for name in ("Ann Lee", "Bob Roe", "Cid Moe", "Dan Poe")},
+    ),
+    "a marked name a line": (
+        f"Ann Lee{sup('1')}{LINE}Bob Roe{sup('2')}{LINE}{sup('1')}CWI{LINE}{sup('2')}INRIA",
+        {"Ann Lee": ["CWI"], "Bob Roe": ["INRIA"]},
+    ),
     "a name behind an e-mail": (
         f"Ann Lee{LINE}{UNIVERSITY}{LINE}ann@x.edu{LINE}Bob Roe{LINE}{INSTITUTE}{LINE}bob@y.org",
         {"Ann Lee": [UNIVERSITY], "Bob Roe": [INSTITUTE]},
@@ -296,6 +308,17 @@ def test_addresses_below_the_last_author_are_given_out_in_order() -> None:
     contacts = [("address", UNIVERSITY), ("address", "Acme Corp."), ("email", "ann@x.edu")]
     authors, _ = read_bylines([Byline("Ann Lee"), Byline("Bob Roe", contacts)], [])
     assert authors == (Author("Ann Lee", (UNIVERSITY,), ("ann@x.edu",)), Author("Bob Roe", ("Acme Corp.",)))
+
+
+def test_an_address_below_the_last_author_is_everybodys_who_has_none_in_thanks() -> None:
+    bylines = [Byline("Ann Lee", remarks=[f"{INSTITUTE}."]), Byline("Bob Roe"), Byline("Cid Moe", [("address", "CWI")])]
+    authors, _ = read_bylines(bylines, [])
+    assert [one.affiliations for one in authors] == [(INSTITUTE,), ("CWI",), ("CWI",)]
+
+
+def test_what_is_no_known_name_beside_one_may_be_a_name() -> None:
+    authors, _ = read_bylines([Byline("Ann Lee, Bob Roe, Dan Poe")], [], KNOWN)
+    assert [one.name for one in authors] == ["Ann Lee", "Bob Roe", "Dan Poe"]
 
 
 def test_an_affiliation_cut_at_its_commas_is_no_author() -> None:
