@@ -378,7 +378,9 @@ class _Reading:
 
     def read_float(self, node: Tag) -> list[Block]:
         self.set_aside(node, frozenset({"section"}))
-        listing = is_algorithm(_classes(node)) or any(True for _ in _outermost(node, frozenset({"listing"})))
+        # The listing of a float within this one is that float's.
+        nested = _outermost(node, frozenset({"listing", "float"}))
+        listing = is_algorithm(_classes(node)) or any(_kind(inner) == "listing" for inner in nested)
         captions, grids, after = list[str](), list[str](), list[Block]()
         # Captions within a table's cells are the float's, too.
         outermost = list(_outermost(node, frozenset({"caption"}) | _BLOCKS - {"tabular"}))

@@ -601,3 +601,14 @@ def test_a_caption_within_a_cell_is_the_caption_of_its_float() -> None:
     table = f'<table class="ltx_tabular"><tr class="ltx_tr"><td>Q: who?</td></tr><tr class="ltx_tr">{cell}</tr></table>'
     block = parse(page(f'<figure class="ltx_table" id="T5">{table}</figure>' + para("Words."))).blocks[0]
     assert (block.kind, block.text) == ("table", "Table 5: Case study.\n| Q: who? |\n| --- |")
+
+
+def test_a_figure_of_algorithms_is_its_caption_and_they_are_blocks() -> None:
+    listing = '<div class="ltx_listing"><div class="ltx_listingline">return x</div></div>'
+    inner = f'<figure id="alg1" class="ltx_float">{listing}</figure>'
+    caption = '<figcaption class="ltx_caption">Figure 1: One way</figcaption>'
+    paper = parse(page(f'<figure id="F1" class="ltx_figure">{inner}{caption}</figure>'))
+    assert {block.anchor: (block.kind, block.text) for block in paper.blocks} == {
+        "F1": ("caption", "Figure 1: One way"),
+        "alg1": ("algorithm", "return x"),
+    }
