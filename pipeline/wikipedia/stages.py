@@ -27,19 +27,13 @@ def stages_of(dump: Dump) -> tuple[Stage, Stage]:
     Metadata is read in a separate pass, which parses no HTML.
     """
     return (
-        Stage(table=METADATA, build=_Build(dump, _listing), inputs=_Inputs(dump)),
-        Stage(table=PAPERS, build=_Build(dump, _parsing), inputs=_Inputs(dump)),
+        Stage(table=METADATA, build=_Build(dump, _listing), inputs=partial(_digests, dump)),
+        Stage(table=PAPERS, build=_Build(dump, _parsing), inputs=partial(_digests, dump)),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Inputs:
-    """The dump's files with their digests."""
-
-    dump: Dump
-
-    def __call__(self, workspace: Workspace, month: str) -> Mapping[str, str]:
-        return self.dump.digests()
+def _digests(dump: Dump, workspace: Workspace, month: str) -> Mapping[str, str]:
+    return dump.digests()
 
 
 def _listing(job: Job) -> Work:
