@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 
 from pipeline.arxiv.person_names import KnownNames, is_name
 from pipeline.corpus.byline_text import is_affiliation, kinds_of, normalize, plain_line, split_marks
@@ -61,46 +60,52 @@ class Byline:
         self.remarks += other.remarks
 
 
+@dataclass(slots=True)
+class _Joined:
+    """A byline put together so far. in_affiliation: whether its text ends within an affiliation."""
+
+    byline: Byline
+    has_one_line: bool
+    in_affiliation: bool
+
+    @property
+    def ends_in_name(self) -> bool:
+        return not self.in_affiliation and not self.byline.contacts
+
+
 def join_split_bylines(bylines: Sequence[Byline], known: KnownNames) -> list[Byline]:
     """The bylines, those that go on with the affiliation before them put together with it.
 
     A class that LaTeXML does not know has its authors split at every comma: "Ann Lee, University of X, Oslo, Norway" is
     four bylines. Names alone on a line before the affiliation share it, so they are one byline with it.
     """
-    joined: list[Byline] = []
-    for byline, following in zip_longest(bylines, bylines[1:]):
-        if not joined or not _continues(byline, joined[-1], following, known):
-            joined.append(Byline(byline.names, [*byline.contacts], [*byline.notes], [*byline.remarks]))
+    joined: list[_Joined] = []
+    lines_of = [byline.lines for byline in bylines]
+    for byline, lines, following in zip(bylines, lines_of, [*lines_of[1:], list[str]()], strict=False):
+        last = lines[-1] if lines else ""
+        if not joined or not _continues(lines, following, joined[-1], known):
+            copy = Byline(byline.names, [*byline.contacts], [*byline.notes], [*byline.remarks])
+            in_affiliation = is_affiliation(last) or (len(lines) > 1 and not is_name(last))
+            joined.append(_Joined(copy, len(lines) == 1, in_affiliation))
             continue
-        while len(joined) > 1 and _is_bare(joined[-1]) and _ends_in_name(joined[-2]):
+        while len(joined) > 1 and joined[-1].has_one_line and joined[-1].ends_in_name and joined[-2].ends_in_name:
             name = joined.pop()
-            joined[-1].append(name)
-        joined[-1].append(byline)
-    return joined
+            joined[-1].byline.append(name.byline)
+        joined[-1].byline.append(byline)
+        joined[-1].has_one_line = False
+        joined[-1].in_affiliation = len(lines) == 1 or not is_name(last)
+    return [entry.byline for entry in joined]
 
 
-def _continues(byline: Byline, before: Byline, following: Byline | None, known: KnownNames) -> bool:
-    """Whether a byline goes on with the affiliation at the end of the one before it."""
-    first, *rest = byline.lines or [""]
-    if not first or known.match(first) is not None:
+def _continues(lines: Sequence[str], following: Sequence[str], before: _Joined, known: KnownNames) -> bool:
+    """Whether the lines of a byline go on with the affiliation at the end of the one before it."""
+    if not lines or known.match(lines[0]) is not None:
         return False
+    first = lines[0]
     if is_affiliation(first):
         return True
-    if before.has_affiliations:
+    if before.byline.has_affiliations:
         return first[0].islower() or first.isupper()
-    if rest or not _ends_in_affiliation(before):
+    if len(lines) > 1 or not before.in_affiliation:
         return False
-    return not is_name(first) or (following is not None and kinds_of("".join(following.lines[:1])) == {"location"})
-
-
-def _ends_in_affiliation(byline: Byline) -> bool:
-    *above, last = byline.lines or [""]
-    return is_affiliation(last) or (bool(above) and not is_name(last))
-
-
-def _ends_in_name(byline: Byline) -> bool:
-    return not byline.contacts and not _ends_in_affiliation(byline)
-
-
-def _is_bare(byline: Byline) -> bool:
-    return len(byline.lines) == 1 and not byline.contacts
+    return not is_name(first) or kinds_of("".join(following[:1])) == {"location"}
