@@ -10,14 +10,19 @@ that a second run only scores them. Needs Debian's latexml and texlive-publisher
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
-from unseen_styles import convert  # which also makes the packages below importable
+PROJECT = Path(__file__).resolve().parents[2]
+# The scorer stands among the tests and the conversion beside this script; neither is installed.
+sys.path[:0] = [str(PROJECT), str(Path(__file__).resolve().parent)]
 
-from pipeline.corpus import html
-from tests.conformance import truth
-from tests.conformance.report import print_mistakes, table
-from tests.conformance.scoring import Score, score_byline
+from unseen_styles import convert  # noqa: E402
+
+from pipeline.corpus import html  # noqa: E402
+from tests.conformance import truth  # noqa: E402
+from tests.conformance.report import print_mistakes, table  # noqa: E402
+from tests.conformance.scoring import Score, score_byline  # noqa: E402
 
 BYLINES = Path(__file__).with_name("bylines")
 TRUTH = BYLINES / "truth.toml"
