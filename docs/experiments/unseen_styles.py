@@ -20,7 +20,7 @@ sys.path.insert(0, str(PROJECT))  # the scorer stands among the tests, which are
 
 from pipeline.corpus import html  # noqa: E402
 from tests.conformance import truth  # noqa: E402
-from tests.conformance.report import table  # noqa: E402
+from tests.conformance.report import print_mistakes, table  # noqa: E402
 from tests.conformance.scoring import Score, match_references, printed_items, score_item  # noqa: E402
 
 # Styles of TeX Live that print English bibliographies and work with natbib. No rule was made with a list set in one of
@@ -53,10 +53,15 @@ def build_page(style: str, folder: Path) -> Path:
     (page.parent / "references.bib").write_bytes((truth.STYLES / "references.bib").read_bytes())
     (page.parent / "page.aux").write_text(f"\\relax\n\\citation{{*}}\n\\bibstyle{{{style}}}\n\\bibdata{{references}}\n")
     subprocess.run(["bibtex", "page"], cwd=page.parent, capture_output=True, check=False)  # warns of missing fields
-    (page.parent / "page.tex").write_text(PAGE)
-    environment = os.environ | {"SOURCE_DATE_EPOCH": "1711929600", "PERL_HASH_SEED": "0"}
-    subprocess.run(LATEXMLC, cwd=page.parent, env=environment, capture_output=True, check=True, timeout=300)
+    convert(PAGE, page.parent)
     return page
+
+
+def convert(document: str, folder: Path) -> None:
+    """Write a document to page.tex, and LaTeXML's page.html beside it. Raises CalledProcessError where that fails."""
+    (folder / "page.tex").write_text(document)
+    environment = os.environ | {"SOURCE_DATE_EPOCH": "1711929600", "PERL_HASH_SEED": "0"}
+    subprocess.run(LATEXMLC, cwd=folder, env=environment, capture_output=True, check=True, timeout=300)
 
 
 def main() -> None:
@@ -70,9 +75,8 @@ def main() -> None:
         read = {item.key: item for item in html.parse(content).bibliography}
         for printed, reference in match_references(printed_items(content.decode()), truth.true_references()):
             score_item(score, style, printed, reference, read[printed.key])
-    for mistake in score.mistakes if arguments.mistakes else ():
-        print(f"{mistake.page} {mistake.place} {mistake.field}")
-        print(f"    expected {mistake.expected}\n    read     {mistake.read}")
+    if arguments.mistakes:
+        print_mistakes(score.mistakes)
     print(table(score))
 
 

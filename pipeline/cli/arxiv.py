@@ -55,8 +55,8 @@ def fetch_html(
     """
     from pipeline.cli.console import out, print_json, showing
     from pipeline.corpus.fetching.fetch import fetch
+    from pipeline.corpus.fetching.selection import select_papers
     from pipeline.corpus.fetching.terms import TERMS
-    from pipeline.corpus.fetching.wanted import choose
     from pipeline.errors import SettingError
 
     workspace = open_workspace()
@@ -64,7 +64,7 @@ def fetch_html(
         raise SettingError(TERMS)
     named = [name.strip() for name in ids.split(",") if name.strip()]
     with showing(workspace.root):
-        report = fetch(workspace, choose(workspace, month, named), limit=limit, again=again)
+        report = fetch(workspace, select_papers(workspace, month, named), limit=limit, again=again)
     if as_json:
         print_json(asdict(report))
     else:

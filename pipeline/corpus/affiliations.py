@@ -28,8 +28,8 @@ _LEADING_AND, _TRAILING_AND = re.compile(r"^(?:and|&)\s+"), re.compile(r"(?:,?\s
 _FULL_STOP = re.compile(r"(?<=\w{5})\.$")
 _WITH = re.compile(r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with (?:the )?(?=[^\W\d_a-z])")
 _ALSO = re.compile(r",? and (?:is |are )?(?:also )?with (?:the )?")
-_ALSO_AT = re.compile(r"(?:[Aa]lso|[Aa]dditionally) (?:at|with|affiliated (?:with|to)) (?:the )?(?=[^\W\d_a-z])")
-_AND_PLACE = re.compile(r",\s+and\s+(?:the\s+)?")
+_ALSO_AT = re.compile(r"^(?:[Aa]lso|[Aa]dditionally) (?:at|with|affiliated (?:with|to)) (?:the )?(?=[^\W\d_a-z])")
+_BETWEEN_PLACES = re.compile(r"\s*;\s*|,\s+and\s+(?:the\s+)?")
 # A full stop ends a place unless a capital, or one of the words that places are cut short to, stands before it.
 _END = re.compile(
     rf"[(;{EMAIL}]|\b[Ee]-?mails?\b|(?<!\b[A-Z])(?<!\bUniv)(?<!\bDept)(?<!\bInst)(?<!\bSt)(?<!\bLab)(?<!\bEng)(?<!\bSci)(?<!\bInc)"
@@ -58,7 +58,7 @@ def without_full_stop(text: str) -> str:
 def split_marked(line: str) -> list[tuple[frozenset[str], str]]:
     """(marks, text) of the affiliations in a line; marks stand before what they mark, or all of them after."""
     pieces = line.split(MARK)
-    texts = [without_signs(piece).strip(EDGES) for piece in pieces[::2]]
+    texts = [_ALSO_AT.sub("", without_signs(piece).strip(EDGES)) for piece in pieces[::2]]
     marks = [split_marks(piece) for piece in pieces[1::2]]
     if marks and not texts[-1] and all(texts[:-1]):
         return list(zip(marks, texts, strict=False))
@@ -70,6 +70,13 @@ def split_marked(line: str) -> list[tuple[frozenset[str], str]]:
             places.append((pending, text))
             pending = frozenset()
     return places
+
+
+def split_places(text: str) -> list[str]:
+    """The affiliations of a text, which semicolons or "and" separate where each has an organisation or a location."""
+    parts = _BETWEEN_PLACES.split(text)
+    whole = all(not kinds_of(part).isdisjoint({"organisation", "institute", "location"}) for part in parts)
+    return parts if whole else [text]
 
 
 def contact_affiliations(contacts: Sequence[str]) -> list[str]:
@@ -140,8 +147,7 @@ def _places(text: str) -> list[tuple[str, str]]:
         place = _until_end(_ADDRESS.split(text)[-1])
         if _SENTENCE.search(place) or not (is_affiliation(place) or (EMAIL in text and _can_be_place(place))):
             return []
-        parts = _AND_PLACE.split(place)
-        return [("", part) for part in (parts if all(map(is_affiliation, parts)) else [place])]
+        return [("", part) for part in split_places(place)]
     found, start = [], 0
     for sentence, after in zip_longest(sentences, sentences[1:]):
         who = text[max(start, sentence.start() - _LONGEST) : sentence.start()]

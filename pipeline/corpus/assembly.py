@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from pipeline.corpus.bibliography import ItemParts, read_bibliography
-from pipeline.corpus.byline import Byline, read_bylines
-from pipeline.corpus.front_matter import find_abstract, find_byline, letters_of, without_empty
+from pipeline.corpus.byline import read_bylines
+from pipeline.corpus.front_matter import affiliation_paragraphs, find_abstract, find_byline, letters_of, without_empty
 from pipeline.corpus.measures import characters_of_authors, kept_characters, unconverted_macros
 from pipeline.corpus.paper import BibliographyItem, Block, PageError, Paper, Section
-from pipeline.corpus.policies import AUTHOR, CELL, LINE, MARK, NOTE, join_subtitle, visible, without_markers
+from pipeline.corpus.policies import AUTHOR, CELL, ERRED, LINE, MARK, NOTE, join_subtitle, visible, without_markers
+from pipeline.corpus.printed_byline import Byline
 
-_WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL), " "))
+_WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL, ERRED), " "))
 
 
 @dataclass(slots=True)
@@ -57,6 +58,7 @@ def assemble(found: Findings, html: bytes, known: Sequence[str] = (), *, errors:
     """
     if found.front:
         take_unmarked(found, known)
+    take_affiliations(found)
     authors, notes = read_bylines(found.bylines, found.institutes, known)
     blocks = [Block("footnote", "authors", (), note) for note in notes] + found.blocks
     abstract, sections = found.abstract, found.sections
@@ -107,6 +109,15 @@ def take_unmarked(found: Findings, known: Sequence[str]) -> None:
         found.title, byline, letters = unmarked
         found.bylines.append(Byline(byline))
         found.blocks[:] = [b for b in found.blocks if b.section_path or letters_of(b.text) not in letters]
+
+
+def take_affiliations(found: Findings) -> None:
+    """Make institutes of paragraphs that are affiliations, of a page whose authors have a number for each of them."""
+    numbers = {mark for byline in found.bylines for mark in byline.marks if mark.isdigit()}
+    paragraphs = affiliation_paragraphs(found.blocks) if numbers and not found.institutes else []
+    if paragraphs and numbers == {str(number) for number in range(1, len(paragraphs) + 1)}:
+        found.institutes += [block.text for block in paragraphs]
+        found.blocks[:] = [block for block in found.blocks if block not in paragraphs]
 
 
 def _losses(found: Findings, headed: Sequence[Section]) -> Counter[str]:

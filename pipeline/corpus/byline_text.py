@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from pipeline.corpus.policies import AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NOTE, PLACE, fold
+from pipeline.corpus.policies import AUTHOR, CELL, EMAIL, ERRED, INNER, LINE, MARK, NOTE, PLACE, fold
 
 
 class Rule(NamedTuple):
@@ -27,6 +27,7 @@ class Rule(NamedTuple):
 OPENINGS = (
     Rule("nothing", r"anonymous (?:\w+ )?(?:authors?|submission|institution|affiliation)", "Anonymous Authors"),
     Rule("nothing", r"(?:affiliation|institution|address)s?$", "Affiliation"),
+    Rule("nothing", r"(?:and|&|et al|(?:and )?others)$", "et al."),
     Rule("nothing", r"(?:paper )?under (?:double-blind )?review", "Under review as a conference paper"),
     Rule("nothing", r"(?:e-?mails?|homepage|project (?:page|website)|website|code|github|url)s?\W*$", "Project page:"),
     Rule(
@@ -219,6 +220,8 @@ _TEX_SPACE = re.compile(r"[\s~{}^_]+")
 # A \\footnotemark within a formula: "11footnotemark: 1".
 _FOOTNOTE_MARK = re.compile(r"(\S{1,3}?)\1footnotemark:\s*\1")
 _BRACKETED_MARK = re.compile(r"\s?[(\[](\d{1,2}(?:\s?,\s?\d{1,2})*)[)\]]")
+# What an unknown macro set as marks, such as SPIE's \\supit: the macro is an error, its argument is text.
+_MARK_OF_UNKNOWN_MACRO = re.compile(rf"{ERRED}((?:[a-z]|\d{{1,2}})(?:,\s?(?:[a-z]|\d{{1,2}}))*)(?![a-z\d@./-])")
 _SUPERSCRIPT_DIGITS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 # What LaTeXML makes of LNCS's \\inst{1} and \\inst{1,2}: each mark twice.
@@ -230,7 +233,8 @@ _SIGNS = str.maketrans(dict.fromkeys((AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NO
 
 def normalize(names: str) -> str:
     """The text of names with formulas and symbols as marks, and addresses that were broken over lines whole again."""
-    text = _FORMULA.sub(_formula_as_mark, names)
+    text = _MARK_OF_UNKNOWN_MACRO.sub(rf"{MARK}\1{MARK}", names).replace(ERRED, "")
+    text = _FORMULA.sub(_formula_as_mark, text)
     pieces = text.split(MARK)
     pieces[1::2] = [_FOOTNOTE_MARK.sub(rf"{NOTE}\1", piece) for piece in pieces[1::2]]
     pieces[::2] = [_SYMBOL_RUN.sub(rf"{MARK}\g<0>{MARK}", piece) for piece in pieces[::2]]
@@ -295,7 +299,7 @@ _BROKEN_GROUP = re.compile(rf"\{{[^{{}}@]{{0,400}}{LINE}[^{{}}@]{{0,400}}\}}\s*@
 _SPELLED_AT = re.compile(r"\s*[\[(<{]\s*(?:at|@)\s*[\])>}]\s*", re.IGNORECASE)
 _SPELLED_DOT = re.compile(r"\s*[\[(<{]\s*dot\s*[\])>}]\s*", re.IGNORECASE)
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
-_ORCID = re.compile(r"(?:\borcid(?: id)?s?\W*)?\b\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b", re.IGNORECASE)
+_ORCID = re.compile(r"(?:\borcid(?: id)?s?\W*)?(?<!\d)\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b", re.IGNORECASE)
 EDGES = " ,;:-–—"
 
 

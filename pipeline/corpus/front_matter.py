@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from pipeline.arxiv.person_names import KnownNames, is_name
-from pipeline.corpus.byline import Byline, read_bylines
+from pipeline.corpus.byline import read_bylines
 from pipeline.corpus.byline_text import is_affiliation, normalize, plain_line
 from pipeline.corpus.paper import Author, Block, Section
 from pipeline.corpus.policies import CELL, LINE
+from pipeline.corpus.printed_byline import Byline
 
 _NAME = re.compile(r"abstract|summary", re.IGNORECASE)
 _RUN_IN = re.compile(r"^(?:[Aa]bstract|ABSTRACT)\b\s*[.:—–-]*\s*")
@@ -46,6 +47,15 @@ def find_byline(paragraphs: Sequence[str], title: str | None, known: Sequence[st
         if authors and _is_byline(authors, known):
             return title or " ".join(plain_line(normalize(line)) for line in lines[:start]), byline, letters
     return None
+
+
+def affiliation_paragraphs(blocks: Sequence[Block]) -> list[Block]:
+    """The paragraphs before the first section that hold an affiliation alone, one each.
+
+    So stand the items of an environment for affiliations that LaTeXML does not know.
+    """
+    front = [block for block in blocks[:_MOST_LINES] if block.kind == "paragraph" and not block.section_path]
+    return [block for block in front if is_affiliation(block.text) and _is_no_prose(block.text)]
 
 
 def _is_no_prose(line: str) -> bool:

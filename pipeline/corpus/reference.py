@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from pipeline.corpus import policies
 from pipeline.corpus.assembly import Findings, assemble
 from pipeline.corpus.bibliography import ItemParts
-from pipeline.corpus.byline import Byline
 from pipeline.corpus.grids import Cell, markdown_grid, span
 from pipeline.corpus.html import read_front
 from pipeline.corpus.kinds import is_algorithm, kind_of, section_rank
 from pipeline.corpus.paper import Block, PageError, Paper, Section
 from pipeline.corpus.policies import ERRED, GONE, LINE, MARK, NOTE, TEX
+from pipeline.corpus.printed_byline import Byline
 from pipeline.corpus.source import as_utf8, count_errors, is_html, is_truncated, whole_text, without_site
 
 if TYPE_CHECKING:
@@ -378,7 +378,9 @@ class _Reading:
 
     def read_float(self, node: Tag) -> list[Block]:
         self.set_aside(node, frozenset({"section"}))
-        listing = is_algorithm(_classes(node)) or any(True for _ in _outermost(node, frozenset({"listing"})))
+        # The listing of a float within this one is that float's.
+        nested = _outermost(node, frozenset({"listing", "float"}))
+        listing = is_algorithm(_classes(node)) or any(_kind(inner) == "listing" for inner in nested)
         captions, grids, after = list[str](), list[str](), list[Block]()
         # Captions within a table's cells are the float's, too.
         outermost = list(_outermost(node, frozenset({"caption"}) | _BLOCKS - {"tabular"}))

@@ -1,8 +1,8 @@
-"""An article's HTML, as Parsoid writes it, into the values of a Paper: mwparserfromhtml tells what an element is.
+"""Parse an article's HTML, as Parsoid writes it, into a Paper; mwparserfromhtml classifies the elements.
 
-What WikiChat does, with less thrown away: sections by their headings, tables as blocks of their own, prose by
-`html_to_plaintext`; formulas as TeX, citations as markers, references as the bibliography. Page furniture (navigation,
-notes to editors, hatnotes) is left out and counted. Never fast: BeautifulSoup reads some MB a second.
+This follows WikiChat and keeps more: sections by their headings, tables as separate blocks, prose by
+`html_to_plaintext`, formulas as TeX, citations as markers, references as the bibliography. Page furniture (navigation,
+notes to editors, hatnotes) is left out and counted. BeautifulSoup limits the speed to some MB a second.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pipeline.corpus.quality import Quality, grade
 if TYPE_CHECKING:
     from bs4 import Tag
 
-# What is left out of an article that is none of its text; a page is no worse for having much of it.
+# Elements that are not part of the text; they do not lower the grade of a page.
 FURNITURE = ("navigation", "message_box", "hatnote", "edit_mark", "cleanup_mark", "reference_mark")
 
 _INVISIBLE = ("style", "script", "template", "noscript", "link", "meta")
@@ -48,7 +48,7 @@ def read_article(html: str) -> Paper:
     try:
         page = _page(html)
         _refuse(page)
-        found = _Reading(page.find("body") or page).read()
+        found = _ArticleReader(page.find("body") or page).read()
     except RecursionError:
         raise PageError("too_deep", "its elements nest deeper than the parser follows") from None
     if not any(block.kind == "paragraph" for block in found.blocks):
@@ -60,7 +60,7 @@ def _page(html: str) -> Tag:
     from mwparserfromhtml.parse.article import Article
 
     try:
-        # Its one complaint is of a page without the <base> that Parsoid writes, and of no class of its own.
+        # It raises a plain Exception for a page without the <base> that Parsoid writes.
         page: Tag = Article(html).wikistew.tag
     except RecursionError:
         raise
@@ -70,7 +70,7 @@ def _page(html: str) -> Tag:
 
 
 def _refuse(page: Tag) -> None:
-    """Raise PageError for a page that leads elsewhere: MediaWiki marks both kinds by properties of the page."""
+    """Raise PageError for a redirect or a disambiguation page, which MediaWiki marks by page properties."""
     from mwparserfromhtml.parse.elements import Note
 
     redirect = page.find("link", rel="mw:PageProp/redirect")
@@ -99,7 +99,7 @@ def _plain(node: Tag) -> str:
 
 
 def _furniture(node: Tag) -> str | None:
-    """Which kind of page furniture an element is, if it is any."""
+    """The kind of page furniture that an element is, or None."""
     from mwparserfromhtml.parse.elements import InlineCleanup, Messagebox, Navigation, Note
 
     classes = set(_classes(node))
@@ -116,19 +116,20 @@ def _furniture(node: Tag) -> str | None:
     return "hidden" if _HIDDEN.search(str(node.get("style") or "")) else None
 
 
-class _Reading:
-    """One article: what is no text goes first, then blocks are read in order, each below the headings before it."""
+class _ArticleReader:
+    """Reads one article: removes what is no text, then reads blocks in order, below the headings before them."""
 
     def __init__(self, body: Tag) -> None:
         self.body = body
-        # The lead is the article's own summary, yet prose of it like any other: no abstract is looked for.
+        # The lead is read as prose like the rest, so there is no abstract.
         self.found = Findings(abstract="")
-        self.open: list[tuple[int, str]] = []
+        self.headings: list[tuple[int, str]] = []
+        """(level, title) of the headings above the present position."""
         self.anchor = ""
 
     def read(self) -> Findings:
         """What the page holds."""
-        self.strip()
+        self.remove_invisible()
         self.read_formulas()
         text = self.body.get_text()
         self.found.seen = policies.visible(text) - text.count("$")
@@ -140,8 +141,8 @@ class _Reading:
 
     # What is no text of the article.
 
-    def strip(self) -> None:
-        """Take out what no reader sees."""
+    def remove_invisible(self) -> None:
+        """Remove comments, scripts and other elements that are not displayed."""
         from bs4.element import PreformattedString
 
         for string in list(self.body.find_all(string=lambda text: isinstance(text, PreformattedString))):
@@ -150,15 +151,15 @@ class _Reading:
             node.decompose()
 
     def read_formulas(self) -> None:
-        """Put each formula's TeX in its place."""
+        """Replace each formula by its TeX."""
         from mwparserfromhtml.parse.elements import Math
 
         formulas = [node for node in self.body.find_all("span") if Math.is_math(node)]
         for node in [node for node in formulas if node.find_parent(Math.is_math) is None]:
-            told = _tex(node)
-            tex = policies.tex_source(told or node.get_text())
+            source = _tex(node)
+            tex = policies.tex_source(source or node.get_text())
             self.found.formulas += 1
-            self.found.math_without_tex += not told
+            self.found.math_without_tex += not source
             inline = policies.inline_tex(tex)
             node.replace_with(f" {policies.display_math(inline, '')} " if _is_display(node) else inline)
         for string in self.body.find_all(string=re.compile(TEX)):
@@ -177,7 +178,7 @@ class _Reading:
         node.decompose()
 
     def read_citations(self) -> None:
-        """Put a marker where a reference is cited."""
+        """Replace each citation by a marker."""
         from mwparserfromhtml.parse.elements import Citation
 
         for node in self.body.find_all("sup"):
@@ -191,7 +192,7 @@ class _Reading:
             node.replace_with(marker)
 
     def read_references(self) -> None:
-        """Take the list of references out: they are the bibliography, and no passage."""
+        """Move the list of references into the bibliography."""
         for node in self.body.find_all("li"):
             text = node.find("span", class_="mw-reference-text")
             if text is None or not node.get("id"):
@@ -205,18 +206,18 @@ class _Reading:
     # Text.
 
     def read_below(self, node: Tag) -> None:
-        """The blocks below an element that is no block itself; words that stand in no paragraph are one."""
+        """Read the blocks below an element; words outside of any paragraph form one."""
         from bs4 import Tag
 
-        run: list[str] = []
+        loose: list[str] = []
         for child in list(node.children):
             if isinstance(child, Tag) and (child.name in _BLOCKS or child.find(_is_block)):
-                self.add("paragraph", "".join(run))
-                run.clear()
+                self.add("paragraph", "".join(loose))
+                loose.clear()
                 self.read_block(child)
             else:
-                run.append(_lined(child) if isinstance(child, Tag) else str(child))
-        self.add("paragraph", "".join(run))
+                loose.append(_lined(child) if isinstance(child, Tag) else str(child))
+        self.add("paragraph", "".join(loose))
 
     def read_block(self, node: Tag) -> None:
         if node.name[0] == "h" and node.name[1:].isdecimal():
@@ -237,15 +238,15 @@ class _Reading:
 
     def read_heading(self, node: Tag) -> None:
         level, title = int(node.name[1:]), policies.heading(_plain(node))
-        while self.open and self.open[-1][0] >= level:
-            self.open.pop()
-        self.open.append((level, title))
+        while self.headings and self.headings[-1][0] >= level:
+            self.headings.pop()
+        self.headings.append((level, title))
         self.anchor = str(node.get("id") or "")
-        self.found.sections.append(Section(self.anchor, None, title, len(self.open), self.path))
+        self.found.sections.append(Section(self.anchor, None, title, len(self.headings), self.path))
 
     @property
     def path(self) -> tuple[str, ...]:
-        return tuple(title for _, title in self.open if title)
+        return tuple(title for _, title in self.headings if title)
 
     def read_list(self, node: Tag) -> None:
         """A list; one that only indents (`:` in wikitext, as formulas are set) is paragraphs."""
@@ -286,10 +287,10 @@ def _tex(node: Tag) -> str:
     """The TeX of a formula, without the braces and the style that MediaWiki sets around it."""
     annotation = node.find("annotation", encoding="application/x-tex")
     mathml, image = node.find("math"), node.find("img")
-    told = annotation.get_text() if annotation else ""
-    told = told or str((mathml and mathml.get("alttext")) or (image and image.get("alt")) or "")
-    bare = policies.tex_source(told)
-    styled = bare != " ".join(told.split())
+    source = annotation.get_text() if annotation else ""
+    source = source or str((mathml and mathml.get("alttext")) or (image and image.get("alt")) or "")
+    bare = policies.tex_source(source)
+    styled = bare != " ".join(source.split())
     return bare.removeprefix("{").removesuffix("}").strip() if styled and bare.startswith("{") else bare
 
 
@@ -319,14 +320,14 @@ def _list_text(node: Tag) -> str:
 
 
 def _cell(cell: Tag) -> Cell:
-    """A cell on one line; what stood on lines of its own has commas between."""
+    """A cell on one line, with commas between its lines."""
     for inner in cell.find_all(("br", "li", "p", "div", "tr")):
         inner.append(LINE)
     columns, rows = (span(str(cell.get(name) or "")) for name in ("colspan", "rowspan"))
     return Cell(policies.joined_lines(_plain(cell)), columns, rows, is_head=cell.name == "th")
 
 
-def graded(paper: Paper) -> Quality:
-    """The grade of an article's text; page furniture is no loss of it."""
+def grade_article(paper: Paper) -> Quality:
+    """The grade of an article's text, where page furniture does not count as lost text."""
     furniture = sum(count for name, count in paper.losses.items() if name in FURNITURE)
     return grade(replace(paper, chars_seen=paper.chars_seen - furniture))

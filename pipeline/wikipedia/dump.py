@@ -64,19 +64,19 @@ class Dump:
             yield chunk
 
     def digests(self) -> Mapping[str, str]:
-        """SHA-256 of each file by its name; a file of 100 GB takes a minute or two, and is read so once."""
+        """SHA-256 of each file by its name, computed once: a file of 100 GB takes a minute or two."""
         for file in self.files:
             if file.name not in self._digests:
-                with _damage_named(file, "cannot be read"), file.open("rb") as stream:
+                with _naming_damage(file, "cannot be read"), file.open("rb") as stream:
                     self._digests[file.name] = hashlib.file_digest(stream, "sha256").hexdigest()
         return dict(self._digests)
 
 
 def open_dump(files: Iterable[Path], month: str | None = None) -> Dump:
-    """The dump that some files are, in order of their names.
+    """A dump of some files, in order of their names.
 
-    month: of the snapshot, where the files' names (enwiki-NS0-20240901-ENTERPRISE-HTML.json.tar.gz) do not tell it.
-    Raises SettingError where none is told, or two, or two files share a name; MissingInput where a file is not there.
+    month: of the snapshot, where the names of the files (enwiki-NS0-20240901-ENTERPRISE-HTML.json.tar.gz) lack it.
+    Raises SettingError for no month or several, or two files of one name; MissingInput for a file that does not exist.
     """
     ordered = tuple(sorted(files, key=lambda file: file.name))
     for file in ordered:
@@ -89,12 +89,12 @@ def open_dump(files: Iterable[Path], month: str | None = None) -> Dump:
 
 
 def _month_of(names: Iterable[str]) -> str:
-    """The month that the names of a dump's files tell."""
-    told = {f"{match[1]}-{match[2]}" for name in names for match in _DATE.finditer(name)}
-    months = sorted(filter(is_month, told))
+    """The month in the names of a dump's files."""
+    named = {f"{match[1]}-{match[2]}" for name in names for match in _DATE.finditer(name)}
+    months = sorted(filter(is_month, named))
     if len(months) != 1:
-        found = f"tell several months ({', '.join(months)})" if months else "do not tell of which month they are"
-        raise SettingError(f"the names of the dump's files {found}: name the snapshot's month by --month 2024-09")
+        problem = f"tell several months ({', '.join(months)})" if months else "do not tell of which month they are"
+        raise SettingError(f"the names of the dump's files {problem}: name the snapshot's month by --month 2024-09")
     return months[0]
 
 
@@ -103,7 +103,7 @@ def _lines_of(file: Path) -> Iterator[Line]:
 
     number = 0
     with (
-        _damage_named(file, "breaks off, or is no tar.gz of JSON lines,") as last,
+        _naming_damage(file, "breaks off, or is no tar.gz of JSON lines,") as last,
         igzip.open(file, "rb") as stream,  # type: ignore[no-untyped-call]
         tarfile.open(fileobj=stream, mode="r|") as archive,
     ):
@@ -136,8 +136,8 @@ def _read_to_the_end(stream: IO[bytes]) -> None:
 
 
 @contextmanager
-def _damage_named(file: Path, what: str) -> Iterator[dict[str, int]]:
-    """Name the file that cannot be read, and the last `line` that could."""
+def _naming_damage(file: Path, what: str) -> Iterator[dict[str, int]]:
+    """Raise PermanentFailure with the file that cannot be read and the last `line` that could."""
     last: dict[str, int] = {}
     try:
         yield last

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from pipeline.arxiv.categories import normalize_category
 
-# What a search restricts to Wikipedia by: an archive beside arXiv's (cs, math), with a category for each wiki.
+# The archive that restricts a search to Wikipedia, beside arXiv's (cs, math), with a category for each wiki.
 ARCHIVE = "wikipedia"
 
 _WIKI = re.compile(r"[a-z][a-z0-9_]*wiki", re.ASCII)
@@ -40,9 +40,9 @@ def is_page(identifier: str) -> bool:
 
 
 def page_url(identifier: str, anchor: str = "") -> str:
-    """The article, at a section's heading if `anchor` names one. Raises ValueError for what is no page's id.
+    """The address of an article, with the heading that `anchor` names. Raises ValueError for what is no page's id.
 
-    By number and not by title: the link holds when the article is renamed, and can be made wherever the id is.
+    It has the page's number, which stays the same when the article is renamed.
     """
     match = _ID.fullmatch(identifier)
     if match is None:
@@ -52,7 +52,7 @@ def page_url(identifier: str, anchor: str = "") -> str:
 
 
 def language(wiki: str) -> str:
-    """What a wiki's address begins with: `en` of `enwiki`, `zh-yue` of `zh_yuewiki`."""
+    """The language code in a wiki's address: `en` of `enwiki`, `zh-yue` of `zh_yuewiki`."""
     return wiki.removesuffix("wiki").replace("_", "-")
 
 

@@ -1,4 +1,4 @@
-"""What a line of a dump says of its page, checked: Wikimedia Enterprise's article model, as far as it is read here.
+"""A page in a line of a dump: the validated part of Wikimedia Enterprise's article model that is used here.
 
 The model: https://enterprise.wikimedia.com/docs/data-dictionary/.
 """
@@ -14,7 +14,7 @@ from pipeline.corpus.paper import PageError
 from pipeline.wikipedia.dump import Line
 from pipeline.wikipedia.ids import category_of, is_wikipedia, page_id
 
-# Of a fault in a line; what pydantic says of a page of a million characters is as long.
+# Characters of a fault's description.
 _MOST_DETAIL = 300
 
 Number = Annotated[int, Field(gt=0, le=2**53)]
@@ -91,9 +91,9 @@ def read_page(line: Line) -> Page:
 
 
 def _faults(error: ValidationError) -> str:
-    """Which fields are wrong, and how; never what they hold, which may be the whole page."""
-    told = [
+    """The wrong fields with their faults, without their values, which may be the whole page."""
+    faults = [
         f"{'.'.join(map(str, fault['loc'])) or 'the line'}: {fault['msg']}"
         for fault in error.errors(include_input=False)
     ]
-    return "; ".join(told)[:_MOST_DETAIL]
+    return "; ".join(faults)[:_MOST_DETAIL]

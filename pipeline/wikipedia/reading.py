@@ -1,7 +1,4 @@
-"""Lines of a dump as rows of `metadata` or of `papers`. Runs in a worker process, so it knows no stage.
-
-Whatever a line does, its neighbours are read all the same.
-"""
+"""Lines of a dump to rows of `metadata` or `papers`, in a worker process. A broken line does not affect the others."""
 
 from __future__ import annotations
 
@@ -14,12 +11,12 @@ import pyarrow as pa
 from pipeline.corpus.paper import PageError
 from pipeline.engine.process_pool import time_limit
 from pipeline.tables import METADATA, PAPERS, Table
-from pipeline.wikipedia.article import graded, read_article
+from pipeline.wikipedia.article import grade_article, read_article
 from pipeline.wikipedia.dump import Line
 from pipeline.wikipedia.page import Page, read_page
 from pipeline.wikipedia.sorting import with_order
 
-Told = Callable[[Page], dict[str, Any]]
+BuildRow = Callable[[Page], dict[str, Any]]
 LeftOut = tuple[str, str, str]
 
 _LARGEST_INT32 = 2**31 - 1
@@ -27,7 +24,7 @@ _LARGEST_INT32 = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What came of some lines. rows: an Arrow stream; left_out: (page or place, reason, detail) of the other lines."""
+    """Rows of some lines. rows: an Arrow stream; left_out: (page or place, reason, detail) of lines without a row."""
 
     rows: bytes
     left_out: tuple[LeftOut, ...]
@@ -37,23 +34,23 @@ class Rows:
         return list(pa.ipc.open_stream(self.rows))
 
 
-def list_lines(lines: Sequence[Line]) -> Rows:
-    """Rows of `metadata`: what the wiki says of its pages, HTML unread."""
-    return _read(METADATA, _listed, lines)
+def metadata_rows(lines: Sequence[Line]) -> Rows:
+    """Rows of `metadata`; the HTML is not parsed."""
+    return _read(METADATA, _metadata_row, lines)
 
 
-def parse_lines(page_seconds: float, lines: Sequence[Line]) -> Rows:
+def paper_rows(page_seconds: float, lines: Sequence[Line]) -> Rows:
     """Rows of `papers`. page_seconds: processor time that one page may take; one that takes more ends its worker."""
-    import mwparserfromhtml  # noqa: F401 - before any page: loading it is not the first one's time
+    import mwparserfromhtml  # noqa: F401 - loaded before the first page, whose time limit would include it
 
-    def parsed(page: Page) -> dict[str, Any]:
+    def build_row(page: Page) -> dict[str, Any]:
         with time_limit(page_seconds):
-            return _parsed(page)
+            return _paper_row(page)
 
-    return _read(PAPERS, parsed, lines)
+    return _read(PAPERS, build_row, lines)
 
 
-def _read(table: Table, tell: Told, lines: Sequence[Line]) -> Rows:
+def _read(table: Table, build_row: BuildRow, lines: Sequence[Line]) -> Rows:
     schema = with_order(table.schema)
     batches: list[pa.RecordBatch] = []
     left_out: list[LeftOut] = []
@@ -62,7 +59,7 @@ def _read(table: Table, tell: Told, lines: Sequence[Line]) -> Rows:
         try:
             page = read_page(line)
             subject = page.page_id
-            row = tell(page) | {"revision": page.version.identifier, "place": line.number}
+            row = build_row(page) | {"revision": page.version.identifier, "place": line.number}
             batches.append(pa.RecordBatch.from_pylist([row], schema))
         except PageError as error:
             left_out.append((subject, error.reason, f"{line.place}: {error.detail}"))
@@ -77,7 +74,7 @@ def _read(table: Table, tell: Told, lines: Sequence[Line]) -> Rows:
     return Rows(sink.getvalue().to_pybytes(), tuple(left_out))
 
 
-def _listed(page: Page) -> dict[str, Any]:
+def _metadata_row(page: Page) -> dict[str, Any]:
     revision = page.version.identifier
     return {
         "arxiv_id": page.page_id,
@@ -97,9 +94,9 @@ def _day(moment: str | None) -> str | None:
     return moment[:10] if moment else None
 
 
-def _parsed(page: Page) -> dict[str, Any]:
+def _paper_row(page: Page) -> dict[str, Any]:
     paper = read_article(page.html)
-    quality = graded(paper)
+    quality = grade_article(paper)
     edited = (page.date_modified or "")[:4]
     return {
         **paper.as_row(),

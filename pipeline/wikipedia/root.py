@@ -1,7 +1,7 @@
-"""Which data roots hold Wikipedia: one snapshot each, and never arXiv's papers beside it.
+"""Data roots of Wikipedia: one snapshot each, and no papers of arXiv.
 
-A month of a table is one file, which is either arXiv's or Wikipedia's; and a page has the same id in every snapshot, so
-that two of them would overwrite each other's points.
+A month of a table is one file, of arXiv or of Wikipedia. A page has the same id in every snapshot, so two snapshots
+would overwrite each other's points.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pipeline.storage.writing import write_whole
 from pipeline.tables import ANSWER_GRADES, ANSWER_SCORES, ANSWERS, DUMP_MEMBERS, METADATA, PAPERS, QUESTIONS
 from pipeline.wikipedia.ids import is_page
 
-# Of the project's stages, those that run on a snapshot as they do on a month of arXiv's.
+# The project's stages that run on a snapshot as on a month of arXiv's.
 OWN_STAGES = ("passages", "embeddings", "index_receipts")
-# Where a question set on articles is named, these too.
-_ASKING = frozenset(table.name for table in (QUESTIONS, *ANSWERS.values(), ANSWER_GRADES, ANSWER_SCORES))
+# These run too where the settings name a question set on articles.
+_QUESTION_STAGES = frozenset(table.name for table in (QUESTIONS, *ANSWERS.values(), ANSWER_GRADES, ANSWER_SCORES))
 
 _MARK = "holds-wikipedia"
 _DEMO_MARK = "holds-the-demo"
@@ -33,12 +33,12 @@ def held_snapshot(root: DataRoot) -> str | None:
 
 
 def is_own(stage: str, settings: Settings) -> bool:
-    """Whether one of the project's stages has work on a snapshot, by its name."""
-    return stage in OWN_STAGES or (stage in _ASKING and settings.questions is not None)
+    """Whether a stage of that name runs on a snapshot."""
+    return stage in OWN_STAGES or (stage in _QUESTION_STAGES and settings.questions is not None)
 
 
 def month_in(root: DataRoot, identifier: str) -> str | None:
-    """The month under which a data root keeps a paper, or an article, which its id does not tell; None for neither."""
+    """The month of a paper by its identifier, or of an article by the snapshot; None for neither."""
     return held_snapshot(root) if is_page(identifier) else month_of(identifier)
 
 
@@ -53,13 +53,13 @@ def claim(workspace: Workspace, month: str) -> None:
     held = held_snapshot(root)
     if held == month:
         return
-    there = any(root.months(table) for table in (DUMP_MEMBERS, METADATA, PAPERS))
-    if held is not None and there:
+    has_tables = any(root.months(table) for table in (DUMP_MEMBERS, METADATA, PAPERS))
+    if held is not None and has_tables:
         raise SettingError(
             f"CITELOOM_DATA: {root.path} holds Wikipedia as of {held}, and this dump is of {month}: a data root holds "
             "one snapshot; name another folder"
         )
-    if there or (root.path / _DEMO_MARK).exists():
+    if has_tables or (root.path / _DEMO_MARK).exists():
         raise SettingError(
             f"CITELOOM_DATA: {root.path} holds papers of arXiv already: give Wikipedia a data root of its own"
         )
@@ -78,7 +78,7 @@ def refuse_arxiv(workspace: Workspace) -> None:
 
 
 def _check_collection(settings: Settings) -> None:
-    """On a server the default collection is arXiv's: an audit of either corpus would take the other's points out."""
+    """Refuse arXiv's default collection on a server: an audit of either corpus would remove the other's points."""
     if settings.qdrant_url and settings.qdrant_collection == Settings.model_fields["qdrant_collection"].default:
         raise SettingError(
             f"CITELOOM_QDRANT_COLLECTION is {settings.qdrant_collection}, the one for arXiv: name another for Wikipedia"

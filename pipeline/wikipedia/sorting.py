@@ -1,4 +1,4 @@
-"""Rows of a snapshot in order of their ids, the newest revision of each, whatever order they came in.
+"""Sort the rows of a snapshot by id and keep the newest revision of each page.
 
 An external merge sort: runs of RUN_BYTES are sorted and put on disk, then read side by side a few rows at a time. So
 memory holds one run, or a few rows of every run, however many pages there are.
@@ -21,9 +21,9 @@ import pyarrow as pa
 RUN_BYTES = 256_000_000
 # Each is an open file while runs are merged, of which a process often may have 1,024; beyond, runs become one.
 MOST_RUNS = 256
-_ROWS_AT_HAND = 8
-_ROWS_GIVEN = 100
-# Beside the table's own columns: which revision a row is of, and where it came.
+_RUN_BATCH_ROWS = 8
+_BATCH_ROWS = 100
+# Columns added for sorting: the revision of a row, and its line.
 REVISION, PLACE = pa.field("revision", pa.int64()), pa.field("place", pa.int64())
 _ORDER = [("arxiv_id", "ascending"), ("revision", "descending"), ("place", "ascending")]
 
@@ -45,14 +45,14 @@ def with_order(schema: pa.Schema) -> pa.Schema:
 class NewestFirst:
     """Takes batches of rows in any order and gives each page's newest row, in order of ids.
 
-    A context manager: its folder is emptied when it begins, and gone when it ends. repeated: told the id of each row
-    that gives way to a newer revision, or to the same one that came before it.
+    A context manager, which empties its folder on entry and removes it on exit. on_older: called with the id and the
+    revision of each row that is not kept.
     """
 
-    def __init__(self, folder: Path, schema: pa.Schema, repeated: Callable[[str, int], None]) -> None:
+    def __init__(self, folder: Path, schema: pa.Schema, on_older: Callable[[str, int], None]) -> None:
         self._folder, self._schema = folder, with_order(schema)
-        self._columns, self._repeated = schema.names, repeated
-        self._held: list[pa.RecordBatch] = []
+        self._columns, self._on_older = schema.names, on_older
+        self._pending: list[pa.RecordBatch] = []
         self._bytes = 0
         self._runs: list[Path] = []
         self._written = 0
@@ -68,37 +68,37 @@ class NewestFirst:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take rows, with the columns of `with_order`."""
+        """Add rows, with the columns of `with_order`."""
         if batch.num_rows:
-            self._held.append(batch)
+            self._pending.append(batch)
             self._bytes += batch.nbytes
         if self._bytes >= RUN_BYTES:
             self._write_run()
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """The newest row of each page, with the table's own columns, some at a time."""
-        if self._held:
+        """The newest row of each page, without the added columns, in batches."""
+        if self._pending:
             self._write_run()
-        ready: list[pa.RecordBatch] = []
+        batch: list[pa.RecordBatch] = []
         last: str | None = None
         for row in _merged(self._runs):
             if row.page == last:
-                self._repeated(row.page, -row.older)
+                self._on_older(row.page, -row.older)
                 continue
             last = row.page
-            ready.append(row.batch)
-            if len(ready) == _ROWS_GIVEN:
-                yield self._joined(ready)
-                ready = []
-        if ready:
-            yield self._joined(ready)
+            batch.append(row.batch)
+            if len(batch) == _BATCH_ROWS:
+                yield self._joined(batch)
+                batch = []
+        if batch:
+            yield self._joined(batch)
 
     def _write_run(self) -> None:
-        self._write([pa.Table.from_batches(self._held, self._schema).sort_by(_ORDER)])
-        self._held, self._bytes = [], 0
+        self._write([pa.Table.from_batches(self._pending, self._schema).sort_by(_ORDER)])
+        self._pending, self._bytes = [], 0
         if len(self._runs) == MOST_RUNS:
             merged, self._runs = self._runs, []
-            self._write(pa.Table.from_batches(rows, self._schema).combine_chunks() for rows in _handfuls(merged))
+            self._write(pa.Table.from_batches(rows, self._schema).combine_chunks() for rows in _small_batches(merged))
             for file in merged:
                 file.unlink()
 
@@ -107,7 +107,7 @@ class NewestFirst:
         file = self._folder / f"{self._written}.arrow"
         with pa.ipc.new_file(file, self._schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
             for table in tables:
-                writer.write_table(table, max_chunksize=_ROWS_AT_HAND)
+                writer.write_table(table, max_chunksize=_RUN_BATCH_ROWS)
         self._runs.append(file)
         self._written += 1
 
@@ -120,10 +120,10 @@ def _merged(runs: Iterable[Path]) -> Iterator[_Row]:
     return heapq.merge(*map(_read_run, runs), key=lambda row: row[:3])
 
 
-def _handfuls(runs: Iterable[Path]) -> Iterator[list[pa.RecordBatch]]:
+def _small_batches(runs: Iterable[Path]) -> Iterator[list[pa.RecordBatch]]:
     rows = _merged(runs)
-    while taken := [row.batch for row in islice(rows, _ROWS_AT_HAND)]:
-        yield taken
+    while batches := [row.batch for row in islice(rows, _RUN_BATCH_ROWS)]:
+        yield batches
 
 
 def _read_run(file: Path) -> Iterator[_Row]:

@@ -1,6 +1,6 @@
-"""The stages `metadata` and `papers` of a Wikipedia snapshot: the tables that arXiv's stages write, from a dump.
+"""The stages `metadata` and `papers` of a Wikipedia snapshot.
 
-A stage of its own for each dump, since its files are arguments and no setting.
+Each dump has its own stages, since its files are arguments and no setting.
 """
 
 from __future__ import annotations
@@ -15,47 +15,40 @@ from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.tables import METADATA, PAPERS
 from pipeline.wikipedia.dump import Dump, Line
-from pipeline.wikipedia.reading import Rows, list_lines, parse_lines
+from pipeline.wikipedia.reading import Rows, metadata_rows, paper_rows
 from pipeline.wikipedia.sorting import NewestFirst
 
 Work = Callable[[Sequence[Line]], Rows]
 
 
 def stages_of(dump: Dump) -> tuple[Stage, Stage]:
-    """`metadata` and `papers` of a dump, for its own month alone.
+    """`metadata` and `papers` of a dump, for the month of its snapshot.
 
-    Metadata is read in a pass of its own: it needs no HTML, and says which revision of a page the other table holds.
+    Metadata is read in a separate pass, which parses no HTML.
     """
     return (
-        Stage(table=METADATA, build=_Build(dump, _listing), inputs=_Inputs(dump)),
-        Stage(table=PAPERS, build=_Build(dump, _parsing), inputs=_Inputs(dump)),
+        Stage(table=METADATA, build=_Build(dump, _listing), inputs=partial(_digests, dump)),
+        Stage(table=PAPERS, build=_Build(dump, _parsing), inputs=partial(_digests, dump)),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Inputs:
-    """The dump's files with their digests."""
-
-    dump: Dump
-
-    def __call__(self, workspace: Workspace, month: str) -> Mapping[str, str]:
-        return self.dump.digests()
+def _digests(dump: Dump, workspace: Workspace, month: str) -> Mapping[str, str]:
+    return dump.digests()
 
 
 def _listing(job: Job) -> Work:
-    return list_lines
+    return metadata_rows
 
 
 def _parsing(job: Job) -> Work:
-    return partial(parse_lines, job.settings.page_seconds)
+    return partial(paper_rows, job.settings.page_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class _Build:
-    """Computes the month: lines go out to the workers, their rows are sorted, the newest of each page is kept.
+    """Computes the month: workers parse the lines, the rows are sorted, and the newest of each page is kept.
 
-    Every line is a row or in the ledger. Raises PermanentFailure where a file of the dump breaks off: nothing is
-    written then.
+    Every line is a row or in the ledger. Raises PermanentFailure for an incomplete file, before anything is written.
     """
 
     dump: Dump
@@ -71,21 +64,21 @@ class _Build:
 
     def _read(self, job: Job) -> Iterator[pa.RecordBatch]:
         workers = count_workers(job.settings.workers)
-        for lines, made in map_chunks(self.work(job), self.dump.chunks(), workers):
+        for lines, result in map_chunks(self.work(job), self.dump.chunks(), workers):
             job.notes["lines"] += len(lines)
-            if isinstance(made, LostItem):
-                job.leave_out(lines[0].place, made.reason, _lost(job, made))
+            if isinstance(result, LostItem):
+                job.leave_out(lines[0].place, result.reason, _lost_detail(job, result))
                 continue
-            for left_out in made.left_out:
+            for left_out in result.left_out:
                 job.leave_out(*left_out)
-            yield from made.batches()
+            yield from result.batches()
 
 
 def _leave_out_older(job: Job, page: str, revision: int) -> None:
     job.leave_out(page, "duplicate", f"revision {revision}: the newest one, or the first of several, is kept")
 
 
-def _lost(job: Job, lost: LostItem) -> str:
+def _lost_detail(job: Job, lost: LostItem) -> str:
     limit = ""
     if lost.reason == "too_slow":
         limit = f" {job.settings.page_seconds:g} s of processor time (CITELOOM_PAGE_SECONDS)"

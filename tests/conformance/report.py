@@ -17,6 +17,7 @@ from tests.conformance import truth
 from tests.conformance.scoring import (
     BYLINE_FIELDS,
     ITEM_FIELDS,
+    Mistake,
     Score,
     match_references,
     printed_items,
@@ -92,6 +93,13 @@ def table(score: Score) -> str:
     return "\n".join(lines)
 
 
+def print_mistakes(mistakes: Sequence[Mistake]) -> None:
+    """Print each mistake with what was expected and what was read."""
+    for mistake in mistakes:
+        print(f"{mistake.page} {mistake.place} {mistake.field}")
+        print(f"    expected {mistake.expected}\n    read     {mistake.read}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="*", metavar="PAGE", help="styles, or with --dump2 papers; all unless named")
@@ -101,10 +109,8 @@ def main() -> None:
     arguments = parser.parse_args()
     score = score_real_bylines() if arguments.dump2 else score_styles(arguments.pages)
     if arguments.mistakes or arguments.field:
-        for mistake in score.mistakes:
-            if arguments.field in (None, mistake.field) and (not arguments.pages or mistake.page in arguments.pages):
-                print(f"{mistake.page} {mistake.place} {mistake.field}")
-                print(f"    expected {mistake.expected}\n    read     {mistake.read}")
+        mistakes = [mistake for mistake in score.mistakes if arguments.field in (None, mistake.field)]
+        print_mistakes([one for one in mistakes if not arguments.pages or one.page in arguments.pages])
     print(table(score))
     if arguments.dump2:
         for name, share in title_faults().items():

@@ -11,6 +11,7 @@ from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[2]
 STYLES = PROJECT / "examples" / "styles"
+TRUTH = STYLES / "truth.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +42,13 @@ class TrueReference:
 
 
 @cache
-def _read() -> dict[str, Any]:
-    return tomllib.loads((STYLES / "truth.toml").read_text(encoding="utf-8"))
+def _read(file: Path = TRUTH) -> dict[str, Any]:
+    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
-def style_names() -> list[str]:
-    """The styles of the suite, in the order of the alphabet."""
-    return sorted(_read()["styles"])
+def style_names(file: Path = TRUTH) -> list[str]:
+    """The styles of the suite, or of another file of its form, in the order of the alphabet."""
+    return sorted(_read(file)["styles"])
 
 
 def true_title() -> str:
@@ -55,15 +56,16 @@ def true_title() -> str:
     return str(_read()["title"])
 
 
-def true_authors(style: str) -> list[TrueAuthor]:
+def true_authors(style: str, file: Path = TRUTH) -> list[TrueAuthor]:
     """The byline as a style prints it."""
-    truth = _read()
+    truth = _read(file)
     parts = truth["styles"][style]
+    names = truth.get("names", {}).get(style) or [author["name"] for author in truth["authors"]]
     authors = []
-    for author in truth["authors"]:
+    for name, author in zip(names, truth["authors"], strict=True):
         institutions = [truth["institutions"][key] for key in author["institutions"]]
         printed = [", ".join(institution[part] for part in parts) for institution in institutions] if parts else []
-        authors.append(TrueAuthor(author["name"], None if parts is False else tuple(printed), author["email"]))
+        authors.append(TrueAuthor(name, None if parts is False else tuple(printed), author["email"]))
     return authors
 
 

@@ -1,4 +1,4 @@
-"""Asking arXiv's site for pages, one after another, into the dump's folders of loose pages."""
+"""Fetch pages from arXiv's site, one after another, into the dump's folders of loose pages."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.pace import GAP_SECONDS, Pace
 from pipeline.arxiv.rate_limited_client import Answer, OutOfBounds, Patience, RateLimitedClient, Service
 from pipeline.corpus.dump.member import LARGEST_PAGE
-from pipeline.corpus.fetching.ledger import FETCHED, PASSING, Asked, PageLedger
-from pipeline.corpus.fetching.robots import Robots, ask_robots
-from pipeline.corpus.fetching.vet import vet
-from pipeline.corpus.fetching.wanted import Choice
+from pipeline.corpus.fetching.ledger import FETCHED, RETRYABLE, PageLedger, PageRecord
+from pipeline.corpus.fetching.page_check import check_answer
+from pipeline.corpus.fetching.robots import Robots, fetch_robots
+from pipeline.corpus.fetching.selection import Selection
 from pipeline.engine import progress
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.settings import Settings
 from pipeline.storage.writing import write_whole
 
-# Some papers have no HTML, but not twenty in a row of a month that arXiv converts: then the site is at fault, or asked
-# for what it never had, and each further request would be one too many.
+# Some papers have no HTML, but not twenty in a row of a month that arXiv converts: the site is at fault then, or has
+# never had these pages, and further requests are useless.
 MOST_WITHOUT_PAGE = 20
 _NAME = "fetch_html"
 
 
 @dataclass(frozen=True, slots=True)
 class FetchReport:
-    """What came of a fetch. left_out: papers without a page by reason, and why others were not asked for.
+    """Outcome of a fetch. left_out: papers without a page, and papers not requested, by reason.
 
-    `asked` has each paper asked for now, with its reason; `waiting` is how many are still to be asked for.
+    asked: a record of each paper requested in this run. waiting: how many are still to be requested. The command prints
+    these names with --json.
     """
 
     fetched: int
@@ -44,19 +45,19 @@ class FetchReport:
     requests: int
     bytes: int
     folder: str
-    asked: tuple[Asked, ...]
+    asked: tuple[PageRecord, ...]
 
     def __str__(self) -> str:
         left = ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
-        waiting = f"; {self.waiting:,} still to ask for: run the same again" if self.waiting else ""
+        remaining = f"; {self.waiting:,} still to fetch: run the same again" if self.waiting else ""
         pages = "1 page" if self.fetched == 1 else f"{self.fetched:,} pages"
-        told = f"{pages} fetched in {self.requests:,} requests, {self.bytes:,} bytes, into {self.folder}"
-        return f"{told}{f'; left out: {left}' if left else ''}{waiting}"
+        summary = f"{pages} fetched in {self.requests:,} requests, {self.bytes:,} bytes, into {self.folder}"
+        return f"{summary}{f'; left out: {left}' if left else ''}{remaining}"
 
 
 def fetch(
     workspace: Workspace,
-    choice: Choice,
+    selection: Selection,
     *,
     limit: int | None = None,
     again: bool = False,
@@ -64,38 +65,38 @@ def fetch(
     patience: Patience | None = None,
     largest: int = LARGEST_PAGE,
 ) -> FetchReport:
-    """Ask for the pages of a choice, at most `limit` of them, in order of identifier; those that failed before last.
+    """Fetch the pages of a selection, at most `limit` of them, in order of identifier; earlier failures come last.
 
-    A paper that arXiv was found to have no page of is asked for only `again`. Each page is put in place whole, and
-    each answer kept before the next request, so that the next call goes on after a kill. `largest` is in bytes; another
-    one than the parser's, as a pace or patience other than arXiv's rules, is for tests. Raises TransientFailure where
-    the site does not answer well or others fetch too, PermanentFailure where it denies access, its robots.txt closes
-    the pages to programs, or they cannot be written, SettingError where the base URL is none.
+    A paper known to have no page is requested only with `again`. Each page is written whole, and each outcome saved
+    before the next request, so that the next call continues after a kill. largest: in bytes; tests alone set it, a pace
+    or a patience. Raises TransientFailure where the site answers with errors or another fetch runs, PermanentFailure
+    where it denies access, its robots.txt closes the pages to programs, or they cannot be written, SettingError where
+    the base URL is invalid.
     """
     ledger = PageLedger(workspace.cache("html_pages"))
     try:
         with FileLock(ledger.lock, timeout=0):
-            known = ledger.find(choice.ids)
-            ids = _in_turn(choice.ids, known, again=again)
-            run = _Run(workspace.settings, ledger, choice.dump, pace, patience, largest)
-            run.ask_all(ids if limit is None else ids[:limit])
+            records = ledger.find(selection.ids)
+            ids = _ids_to_request(selection.ids, records, again=again)
+            run = _Run(workspace.settings, ledger, selection.dump, pace, patience, largest)
+            run.fetch_all(ids if limit is None else ids[:limit])
     except Timeout as error:
         raise TransientFailure(f"another run fetches pages and holds {ledger.lock}: wait for its end") from error
-    before = Counter(known[name].reason for name in set(choice.ids) - set(ids))
-    return run.report(Counter(choice.left_out) + before, len(ids) - len(run.asked))
+    not_requested = Counter(records[name].reason for name in set(selection.ids) - set(ids))
+    return run.report(Counter(selection.left_out) + not_requested, len(ids) - len(run.requested))
 
 
-def _in_turn(ids: Sequence[str], known: dict[str, Asked], *, again: bool) -> list[str]:
-    """The papers to ask for: never asked first, then those whose page is gone or may come another time."""
-    never = [name for name in ids if name not in known]
-    passing = [name for name in ids if name in known and known[name].reason in {*PASSING, FETCHED}]
-    settled = [name for name in ids if name in known and name not in passing]
-    return [*never, *passing, *(settled if again else [])]
+def _ids_to_request(ids: Sequence[str], records: dict[str, PageRecord], *, again: bool) -> list[str]:
+    """The papers to request: new ones first, then those whose page is missing from the dump or failed to arrive."""
+    new = [name for name in ids if name not in records]
+    retryable = [name for name in ids if name in records and records[name].reason in {*RETRYABLE, FETCHED}]
+    final = [name for name in ids if name in records and name not in retryable]
+    return [*new, *retryable, *(final if again else [])]
 
 
 @dataclass(slots=True)
 class _Run:
-    """One fetch from its first request to its last."""
+    """The state of one fetch."""
 
     settings: Settings
     ledger: PageLedger
@@ -103,43 +104,44 @@ class _Run:
     pace: Pace | None
     patience: Patience | None
     largest: int
-    asked: list[Asked] = field(default_factory=list)
+    requested: list[PageRecord] = field(default_factory=list)
     requests: int = 0
 
-    def ask_all(self, ids: Sequence[str]) -> None:
+    def fetch_all(self, ids: Sequence[str]) -> None:
         if not ids:
             return
-        self._forget_leftovers(ids)
+        self._remove_partial_files(ids)
         with self._client() as client:
             try:
-                self._ask_in_turn(client, ids)
+                self._fetch_in_order(client, ids)
             finally:
                 self.requests = client.requests
 
-    def _ask_in_turn(self, client: RateLimitedClient, ids: Sequence[str]) -> None:
-        robots = ask_robots(client, self.settings.html_url, self.settings.arxiv_user_agent)
+    def _fetch_in_order(self, client: RateLimitedClient, ids: Sequence[str]) -> None:
+        robots = fetch_robots(client, self.settings.html_url, self.settings.arxiv_user_agent)
         client.slow_down(robots.delay)
         if robots.delay > GAP_SECONDS:
-            progress.noted(f"robots.txt asks for {robots.delay:g} s between two requests, which this run keeps")
+            progress.noted(f"robots.txt asks for {robots.delay:g} s between two requests: this run waits as long")
         without = 0
         for done, name in enumerate(ids):
             progress.advanced(_NAME, month_of(name) or "", done, len(ids))
-            without = 0 if self._ask(client, robots, name) else without + 1
+            without = 0 if self._fetch_page(client, robots, name) else without + 1
             if without >= MOST_WITHOUT_PAGE:
-                raise self._useless(without)
+                raise self._failure_without_pages(without)
 
     def report(self, left_out: Counter[str], waiting: int) -> FetchReport:
-        """What came of it all; left_out: what was not asked for, by reason."""
-        now = Counter(each.reason for each in self.asked)
-        fetched = now.pop(FETCHED, 0)
-        size = sum(each.bytes for each in self.asked)
-        told = dict(sorted((left_out + now).items()))
-        return FetchReport(fetched, told, waiting, self.requests, size, str(self.dump), tuple(self.asked))
+        """The outcome; left_out: papers that were not requested, by reason."""
+        reasons = Counter(record.reason for record in self.requested)
+        fetched = reasons.pop(FETCHED, 0)
+        size = sum(record.bytes for record in self.requested)
+        by_reason = dict(sorted((left_out + reasons).items()))
+        records = tuple(self.requested)
+        return FetchReport(fetched, by_reason, waiting, self.requests, size, str(self.dump), records)
 
     def _client(self) -> RateLimitedClient:
-        way_out = "run citeloom fetch-html again to go on"
+        advice = "run citeloom fetch-html again to go on"
         return RateLimitedClient(
-            Service("arXiv's site", self.settings.html_url, "CITELOOM_HTML_URL", way_out),
+            Service("arXiv's site", self.settings.html_url, "CITELOOM_HTML_URL", advice),
             self.settings,
             pace=self.pace,
             patience=self.patience,
@@ -147,21 +149,21 @@ class _Run:
             same_host=True,
         )
 
-    def _ask(self, client: RateLimitedClient, robots: Robots, name: str) -> bool:
-        """Whether there is a page of the paper now; what came of it is kept."""
+    def _fetch_page(self, client: RateLimitedClient, robots: Robots, name: str) -> bool:
+        """Fetch one page and record the outcome; whether the page is in place."""
         address = f"{self.settings.html_url.rstrip('/')}/{quote(name)}"
         if not robots.allows(address):
             raise PermanentFailure(f"robots.txt closes {address} to programs: fetch no pages there")
         try:
-            answer, fault = client.get(address, lambda answer: (answer, vet(answer, name)))
+            answer, fault = client.get(address, lambda answer: (answer, check_answer(answer, name)))
         except OutOfBounds as refusal:
-            return self._keep(Asked(name, refusal.reason, refusal.detail))
+            return self._record(PageRecord(name, refusal.reason, refusal.detail))
         except TransientFailure as failure:
-            self._keep(Asked(name, "unanswered", str(failure)))
+            self._record(PageRecord(name, "unanswered", str(failure)))
             raise
-        return self._keep(Asked(name, fault.reason, fault.detail) if fault else self._put(name, answer))
+        return self._record(PageRecord(name, fault.reason, fault.detail) if fault else self._write_page(name, answer))
 
-    def _put(self, name: str, answer: Answer) -> Asked:
+    def _write_page(self, name: str, answer: Answer) -> PageRecord:
         file = page_file(self.dump, name)
         try:
             write_whole(file, answer.body)
@@ -170,29 +172,29 @@ class _Run:
                 f"{file} cannot be written ({error.strerror}): make room there, or set another CITELOOM_DUMP_DIR; the "
                 "pages before it are in place"
             ) from error
-        return Asked(name, FETCHED, answer.address, len(answer.body), hashlib.sha256(answer.body).hexdigest())
+        return PageRecord(name, FETCHED, answer.address, len(answer.body), hashlib.sha256(answer.body).hexdigest())
 
-    def _keep(self, asked: Asked) -> bool:
-        self.ledger.keep(asked)
-        self.asked.append(asked)
-        return asked.reason == FETCHED
+    def _record(self, record: PageRecord) -> bool:
+        self.ledger.save(record)
+        self.requested.append(record)
+        return record.reason == FETCHED
 
-    def _useless(self, count: int) -> TransientFailure:
-        last = self.asked[-1]
+    def _failure_without_pages(self, count: int) -> TransientFailure:
+        last = self.requested[-1]
         return TransientFailure(
             f"{count} papers in a row have no page, the last of them {last.arxiv_id} ({last.detail}): the site may be "
             "in trouble, CITELOOM_HTML_URL wrong, or the month older than arXiv's HTML; look at one in a browser, then "
             "run citeloom fetch-html again to go on after them, or with --again to ask for them too"
         )
 
-    def _forget_leftovers(self, ids: Sequence[str]) -> None:
-        """Take away what a killed fetch left beside the pages: files of no name that anybody reads."""
+    def _remove_partial_files(self, ids: Sequence[str]) -> None:
+        """Remove the temporary files that a killed fetch left beside the pages."""
         for folder in {page_file(self.dump, name).parent for name in ids}:
             for file in folder.glob(".*.html.*.tmp"):
                 file.unlink(missing_ok=True)
 
 
 def page_file(dump: Path, arxiv_id: str) -> Path:
-    """Where the page of a paper goes: `<yymm>/<id>.html`, an old identifier without its slash."""
+    """The file of a paper's page: `<yymm>/<id>.html`, an old identifier without its slash."""
     month = month_of(arxiv_id) or ""
     return dump / f"{month[2:4]}{month[5:]}" / f"{arxiv_id.replace('/', '')}.html"

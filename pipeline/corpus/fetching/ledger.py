@@ -1,4 +1,4 @@
-"""What arXiv's site answered of each paper, kept so that nothing is asked twice."""
+"""Ledger of the pages requested from arXiv's site, so that no page is requested twice."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from pathlib import Path
 from pipeline.errors import PermanentFailure
 
 FETCHED = "fetched"
-# Another try may go well: the server was down, or the page came in part.
-PASSING = frozenset({"cut", "unanswered"})
+# A later request may succeed: the server was down, or the page was incomplete.
+RETRYABLE = frozenset({"cut", "unanswered"})
 
+# The table, its columns and the file keep the names under which ledgers exist on disks.
 _SCHEMA = """
 create table if not exists asked (
     arxiv_id text primary key, reason text not null, detail text not null, bytes integer not null, sha256 text not null,
@@ -24,10 +25,11 @@ create table if not exists asked (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What came of a paper: `fetched`, or the reason why there is no page; `detail` is its address, or why.
+class PageRecord:
+    """Outcome of the last request for a paper's page.
 
-    bytes and sha256 are those of the page; 0 and empty where there is none. asked_at: ISO 8601, UTC.
+    reason: `fetched`, or why there is no page. detail: the page's address, or the fault. bytes and sha256: of the page;
+    0 and empty where there is none. asked_at: ISO 8601, UTC.
     """
 
     arxiv_id: str
@@ -39,42 +41,42 @@ class Asked:
 
 
 class PageLedger:
-    """One SQLite file in a folder; each answer is kept in one transaction, so a kill loses none that was kept.
+    """An SQLite file in a folder; each record is one transaction, so that a kill loses none.
 
-    Raises PermanentFailure where the file is no such store, or cannot be written.
+    Raises PermanentFailure where the file is no ledger, or cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "asked.sqlite"
-        with self._opened() as store:
+        with self._connection() as store:
             store.execute(_SCHEMA)
 
     @property
     def lock(self) -> Path:
-        """The file that one who fetches holds."""
+        """The lock file that a running fetch holds."""
         return self._file.with_suffix(".lock")
 
-    def find(self, ids: Collection[str]) -> dict[str, Asked]:
-        """What is kept of those papers."""
-        with self._opened() as store:
+    def find(self, ids: Collection[str]) -> dict[str, PageRecord]:
+        """The records of some papers, by identifier."""
+        with self._connection() as store:
             query = "select * from asked where arxiv_id = ?"
             rows = [row for name in ids for row in store.execute(query, (name,))]
-        return {row[0]: Asked(*row) for row in rows}
+        return {row[0]: PageRecord(*row) for row in rows}
 
-    def keep(self, asked: Asked) -> None:
-        """Keep what came of a paper just now, in place of what came of it before."""
+    def save(self, record: PageRecord) -> None:
+        """Save the outcome of a request with the present time, in place of the paper's earlier record."""
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        row = (asked.arxiv_id, asked.reason, asked.detail, asked.bytes, asked.sha256, at)
-        with self._opened() as store:
+        row = (record.arxiv_id, record.reason, record.detail, record.bytes, record.sha256, at)
+        with self._connection() as store:
             store.execute("insert or replace into asked values (?, ?, ?, ?, ?, ?)", row)
 
     @contextlib.contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
+    def _connection(self) -> Iterator[sqlite3.Connection]:
         try:
             with contextlib.closing(sqlite3.connect(self._file, timeout=60.0)) as store, store:
                 yield store
         except sqlite3.Error as error:
             raise PermanentFailure(
-                f"what arXiv answered on pages, {self._file}, cannot be read or written ({error}): make room there, or "
+                f"the ledger of fetched pages, {self._file}, cannot be read or written ({error}): make room there, or "
                 "move the file away and run again"
             ) from error

@@ -1,4 +1,4 @@
-"""What a site's robots.txt says to citeloom: which addresses are closed to programs, and how long to rest between two.
+"""A site's robots.txt: addresses closed to programs, and the delay between two requests.
 
 The standard library reads the file, Crawl-delay (whole seconds) included.
 """
@@ -13,7 +13,7 @@ from pipeline.errors import PermanentFailure
 
 
 class Robots:
-    """The rules of one site for one agent. `delay` is in seconds; 0 where none is asked for."""
+    """The rules of one site for one agent. `delay` is in seconds; 0 where the file has none."""
 
     def __init__(self, text: str, agent: str) -> None:
         self._parser, self._agent = RobotFileParser(), agent
@@ -21,14 +21,14 @@ class Robots:
         self.delay = float(self._parser.crawl_delay(agent) or 0)
 
     def allows(self, address: str) -> bool:
-        """Whether programs may ask for an address."""
+        """Whether programs may request an address."""
         return self._parser.can_fetch(self._agent, address)
 
 
-def ask_robots(client: RateLimitedClient, base: str, user_agent: str) -> Robots:
-    """The rules of the site that an address is of; a site without robots.txt has none.
+def fetch_robots(client: RateLimitedClient, base: str, user_agent: str) -> Robots:
+    """The rules of the site of an address; a site without robots.txt has none.
 
-    Raises what `RateLimitedClient.get` does, PermanentFailure where the site says who may not ask at all (401, 403).
+    Raises as `RateLimitedClient.get` does, and PermanentFailure where the site denies access to the file (401, 403).
     """
     address = urljoin(base, "/robots.txt")
 

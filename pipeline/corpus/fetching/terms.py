@@ -1,4 +1,4 @@
-"""On what terms arXiv's pages may be fetched, as a user is told before the first request. Only the text.
+"""arXiv's terms for fetching pages, shown to the user before the first request.
 
 Sources: https://info.arxiv.org/help/api/tou.html, https://info.arxiv.org/help/bulk_data.html,
 https://info.arxiv.org/help/robots.html, read in the versions of 2025.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pipeline.corpus import policies
-from pipeline.corpus.byline import Byline
-from pipeline.corpus.policies import LINE
+from pipeline.corpus.policies import LINE, TEX
+from pipeline.corpus.printed_byline import Byline
 from pipeline.corpus.tree import Node
 from pipeline.corpus.walk.nodes import role_of
 from pipeline.corpus.walk.state import GATHER, Sink, Walk
@@ -32,13 +32,14 @@ def creator(walk: Walk, node: Node) -> None:
 
 
 def personname(walk: Walk, node: Node) -> None:
-    """The names of a byline, with line breaks and marks kept."""
+    """The names of a byline, with line breaks, marks and places of errors."""
     sink = walk.gather(node, Sink(GATHER, marks=True, breaks=LINE))
     walk.put(None, sink.after)
+    names = sink.raw.replace(TEX, "$")
     if walk.byline is None:
-        walk.found.bylines.append(Byline(names=policies.with_dollars(sink.raw)))
+        walk.found.bylines.append(Byline(names=names))
     else:
-        walk.byline.names += policies.with_dollars(sink.raw)
+        walk.byline.names += names
 
 
 def contact(walk: Walk, node: Node) -> None:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pipeline.corpus import policies
 from pipeline.corpus.assembly import Findings
 from pipeline.corpus.bibliography import ItemParts
-from pipeline.corpus.byline import Byline
 from pipeline.corpus.paper import Block
 from pipeline.corpus.policies import ERRED
+from pipeline.corpus.printed_byline import Byline
 from pipeline.corpus.tree import Node
 
 TOP, PARAGRAPH, GATHER = "top", "paragraph", "gather"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.corpus.byline import Byline, read_bylines
+from pipeline.corpus.byline import read_bylines
 from pipeline.corpus.byline_text import OPENINGS, WORDS, Rule, find_emails, kinds_of
 from pipeline.corpus.measures import characters_of_authors
 from pipeline.corpus.paper import Author
-from pipeline.corpus.policies import AUTHOR, LINE, MARK, NOTE, PLACE
+from pipeline.corpus.policies import AUTHOR, ERRED, LINE, MARK, NOTE, PLACE
+from pipeline.corpus.printed_byline import Byline
 
 
 def sup(mark: str) -> str:
@@ -152,6 +153,7 @@ def test_the_same_thanks_of_two_authors_are_one_remark_and_the_employer_of_both(
 
 
 UNIVERSITY, INSTITUTE = "University of X", "Institute of Y"
+MERIDIAN = "Meridian Analytics, Toronto, Canada"
 LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
     "several affiliations on a line": (
         f"Ann Lee{sup('1')}, Bob Roe{sup('2†')}{LINE}{sup('1')}{UNIVERSITY} {sup('2')}Google",
@@ -203,6 +205,18 @@ LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
         f"Ann Lee{LINE}{UNIVERSITY}{LINE}Bergen, Norway{LINE}and Text Group, Acme Corp.{LINE}Toronto, Canada",
         {"Ann Lee": [f"{UNIVERSITY}, Bergen, Norway", "Text Group, Acme Corp., Toronto, Canada"]},
     ),
+    "two institutions, the second with a department": (
+        f"Ann Lee{LINE}{UNIVERSITY}{LINE}Department of Physics{LINE}University of Z",
+        {"Ann Lee": [UNIVERSITY, "Department of Physics, University of Z"]},
+    ),
+    "rows of names": (
+        f"Ann Lee, Bob Roe{LINE}Cid Moe, Dan Poe{LINE}{UNIVERSITY}",
+        {name: [UNIVERSITY] for name in ("Ann Lee", "Bob Roe", "Cid Moe", "Dan Poe")},
+    ),
+    "a marked name a line": (
+        f"Ann Lee{sup('1')}{LINE}Bob Roe{sup('2')}{LINE}{sup('1')}CWI{LINE}{sup('2')}INRIA",
+        {"Ann Lee": ["CWI"], "Bob Roe": ["INRIA"]},
+    ),
     "a name behind an e-mail": (
         f"Ann Lee{LINE}{UNIVERSITY}{LINE}ann@x.edu{LINE}Bob Roe{LINE}{INSTITUTE}{LINE}bob@y.org",
         {"Ann Lee": [UNIVERSITY], "Bob Roe": [INSTITUTE]},
@@ -247,6 +261,27 @@ LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
     "no names by Latin rules": (f"王伟, 李娜{LINE}清华大学", {"王伟": ["清华大学"], "李娜": ["清华大学"]}),
     "a page's address": (f"Ann Lee{LINE}https://aka.ms/lee{LINE}{UNIVERSITY}", {"Ann Lee": [UNIVERSITY]}),
     "an ORCID": (f"Ann Lee 0000-0002-1825-0097{LINE}{UNIVERSITY}", {"Ann Lee": [UNIVERSITY]}),
+    "an ORCID behind an unknown macro": (
+        f"Ann Lee{ERRED}0000-0002-1825-0097{LINE}{UNIVERSITY}",
+        {"Ann Lee": [UNIVERSITY]},
+    ),
+    "unknown macros before marks": (
+        f"Ann Lee{ERRED}a, Bob Roe{ERRED}a,b{LINE}{ERRED}aCWI{LINE}{ERRED}bINRIA",
+        {"Ann Lee": ["CWI"], "Bob Roe": ["CWI", "INRIA"]},
+    ),
+    "and on a line of its own": (
+        f"Ann Lee{LINE}{UNIVERSITY}{LINE}and{LINE}{INSTITUTE}, Bergen, Norway{LINE}ann@x.edu",
+        {"Ann Lee": [UNIVERSITY, f"{INSTITUTE}, Bergen, Norway"]},
+    ),
+    "a line of nothing but separators and et al.": (
+        f"Ann Lee{LINE}{UNIVERSITY}{LINE}et al.{LINE}ann@x.edu",
+        {"Ann Lee": [UNIVERSITY]},
+    ),
+    "several names and their affiliation on a line": (
+        f"Ann Lee{sup('1')}, Bob Roe, Meridian Analytics, Toronto, Canada{LINE}Cid Moe, {UNIVERSITY}{LINE}"
+        f"{sup('1')}also at {INSTITUTE}",
+        {"Ann Lee": [INSTITUTE, MERIDIAN], "Bob Roe": [MERIDIAN], "Cid Moe": [UNIVERSITY]},
+    ),
     "a date": (f"Ann Lee{LINE}{UNIVERSITY}{LINE}24 May 2024", {"Ann Lee": [UNIVERSITY]}),
     "a group": ("The ATLAS Collaboration", {"The ATLAS Collaboration": []}),
     "nobody": (f"Anonymous Authors{LINE}Anonymous Institution", {}),
@@ -275,6 +310,17 @@ def test_addresses_below_the_last_author_are_given_out_in_order() -> None:
     assert authors == (Author("Ann Lee", (UNIVERSITY,), ("ann@x.edu",)), Author("Bob Roe", ("Acme Corp.",)))
 
 
+def test_an_address_below_the_last_author_is_everybodys_who_has_none_in_thanks() -> None:
+    bylines = [Byline("Ann Lee", remarks=[f"{INSTITUTE}."]), Byline("Bob Roe"), Byline("Cid Moe", [("address", "CWI")])]
+    authors, _ = read_bylines(bylines, [])
+    assert [one.affiliations for one in authors] == [(INSTITUTE,), ("CWI",), ("CWI",)]
+
+
+def test_what_is_no_known_name_beside_one_may_be_a_name() -> None:
+    authors, _ = read_bylines([Byline("Ann Lee, Bob Roe, Dan Poe")], [], KNOWN)
+    assert [one.name for one in authors] == ["Ann Lee", "Bob Roe", "Dan Poe"]
+
+
 def test_an_affiliation_cut_at_its_commas_is_no_author() -> None:
     bylines = [
         Byline("Ann Lee", [("affiliation", "cs")]),
@@ -282,6 +328,40 @@ def test_an_affiliation_cut_at_its_commas_is_no_author() -> None:
         Byline("umiacs", [("affiliation", UNIVERSITY)]),
     ]
     assert read_bylines(bylines, [])[0] == (Author("Ann Lee", (f"cs, iSchool, umiacs, {UNIVERSITY}",)),)
+
+
+def test_an_address_that_was_split_at_its_commas_is_one_again() -> None:
+    names = (
+        f"Ann Lee{LINE}{UNIVERSITY}{LINE}Oslo",
+        " Norway",
+        f"Bob Roe{LINE}Meridian Analytics{LINE}Toronto",
+        " Canada",
+    )
+    authors, _ = read_bylines([Byline(text) for text in names], [])
+    assert [(one.name, one.affiliations) for one in authors] == [
+        ("Ann Lee", (f"{UNIVERSITY}, Oslo, Norway",)),
+        ("Bob Roe", (MERIDIAN,)),
+    ]
+
+
+def test_names_before_an_affiliation_that_was_split_at_commas_share_it() -> None:
+    names = ("Ann Lee", "Bob Roe", UNIVERSITY, "New York", f"USA{LINE}Cid Moe", "Dan Poe", INSTITUTE)
+    authors, _ = read_bylines([Byline(text) for text in names], [])
+    assert [(one.name, one.affiliations) for one in authors] == [
+        *((name, (f"{UNIVERSITY}, New York, USA",)) for name in ("Ann Lee", "Bob Roe")),
+        *((name, (INSTITUTE,)) for name in ("Cid Moe", "Dan Poe")),
+    ]
+
+
+def test_a_name_of_one_word_after_an_author_with_an_affiliation_is_an_author() -> None:
+    bylines = [Byline("Ann Lee", [("affiliation", f"{UNIVERSITY}, Oslo, Norway")]), Byline("Madhavan")]
+    assert [one.name for one in read_bylines(bylines, [])[0]] == ["Ann Lee", "Madhavan"]
+
+
+def test_affiliations_of_a_note_are_several() -> None:
+    byline = Byline(f"Ann Lee{sup(NOTE + '1')}")
+    byline.add_note("1", f"{UNIVERSITY}, Oslo, Norway; {INSTITUTE}")
+    assert read_bylines([byline], [])[0] == (Author("Ann Lee", (f"{UNIVERSITY}, Oslo, Norway", INSTITUTE)),)
 
 
 def test_institutes_are_numbered() -> None:

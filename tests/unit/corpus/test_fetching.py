@@ -28,7 +28,7 @@ from pipeline.corpus.dump.member import Member
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.corpus.fetching.fetch import MOST_WITHOUT_PAGE, FetchReport, fetch, page_file
 from pipeline.corpus.fetching.robots import Robots
-from pipeline.corpus.fetching.wanted import choose
+from pipeline.corpus.fetching.selection import select_papers
 from pipeline.corpus.paper import Paper
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
@@ -110,7 +110,7 @@ def place(site: FakeSite, dump: Path, tmp_path: Path) -> Workspace:
 
 def run(place: Workspace, *ids: str, **more: Any) -> FetchReport:
     pace = Pace(place.settings.data_root / "machine", gap=0.0)
-    return fetch(place, choose(place, None, ids), pace=pace, patience=Patience(3, 0.01), **more)
+    return fetch(place, select_papers(place, None, ids), pace=pace, patience=Patience(3, 0.01), **more)
 
 
 def names(folder: Path) -> list[str]:
@@ -165,7 +165,7 @@ def test_the_papers_of_a_month_are_those_that_metadata_knows_and_the_dump_lacks(
     HarvestStore(place.cache(STORE)).add(page_of_harvest, {})
     write_zip(dump / "warnings.zip", {f"warning/2610/{FIRST}.html": page(BODY)})
     known = Workspace(place.settings.model_copy(update={"metadata_snapshot": snapshot, "subsets": ("unrated",)}))
-    choice = choose(known, MONTH)
+    choice = select_papers(known, MONTH)
     assert choice.ids == (SECOND, THIRD)
     assert choice.left_out == {
         "in_dump": 1, "not_computer_science": 1, "withdrawn": 1, "unreadable_metadata": 1,
@@ -273,7 +273,7 @@ def test_a_delay_that_robots_txt_asks_for_is_kept() -> None:
 def test_a_limit_says_how_many_are_asked_for(place: Workspace, site: FakeSite) -> None:
     report = run(place, FIRST, SECOND, THIRD, limit=2)
     assert (report.fetched, report.waiting, site.asked) == (2, 1, ["robots", FIRST, SECOND])
-    assert "1 still to ask for" in str(report)
+    assert "1 still to fetch" in str(report)
 
 
 def test_a_page_that_cannot_be_put_in_place_is_named(place: Workspace, dump: Path) -> None:
@@ -289,13 +289,13 @@ CHILD = """
 import sys
 from pathlib import Path
 from pipeline.corpus.fetching.fetch import fetch
-from pipeline.corpus.fetching.wanted import choose
+from pipeline.corpus.fetching.selection import select_papers
 from pipeline.arxiv.pace import Pace
 from pipeline.settings import load_settings
 from pipeline.engine.stage import Workspace
 url, dump, data, *ids = sys.argv[1:]
 place = Workspace(load_settings(dump_dir=Path(dump), data=Path(data), metadata_snapshot=None, html_url=url))
-fetch(place, choose(place, None, ids), pace=Pace(Path(data) / "machine", gap=0.0))
+fetch(place, select_papers(place, None, ids), pace=Pace(Path(data) / "machine", gap=0.0))
 """
 
 
@@ -338,7 +338,7 @@ def test_a_killed_fetch_goes_on_after_its_last_page(place: Workspace, site: Fake
 def test_what_cannot_be_fetched_is_refused(dump: Path, changed: Any, asked: Any, message: str) -> None:
     settings = load_settings(**{"dump_dir": dump, "data": dump.parent / "data", "metadata_snapshot": None, **changed})
     with pytest.raises(SettingError, match=message):
-        choose(Workspace(settings), **{"month": None, **asked})
+        select_papers(Workspace(settings), **{"month": None, **asked})
 
 
 @pytest.fixture

@@ -124,6 +124,18 @@ def test_a_footnote_on_a_name_that_is_an_affiliation_is_the_authors() -> None:
     assert paper.authors == (Author("Ann Lee", ("University of X",)),)
 
 
+def test_affiliations_in_paragraphs_belong_to_the_numbers_of_the_names() -> None:
+    names = '<span class="ltx_personname">Ann Lee<sup>1</sup>, Bob Roe<sup>{}</sup></span>'
+    byline = f'<span class="ltx_creator ltx_role_author">{names}</span>'
+    front = para("University of X, Oslo", "p1") + para("Institute of Y, Bergen", "p2")
+    paper = parse(page(byline.format("1,2") + front + section(para("Words."))))
+    places = ("University of X, Oslo", "Institute of Y, Bergen")
+    assert [author.affiliations for author in paper.authors] == [places[:1], places]
+    assert [block.text for block in paper.blocks] == ["Words."]
+    paper = parse(page(byline.format("3") + front + section(para("Words."))))
+    assert len(paper.blocks) == 3, "no paragraph is third"
+
+
 def test_sections_nest_with_number_title_and_path() -> None:
     inner = section(para("Deep.", "S1.SS1.p1"), "Data", "1.1", "S1.SS1", "subsection")
     paper = parse(
@@ -589,3 +601,14 @@ def test_a_caption_within_a_cell_is_the_caption_of_its_float() -> None:
     table = f'<table class="ltx_tabular"><tr class="ltx_tr"><td>Q: who?</td></tr><tr class="ltx_tr">{cell}</tr></table>'
     block = parse(page(f'<figure class="ltx_table" id="T5">{table}</figure>' + para("Words."))).blocks[0]
     assert (block.kind, block.text) == ("table", "Table 5: Case study.\n| Q: who? |\n| --- |")
+
+
+def test_a_figure_of_algorithms_is_its_caption_and_they_are_blocks() -> None:
+    listing = '<div class="ltx_listing"><div class="ltx_listingline">return x</div></div>'
+    inner = f'<figure id="alg1" class="ltx_float">{listing}</figure>'
+    caption = '<figcaption class="ltx_caption">Figure 1: One way</figcaption>'
+    paper = parse(page(f'<figure id="F1" class="ltx_figure">{inner}{caption}</figure>'))
+    assert {block.anchor: (block.kind, block.text) for block in paper.blocks} == {
+        "F1": ("caption", "Figure 1: One way"),
+        "alg1": ("algorithm", "return x"),
+    }

@@ -27,8 +27,8 @@ def assert_same(content: bytes) -> None:
 
 @pytest.mark.slow
 def test_they_agree_on_every_real_paper(shared_data: Path) -> None:
-    pages = pages_of(shared_data / "dump")
-    assert len(pages) == 21
+    pages = [*pages_of(shared_data / "dump"), *pages_of(shared_data / "dump2")]
+    assert len(pages) == 41
     for _, content in pages:
         assert_same(content)
 
@@ -64,10 +64,22 @@ PAGES = {
     "sections": section(para("Top.") + section(para("Deep.", "S1.SS1.p1"), "Data", "1.1", "S1.SS1", "subsection")),
     "bibliography": para("Words.")
     + bibliography(bibitem("bib.bib1", "Ann Lee.", "On words.", "<em>J. W.</em>, 2001.")),
+    "unknown macros in a byline": (
+        '<span class="ltx_creator ltx_role_author"><span class="ltx_personname">Ann Lee'
+        '<span class="ltx_ERROR undefined">\\supit</span>a, Bob Roe<span class="ltx_ERROR undefined">\\ORCID</span>'
+        '0000-0002-1825-0097<br><span class="ltx_ERROR undefined">\\supit</span>aCWI</span></span>'
+    )
+    + para("Words."),
     "list": (
         '<div id="S1.p1" class="ltx_para"><p class="ltx_p">Before</p><ul id="S1.I1" class="ltx_itemize">'
         f'<li class="ltx_item"><span class="ltx_tag ltx_tag_item">•</span>{para("one", "S1.I1.i1.p1")}</li></ul>'
         '<p id="S1.p1.2" class="ltx_p">after.</p></div>'
+    ),
+    "algorithms side by side in a figure": (
+        '<figure id="F1" class="ltx_figure"><figure id="alg1" class="ltx_float"><div class="ltx_listing">'
+        '<div class="ltx_listingline">return x</div></div></figure><figure id="alg2" class="ltx_float">'
+        '<div class="ltx_listing"><div class="ltx_listingline">return y</div></div></figure>'
+        '<figcaption class="ltx_caption">Figure 1: Two ways</figcaption></figure>'
     ),
     "table": (
         '<figure id="T1" class="ltx_table"><figcaption class="ltx_caption">Table 1: Two</figcaption><table '

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.corpus.paper import PageError
-from pipeline.wikipedia.article import graded, read_article
+from pipeline.wikipedia.article import grade_article, read_article
 from tests.unit.wikipedia.pages import CLEANUP, HATNOTE, NAVBOX, TABLE, heading, html, lantern_html, orchard_html
 
 
@@ -101,7 +101,7 @@ def test_page_furniture_is_left_out_and_counted() -> None:
 def test_furniture_does_not_lower_the_grade_of_an_article() -> None:
     prose = "It is pruned in winter by people who know the tree and its owner well. " * 20
     page = html(f"{HATNOTE * 20}<p>{prose}</p>", body=NAVBOX * 40)
-    assert graded(read_article(page)).grade == "A"
+    assert grade_article(read_article(page)).grade == "A"
 
 
 def test_a_list_keeps_its_lines_and_one_that_only_indents_is_prose() -> None:

@@ -1,4 +1,4 @@
-"""Which papers' pages are to be fetched: those of a month that the dump lacks, or those that a user names."""
+"""Select the papers whose pages are fetched: those of a month that the dump lacks, or those that a user names."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from pipeline.settings import SAMPLE_DUMP, SUBSETS, Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """The papers to ask for, by identifier, the folder of the dump, and the others by why they are none of them."""
+class Selection:
+    """Identifiers of the papers to fetch, the folder of the dump, and the number of papers left out by reason."""
 
     ids: tuple[str, ...]
     dump: Path
     left_out: dict[str, int]
 
 
-def choose(workspace: Workspace, month: str | None, named: Sequence[str] = ()) -> Choice:
-    """The named papers, else all of a month that metadata knows and the settings' categories take; none that the dump
-    has, whatever its subset.
+def select_papers(workspace: Workspace, month: str | None, named: Sequence[str] = ()) -> Selection:
+    """The named papers, else those of a month in the metadata whose categories the settings include; without those
+    that the dump has in any subset.
 
-    Raises SettingError where the dump is no folder that pages may go into, neither month nor paper is named, a name is
-    no arXiv id or of another month, or nothing at hand tells which papers the month has.
+    Raises SettingError where the dump is no folder that pages can be written to, neither month nor paper is named, a
+    name is no arXiv id or of another month, or there is no metadata of the month.
     """
     dump = _folder(workspace.settings)
     if named:
@@ -41,9 +41,9 @@ def choose(workspace: Workspace, month: str | None, named: Sequence[str] = ()) -
         ids, left_out = _of_month(workspace, parse_month(month))
     else:
         raise SettingError("name what to fetch: --month 2026-10, or papers by --ids")
-    there = _in_dump(workspace.settings, {month_of(name) or "" for name in ids})
-    left_out["in_dump"] = len(there.intersection(ids))
-    return Choice(tuple(name for name in ids if name not in there), dump, dict(sorted((+left_out).items())))
+    in_dump = _in_dump(workspace.settings, {month_of(name) or "" for name in ids})
+    left_out["in_dump"] = len(in_dump.intersection(ids))
+    return Selection(tuple(name for name in ids if name not in in_dump), dump, dict(sorted((+left_out).items())))
 
 
 def _folder(settings: Settings) -> Path:
@@ -62,16 +62,16 @@ def _folder(settings: Settings) -> Path:
     return place
 
 
-def _named(named: Sequence[str], month: str | None) -> list[str]:
-    ids = {text: normalize_arxiv_id(text) for text in named}
-    wrong = [text for text, found in ids.items() if found is None]
+def _named(texts: Sequence[str], month: str | None) -> list[str]:
+    ids = {text: normalize_arxiv_id(text) for text in texts}
+    wrong = [text for text, identifier in ids.items() if identifier is None]
     if wrong:
         raise SettingError(f"--ids: {', '.join(wrong)}: no arXiv id such as 2610.00001 or cs/0112017")
-    found = sorted(set(filter(None, ids.values())))
-    others = [name for name in found if month and month_of(name) != parse_month(month)]
+    names = sorted(set(filter(None, ids.values())))
+    others = [name for name in names if month and month_of(name) != parse_month(month)]
     if others:
         raise SettingError(f"--ids: {', '.join(others)} is not of {month}: leave --month out, or the paper")
-    return found
+    return names
 
 
 def _of_month(workspace: Workspace, month: str) -> tuple[list[str], Counter[str]]:

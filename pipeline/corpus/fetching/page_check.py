@@ -1,6 +1,6 @@
-"""Whether what arXiv's site answered is the page of a paper, whole.
+"""Check that an answer of arXiv's site is the complete page of a paper.
 
-A paper without HTML is an answer as good as any other; being denied access is none, and ends everything.
+A paper without HTML is a valid outcome; denied access ends the run.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _END_BYTES = 2048  # where LaTeXML's pages have their </html>, with nothing or a
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """Why there is no page: no_html, not_html, not_latexml, elsewhere or cut, and what was seen."""
+    """Why an answer is no page: no_html, not_html, not_latexml, elsewhere or cut, with a description."""
 
     reason: str
     detail: str
 
 
-def vet(answer: Answer, arxiv_id: str) -> Unusable | None:
-    """Why an answer is not the page of that paper; None where it is.
+def check_answer(answer: Answer, arxiv_id: str) -> Unusable | None:
+    """Why an answer is not the page of a paper; None where it is.
 
-    Raises PermanentFailure where the site denies access or does not know what it is asked.
+    Raises PermanentFailure where the site denies access or answers with another error.
     """
     if answer.status in _GONE:
         return Unusable("no_html", f"arXiv has no HTML of it (status {answer.status})")
@@ -42,10 +42,10 @@ def vet(answer: Answer, arxiv_id: str) -> Unusable | None:
     kind = answer.kind.partition(";")[0].strip().lower()
     if arxiv_id not in unquote(urlsplit(answer.address).path):
         return Unusable("elsewhere", f"the answer is of another address, {answer.address}")
-    return _vet_body(answer.body, kind)
+    return _check_body(answer.body, kind)
 
 
-def _vet_body(body: bytes, kind: str) -> Unusable | None:
+def _check_body(body: bytes, kind: str) -> Unusable | None:
     page = as_utf8(body)
     if (kind and kind not in _KINDS) or not is_html(page):
         return Unusable("not_html", f"it is no HTML page, but {kind or 'of no kind that is told'}")

@@ -1,0 +1,58 @@
+"""Score bylines set in classes of TeX Live that the parser's rules were not made with: table in methods/references.md.
+
+    .venv/bin/python docs/experiments/unseen_bylines.py FOLDER [--known] [--mistakes]
+
+Converts the documents of docs/experiments/bylines, each with the author block that the documentation of its class asks
+for, with LaTeXML, and prints the share of each field that the parser reads as it is printed. FOLDER keeps the pages, so
+that a second run only scores them. Needs Debian's latexml and texlive-publishers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+# The scorer stands among the tests and the conversion beside this script; neither is installed.
+sys.path[:0] = [str(PROJECT), str(Path(__file__).resolve().parent)]
+
+from unseen_styles import convert  # noqa: E402
+
+from pipeline.corpus import html  # noqa: E402
+from tests.conformance import truth  # noqa: E402
+from tests.conformance.report import print_mistakes, table  # noqa: E402
+from tests.conformance.scoring import Score, score_byline  # noqa: E402
+
+BYLINES = Path(__file__).with_name("bylines")
+TRUTH = BYLINES / "truth.toml"
+KNOWN_NAMES = [author.name for author in truth.true_authors("aastex631", TRUTH)]
+
+
+def build_page(name: str, folder: Path) -> Path:
+    """The page of one class, built where it is not there yet. Raises CalledProcessError where LaTeXML fails."""
+    page = folder / name / "page.html"
+    if not page.is_file():
+        page.parent.mkdir(parents=True, exist_ok=True)
+        convert((BYLINES / f"{name}.tex").read_text(), page.parent)
+    return page
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("--known", action="store_true", help="give the parser the names, as from arXiv's metadata")
+    parser.add_argument("--mistakes", action="store_true", help="list every mistake")
+    arguments = parser.parse_args()
+    score = Score()
+    for name in truth.style_names(TRUTH):
+        content = build_page(name, arguments.folder.resolve()).read_bytes()
+        paper = html.parse(content, KNOWN_NAMES if arguments.known else ())
+        score_byline(score, name, paper, truth.true_authors(name, TRUTH), content.decode())
+    if arguments.mistakes:
+        print_mistakes(score.mistakes)
+    print(table(score))
+
+
+if __name__ == "__main__":
+    main()
