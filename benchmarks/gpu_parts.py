@@ -44,7 +44,8 @@ from pipeline.storage.data_root import DataRoot
 
 OURS, ENGINE = "ours", "ours with FlagEmbedding's network"
 README, BEST = "FlagEmbedding as its README uses it", "FlagEmbedding, best batch size"
-VLLM = "vLLM, embed&token_classify"
+TASK = "embed&token_classify"
+VLLM = f"vLLM, {TASK}"
 # The first of a device is what `auto` takes there.
 PRECISIONS = {"cuda": ("fp16", "bf16"), "cpu": ("fp32", "bf16")}
 # Tokens of a pack, the engine's own first.
@@ -64,7 +65,7 @@ class Size:
 
 
 SIZES = {
-    "full": Size("full", months=100_000, packs=8_192, peers=2_048, parity=32),
+    "full": Size("full", months=100_000, packs=16_384, peers=2_048, parity=32),
     "tiny": Size("tiny", months=400, packs=64, peers=32, parity=8),
 }
 
@@ -211,27 +212,31 @@ def packs(place: Place, record: Record) -> None:
         budgets = BUDGETS[place.device] if precision == PRECISIONS[place.device][0] else BUDGETS[place.device][:1]
         for budget in budgets:
             name = f"{precision}, packs of {budget:,} tokens"
-            seconds = _time_packs(place, record, name, BgeM3(str(place.model), place.device, precision, budget), work)
+            model = BgeM3(str(place.model), place.device, precision, budget)
+            seconds = _time_packs(place, record, name, model, work.texts)
             record.add(f"{name}: tokens/s", round(work.tokens / seconds))
             record.add(f"{name}: passages/s", round(len(work.texts) / seconds, 1))
             record.add(f"{name}: share of the matrix product's rate", round(work.operations / seconds / rate, 3))
             share = max(share, work.operations / seconds / rate)
+            del model
             _free(place)
     if place.device == "cuda":
         record.claim(Claim("share of the matrix product's rate, best packs", round(share, 3), 0.6))
+        model = BgeM3(str(place.model), place.device)
+        encode_ours(model, work.texts[:32])
+        idle = share_off_device(partial(encode_ours, model), work.texts[: len(work.texts) // 8])
+        record.add("share of time not on the device, the engine's own packs", round(idle, 3))
 
 
-def _time_packs(place: Place, record: Record, name: str, model: BgeM3, work: Any) -> float:
-    """Seconds of the texts once, after some of them have warmed the model; on a GPU also peak memory and idle time."""
-    encode_ours(model, work.texts[:32])
+def _time_packs(place: Place, record: Record, name: str, model: BgeM3, texts: Sequence[str]) -> float:
+    """Seconds of all texts, after some of them have warmed the model; on a GPU also the peak of its memory."""
+    encode_ours(model, texts[:32])
     reset_peak(place)
     started = time.perf_counter()
-    encode_ours(model, work.texts)
+    encode_ours(model, texts)
     seconds = time.perf_counter() - started
     if place.device == "cuda":
         record.add(f"{name}: peak GPU memory, GB", peak_gb())
-        idle = share_off_device(partial(encode_ours, model), work.texts[: len(work.texts) // 4])
-        record.add(f"{name}: share of time not on the device", round(idle, 3))
     facts = model.last_facts
     if facts is not None and facts.halved:
         record.add(f"{name}: memory did not hold it, halved to", facts.token_budget)
@@ -266,6 +271,7 @@ def vllm(place: Place, record: Record) -> None:
     if _is_absent("vllm", record):
         return
     from vllm import LLM
+    from vllm.config import PoolerConfig
 
     work = weigh(read_texts(place.root, place.size.peers), place.model)
     # Half of the memory, so that ours fits beside it.
@@ -273,12 +279,13 @@ def vllm(place: Place, record: Record) -> None:
         model=str(place.model),
         runner="pooling",
         hf_overrides={"architectures": ["BgeM3EmbeddingModel"]},
+        pooler_config=PoolerConfig(task=TASK),
         dtype="float16",
         gpu_memory_utilization=0.5,
     )
     contenders: dict[str, Encode] = {
         OURS: partial(encode_ours, BgeM3(str(place.model), place.device)),
-        VLLM: lambda texts: model.encode(list(texts), pooling_task="embed&token_classify", use_tqdm=False),
+        VLLM: lambda texts: model.encode(list(texts), pooling_task=TASK, use_tqdm=False),
     }
     seconds = time_by_turns(place, record, contenders, work, rounds=3)
     record.add(f"times as fast as {VLLM}", round(median_ratio(seconds[VLLM], seconds[OURS]), 2))
@@ -317,7 +324,7 @@ def months(place: Place, record: Record) -> None:
     from pipeline.settings import load_settings
 
     settings = {"embedder": "bge-m3", "embedder_path": str(place.model), "embedder_device": place.device}
-    workspace = Workspace(load_settings(data=place.folder / "data", _env_file=None, **settings))
+    workspace = Workspace(load_settings(data=place.folder / "data", qdrant_url=None, _env_file=None, **settings))
     began = time.perf_counter()
     embedded: list[str] = []
     spent, rows, tokens = 0.0, 0, 0
