@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.embedding.bge_m3 import BgeM3
-from pipeline.embedding.device import DeviceModel, pick_precision
+from pipeline.embedding.device import DeviceModel
 from pipeline.embedding.heads import Heads, greatest_weights
 from pipeline.errors import SettingError
 
@@ -44,7 +44,7 @@ class FlagBgeM3(BgeM3):
     @cached_property
     def _precision(self) -> str:
         if self._devices[0] != "cpu":
-            return pick_precision(self._wanted_precision, self._devices[0])
+            return super()._precision
         if self._wanted_precision not in ("auto", "fp32"):
             raise SettingError(
                 f"CITELOOM_EMBEDDER_PRECISION: FlagEmbedding computes in fp32 on a CPU, not in "
