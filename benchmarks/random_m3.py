@@ -36,7 +36,7 @@ SIZES: dict[str, dict[str, Any]] = {
         "num_attention_heads": 4,
         "intermediate_size": 256,
         "max_position_embeddings": 514,
-        "initializer_range": 0.1,
+        "initializer_range": 0.07,
     },
 }
 _TOKENIZER = Path("assets", "multilingual-e5-small", "tokenizer.json")
