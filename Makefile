@@ -22,7 +22,7 @@ LONG_TESTS := \
 SHORT := $(LONG:%=--ignore %) $(LONG_TESTS:%=--deselect %)
 PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-fast test-faults lint ui bench install install-dev qdrant sample styles lock
+.PHONY: demo test test-fast test-faults lint ui bench bench-gpu gpu-wheels install install-dev qdrant sample styles lock
 
 demo: install
 	$(BIN)/citeloom demo
@@ -51,6 +51,20 @@ lint: install-dev
 bench: install qdrant
 	$(PIP) --editable '.[bench,postgres,ray]'
 	for name in parse dump metadata references corpus embedding_stage embed embed_steps load search generate answer cluster; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+
+# BGE-M3 on one GPU in eight minutes: docs/methods/embedding.md. With carried wheels it runs in the Python that has torch
+# and installs nothing there; without them in .venv.
+GPU_OUT ?= data/bench-gpu
+GPU_PYTHON ?= $(if $(wildcard .gpu-wheels/*.whl),$(PYTHON),$(BIN)/python)
+
+bench-gpu:
+	$(GPU_PYTHON) -m benchmarks.gpu --out $(GPU_OUT)
+
+# What a GPU machine without a network lacks; for a Python other than 3.12: make gpu-wheels GPU_WHEELS_PYTHON=3.11
+GPU_WHEELS_PYTHON ?= 3.12
+
+gpu-wheels: install
+	$(BIN)/python -m benchmarks.gpu_wheels --python $(GPU_WHEELS_PYTHON)
 
 # Versions and hashes of the deployment image, renewed after a change of dependencies; needs uv.
 lock:

@@ -42,6 +42,7 @@ from pipeline.corpus.paper import PageError
 from pipeline.corpus.passages.packing import pack
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.bge_m3 import BgeM3
+from pipeline.embedding.flag_embedding import make_flag_model
 from pipeline.embedding.tokens import TokenRows, plain, tokenize
 from pipeline.embedding.words import WordTokenizer, knows_words
 
@@ -108,13 +109,6 @@ def encode_ours(model: BgeM3, texts: Sequence[str]) -> list[Any]:
     return [batch.dense for batch in model.encode_stream(texts)]
 
 
-def load_flagembedding(folder: Path, device: str) -> Any:
-    """FlagEmbedding's model as its README makes it; on a CPU it falls back to float32 by itself."""
-    from FlagEmbedding import BGEM3FlagModel
-
-    return BGEM3FlagModel(str(folder), use_fp16=True, devices=device)
-
-
 def encode_theirs(model: Any, options: Mapping[str, int], texts: Sequence[str]) -> Any:
     """FlagEmbedding's dense and sparse vectors."""
     return model.encode(list(texts), return_dense=True, return_sparse=True, return_colbert_vecs=False, **options)
@@ -174,7 +168,7 @@ def find_batch_size(model: Any, texts: Sequence[str], sizes: Sequence[int]) -> i
 def make_contenders(folder: Path, device: str, texts: Sequence[str]) -> tuple[dict[str, Encode], BgeM3, int]:
     """The contenders, warm, by name; ours once more as itself, and the batch size found."""
     tried = draw(texts, TRIED[device])
-    ours, theirs = BgeM3(str(folder), device), load_flagembedding(folder, device)
+    ours, theirs = BgeM3(str(folder), device), make_flag_model(folder, device, "fp16")
     encode_ours(ours, tried[:8])
     encode_theirs(theirs, {}, tried[:8])
     size = find_batch_size(theirs, tried, BATCH_SIZES[device])

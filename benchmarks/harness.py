@@ -49,8 +49,8 @@ def machine(accelerator: str = "no GPU used") -> str:
 
 def report(
     benchmark: str, figures: Mapping[str, object], claims: Sequence[Claim], accelerator: str = "no GPU used"
-) -> None:
-    """Print the figures, and as the last line one JSON object."""
+) -> dict[str, object]:
+    """Print the figures, and as the last line one JSON object, which is returned."""
     for name, value in figures.items():
         sys.stdout.write(f"{name:<44} {value}\n")
     for claim in claims:
@@ -59,3 +59,4 @@ def report(
     stated = [{**asdict(claim), "holds": claim.holds} for claim in claims]
     result = {"benchmark": benchmark, "machine": machine(accelerator), "figures": dict(figures), "claims": stated}
     sys.stdout.write(json.dumps(result) + "\n")
+    return result

@@ -50,7 +50,7 @@ class BgeM3(PackedEmbedder):
     ) -> None:
         super().__init__(device, precision, tokens, colbert=colbert)
         self.name = name_of(path)
-        self._folder = _find(path)
+        self._folder = find_model(path)
         self._shape = _read_config(self._folder / "config.json")
         self.dimensions = self._shape.hidden
         self.max_tokens = min(_MAX_TOKENS, self._shape.longest)
@@ -133,8 +133,11 @@ def _ends(file: Path, most: int = 65_536) -> bytes:
         return head + stream.read(most)
 
 
-def _find(path: str) -> Path:
-    """The model's folder, from the hub's cache or the hub where `path` is none."""
+def find_model(path: str) -> Path:
+    """The model's folder, from the hub's cache or the hub where `path` is none.
+
+    Raises SettingError where it is not there, or lacks a part.
+    """
     folder = find_folder(path, "CITELOOM_EMBEDDER_PATH", "CITELOOM_EMBEDDER to minilm")
     lacking = [name for name in _FILES if not (folder / name).is_file()]
     for alternatives in (WEIGHT_FILES, _TOKENIZERS):

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pipeline.embedding.bge_m3 import BgeM3, name_of
+from pipeline.embedding.flag_embedding import FlagBgeM3
 from pipeline.embedding.minilm import NAME, MiniLM
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def make_embedder(settings: Settings) -> Embedder:
     device, tokens = settings.embedder_device, settings.embedder_tokens
     if settings.embedder == "minilm":
         return _minilm(device, tokens)
-    return _bge_m3(settings.embedder_path, device, tokens, settings.embedder_colbert)
+    return _bge_m3(settings.embedder_engine, settings.embedder_path, device, tokens, settings.embedder_colbert)
 
 
 @lru_cache(maxsize=4)
@@ -30,8 +31,9 @@ def _minilm(device: str, tokens: int) -> Embedder:
 
 
 @lru_cache(maxsize=4)
-def _bge_m3(path: str, device: str, tokens: int, colbert: bool) -> Embedder:
-    return BgeM3(path, device, "auto", tokens, colbert=colbert)
+def _bge_m3(engine: str, path: str, device: str, tokens: int, colbert: bool) -> Embedder:
+    model = FlagBgeM3 if engine == FlagBgeM3.engine else BgeM3
+    return model(path, device, "auto", tokens, colbert=colbert)
 
 
 def makes_colbert(settings: Settings) -> bool:

@@ -50,9 +50,12 @@ Head = Callable[..., Heads]
 
 
 class DeviceModel:
-    """An encoder and its heads on one device, fed from and copied to the host."""
+    """An encoder and its heads on one device, fed from and copied to the host.
 
-    def __init__(self, encoder: Callable[[Tokens], Tensor], head: Head, device: str) -> None:
+    The head is called with what the encoder returns.
+    """
+
+    def __init__(self, encoder: Callable[[Tokens], Any], head: Head, device: str) -> None:
         self._encoder, self._head, self._device = encoder, head, device
 
     def launch(self, pack: Pack, *, half: bool) -> Callable[[], Landed]:

@@ -59,12 +59,14 @@ class VectorBatch:
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """How the last texts were encoded: devices and precision, tokens of a batch, how often memory made it halve."""
+    """How the last texts were encoded: devices and precision, tokens of a batch, how often memory made it halve, and
+    the engine (CITELOOM_EMBEDDER_ENGINE)."""
 
     devices: tuple[str, ...]
     precision: str
     token_budget: int
     halved: int
+    engine: str = "citeloom"
 
 
 class Embedder(Protocol):

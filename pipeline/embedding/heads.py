@@ -47,12 +47,11 @@ class M3Heads:
         weight, bias = self._sparse
         # A product and a sum, since a matrix product with one column gave other bits in another pack.
         weights = torch.relu((hidden.float() * weight).sum(1) + bias)
-        greatest = torch.zeros(terms + 1, device=hidden.device).scatter_reduce_(0, slots, weights, "amax")
         colbert = None
         if self._colbert is not None:
             colbert = _unit(self._colbert(hidden[tokens.inner]))
             colbert = colbert.half() if half else colbert
-        return Heads(dense, greatest[:terms], colbert)
+        return Heads(dense, greatest_weights(weights, slots, terms), colbert)
 
 
 class MeanHead:
@@ -67,6 +66,16 @@ class MeanHead:
             for first, texts, length in tokens.runs
         ]
         return Heads(_unit(torch.cat(means)), None, None)
+
+
+def greatest_weights(weights: Tensor, slots: Tensor, terms: int) -> Tensor:
+    """The greatest weight of each term's tokens, float32 of shape (terms,).
+
+    weights: float32 of shape (tokens,), none below 0. slots and terms: as in `Pack`.
+    """
+    import torch
+
+    return torch.zeros(terms + 1, device=weights.device).scatter_reduce_(0, slots, weights, "amax")[:terms]
 
 
 def _unit(rows: Tensor) -> Tensor:

@@ -27,6 +27,8 @@ class PackedEmbedder(ABC):
     a value may differ with the pack, the card and its driver.
     """
 
+    engine = "citeloom"
+
     def __init__(
         self, device: str = "auto", precision: str = "auto", tokens: int = 0, *, colbert: bool = False
     ) -> None:
@@ -49,7 +51,7 @@ class PackedEmbedder(ABC):
         if self._loaded is None:
             return None
         budget = self._loaded.budget
-        return EngineFacts(self._loaded.devices, self._precision, budget.tokens, budget.halved)
+        return EngineFacts(self._loaded.devices, self._precision, budget.tokens, budget.halved, self.engine)
 
     def encode(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of passages, in float32. For many texts `encode_stream` is faster."""

@@ -170,6 +170,7 @@ class _Account:
             seconds = max(time.monotonic() - self._began, 1e-9)
             job.measured.update(
                 tokens_per_second=round(self._tokens / seconds, 1),
+                engine=facts.engine,
                 devices=", ".join(facts.devices),
                 precision=facts.precision,
                 token_budget=facts.token_budget,

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.embedding.bge_m3 import find_model
 from pipeline.embedding.choice import make_embedder
+from pipeline.embedding.flag_embedding import make_flag_model
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pipeline.embedding.embedder import Embedder, Vectors
+    from pipeline.embedding.embedder import Vectors
     from pipeline.settings import Settings
 
 _SENTENCE = (
@@ -109,7 +110,8 @@ def verify_model(settings: Settings, *, longest: bool = False) -> Verdict:
     ours = embedder.encode(list(texts.values()))
     facts = embedder.last_facts
     devices, precision = (facts.devices, facts.precision) if facts else (("cpu",), "fp32")
-    theirs = _by_flagembedding(settings.embedder_path, devices[0], embedder, list(texts.values()))
+    flag_model = make_flag_model(find_model(settings.embedder_path), devices[0], "fp32")
+    theirs = [reference_of(flag_model, text, embedder.max_tokens) for text in texts.values()]
     bounds = EXACT if precision == "fp32" else HALF
     compared = [compare(name, a, b, bounds) for name, a, b in zip(texts, ours, theirs, strict=True)]
     return Verdict(embedder.name, devices, precision, bounds, compared)
@@ -124,18 +126,8 @@ class Reference:
     colbert: NDArray[np.float32]
 
 
-def _by_flagembedding(path: str, device: str, embedder: Embedder, texts: list[str]) -> list[Reference]:
-    from FlagEmbedding import BGEM3FlagModel
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    folder = Path(path).expanduser()
-    model = BGEM3FlagModel(str(folder) if folder.is_dir() else path, use_fp16=False, devices=device)
-    return [_reference(model, text, embedder.max_tokens) for text in texts]
-
-
-def _reference(model: Any, text: str, longest: int) -> Reference:
-    """One text alone: nothing is padded, and FlagEmbedding shows no progress of fewer texts than a batch has."""
+def reference_of(model: Any, text: str, longest: int) -> Reference:
+    """One text alone by BGEM3FlagModel: nothing is padded, and it shows no progress of fewer texts than a batch has."""
     wanted = {"return_dense": True, "return_sparse": True, "return_colbert_vecs": True}
     found = model.encode([text], batch_size=2, max_length=longest, **wanted)
     weights = {int(key): float(weight) for key, weight in found["lexical_weights"][0].items()}

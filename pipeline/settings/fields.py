@@ -111,6 +111,11 @@ class EmbeddingSettings(BaseModel):
         "passage.",
     )
     embedder: Literal["minilm", "bge-m3"] = Field("minilm", description="Embedding model.")
+    embedder_engine: Literal["citeloom", "flagembedding"] = Field(
+        "citeloom",
+        description="What computes BGE-M3's vectors: citeloom, or FlagEmbedding's BGEM3FlagModel; both give the same "
+        "vectors within the bounds of citeloom verify-model.",
+    )
     embedder_path: str = Field(
         "BAAI/bge-m3", description="Folder or hub name of BGE-M3; used if CITELOOM_EMBEDDER is bge-m3."
     )

@@ -41,6 +41,11 @@ def load_settings(**overrides: object) -> Settings:
         raise SettingError("\n".join(wrong)) from None
     if settings.llm_url and (not settings.llm_model or "llm_model" not in settings.model_fields_set):
         wrong.append("CITELOOM_LLM_MODEL: must name the model at CITELOOM_LLM_URL, and is not set")
+    if settings.embedder_engine == "flagembedding" and settings.embedder != "bge-m3":
+        wrong.append(
+            f"CITELOOM_EMBEDDER_ENGINE: flagembedding computes BGE-M3 alone, and CITELOOM_EMBEDDER is "
+            f"{settings.embedder}: set that to bge-m3, or the engine to citeloom"
+        )
     if wrong:
         raise SettingError("\n".join(wrong))
     return settings

@@ -1,0 +1,100 @@
+"""Months of papers and passages for `benchmarks.gpu`: texts of the sample corpus, varied, as many as are wanted.
+
+A passage is one of the sample's and the one after it, since those are half as long as passages of real papers; turned
+by some words, and with one word in forty replaced by one that no other passage has, since a month of real papers has
+new words on every page too. Titles and sections are the sample's.
+"""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from benchmarks.parse import ABOUT, PROJECT, read_pages
+from pipeline import tables
+from pipeline.corpus import html
+from pipeline.corpus.paper import PageError
+from pipeline.corpus.passages.packing import Passage, pack, with_ids
+from pipeline.corpus.passages.text import embedded_text, text_digest
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
+from pipeline.tables import Table
+
+MONTHS = ("2024-01", "2024-02", "2024-03", "2024-04")
+_WORDS_BETWEEN_NEW = 40
+_SAMPLE = PROJECT / "examples" / "dump"
+
+
+def write_months(root: DataRoot, count: int) -> None:
+    """Write papers and passages of `count` passages over MONTHS."""
+    sample = list(_sample_papers())
+    for number, month in enumerate(MONTHS):
+        _write_month(root, month, count * (number + 1) // len(MONTHS) - count * number // len(MONTHS), sample)
+
+
+def read_texts(root: DataRoot, count: int) -> list[str]:
+    """The texts to embed of so many passages of the first month, at even distances."""
+    rows = root.rows(tables.PASSAGES, MONTHS[0], ["title", "section_path", "text"])
+    places = [number * len(rows) // count for number in range(min(count, len(rows)))]
+    return [embedded_text(rows[place]["title"], rows[place]["section_path"], rows[place]["text"]) for place in places]
+
+
+def _sample_papers() -> Iterator[tuple[str, list[Passage]]]:
+    """Title and passages of every paper of the sample corpus."""
+    for page in read_pages(_SAMPLE):
+        try:
+            paper = html.parse(page)
+        except PageError:
+            continue
+        yield paper.title, pack({**paper.as_row(), **ABOUT})
+
+
+def _write_month(root: DataRoot, month: str, count: int, sample: Sequence[tuple[str, list[Passage]]]) -> None:
+    chance = random.Random(month)
+    paper_writer, passage_writer = (
+        MonthWriter(table, root.file(table, month)) for table in (tables.PAPERS, tables.PASSAGES)
+    )
+    with paper_writer as papers, passage_writer as passages:
+        number = 0
+        while (left := count - passages.added) > 0:
+            title, own = sample[number % len(sample)]
+            number += 1
+            arxiv_id = f"{month[2:4]}{month[5:]}.{number:05d}"
+            papers.add(_paper(arxiv_id, title, int(month[:4])))
+            for row in _passages(arxiv_id, title, own[:left], chance):
+                passages.add(row)
+        papers.commit(_made(tables.PAPERS, month))
+        passages.commit(_made(tables.PASSAGES, month))
+
+
+def _paper(arxiv_id: str, title: str, year: int) -> dict[str, Any]:
+    about = {"arxiv_id": arxiv_id, "title": title, "subset": "no_problem", "year": year}
+    return about | {"categories": ["cs.CL"], "primary_category": "cs.CL"}
+
+
+def _passages(arxiv_id: str, title: str, sample: Sequence[Passage], chance: random.Random) -> Iterator[dict[str, Any]]:
+    following = [*sample[1:], *sample[:1]]
+    varied = [
+        passage._replace(text=_varied(f"{passage.text} {after.text}", chance))
+        for passage, after in zip(sample, following, strict=True)
+    ]
+    for ordinal, (identifier, passage) in enumerate(with_ids(arxiv_id, varied)):
+        digest = text_digest(embedded_text(title, passage.section_path, passage.text))
+        about = {"passage_id": identifier, "arxiv_id": arxiv_id, "title": title, "ordinal": ordinal}
+        yield about | {"text_sha256": digest} | passage._asdict()
+
+
+def _varied(text: str, chance: random.Random) -> str:
+    words = text.split()
+    turn = chance.randrange(len(words)) if words else 0
+    words = words[turn:] + words[:turn]
+    for place in range(chance.randrange(_WORDS_BETWEEN_NEW), len(words), _WORDS_BETWEEN_NEW):
+        words[place] = "".join(chance.choices(string.ascii_lowercase, k=chance.randint(5, 12)))
+    return " ".join(words)
+
+
+def _made(table: Table, month: str) -> Provenance:
+    return Provenance(table.name, month, table.version, 1, "0", "made by a benchmark", {}, {})

@@ -1,0 +1,109 @@
+"""BGE-M3 by FlagEmbedding: its network and heads in place of ours, on the same windows and packs.
+
+`BGEM3FlagModel.encode` is not called for a corpus: it computes the first batch of every call twice, builds a Python
+dict of every text's weights and shows a progress bar that cannot be switched off. What it calls for a batch is called
+here, with the ids that its tokenizer gives; the tests and `citeloom verify-model` compare the two.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.embedding.bge_m3 import BgeM3
+from pipeline.embedding.device import DeviceModel
+from pipeline.embedding.heads import Heads, greatest_weights
+from pipeline.errors import SettingError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from pipeline.embedding.encoder import Tokens
+
+
+def make_flag_model(folder: Path, device: str, precision: str) -> Any:
+    """FlagEmbedding's BGEM3FlagModel of a folder, on one device. precision: fp32, fp16 or bf16."""
+    from FlagEmbedding import BGEM3FlagModel
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    halves = {"use_fp16": precision == "fp16", "use_bf16": precision == "bf16"}
+    return BGEM3FlagModel(str(folder), devices=device, **halves)
+
+
+class FlagBgeM3(BgeM3):
+    """The embedder for CITELOOM_EMBEDDER_ENGINE=flagembedding. Its vectors have the name of BgeM3's.
+
+    Both give the same vectors within the bounds of `verify.EXACT` and `verify.HALF`, so neither engine's months are
+    made again because of the other. Computes in float32 on a CPU, as FlagEmbedding does.
+    """
+
+    engine = "flagembedding"
+
+    @cached_property
+    def _precision(self) -> str:
+        if self._devices[0] != "cpu":
+            return super()._precision
+        if self._wanted_precision not in ("auto", "fp32"):
+            raise SettingError(
+                f"CITELOOM_EMBEDDER_PRECISION: FlagEmbedding computes in fp32 on a CPU, not in "
+                f"{self._wanted_precision}; set it to fp32, or CITELOOM_EMBEDDER_ENGINE to citeloom"
+            )
+        return "fp32"
+
+    def _model(self, device: str, precision: str) -> DeviceModel:
+        network = _FlagNetwork(make_flag_model(self._folder, device, precision), device, self._colbert)
+        return DeviceModel(network.outputs, network.heads, device)
+
+
+class _FlagNetwork:
+    """BGEM3FlagModel's network and heads on one device, between packs without padding and its padded batches."""
+
+    def __init__(self, model: Any, device: str, colbert: bool) -> None:
+        self._network = model.model.to(device).eval()
+        self._padding = int(model.tokenizer.pad_token_id)
+        self._colbert = colbert
+
+    def outputs(self, tokens: Tokens) -> dict[str, Tensor]:
+        """FlagEmbedding's vectors of a pack: dense_vecs (texts, dimensions), sparse_vecs (texts, longest, 1), and
+        where asked for colbert_vecs (texts, longest - 1, dimensions)."""
+        import torch
+
+        texts = len(tokens.starts) - 1
+        places = _padded_places(tokens)
+        ids = torch.full((texts * tokens.longest,), self._padding, device=places.device)
+        mask = torch.zeros_like(ids)
+        ids[places] = tokens.ids[: tokens.count].long()
+        mask[places] = 1
+        shape = (texts, tokens.longest)
+        found: dict[str, Tensor] = self._network(
+            {"input_ids": ids.view(shape), "attention_mask": mask.view(shape)},
+            return_dense=True,
+            return_sparse=True,
+            return_colbert_vecs=self._colbert,
+        )
+        return found
+
+    def heads(self, outputs: dict[str, Tensor], tokens: Tokens, slots: Tensor, terms: int, *, half: bool) -> Heads:
+        """The vectors of a pack without the padding; of a term, the greatest weight of its tokens."""
+        places = _padded_places(tokens)
+        sparse = greatest_weights(outputs["sparse_vecs"].flatten()[places].float(), slots, terms)
+        colbert = None
+        if self._colbert:
+            # Of every text the first token has no row, so rows stand one place earlier, and one more with each text.
+            rows = places[tokens.inner] - places[tokens.inner] // tokens.longest - 1
+            colbert = outputs["colbert_vecs"].flatten(0, 1)[rows]
+            colbert = colbert.half() if half else colbert.float()
+        return Heads(outputs["dense_vecs"].float(), sparse, colbert)
+
+
+def _padded_places(tokens: Tokens) -> Tensor:
+    """For every token of a pack, its place in the padded batch, row after row; int64 of shape (count,)."""
+    import torch
+
+    starts = tokens.starts.long()
+    lengths = starts[1:] - starts[:-1]
+    numbers = torch.arange(len(lengths), device=starts.device)
+    shift = numbers * tokens.longest - starts[:-1]
+    return torch.arange(tokens.count, device=starts.device) + shift.repeat_interleave(lengths, output_size=tokens.count)

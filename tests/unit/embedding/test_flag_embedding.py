@@ -1,0 +1,118 @@
+"""CITELOOM_EMBEDDER_ENGINE=flagembedding: FlagEmbedding's vectors, by `encode` and by ours, through the same tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline import tables
+from pipeline.embedding.bge_m3 import BgeM3
+from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.embedding.embedder import VectorBatch
+from pipeline.embedding.flag_embedding import FlagBgeM3, make_flag_model
+from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.embedding.verify import EXACT, TEXTS, compare, reference_of, verify_model
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
+from pipeline.errors import SettingError
+from pipeline.settings import Settings, load_settings
+from tests.unit.embedding.tiny_m3 import make_tiny_m3
+from tests.unit.index.building import write_month
+
+# FlagEmbedding's import alone takes 10 s and more.
+pytestmark = pytest.mark.slow
+
+MONTH = "2024-03"
+ENGINES = ("flagembedding", "citeloom")
+# Of unlike length, so that a pack of them is padded: a token spelt out, and texts that are cut.
+MIXED = [*TEXTS.values(), "a <pad> b", *("a b c " * times for times in (1, 40, 7, 3, 60))]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny_m3(tmp_path_factory.mktemp("models") / "tiny-m3", positions=130, scale=8.0)
+
+
+@pytest.fixture(scope="module")
+def theirs(folder: Path) -> FlagBgeM3:
+    return FlagBgeM3(str(folder), "cpu", tokens=600, colbert=True)
+
+
+def _settings(folder: Path, **overrides: object) -> Settings:
+    chosen = {"embedder": "bge-m3", "embedder_path": str(folder), "embedder_device": "cpu"}
+    return load_settings(_env_file=None, **{**chosen, "embedder_engine": "flagembedding", **overrides})
+
+
+def test_a_batch_has_the_vectors_of_flagembeddings_encode(folder: Path, theirs: FlagBgeM3) -> None:
+    model = make_flag_model(folder, "cpu", "fp32")
+    for text, vectors in zip(MIXED, theirs.encode(MIXED), strict=True):
+        expected = reference_of(model, text, theirs.max_tokens)
+        assert compare(text, vectors, expected, EXACT).holds
+        np.testing.assert_allclose(vectors.dense, expected.dense, atol=1e-5)
+        assert vectors.sparse_ids.tolist() == sorted(expected.weights)
+
+
+def test_some_text_is_padded_cut_and_has_weights(theirs: FlagBgeM3) -> None:
+    vectors = theirs.encode(MIXED)
+    assert len({len(one.colbert) for one in vectors if one.colbert is not None}) > 5
+    assert any(one.truncated for one in vectors)
+    assert sum(len(one.sparse_ids) for one in vectors) > 20
+
+
+def test_a_stream_has_the_vectors_of_our_engine_in_order(folder: Path, theirs: FlagBgeM3) -> None:
+    texts = MIXED * 60
+    ours = list(BgeM3(str(folder), "cpu", colbert=True).encode_stream(texts))
+    found = list(theirs.encode_stream(texts))
+    assert len(found) > 1
+    for one, other in zip(found, ours, strict=True):
+        _same(one, other)
+
+
+def _same(one: VectorBatch, other: VectorBatch) -> None:
+    np.testing.assert_allclose(one.dense, other.dense, atol=2e-3)
+    for name in ("sparse_offsets", "sparse_ids", "colbert_offsets", "truncated"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    np.testing.assert_allclose(one.sparse_weights, other.sparse_weights, atol=1e-4)
+    np.testing.assert_allclose(one.colbert, other.colbert, atol=2e-3)  # type: ignore[arg-type]
+    assert one.tokens == other.tokens
+
+
+def test_questions_are_encoded_by_it_too(folder: Path, theirs: FlagBgeM3) -> None:
+    (question,) = theirs.encode_queries(["which cat is lazy"])
+    (ours,) = BgeM3(str(folder), "cpu").encode_queries(["which cat is lazy"])
+    np.testing.assert_allclose(question.dense, ours.dense, atol=1e-5)
+
+
+def test_colbert_vectors_are_left_out_unless_asked_for(folder: Path) -> None:
+    assert FlagBgeM3(str(folder), "cpu").encode(["a text"])[0].colbert is None
+
+
+def test_the_engine_computes_in_float32_on_a_cpu(folder: Path) -> None:
+    with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_PRECISION"):
+        FlagBgeM3(str(folder), "cpu", "bf16").encode(["a text"])
+
+
+def test_a_month_of_either_engine_is_a_month_of_the_model(folder: Path, tmp_path: Path) -> None:
+    theirs, ours = (Workspace(_settings(folder, embedder_engine=engine, data=tmp_path)) for engine in ENGINES)
+    write_month(theirs)
+    outcome = run_stage(EMBEDDINGS, theirs, MONTH)
+    assert outcome.measured["engine"] == "flagembedding"
+    assert state(EMBEDDINGS, ours, MONTH) is State.DONE
+    assert model_name(theirs.settings) == model_name(ours.settings)
+    rows = theirs.root.rows(tables.EMBEDDINGS, MONTH)
+    assert run_stage(EMBEDDINGS, ours, MONTH, force=True).measured["engine"] == "citeloom"
+    for one, other in zip(rows, ours.root.rows(tables.EMBEDDINGS, MONTH), strict=True):
+        assert one["sparse_ids"] == other["sparse_ids"]
+        np.testing.assert_allclose(one["dense"], other["dense"], atol=2e-3)
+
+
+def test_the_engine_passes_its_own_verification(folder: Path) -> None:
+    assert make_embedder(_settings(folder)).name == model_name(_settings(folder))
+    assert verify_model(_settings(folder)).holds
+
+
+def test_the_engine_needs_bge_m3() -> None:
+    with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_ENGINE: flagembedding computes BGE-M3 alone"):
+        load_settings(_env_file=None, embedder_engine="flagembedding")
