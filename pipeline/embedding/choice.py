@@ -18,20 +18,20 @@ def make_embedder(settings: Settings) -> Embedder:
 
     Raises SettingError where its model is not there.
     """
-    device, tokens = settings.embedder_device, settings.embedder_tokens
+    device, precision, tokens = settings.embedder_device, settings.embedder_precision, settings.embedder_tokens
     if settings.embedder == "minilm":
-        return _minilm(device, tokens)
-    return _bge_m3(settings.embedder_path, device, tokens, settings.embedder_colbert)
+        return _minilm(device, precision, tokens)
+    return _bge_m3(settings.embedder_path, device, precision, tokens, settings.embedder_colbert)
 
 
 @lru_cache(maxsize=4)
-def _minilm(device: str, tokens: int) -> Embedder:
-    return MiniLM(device, "auto", tokens)
+def _minilm(device: str, precision: str, tokens: int) -> Embedder:
+    return MiniLM(device, precision, tokens)
 
 
 @lru_cache(maxsize=4)
-def _bge_m3(path: str, device: str, tokens: int, colbert: bool) -> Embedder:
-    return BgeM3(path, device, "auto", tokens, colbert=colbert)
+def _bge_m3(path: str, device: str, precision: str, tokens: int, colbert: bool) -> Embedder:
+    return BgeM3(path, device, precision, tokens, colbert=colbert)
 
 
 def makes_colbert(settings: Settings) -> bool:
@@ -46,4 +46,4 @@ def model_name(settings: Settings) -> str:
     """
     if settings.embedder == "minilm":
         return NAME
-    return name_of(settings.embedder_path)
+    return name_of(settings.embedder_path, settings.embedder_precision)
