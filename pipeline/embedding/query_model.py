@@ -70,19 +70,20 @@ class QueryModel:
         scores = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[-1]))
         shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
         shares /= shares.sum(axis=-1, keepdims=True)
-        return (shares @ value).transpose(1, 0, 2).reshape(len(hidden), -1)
+        mixed: Rows = (shares @ value).transpose(1, 0, 2).reshape(len(hidden), -1)
+        return mixed
 
     def _linear(self, name: str, rows: Rows) -> Rows:
-        product: Rows = rows @ self._weights[f"{name}.weight"].T
-        return product + self._weights[f"{name}.bias"]
+        product: Rows = rows @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+        return product
 
     def _norm(self, name: str, rows: Rows) -> Rows:
         import numpy as np
 
         centred = rows - rows.mean(axis=-1, keepdims=True)
         deviation = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(self._shape.epsilon))
-        normed: Rows = centred / deviation * self._weights[f"{name}.weight"]
-        return normed + self._weights[f"{name}.bias"]
+        normed: Rows = centred / deviation * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+        return normed
 
 
 def gelu(rows: Rows) -> Rows:
@@ -93,4 +94,5 @@ def gelu(rows: Rows) -> Rows:
     t = 1 / (1 + np.float32(0.3275911) * scaled)
     polynomial = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
     tail = polynomial * np.exp(-scaled * scaled) / 2
-    return rows * np.where(rows < 0, tail, 1 - tail)
+    activated: Rows = rows * np.where(rows < 0, tail, 1 - tail)
+    return activated

@@ -118,7 +118,7 @@ def gpu(workspace: Workspace) -> Iterator[Finding]:
         if settings.embedder == "minilm":
             yield ok("gpu", message)
         else:
-            message += ", about 550 tokens a second on two cores"
+            message += ", hundreds of tokens a second on two cores"
             yield warning("gpu", message, "use a machine with a GPU for many months")
         return
     for device in devices:

@@ -61,7 +61,9 @@ def test_fp16_is_refused_on_a_cpu() -> None:
 
 
 def test_settings_reach_the_embedder() -> None:
-    embedder = make_embedder(load_settings(_env_file=None, embedder_device="cpu", embedder_precision="fp32", embedder_tokens=77))
+    embedder = make_embedder(
+        load_settings(_env_file=None, embedder_device="cpu", embedder_precision="fp32", embedder_tokens=77)
+    )
     assert embedder.last_facts is None or embedder.last_facts.token_budget == 77
     embedder.encode(["text"])
     facts = embedder.last_facts
