@@ -19,21 +19,22 @@ def make_embedder(settings: Settings) -> Embedder:
 
     Raises SettingError where its model is not there.
     """
-    device, tokens = settings.embedder_device, settings.embedder_tokens
+    device, precision, tokens = settings.embedder_device, settings.embedder_precision, settings.embedder_tokens
     if settings.embedder == "minilm":
-        return _minilm(device, tokens)
-    return _bge_m3(settings.embedder_engine, settings.embedder_path, device, tokens, settings.embedder_colbert)
+        return _minilm(device, precision, tokens)
+    engine, path = settings.embedder_engine, settings.embedder_path
+    return _bge_m3(engine, path, device, precision, tokens, settings.embedder_colbert)
 
 
 @lru_cache(maxsize=4)
-def _minilm(device: str, tokens: int) -> Embedder:
-    return MiniLM(device, "auto", tokens)
+def _minilm(device: str, precision: str, tokens: int) -> Embedder:
+    return MiniLM(device, precision, tokens)
 
 
 @lru_cache(maxsize=4)
-def _bge_m3(engine: str, path: str, device: str, tokens: int, colbert: bool) -> Embedder:
+def _bge_m3(engine: str, path: str, device: str, precision: str, tokens: int, colbert: bool) -> Embedder:
     model = FlagBgeM3 if engine == FlagBgeM3.engine else BgeM3
-    return model(path, device, "auto", tokens, colbert=colbert)
+    return model(path, device, precision, tokens, colbert=colbert)
 
 
 def makes_colbert(settings: Settings) -> bool:
@@ -48,4 +49,4 @@ def model_name(settings: Settings) -> str:
     """
     if settings.embedder == "minilm":
         return NAME
-    return name_of(settings.embedder_path)
+    return name_of(settings.embedder_path, settings.embedder_precision)

@@ -282,11 +282,11 @@ def _launched(
 
     A single text that does not fit raises torch.cuda.OutOfMemoryError as it is, and so does any other error.
     """
-    import torch
-
     if len(pack.places) < 2:
         yield pack, model.launch(pack, half=half)
         return
+    import torch
+
     # One made before the budget was halved is not tried as it is.
     if pack.tokens <= budget.tokens:
         try:

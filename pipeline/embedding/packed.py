@@ -8,7 +8,7 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from pipeline.embedding.device import CPU_BUDGET, GPU_BUDGET, Model, pick_devices, pick_precision
+from pipeline.embedding.device import CPU_BUDGET, GPU_BUDGET, INT8_BUDGET, Model, pick_devices, pick_precision
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
 from pipeline.embedding.engine import COLBERT_CHARS, WINDOW_CHARS, WINDOW_TEXTS, Budget, Engine, Options
 
@@ -28,6 +28,8 @@ class PackedEmbedder(ABC):
     """
 
     engine = "citeloom"
+    precisions: Sequence[str]
+    """What the setting auto takes: the first that the device has."""
 
     def __init__(
         self, device: str = "auto", precision: str = "auto", tokens: int = 0, *, colbert: bool = False
@@ -55,19 +57,25 @@ class PackedEmbedder(ABC):
 
     def encode(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of passages, in float32. For many texts `encode_stream` is faster."""
-        found: list[Vectors] = []
-        for first in range(0, len(texts), _AT_ONCE):
-            found += _rows(self._engine().encode(texts[first : first + _AT_ONCE], self._window))
-        return found
+        return self._encode(self._engine(), texts)
 
     def encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of questions, in float32, made in the caller's thread; these models read them as they do passages."""
-        return self.encode(texts)
+        return self._encode(self._query_engine(), texts)
 
     def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
         """Vectors of passages, in float16 and the texts' order, a window of texts at a time."""
         chars = COLBERT_CHARS if self._colbert else WINDOW_CHARS
         return self._engine().stream(texts, self._window, Options(WINDOW_TEXTS, chars))
+
+    def _query_engine(self) -> Engine:
+        return self._engine()
+
+    def _encode(self, engine: Engine, texts: Sequence[str]) -> list[Vectors]:
+        found: list[Vectors] = []
+        for first in range(0, len(texts), _AT_ONCE):
+            found += _rows(engine.encode(texts[first : first + _AT_ONCE], self._window))
+        return found
 
     def _engine(self) -> Engine:
         with self._loading:
@@ -84,10 +92,12 @@ class PackedEmbedder(ABC):
 
     @cached_property
     def _precision(self) -> str:
-        return pick_precision(self._wanted_precision, self._devices[0])
+        return pick_precision(self._wanted_precision, self._devices[0], self.precisions)
 
     def _usual_tokens(self) -> int:
-        return CPU_BUDGET if self._devices[0] == "cpu" else GPU_BUDGET
+        if self._devices[0] != "cpu":
+            return GPU_BUDGET
+        return INT8_BUDGET if self._precision == "int8" else CPU_BUDGET
 
 
 def _rows(batch: VectorBatch) -> Iterator[Vectors]:

@@ -109,7 +109,7 @@ class CrossEncoder:
     def _engine(self) -> Engine:
         device = pick_devices(self._wanted)[0]
         budget = self._wanted_tokens or (CPU_BUDGET if device == "cpu" else GPU_BUDGET)
-        model = self._model(device, pick_precision(self._wanted_precision, device))
+        model = self._model(device, pick_precision(self._wanted_precision, device, ("fp16", "fp32")))
         return Engine([(device, model)], Budget(budget))
 
     def _model(self, device: str, precision: str) -> DeviceModel:

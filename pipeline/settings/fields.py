@@ -122,8 +122,15 @@ class EmbeddingSettings(BaseModel):
     embedder_device: str = Field(
         "auto", description="auto or cuda (all GPUs), cpu, or devices such as cuda:1, separated by commas."
     )
+    embedder_precision: Literal["auto", "fp32", "bf16", "fp16", "int8"] = Field(
+        "auto",
+        description="Numbers that the embedder multiplies. auto: for MiniLM int8 where the processor has instructions "
+        "for it; for BGE-M3 fp16 on a GPU, bf16 where the processor has it; else fp32. int8 is part of BGE-M3's name.",
+    )
     embedder_tokens: int = Field(
-        0, ge=0, description="Tokens in one batch of the embedder; 0 for 1,024 on a CPU, 32,768 on a GPU."
+        0,
+        ge=0,
+        description="Tokens in one batch of the embedder; 0 for 1,024 on a CPU (256 in int8), 32,768 on a GPU.",
     )
     embedder_colbert: bool = Field(False, description="Also store BGE-M3's ColBERT vectors.")
 

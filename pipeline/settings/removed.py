@@ -5,7 +5,6 @@ from __future__ import annotations
 REMOVED = {
     "ANSWER_CLAIMS": "arXivBot keeps 3 claims of each search",
     "ANSWER_EVIDENCE": "WikiChat checks each claim by 2 passages",
-    "EMBEDDER_PRECISION": "the embedder computes in fp16 for BGE-M3 on a GPU, else in fp32",
     "FETCH_HTML": "give citeloom fetch-html the option --accept-terms",
     "FEW_SHOT_EXAMPLES": "the system few_shot shows 2 examples",
     "GUIDELINES": "ChatCite's guidelines are those of its prompt",

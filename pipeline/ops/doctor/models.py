@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.device import pick_devices, pick_precision
-from pipeline.embedding.minilm import NAME
+from pipeline.embedding.minilm import NAME, MiniLM
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.judges import judges
 from pipeline.llm.client import plain_endpoint
@@ -110,14 +110,15 @@ def gpu(workspace: Workspace) -> Iterator[Finding]:
 
     settings = workspace.settings
     devices = pick_devices(settings.embedder_device)
-    precision = pick_precision("auto", devices[0]) if settings.embedder == "bge-m3" else "fp32"
+    embedder = BgeM3 if settings.embedder == "bge-m3" else MiniLM
+    precision = pick_precision(settings.embedder_precision, devices[0], embedder.precisions)
     if devices == ("cpu",):
         build = "" if torch.version.cuda else " (it is a CPU build)"
         message = f"none that torch can use{build}: the embedder runs on the CPU in {precision}"
         if settings.embedder == "minilm":
             yield ok("gpu", message)
         else:
-            message += ", about 550 tokens a second on two cores"
+            message += ", hundreds of tokens a second on two cores"
             yield warning("gpu", message, "use a machine with a GPU for many months")
         return
     for device in devices:

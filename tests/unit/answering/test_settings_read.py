@@ -15,7 +15,7 @@ from tests.unit.settings_read import JUDGES, NO_ROW, READ, Read
 STORED = {
     "dump_dir", "qdrant_url", "qdrant_api_key", "qdrant_private_network", "qdrant_grpc_port", "qdrant_collection",
     "qdrant_on_disk", "qdrant_shards", "qdrant_replicas", "qdrant_quantization", "embedder_path", "embedder_device",
-    "embedder_tokens", "embedder_colbert", "reranker",
+    "embedder_precision", "embedder_tokens", "embedder_colbert", "reranker",
 }  # fmt: skip
 # Names of judges are looked at to name the setting at fault (`llm.client`).
 IN_MESSAGES = {f"{judge}_{name}" for judge in JUDGES for name in ("model", "context")}

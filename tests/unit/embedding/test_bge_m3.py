@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tiny(folder: Path) -> BgeM3:
-    return BgeM3(str(folder), "cpu", colbert=True)
+    return BgeM3(str(folder), "cpu", "fp32", colbert=True)
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +115,11 @@ def test_weights_that_are_none_are_refused(folder: Path, tmp_path: Path) -> None
 def test_a_model_is_named_by_its_content(folder: Path, tmp_path: Path) -> None:
     moved = tmp_path / "tiny-m3"
     shutil.copytree(folder, moved)
-    assert name_of(str(moved)) == name_of(str(folder))
+    assert name_of(str(moved), "auto") == name_of(str(folder), "bf16")
     (moved / "sparse_linear.pt").write_bytes(b"another head")
-    assert name_of(str(moved)) != name_of(str(folder))
+    assert name_of(str(moved), "auto") != name_of(str(folder), "auto")
+
+
+def test_int8_is_part_of_the_name(folder: Path) -> None:
+    assert name_of(str(folder), "int8") != name_of(str(folder), "auto")
+    assert name_of("BAAI/bge-m3", "int8") == "BAAI/bge-m3+int8"

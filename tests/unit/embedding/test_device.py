@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.choice import make_embedder
 from pipeline.embedding.device import pick_devices, pick_precision
 from pipeline.embedding.minilm import MiniLM
@@ -27,18 +28,44 @@ def test_a_gpu_that_is_not_there_is_named() -> None:
         pick_devices("cuda:99")
 
 
-def test_precision_is_single_on_a_cpu_and_half_on_a_gpu() -> None:
-    assert pick_precision("auto", "cpu") == "fp32"
-    assert pick_precision("auto", "cuda:0") == "fp16"
-    assert pick_precision("bf16", "cuda:0") == "bf16"
-    with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_PRECISION: this processor cannot compute in fp16"):
-        pick_precision("fp16", "cpu")
+@pytest.mark.parametrize(
+    ("features", "minilm", "bge_m3"),
+    [
+        ({}, "fp32", "fp32"),
+        ({"avx512_vnni": True}, "int8", "fp32"),
+        ({"avx512_vnni": True, "avx512_bf16": True}, "int8", "bf16"),
+        ({"amx_int8": True, "amx_bf16": True}, "int8", "bf16"),
+    ],
+)
+def test_auto_is_the_fastest_precision_of_the_processor(
+    monkeypatch: pytest.MonkeyPatch, features: dict[str, bool], minilm: str, bge_m3: str
+) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: features)
+    assert pick_precision("auto", "cpu", MiniLM.precisions) == minilm
+    assert pick_precision("auto", "cpu", BgeM3.precisions) == bge_m3
+
+
+def test_a_gpu_has_half_precision_and_no_int8() -> None:
+    assert pick_precision("auto", "cuda:0", BgeM3.precisions) == "fp16"
+    assert pick_precision("auto", "cuda:0", MiniLM.precisions) == "fp32"
+    assert pick_precision("bf16", "cuda:0", BgeM3.precisions) == "bf16"
+    with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_PRECISION"):
+        pick_precision("int8", "cuda:0", MiniLM.precisions)
+
+
+def test_fp16_is_refused_on_a_cpu() -> None:
+    with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_PRECISION"):
+        pick_precision("fp16", "cpu", BgeM3.precisions)
 
 
 def test_settings_reach_the_embedder() -> None:
-    embedder = make_embedder(load_settings(_env_file=None, embedder_device="cpu", embedder_tokens=77))
+    embedder = make_embedder(
+        load_settings(_env_file=None, embedder_device="cpu", embedder_precision="fp32", embedder_tokens=77)
+    )
     assert embedder.last_facts is None or embedder.last_facts.token_budget == 77
-    embedder.encode_queries(["text"])
+    embedder.encode(["text"])
     facts = embedder.last_facts
     assert facts is not None
     assert (facts.devices, facts.precision, facts.token_budget, facts.halved) == (("cpu",), "fp32", 77, 0)

