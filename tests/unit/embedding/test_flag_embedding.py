@@ -63,7 +63,7 @@ def test_some_text_is_padded_cut_and_has_weights(theirs: FlagBgeM3) -> None:
 
 def test_a_stream_has_the_vectors_of_our_engine_in_order(folder: Path, theirs: FlagBgeM3) -> None:
     texts = MIXED * 60
-    ours = list(BgeM3(str(folder), "cpu", colbert=True).encode_stream(texts))
+    ours = list(BgeM3(str(folder), "cpu", "fp32", colbert=True).encode_stream(texts))
     found = list(theirs.encode_stream(texts))
     assert len(found) > 1
     for one, other in zip(found, ours, strict=True):
@@ -81,7 +81,7 @@ def _same(one: VectorBatch, other: VectorBatch) -> None:
 
 def test_questions_are_encoded_by_it_too(folder: Path, theirs: FlagBgeM3) -> None:
     (question,) = theirs.encode_queries(["which cat is lazy"])
-    (ours,) = BgeM3(str(folder), "cpu").encode_queries(["which cat is lazy"])
+    (ours,) = BgeM3(str(folder), "cpu", "fp32").encode_queries(["which cat is lazy"])
     np.testing.assert_allclose(question.dense, ours.dense, atol=1e-5)
 
 
