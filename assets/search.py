@@ -56,7 +56,7 @@ SEARCH = (
     StageAsset(
         EMBEDDINGS,
         "search",
-        "Dense and sparse vectors of every passage. Vectors of a text that did not change are reused, and an "
+        "Dense vectors of every passage, and of BGE-M3 sparse ones. Unchanged texts keep their vectors, and an "
         "interrupted month continues where it ended.",
         kinds=("parquet", "torch"),
         takes_gpus=True,
@@ -76,7 +76,7 @@ SEARCH = (
     StageAsset(
         RETRIEVAL_SCORES,
         "evaluation",
-        "How well each way to search finds the papers that sentences cite: dense, sparse, fused, reranked, and BM25, "
+        "How well each way to search finds the papers that sentences cite: dense, lexical, sparse, fused and reranked, "
         "over three forms of text, with intervals.",
         details=score_details,
     ),

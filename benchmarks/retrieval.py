@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from benchmarks.harness import Claim, report
 from benchmarks.qdrant_server import INSTALLED, running
 from pipeline.embedding.choice import make_embedder
-from pipeline.embedding.lexical import lexical_query, lexical_rows
+from pipeline.embedding.lexical import lexical_rows
 from pipeline.evaluation.statistics import Draws
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeCollections
@@ -125,7 +125,8 @@ class Measurement:
         self.lexical = lexical_rows(self.texts)
         self.queries = encode_queries(embedder, list(labelled.queries.values()))
         self.by_dense = np.stack([query.dense for query in self.queries]) @ self.dense.T
-        self.by_words = SparseScores(self.lexical, idf=True).of([query.lexical for query in self.queries])
+        self.words = SparseScores(self.lexical, idf=True)
+        self.by_words = self.words.of([query.lexical for query in self.queries])
 
     def exact(self) -> dict[str, list[list[str]]]:
         """The best texts of each query by each exact method."""
@@ -178,7 +179,7 @@ class Measurement:
 
     def _relevance(self, text: str, query: Query) -> str | None:
         dense = self.dense @ query.dense
-        words = SparseScores(self.lexical, idf=True).of([lexical_query(text)])[0]
+        words = self.words.of([query.lexical])[0]
         best = int(np.argmax(fused_scores(dense, words)))
         return relevance_of(self.embedder.name, text, self.texts[best], float(dense[best]))
 
