@@ -171,7 +171,7 @@ def _answer_stage(system: System) -> Stage:
         table=tables.ANSWERS[system.name],
         build=partial(_build_answers, system),
         upstream=(tables.QUESTIONS, *index),
-        settings=(*system.settings, *(("embedder", "embedded_form") if system.retrieves else ())),
+        settings=(*system.settings, *(("embedder", "embedded_form", "search_fusion") if system.retrieves else ())),
         version=_VERSIONS.get(system.name, 1),
         inputs=partial(_answer_inputs, system),
         disabled_reason=partial(_answers_off, system),

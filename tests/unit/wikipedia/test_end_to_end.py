@@ -143,4 +143,4 @@ def test_arxivbot_answers_from_articles_too_and_takes_no_facts_of_papers(corpus:
     with ScriptedLlm(reader, models=("arxivbot-on-wikipedia",)) as llm:
         reply = asked(corpus, "Who wrote of moth lanterns, and what do they burn?", "arxivbot", llm)
     assert {claim.source for claim in reply.answered.claims} == {"passage"}
-    assert f"    {FUEL}" in answer_lines(reply)
+    assert any(line.strip().startswith(FUEL.partition("#")[0]) for line in answer_lines(reply))
