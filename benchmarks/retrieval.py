@@ -296,7 +296,7 @@ def main() -> None:
     figures = {}
     for number, labelled in enumerate(sets):
         others = list(sets[number - 1].queries.values()) if len(sets) > 1 else []
-        figures[labelled.name] = measure(labelled, embedder, others[:200])
+        figures[labelled.name] = measure(labelled, embedder, others)
     report("retrieval", {"model": embedder.name, **figures}, claims_of(figures))
 
 
