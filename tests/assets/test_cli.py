@@ -226,7 +226,7 @@ def test_search_finds_the_paper_that_says_it(place: Place) -> None:
 def test_search_keeps_to_months_and_category(place: Place) -> None:
     hits = search(place, "passages of scientific papers", "--from", "2024-04", "--to", "2024-04", "--limit", "50")
     assert {str(hit["arxiv_id"])[:4] for hit in hits} == {"2404"}
-    databases = search(place, "passages of scientific papers", "--category", "cs.DB", "--limit", "50")
+    databases = search(place, "passages of scientific papers", "--category", "cs.DB", "--limit", "50", "--all")
     assert {hit["arxiv_id"] for hit in databases} == {"2403.90009", "2404.90005", "2405.90002"}
 
 
