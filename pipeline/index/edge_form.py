@@ -141,7 +141,7 @@ def edge_query(query: Query, request: Request, layout: Layout) -> Any:
         query=edge.Query.Nearest(nearest, using=request.by),
         filter=edge_filter(restriction.conditions(), restriction.any_of(), request.passages),
         params=_params(request, layout),
-        with_payload=True,
+        with_payload=True if request.fields is None else list(request.fields),
     )
 
 

@@ -34,6 +34,8 @@ KIND_WEIGHTS: Mapping[str, float] = {"front_matter": 0.8}
 # Reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009).
 RRF_K = 60
 _LEAST_CANDIDATES = 100
+# What of a candidate's payload its weight hangs on.
+_WEIGHED = ("kind",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,9 @@ class Ranking:
         """Passages of each list that are fused, or that ColBERT ranks again: four times what is wanted, and 100."""
         return max(4 * self.limit, _LEAST_CANDIDATES)
 
-    def request(self, by: VectorName, limit: int) -> Request:
-        """What one list is asked for."""
-        return Request(limit, by, self.restriction, exact=self.exact)
+    def request(self, by: VectorName, limit: int, fields: tuple[str, ...] | None = None) -> Request:
+        """What one list is asked for. fields: of the payloads, None for all."""
+        return Request(limit, by, self.restriction, exact=self.exact, fields=fields)
 
 
 def rank(index: PassageIndex, queries: Sequence[Query], ranking: Ranking) -> list[list[Found]]:
@@ -65,6 +67,8 @@ def rank(index: PassageIndex, queries: Sequence[Query], ranking: Ranking) -> lis
     limit = ranking.candidates if ranking.colbert else ranking.limit
     if ranking.by == "fused":
         found = _fused(index, queries, ranking, limit)
+        if not ranking.colbert:
+            return _with_payloads(index, queries, found)
     else:
         request = ranking.request(ranking.by, limit)
         found = index.search([(query, request) for query in queries])
@@ -81,7 +85,8 @@ def rank(index: PassageIndex, queries: Sequence[Query], ranking: Ranking) -> lis
 
 def _fused(index: PassageIndex, queries: Sequence[Query], ranking: Ranking, limit: int) -> list[list[Found]]:
     depth = ranking.candidates
-    requests = [ranking.request("dense", depth), ranking.request("lexical", depth)]
+    # Whole payloads of two lists of candidates took ten times as long as the search itself.
+    requests = [ranking.request("dense", depth, _WEIGHED), ranking.request("lexical", depth, _WEIGHED)]
     lists = index.search([(query, request) for query in queries for request in requests])
     by_dense, by_words = lists[::2], [_without_cut_tie(found, depth) for found in lists[1::2]]
     if ranking.fusion == "ranks":
@@ -102,12 +107,27 @@ def _compare_by_dense(
         for dense, words in zip(by_dense, by_words, strict=True)
     ]
     searches = [
-        (query, Request(len(passages), passages=passages))
+        (query, Request(len(passages), passages=passages, fields=_WEIGHED))
         for query, passages in zip(queries, missing, strict=True)
         if passages
     ]
     answers = iter(index.search(searches) if searches else [])
     return [[*dense, *(next(answers) if passages else [])] for dense, passages in zip(by_dense, missing, strict=True)]
+
+
+def _with_payloads(index: PassageIndex, queries: Sequence[Query], found: Sequence[list[Found]]) -> list[list[Found]]:
+    """The points with their whole payloads; one that was deleted meanwhile is left out."""
+    searches = [
+        (query, Request(len(points), passages=tuple(point.passage_id for point in points)))
+        for query, points in zip(queries, found, strict=True)
+        if points
+    ]
+    answers = index.search(searches) if searches else []
+    payloads = {point.passage_id: point.payload for points in answers for point in points}
+    return [
+        [replace(point, payload=payloads[point.passage_id]) for point in points if point.passage_id in payloads]
+        for points in found
+    ]
 
 
 def fuse_scores(dense: Sequence[Found], words: Sequence[Found]) -> list[Found]:

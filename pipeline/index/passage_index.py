@@ -152,6 +152,8 @@ class Request:
     restriction: Restriction = UNRESTRICTED
     passages: tuple[str, ...] | None = None
     exact: bool = False
+    fields: tuple[str, ...] | None = None
+    """Fields of the payload that are wanted; None for all."""
 
 
 def of_month(month: str) -> list[Condition]:

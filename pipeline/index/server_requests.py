@@ -204,7 +204,7 @@ def query_request(query: Query, request: Request, layout: Layout) -> models.Quer
         limit=request.limit + _TIES,
         filter=filter_of(restriction.conditions(), restriction.any_of(), request.passages),
         params=_params(request, layout.quantization),
-        with_payload=True,
+        with_payload=True if request.fields is None else list(request.fields),
     )
 
 
