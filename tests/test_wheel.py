@@ -71,6 +71,10 @@ def test_the_packaged_sample_is_indexed_and_searched(installed: tuple[Path, Path
     assert run["failures"] == []
     hits = json.loads(_citeloom(installed, "search", "summaries of related work", "--json"))
     assert hits
+    python, folder = installed
+    code = "import citeloom; print(citeloom.open_corpus().search('summaries of related work')[0].arxiv_id)"
+    printed = subprocess.run([str(python), "-c", code], cwd=folder, env=_environment(), capture_output=True, text=True)
+    assert printed.stdout.strip() == hits[0]["arxiv_id"]
     assert [path.name for path in installed[1].iterdir()] == ["data"]
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum
 from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, get_args, get_origin
 
-import click
 import pyarrow as pa
-import typer
+from typer.models import ArgumentInfo, OptionInfo
 
 from pipeline.tables import TABLES, Table
 
@@ -73,94 +75,87 @@ message that names the command which makes it again. How tables depend on each o
 
 def commands_page() -> str:
     """commands.md: every command by group, with its arguments and options."""
-    from pipeline.cli.app import app
+    from pipeline.cli.app import GROUPS, GROUPS_PANEL, PANELS
 
-    group = typer.main.get_group(app)
-    panels: dict[str, list[click.Command]] = {}
-    for command in group.commands.values():
-        panels.setdefault(str(getattr(command, "rich_help_panel", None) or "Others"), []).append(command)
-    return _page([COMMANDS_INTRODUCTION, *_overview(panels), *_details(panels)])
-
-
-def _overview(panels: dict[str, list[click.Command]]) -> Iterator[str]:
-    for panel, commands in panels.items():
-        yield f"**{panel}**\n"
-        rows = [[f"[`citeloom {command.name}`](#citeloom-{command.name})", _summary(command)] for command in commands]
-        yield _table(("command", "what it does"), rows)
-
-
-def _details(panels: dict[str, list[click.Command]]) -> Iterator[str]:
-    for commands in panels.values():
-        for command in commands:
-            yield f"## citeloom {command.name}\n"
-            yield from _description(command)
-            if command.name in PAGES:
-                yield f"More: [{Path(PAGES[command.name]).stem.replace('-', ' ')}]({PAGES[command.name]}).\n"
-            if isinstance(command, click.Group):
-                for child in command.commands.values():
-                    yield f"### citeloom {command.name} {child.name}\n"
-                    yield from _description(child)
-                    yield from _parameters(child)
-            else:
-                yield from _parameters(command)
+    parts = [COMMANDS_INTRODUCTION]
+    for panel, commands in PANELS.items():
+        parts += [f"**{panel}**\n", _contents({name: _summary(function) for name, function in commands.items()})]
+    parts += [f"**{GROUPS_PANEL}**\n", _contents({name: purpose for name, (purpose, _) in GROUPS.items()})]
+    for commands in PANELS.values():
+        for name, function in commands.items():
+            parts += [f"## citeloom {name}\n", *_further_page(name), *_command(name, function)]
+    for group, (purpose, commands) in GROUPS.items():
+        parts += [f"## citeloom {group}\n", f"{purpose}\n", *_further_page(group)]
+        for name, function in commands.items():
+            parts += [f"### citeloom {group} {name}\n", *_command(name, function)]
+    return _page(parts)
 
 
-def _summary(command: click.Command) -> str:
-    return " ".join((command.help or "").split("\n\n")[0].split())
+def _contents(summaries: Mapping[str, str]) -> str:
+    rows = [[f"[`citeloom {name}`](#citeloom-{name})", summary] for name, summary in summaries.items()]
+    return _table(("command", "what it does"), rows)
 
 
-def _description(command: click.Command) -> Iterator[str]:
-    """Paragraphs of the help and the epilog. The lines of a paragraph that begins with `Examples:` are a code block."""
-    for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(f"{command.help or ''}\n\n{command.epilog or ''}")):
-        first, *examples = (line.strip(" \b") for line in paragraph.strip().splitlines() or [""])
+def _summary(function: Callable[..., Any]) -> str:
+    return " ".join(inspect.cleandoc(function.__doc__ or "").split("\n\n")[0].split())
+
+
+def _command(name: str, function: Callable[..., Any]) -> Iterator[str]:
+    """Paragraphs of the help and the epilog, then the parameters. Lines after `Examples:` are a code block."""
+    from pipeline.cli.app import EPILOGS
+
+    text = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{EPILOGS.get(name, '')}"
+    for paragraph in re.split(r"\n\s*\n", text.strip()):
+        first, *examples = (line.strip(" \b") for line in paragraph.splitlines())
         if first == "Examples:":
             yield "\n".join(("```", *examples, "```\n"))
-        elif first:
+        else:
             yield " ".join((first, *examples)) + "\n"
-
-
-def _parameters(command: click.Command) -> Iterator[str]:
-    rows = [[_names(each), _values(each), _default(each), _sentence(each)] for each in command.params]
+    rows = [_parameter(parameter) for parameter in inspect.signature(function, eval_str=True).parameters.values()]
     if rows:
         yield _table(("argument or option", "value", "default", "what it says"), rows)
 
 
-def _names(parameter: click.Parameter) -> str:
-    if isinstance(parameter, click.Argument):
-        return f"`{parameter.make_metavar(click.Context(click.Command('x'))).strip('[]')}`"
-    negation = [name for name in parameter.secondary_opts if parameter.default is not False]
-    return ", ".join(f"`{name}`" for name in (*parameter.opts, *negation))
+def _further_page(command: str) -> Iterator[str]:
+    if command in PAGES:
+        yield f"More: [{Path(PAGES[command]).stem.replace('-', ' ')}]({PAGES[command]}).\n"
 
 
-def _values(parameter: click.Parameter) -> str:
-    kind = parameter.type
-    if isinstance(parameter, click.Option) and parameter.is_flag:
+def _parameter(parameter: inspect.Parameter) -> list[str]:
+    """Name, values, default and help of an argument or option."""
+    kind, info = get_args(parameter.annotation)
+    if isinstance(kind, UnionType):
+        (kind,) = (part for part in get_args(kind) if part is not NoneType)
+    is_list = get_origin(kind) is list
+    if is_list:
+        (kind,) = get_args(kind)
+    if isinstance(info, OptionInfo):
+        # Of an annotation, typer's first argument is no default but the first name.
+        declared = [text for text in (info.default, *(info.param_decls or ())) if isinstance(text, str)]
+        names = [name for text in declared for name in text.split("/") if name.startswith("-")]
+        name = ", ".join(f"`{option}`" for option in names or [f"--{parameter.name.replace('_', '-')}"])
+    else:
+        name = f"`{info.metavar or parameter.name.upper()}{'...' * is_list}`"
+    values = _values(kind, info) + ", repeatable" * (is_list and isinstance(info, OptionInfo))
+    default = "–" if parameter.default is None or parameter.default is False else f"`{parameter.default}`"
+    if parameter.default is inspect.Parameter.empty:
+        default = "required"
+    return [name, values, default, " ".join((info.help or "").split()) or "–"]
+
+
+def _values(kind: Any, info: OptionInfo | ArgumentInfo) -> str:
+    if kind is bool:
         return "–"
-    if isinstance(parameter, click.Option) and parameter.metavar:
-        return f"{parameter.metavar}, repeatable" if parameter.multiple else parameter.metavar
-    if isinstance(kind, click.Choice):
-        return ", ".join(f"`{choice}`" for choice in kind.choices)
-    if isinstance(kind, (click.IntRange, click.FloatRange)):
-        bounds = [
-            f"from {kind.min:g}" if kind.min is not None else "",
-            f"to {kind.max:g}" if kind.max is not None else "",
-        ]
-        return " ".join(("number", *filter(None, bounds)))
-    name = {"text": "text", "integer": "number", "float": "number"}.get(kind.name, kind.name)
-    return f"{name}, repeatable" if parameter.multiple or parameter.nargs == -1 else name
-
-
-def _default(parameter: click.Parameter) -> str:
-    if parameter.required:
-        return "required"
-    value = parameter.default
-    if value is None or value is False or value == () or callable(value):
-        return "–"
-    return f"`{getattr(value, 'value', value)}`"
-
-
-def _sentence(parameter: click.Parameter) -> str:
-    return " ".join((getattr(parameter, "help", None) or "").split()) or "–"
+    if isinstance(info, OptionInfo) and info.metavar:
+        return str(info.metavar)
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(kind))
+    if issubclass(kind, Enum):
+        return ", ".join(f"`{member.value}`" for member in kind)
+    if kind in (int, float):
+        bounds = [f"{word} {bound:g}" for word, bound in (("from", info.min), ("to", info.max)) if bound is not None]
+        return " ".join(["number", *bounds])
+    return "path" if kind is Path else "text"
 
 
 def tables_page() -> str:

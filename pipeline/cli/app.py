@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Annotated
 
-import click
 import typer
 
 from pipeline import __version__
@@ -88,6 +87,7 @@ GROUPS: Mapping[str, tuple[str, Commands]] = {
     ),
 }
 """Commands of two words: group → its help, its commands."""
+GROUPS_PANEL = "With people"
 
 EPILOGS = dict.fromkeys(("run", "refresh"), f"Stages, in order: {', '.join(STAGE_NAMES)}.")
 
@@ -95,23 +95,23 @@ app = typer.Typer(
     help="Turn the ar5iv dump of arXiv into a searchable corpus of computer-science papers, and write from it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    suggest_commands=False,  # click does this itself
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 def main() -> None:
     """Entry point of the command. With --json, a usage error is a JSON document too."""
+    if "--json" not in sys.argv:
+        app()
     try:
         sys.exit(app(standalone_mode=False))
-    except click.ClickException as error:
-        if "--json" in sys.argv:
-            from pipeline.cli.console import print_json
+    except typer.TyperException as error:
+        from pipeline.cli.console import print_error, print_json
 
-            print_json({"error": "UsageError", "message": error.format_message()})
-        error.show()
+        print_json({"error": "UsageError", "message": error.format_message()})
+        print_error(error.format_message())
         sys.exit(error.exit_code)
-    except click.Abort:
+    except typer.Abort:
         sys.exit(130)
 
 
@@ -130,6 +130,6 @@ def _register(group: typer.Typer, commands: Commands, panel: str | None = None) 
 for _title, _commands in PANELS.items():
     _register(app, _commands, _title)
 for _name, (_purpose, _commands) in GROUPS.items():
-    _group = typer.Typer(help=_purpose, no_args_is_help=True, suggest_commands=False)
+    _group = typer.Typer(help=_purpose, no_args_is_help=True)
     _register(_group, _commands)
-    app.add_typer(_group, name=_name, rich_help_panel="With people")
+    app.add_typer(_group, name=_name, rich_help_panel=GROUPS_PANEL)

@@ -36,9 +36,8 @@ def read_like(workspace: Workspace, identifier: str) -> tuple[str, str]:
 def _paper(workspace: Workspace, arxiv_id: str) -> tuple[str, str]:
     month = month_in(workspace.root, arxiv_id)
     if month is not None and month in workspace.root.months(tables.PAPERS):
-        for row in workspace.root.rows(tables.PAPERS, month, ["arxiv_id", "title", "abstract"]):
-            if row["arxiv_id"] == arxiv_id:
-                return "\n".join(filter(None, (row["title"], row["abstract"]))), arxiv_id
+        for row in workspace.root.rows_with(tables.PAPERS, month, "arxiv_id", {arxiv_id}, ["title", "abstract"]):
+            return "\n".join(filter(None, (row["title"], row["abstract"]))), arxiv_id
     raise SettingError(f"--like: the corpus holds no paper {arxiv_id}: give an arXiv id or a passage's id of a search")
 
 

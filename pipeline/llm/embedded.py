@@ -104,16 +104,14 @@ def _start(model: Model, folder: Path) -> _Server:
 
 
 def _command(file: Path, model: Model) -> list[str]:
+    from pipeline.engine.process_pool import count_workers
+
     return [
         *(sys.executable, "-m", "pipeline.llm.server_process"),
         *("--model", str(file), "--alias", model.name),
         *("--slots", str(model.concurrency), "--context", str(model.context)),
-        *("--threads", str(_usable_cores()), "--parent", str(os.getpid())),
+        *("--threads", str(count_workers(0)), "--parent", str(os.getpid())),
     ]
-
-
-def _usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _spawn(command: list[str], log: Path) -> subprocess.Popen[bytes]:

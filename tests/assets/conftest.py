@@ -14,8 +14,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from pipeline.cli.dagster_reporter import DagsterReporter
 from pipeline.engine import progress

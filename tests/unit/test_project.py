@@ -18,7 +18,7 @@ from pipeline.tables import RELATED_WORK_SYSTEMS
 from tests.documents import SCRIPTS
 
 PROJECT = Path(__file__).resolve().parents[2]
-PACKAGES = ("pipeline", "assets", "resources", "sensors")
+PACKAGES = ("citeloom", "pipeline", "assets", "resources", "sensors")
 
 HEAVY = {
     "torch", "FlagEmbedding", "transformers", "sentence_transformers", "qdrant_client", "qdrant_edge", "xllamacpp",
@@ -33,7 +33,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str 
     It starts in a folder of its own, so that packages come from where the installation says, as under `citeloom`.
     """
     code = (
-        "import json, sys, pipeline.definitions\n"
+        "import json, sys, citeloom, pipeline.definitions\n"
         "print(json.dumps({name: getattr(m, '__file__', None) for name, m in list(sys.modules.items())}))"
     )
     done = subprocess.run(

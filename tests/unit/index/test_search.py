@@ -240,7 +240,7 @@ def test_a_passages_table_with_broken_pages_is_named(own: Workspace) -> None:
     content[4:-footer] = bytes(len(content) - footer - 4)
     file.write_bytes(content)
     with pytest.raises(
-        PermanentFailure, match=r"2024-03\.parquet cannot .* --months 2024-03 --select passages --force"
+        PermanentFailure, match=r"2024-03\.parquet is damaged .* --months 2024-03 --select passages --force"
     ):
         search(own, TEXTS[0])
 

@@ -1,0 +1,22 @@
+"""Search, read, ask and write over a corpus that `citeloom run` made.
+
+    >>> import citeloom
+    >>> corpus = citeloom.open_corpus("data")
+    >>> for hit in corpus.search("how related work is summarized", limit=3):
+    ...     print(hit.title, hit.passage_url)
+
+docs/how-to/python.md is the guide.
+"""
+
+from citeloom.corpus import Corpus, open_corpus
+from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, TransientFailure
+
+__all__ = [
+    "CiteloomError",
+    "Corpus",
+    "MissingInput",
+    "PermanentFailure",
+    "SettingError",
+    "TransientFailure",
+    "open_corpus",
+]

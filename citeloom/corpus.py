@@ -1,0 +1,118 @@
+"""A corpus: a data root with the settings under which it is searched and written from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+if TYPE_CHECKING:
+    from pipeline.answering.session import Reply
+    from pipeline.engine.stage import Workspace
+    from pipeline.index.asked import Options
+    from pipeline.index.papers import Paper
+    from pipeline.index.search import Hit
+    from pipeline.related_work.relate import Related
+
+
+def open_corpus(path: str | Path | None = None, **settings: Any) -> Corpus:
+    """Open the corpus of a data root.
+
+    path: folder, or address on an object store (s3://bucket/folder); None for the one that `CITELOOM_DATA` names, by
+    default `data` below the working directory. settings: by their names without `CITELOOM_` in lower case, such as
+    `qdrant_url="http://localhost:6333"`; they take precedence over the environment and `.env`.
+    docs/reference/settings.md lists them all.
+
+    Nothing is read until a method asks for it. Raises SettingError for a setting that is unknown or wrong.
+    """
+    from pipeline.engine.stage import Workspace
+    from pipeline.settings import Settings, load_settings
+
+    unknown = sorted(settings.keys() - Settings.model_fields.keys())
+    if unknown:
+        from pipeline.errors import SettingError
+
+        raise SettingError(f"not a setting: {', '.join(unknown)}; docs/reference/settings.md lists all settings")
+    if path is not None:
+        settings["data"] = path
+    return Corpus(Workspace(load_settings(**settings)))
+
+
+class Corpus:
+    """Papers, their index, and what is written from them. Made by `open_corpus`.
+
+    The embedded index belongs to one process at a time: `close`, or the end of a `with` block, lets go of it. A Qdrant
+    server has no such limit.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def months(self) -> list[str]:
+        """The months that are processed as far as passages, YYYY-MM, oldest first."""
+        from pipeline import tables
+
+        return self._workspace.root.months(tables.PASSAGES)
+
+    def search(self, query: str, *, include_unfit: bool = False, **options: Unpack[Options]) -> list[Hit]:
+        """The passages that fit a query, best first; empty if none does.
+
+        query: words, a sentence or a whole paragraph. include_unfit: also return the nearest passages that do not fit
+        the query (`hit.relevance == "none"`). options: those of `citeloom search`, such as `limit=5`,
+        `categories=["cs.CL"]`, `first_month="2024-03"`, `kinds=["table"]`, `per_paper=True`;
+        `pipeline.index.asked.Asked` describes each.
+
+        Raises SettingError for a wrong option, MissingInput if nothing is indexed, TransientFailure if the index does
+        not answer or another process holds it.
+        """
+        from pipeline.index.search import search
+
+        hits = search(self._workspace, query, **options)
+        return hits if include_unfit else [hit for hit in hits if hit.relevance != "none"]
+
+    def paper(self, arxiv_id: str) -> Paper:
+        """A paper with its passages and references. Raises MissingInput if the corpus does not hold it."""
+        from pipeline.index.papers import read_paper
+
+        return read_paper(self._workspace.root, arxiv_id)
+
+    def ask(self, question: str, *, system: str | None = None, months: str = "all") -> Reply:
+        """The answer to a question, with the passages that support each sentence.
+
+        system: `arxivbot`, `wikichat`, `direct` or `extractive`, alone or with a model (`arxivbot@gpt-4`); by default
+        `extractive` without a model endpoint, else `arxivbot`. months: a month, a range (2024-03..2024-05), or all.
+
+        Raises SettingError for a wrong argument, MissingInput if nothing is indexed, and what the client of the model
+        raises.
+        """
+        from pipeline.answering.session import open_conversation
+
+        return open_conversation(self._workspace, system, months).ask(question)
+
+    def relate(self, draft: str, references: Sequence[str], *, system: str | None = None) -> Related:
+        """A related-work section for a draft, which cites papers of the corpus in the order given.
+
+        draft: Markdown or plain text. references: arXiv ids. system: `chatcite`, `zero_shot`, `extractive` and others,
+        alone or with a model; by default `extractive` without a model endpoint, else `chatcite`.
+
+        Raises SettingError for an empty draft and for references that are malformed or not in the corpus, and what the
+        model's client raises.
+        """
+        from pipeline.related_work.relate import relate
+
+        return relate(self._workspace, draft, references, system)
+
+    def close(self) -> None:
+        """Let go of the embedded index, so that another process can open it. The next search opens it again."""
+        from pipeline.index.opening import close_indexes
+
+        close_indexes()

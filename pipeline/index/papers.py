@@ -1,0 +1,121 @@
+"""A paper of the corpus by its id: front matter, passages and references, read from the tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline import tables
+from pipeline.arxiv.identifiers import normalize_arxiv_id
+from pipeline.errors import MissingInput
+from pipeline.index.links import abstract_url, passage_url
+from pipeline.storage.data_root import DataRoot
+from pipeline.tables import Table
+from pipeline.wikipedia.root import month_in
+
+_PAPER_COLUMNS = ["title", "authors", "abstract", "categories", "year"]
+_PASSAGE_COLUMNS = ["passage_id", "ordinal", "anchor", "kind", "section_path", "text"]
+_REFERENCE_COLUMNS = ["key", "ordinal", "raw", "title", "authors", "year", "venue", "doi", "cited_arxiv_id"]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperPassage:
+    """A passage of a paper. text: formulas as `$TeX$`, citations as `[@key]`. url: its place in the paper's HTML."""
+
+    passage_id: str
+    anchor: str
+    kind: str
+    section_path: tuple[str, ...]
+    text: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class PaperReference:
+    """An item of a paper's bibliography. raw: as printed. arxiv_id: of the cited paper, if it is known to arXiv."""
+
+    key: str
+    raw: str
+    title: str | None
+    authors: tuple[str, ...]
+    year: int | None
+    venue: str | None
+    doi: str | None
+    arxiv_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper, or an article of Wikipedia, with its passages and references in the order of the page.
+
+    month: YYYY-MM, of the tables that hold it. url: its page on arXiv.
+    """
+
+    arxiv_id: str
+    title: str
+    authors: tuple[str, ...]
+    abstract: str
+    categories: tuple[str, ...]
+    year: int | None
+    month: str
+    url: str
+    passages: tuple[PaperPassage, ...]
+    references: tuple[PaperReference, ...]
+
+
+def read_paper(root: DataRoot, identifier: str) -> Paper:
+    """The paper with this id, with or without `arXiv:` and version.
+
+    Passages and references are empty where their tables have not been made yet. Raises MissingInput if the corpus does
+    not hold the paper, PermanentFailure if a table cannot be read.
+    """
+    arxiv_id = normalize_arxiv_id(identifier) or identifier.strip()
+    month = month_in(root, arxiv_id)
+    rows = [] if month is None else _rows(root, tables.PAPERS, month, arxiv_id, _PAPER_COLUMNS)
+    if month is None or not rows:
+        raise MissingInput(
+            f"the corpus at {root.path} holds no paper {identifier!r}: give an arXiv id such as 2404.90003, of a month "
+            "that citeloom run has processed"
+        )
+    paper = rows[0]
+    return Paper(
+        arxiv_id=arxiv_id,
+        title=paper["title"] or "",
+        authors=tuple(author["name"] for author in paper["authors"]),
+        abstract=paper["abstract"] or "",
+        categories=tuple(paper["categories"]),
+        year=paper["year"],
+        month=month,
+        url=abstract_url(arxiv_id),
+        passages=tuple(
+            PaperPassage(
+                passage_id=row["passage_id"],
+                anchor=row["anchor"],
+                kind=row["kind"],
+                section_path=tuple(row["section_path"]),
+                text=row["text"],
+                url=passage_url(arxiv_id, row["anchor"]),
+            )
+            for row in _rows(root, tables.PASSAGES, month, arxiv_id, _PASSAGE_COLUMNS)
+        ),
+        references=tuple(
+            PaperReference(
+                key=row["key"],
+                raw=row["raw"] or "",
+                title=row["title"],
+                authors=tuple(row["authors"] or ()),
+                year=row["year"],
+                venue=row["venue"],
+                doi=row["doi"],
+                arxiv_id=row["cited_arxiv_id"],
+            )
+            for row in _rows(root, tables.REFERENCES, month, arxiv_id, _REFERENCE_COLUMNS)
+        ),
+    )
+
+
+def _rows(root: DataRoot, table: Table, month: str, arxiv_id: str, columns: list[str]) -> list[dict[str, Any]]:
+    if month not in root.months(table):
+        return []
+    rows = list(root.rows_with(table, month, "arxiv_id", {arxiv_id}, columns))
+    return sorted(rows, key=lambda row: row["ordinal"]) if "ordinal" in columns else rows

@@ -1,0 +1,75 @@
+"""The package `citeloom` on the finished sample corpus, and the page that documents it."""
+
+from __future__ import annotations
+
+import doctest
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import citeloom
+from tests.assets.conftest import MONTHS, Place
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "python.md"
+
+
+@pytest.fixture
+def corpus(place: Place) -> Iterator[citeloom.Corpus]:
+    with place.entered(), citeloom.open_corpus(place.root) as opened:
+        yield opened
+
+
+def test_the_guide_says_what_happens(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    with place.entered():
+        monkeypatch.chdir(place.root.parent)
+        failed, tried = doctest.testfile(str(GUIDE), module_relative=False)
+    assert tried > 10
+    assert failed == 0
+
+
+def test_a_paper_has_what_its_tables_hold(corpus: citeloom.Corpus) -> None:
+    hit = corpus.search("related work", limit=1, include_unfit=True)[0]
+    paper = corpus.paper(f"arXiv:{hit.arxiv_id}v1")
+    passages = {passage.passage_id: passage for passage in paper.passages}
+    assert passages[hit.passage_id].text == hit.text
+    assert passages[hit.passage_id].url == hit.passage_url
+    assert paper.month in MONTHS
+    assert paper.authors
+    keys = {reference.key for reference in paper.references}
+    assert keys
+    assert len(keys) == len(paper.references)
+
+
+@pytest.mark.parametrize("identifier", ["2404.99999", "1901.00001", "no id", ""])
+def test_a_paper_that_is_not_there_is_named(corpus: citeloom.Corpus, identifier: str) -> None:
+    with pytest.raises(citeloom.MissingInput, match=repr(identifier)):
+        corpus.paper(identifier)
+
+
+def test_what_does_not_fit_is_returned_on_demand(corpus: citeloom.Corpus) -> None:
+    assert corpus.search("asdfgh qwerty") == []
+    assert corpus.search("asdfgh qwerty", include_unfit=True)
+
+
+def test_settings_that_are_none_are_refused(place: Place) -> None:
+    with place.entered():
+        with pytest.raises(citeloom.SettingError, match="qdrant_ulr"):
+            citeloom.open_corpus(place.root, qdrant_ulr="http://localhost:6333")
+        with pytest.raises(citeloom.SettingError, match="CITELOOM_EMBEDDER"):
+            citeloom.open_corpus(place.root, embedder="word2vec")
+
+
+def test_a_folder_without_a_corpus_has_no_index(place: Place, tmp_path: Path) -> None:
+    with place.entered(), citeloom.open_corpus(tmp_path) as corpus:
+        assert corpus.months() == []
+        with pytest.raises(citeloom.MissingInput, match=str(tmp_path)):
+            corpus.search("anything")
+
+
+def test_the_import_is_light() -> None:
+    code = "import sys, citeloom; print(*sorted({'pyarrow', 'torch', 'numpy', 'pydantic'} & sys.modules.keys()))"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == ""
