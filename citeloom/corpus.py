@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from pipeline.answering.session import Reply
     from pipeline.engine.stage import Workspace
-    from pipeline.index.asked import Options
     from pipeline.index.papers import Paper
     from pipeline.index.search import Hit
     from pipeline.related_work.relate import Related
@@ -63,13 +62,13 @@ class Corpus:
 
         return self._workspace.root.months(tables.PASSAGES)
 
-    def search(self, query: str, *, include_unfit: bool = False, **options: Unpack[Options]) -> list[Hit]:
+    def search(self, query: str, *, include_unfit: bool = False, **options: Any) -> list[Hit]:
         """The passages that fit a query, best first; empty if none does.
 
         query: words, a sentence or a whole paragraph. include_unfit: also return the nearest passages that do not fit
         the query (`hit.relevance == "none"`). options: those of `citeloom search`, such as `limit=5`,
         `categories=["cs.CL"]`, `first_month="2024-03"`, `kinds=["table"]`, `per_paper=True`;
-        `pipeline.index.asked.Asked` describes each.
+        `pipeline.index.search_options.SearchOptions` describes each.
 
         Raises SettingError for a wrong option, MissingInput if nothing is indexed, TransientFailure if the index does
         not answer or another process holds it.

@@ -16,10 +16,10 @@ from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.months import select_months
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError
-from pipeline.index.asked import MOST, Asked
 from pipeline.index.fusion import By
 from pipeline.index.opening import live_index
-from pipeline.index.search import Hit, ask
+from pipeline.index.search import Hit, search_many
+from pipeline.index.search_options import MOST, SearchOptions
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.reading import read_table
 from pipeline.tables import Table
@@ -73,8 +73,8 @@ def index_search(workspace: Workspace, span: MonthSpan = ALL_MONTHS, by: By = "f
     """
 
     def search(queries: Sequence[str], count: int) -> list[list[RetrievedPassage]]:
-        options = Asked(limit=min(count, MOST), first_month=span.first, last_month=span.last, by=by)
-        return [[_passage_of(hit) for hit in hits] for hits in ask(workspace, queries, options)]
+        options = SearchOptions(limit=min(count, MOST), first_month=span.first, last_month=span.last, by=by)
+        return [[_passage_of(hit) for hit in hits] for hits in search_many(workspace, queries, options)]
 
     return search
 

@@ -93,29 +93,29 @@ def search(
     """
     if as_json and as_markdown:
         raise SettingError("--json and --markdown exclude each other: give one of them")
-    if sum(each is not None for each in (words, queries, like)) != 1:
+    if sum(source is not None for source in (words, queries, like)) != 1:
         raise SettingError("give the words to search for, or --queries FILE, or --like ID, and only one of them")
 
     from pipeline.cli.console import out, print_json, print_note, spinner
-    from pipeline.index.asked import Asked
+    from pipeline.index.search_options import SearchOptions
 
     first_year, last_year = _read_years(year)
-    asked = Asked(
+    options = SearchOptions(
         limit=limit, offset=offset, categories=category or (), kinds=kind or (), subsets=severity or (),
         worst_grade=grade, first_month=first, last_month=last, authors=author or (), venue=venue,
         first_year=first_year, last_year=last_year, by=by, rerank=rerank, per_paper=per_paper, exact=exact,
     ).checked()  # fmt: skip
     texts = [] if like is not None else _read_queries(words, queries)
     with spinner("loading the model, searching"):
-        from pipeline.index.search import ask
+        from pipeline.index.search import search_many
 
         workspace = open_workspace()
         if like is not None:
             from pipeline.index.similar import read_like
 
             text, paper = read_like(workspace, like)
-            texts, asked = [text], replace(asked, without_papers=(paper,))
-        results = ask(workspace, texts, asked)
+            texts, options = [text], replace(options, without_papers=(paper,))
+        results = search_many(workspace, texts, options)
     unfit = 0
     if not show_all:
         fitting = [[hit for hit in hits if hit.relevance != "none"] for hits in results]
@@ -155,7 +155,7 @@ def _read_years(text: str | None) -> tuple[int | None, int | None]:
 
 def _read_queries(words: str | None, file: Path | None) -> list[str]:
     """The one query of the arguments, or those of a file."""
-    from pipeline.index.asked import check_query, read_queries
+    from pipeline.index.search_options import check_query, read_queries
 
     if words is not None:
         check_query(words)

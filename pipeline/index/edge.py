@@ -34,14 +34,14 @@ from pipeline.index.passage_index import (
     KEYWORDS,
     MOST_VALUES,
     Condition,
-    Found,
     PointId,
     Query,
     Request,
+    ScoredPassage,
     another_layout,
     best_first,
     check_searches,
-    none_of_ours,
+    foreign_collection,
     of_month,
 )
 from pipeline.storage.writing import write_whole
@@ -88,7 +88,7 @@ class EdgeIndex:
             return Layout.from_mapping(json.loads(file.read_bytes())["layout"])
         except FileNotFoundError:
             if self.folder.exists():
-                raise PermanentFailure(none_of_ours(self.name, str(self.folder.parent))) from None
+                raise PermanentFailure(foreign_collection(self.name, str(self.folder.parent))) from None
             return None
         except OSError as error:
             raise PermanentFailure(unusable(self.folder, error)) from error
@@ -154,18 +154,18 @@ class EdgeIndex:
         hits = self._call("facet", qdrant_edge.FacetRequest(field, limit=MOST_VALUES, exact=True)).hits
         return sorted(str(hit.value) for hit in hits if hit.count)
 
-    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[Found]]:
+    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPassage]]:
         import qdrant_edge
 
         layout = self._needed_layout()
         check_searches(searches, layout)
-        found: list[list[Found]] = []
+        rankings: list[list[ScoredPassage]] = []
         for start in range(0, len(searches), _MOST_QUERIES):
             part = searches[start : start + _MOST_QUERIES]
             batch = qdrant_edge.QueryBatchRequest([edge_query(query, request, layout) for query, request in part])
             for (_, request), points in zip(part, self._call("query_batch", batch), strict=True):
-                found.append(best_first([_found(point) for point in points], request.limit))
-        return found
+                rankings.append(best_first([_scored_passage(point) for point in points], request.limit))
+        return rankings
 
     def defer_indexing(self) -> None:
         """Nothing to do: Edge builds graphs only in `build_graph`."""
@@ -308,7 +308,7 @@ class EdgeCollections:
         folder = self.folder / name
         if folder.exists():
             if not self._is_ours(name):
-                raise PermanentFailure(none_of_ours(name, str(self.folder)))
+                raise PermanentFailure(foreign_collection(name, str(self.folder)))
             self._retire(name)
         self._delete_retired()
 
@@ -358,8 +358,8 @@ def _id_of(record: Any) -> PointId:
     return record.id if isinstance(record.id, int) else str(record.id)
 
 
-def _found(point: Any) -> Found:
-    return Found(str(point.id), point.score, point.payload or {})
+def _scored_passage(point: Any) -> ScoredPassage:
+    return ScoredPassage(str(point.id), point.score, point.payload or {})
 
 
 def _check_name(name: str) -> None:

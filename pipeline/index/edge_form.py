@@ -112,9 +112,9 @@ def edge_filter(
     conditions = list(conditions)
     by_id = [] if passages is None else [edge.HasIdCondition(set(passages))]
     return edge.Filter(
-        must=[*by_id, *(_condition(each) for each in conditions if not each.negated)],
-        must_not=[_condition(each) for each in conditions if each.negated],
-        should=[_condition(each) for each in any_of],
+        must=[*by_id, *(_condition(condition) for condition in conditions if not condition.negated)],
+        must_not=[_condition(condition) for condition in conditions if condition.negated],
+        should=[_condition(condition) for condition in any_of],
     )
 
 

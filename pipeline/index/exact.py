@@ -1,4 +1,4 @@
-"""Exact scores of passages that are held in memory, as an index would give them: for evaluation, and within a paper."""
+"""Exact scores of passages in memory, equal to those of an index: for evaluation, and for search within a paper."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def lexical_scores(texts: Sequence[str], queries: Sequence[str]) -> NDArray[np.f
 
 
 def fused_scores(dense: NDArray[np.float32], lexical: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scores of one query's passages by both, as `fusion.fuse_scores` adds them; weights of kinds left aside."""
+    """Scores of one query's passages by both, as `fusion.fuse_scores` adds them; without the weights of kinds."""
     import numpy as np
 
     scores = np.zeros(len(dense), np.float32)
-    for weight, each in ((DENSE_WEIGHT, dense), (1 - DENSE_WEIGHT, lexical)):
-        best = float(each.max(initial=0.0))
+    for weight, part in ((DENSE_WEIGHT, dense), (1 - DENSE_WEIGHT, lexical)):
+        best = float(part.max(initial=0.0))
         if best > 0:
-            scores += np.float32(weight / best) * each
+            scores += np.float32(weight / best) * part
     return scores

@@ -1,9 +1,9 @@
-"""Fusion: the ranking by dense vectors and by words together, from the scores that an index gives for each.
+"""Fusion: rank passages by dense vectors and by words together, from the scores of an index for each.
 
 The default adds scores, each divided by the best of its kind for the query: a convex combination (Bruch, Gai and
 Ingber 2023, "An Analysis of Fusion Functions for Hybrid Retrieval"). A passage that only its words brought in is
-compared by its dense vector too; one that shares too few words with the query counts as sharing none. Reciprocal
-ranks, the alternative, leave the scores aside.
+compared by its dense vector too; one that is not among the lexical candidates has the lexical score 0. Reciprocal
+rank fusion, the alternative, ignores the scores.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Literal
 
 from pipeline.index.passage_index import (
     UNRESTRICTED,
-    Found,
     PassageIndex,
     Query,
     Request,
     Restriction,
+    ScoredPassage,
     VectorName,
     best_first,
 )
@@ -29,19 +29,19 @@ Fusion = Literal["scores", "ranks"]
 # Chosen on SciFact's training claims and DeepScholar-Bench's sentences: from 0.5 to 0.6 neither differs by 0.003. On 36
 # sentences over full texts 0.4 is better: docs/experiments/retrieval-on-real-papers.md.
 DENSE_WEIGHT = 0.55
-# What a passage's score is multiplied by. Names and e-mail addresses are near to many a question on a topic; a question
-# on authors names them, and still finds them.
+# Factor of a passage's score by its kind. Author lines are near to many queries on a topic; a query that names an
+# author still finds them.
 KIND_WEIGHTS: Mapping[str, float] = {"front_matter": 0.8}
 # Reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009).
 RRF_K = 60
 _LEAST_CANDIDATES = 100
-# What of a candidate's payload its weight hangs on.
-_WEIGHED = ("kind",)
+# Fields of the payload that decide a candidate's weight.
+_WEIGHT_FIELDS = ("kind",)
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What is wanted of each query: the `limit` best passages by some vectors, or by dense and lexical ones fused.
+    """A ranking to request: the `limit` best passages by one kind of vector, or by dense and lexical ones fused.
 
     colbert: rank the candidates again by ColBERT. exact: compare with every passage, uncompressed.
     """
@@ -55,41 +55,41 @@ class Ranking:
 
     @property
     def candidates(self) -> int:
-        """Passages of each list that are fused, or that ColBERT ranks again: four times what is wanted, and 100."""
+        """Length of the lists that are fused, or that ColBERT ranks again: four times the limit, at least 100."""
         return max(4 * self.limit, _LEAST_CANDIDATES)
 
     def request(self, by: VectorName, limit: int, fields: tuple[str, ...] | None = None) -> Request:
-        """What one list is asked for. fields: of the payloads, None for all."""
+        """The request for one list. fields: of the payload; None for all."""
         return Request(limit, by, self.restriction, exact=self.exact, fields=fields)
 
 
-def rank(index: PassageIndex, queries: Sequence[Query], ranking: Ranking) -> list[list[Found]]:
-    """The passages that each query wants, best first, ties by id. Raises as `PassageIndex.search` does."""
+def rank(index: PassageIndex, queries: Sequence[Query], ranking: Ranking) -> list[list[ScoredPassage]]:
+    """Each query's passages, best first, ties by id. Raises as `PassageIndex.search` does."""
     limit = ranking.candidates if ranking.colbert else ranking.limit
     if ranking.by == "fused":
-        found = _fused(index, queries, ranking, limit)
+        rankings = _fused(index, queries, ranking, limit)
         if not ranking.colbert:
-            return _with_payloads(index, queries, found)
+            return _with_payloads(index, queries, rankings)
     else:
         request = ranking.request(ranking.by, limit)
-        found = index.search([(query, request) for query in queries])
+        rankings = index.search([(query, request) for query in queries])
         if ranking.by == "dense":
-            found = [[replace(point, cosine=point.score) for point in points] for points in found]
+            rankings = [[replace(point, cosine=point.score) for point in points] for points in rankings]
     if not ranking.colbert:
-        return found
+        return rankings
     searches = [
         (query, Request(ranking.limit, "colbert", passages=tuple(point.passage_id for point in candidates)))
-        for query, candidates in zip(queries, found, strict=True)
+        for query, candidates in zip(queries, rankings, strict=True)
     ]
     return index.search(searches)
 
 
-def _fused(index: PassageIndex, queries: Sequence[Query], ranking: Ranking, limit: int) -> list[list[Found]]:
+def _fused(index: PassageIndex, queries: Sequence[Query], ranking: Ranking, limit: int) -> list[list[ScoredPassage]]:
     depth = ranking.candidates
-    # Whole payloads of two lists of candidates took ten times as long as the search itself.
-    requests = [ranking.request("dense", depth, _WEIGHED), ranking.request("lexical", depth, _WEIGHED)]
+    # Fetching whole payloads of both lists took ten times as long as the search itself.
+    requests = [ranking.request("dense", depth, _WEIGHT_FIELDS), ranking.request("lexical", depth, _WEIGHT_FIELDS)]
     lists = index.search([(query, request) for query in queries for request in requests])
-    by_dense, by_words = lists[::2], [_without_cut_tie(found, depth) for found in lists[1::2]]
+    by_dense, by_words = lists[::2], [_without_cut_tie(ranking_by_words, depth) for ranking_by_words in lists[1::2]]
     if ranking.fusion == "ranks":
         return [best_first(fuse_ranks(pair), limit) for pair in zip(by_dense, by_words, strict=True)]
     compared = _compare_by_dense(index, queries, by_dense, by_words)
@@ -99,16 +99,16 @@ def _fused(index: PassageIndex, queries: Sequence[Query], ranking: Ranking, limi
 def _compare_by_dense(
     index: PassageIndex,
     queries: Sequence[Query],
-    by_dense: Sequence[list[Found]],
-    by_words: Sequence[Sequence[Found]],
-) -> list[list[Found]]:
+    by_dense: Sequence[list[ScoredPassage]],
+    by_words: Sequence[Sequence[ScoredPassage]],
+) -> list[list[ScoredPassage]]:
     """Each query's dense list, with the scores of the passages that its lexical list alone has."""
     missing = [
         tuple({point.passage_id for point in words} - {point.passage_id for point in dense})
         for dense, words in zip(by_dense, by_words, strict=True)
     ]
     searches = [
-        (query, Request(len(passages), passages=passages, fields=_WEIGHED))
+        (query, Request(len(passages), passages=passages, fields=_WEIGHT_FIELDS))
         for query, passages in zip(queries, missing, strict=True)
         if passages
     ]
@@ -116,22 +116,24 @@ def _compare_by_dense(
     return [[*dense, *(next(answers) if passages else [])] for dense, passages in zip(by_dense, missing, strict=True)]
 
 
-def _with_payloads(index: PassageIndex, queries: Sequence[Query], found: Sequence[list[Found]]) -> list[list[Found]]:
-    """The points with their whole payloads; one that was deleted meanwhile is left out."""
+def _with_payloads(
+    index: PassageIndex, queries: Sequence[Query], rankings: Sequence[list[ScoredPassage]]
+) -> list[list[ScoredPassage]]:
+    """The rankings with whole payloads, without points that were deleted meanwhile."""
     searches = [
         (query, Request(len(points), passages=tuple(point.passage_id for point in points)))
-        for query, points in zip(queries, found, strict=True)
+        for query, points in zip(queries, rankings, strict=True)
         if points
     ]
     answers = index.search(searches) if searches else []
     payloads = {point.passage_id: point.payload for points in answers for point in points}
     return [
         [replace(point, payload=payloads[point.passage_id]) for point in points if point.passage_id in payloads]
-        for points in found
+        for points in rankings
     ]
 
 
-def fuse_scores(dense: Sequence[Found], words: Sequence[Found]) -> list[Found]:
+def fuse_scores(dense: Sequence[ScoredPassage], words: Sequence[ScoredPassage]) -> list[ScoredPassage]:
     """Passages by DENSE_WEIGHT · dense / best dense + (1 − DENSE_WEIGHT) · lexical / best lexical; in no order.
 
     dense: the scores of all passages. Each passage keeps its cosine.
@@ -149,10 +151,10 @@ def fuse_scores(dense: Sequence[Found], words: Sequence[Found]) -> list[Found]:
     return fused
 
 
-def fuse_ranks(lists: Sequence[Sequence[Found]]) -> list[Found]:
+def fuse_ranks(lists: Sequence[Sequence[ScoredPassage]]) -> list[ScoredPassage]:
     """Passages by the sum of 1 / (RRF_K + rank), rank from 0, equal scores on equal ranks; in no order."""
     scores: dict[str, float] = {}
-    points: dict[str, Found] = {}
+    points: dict[str, ScoredPassage] = {}
     for ranking in lists:
         rank_of_score = 0
         for place, point in enumerate(ranking):
@@ -163,8 +165,8 @@ def fuse_ranks(lists: Sequence[Sequence[Found]]) -> list[Found]:
     return [replace(point, score=scores[passage_id]) for passage_id, point in points.items()]
 
 
-def _without_cut_tie(ranking: list[Found], depth: int) -> list[Found]:
-    """A list without the passages that tie with its last: which of them made it hangs on the order of loading."""
+def _without_cut_tie(ranking: list[ScoredPassage], depth: int) -> list[ScoredPassage]:
+    """The list without the passages that tie with its last: which of these it has depends on the order of loading."""
     if len(ranking) < depth:
         return ranking
     return [point for point in ranking if point.score != ranking[-1].score]

@@ -1,4 +1,4 @@
-"""Where a passage can be read: addresses on arXiv, ar5iv and Wikipedia. Nothing is asked of them here, only named."""
+"""Addresses of papers and passages on arXiv, ar5iv and Wikipedia."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from urllib.parse import quote
 from pipeline.arxiv.identifiers import month_of
 from pipeline.wikipedia.ids import is_page, page_url
 
-# arXiv makes HTML of what came in from December 2023 on; ar5iv has the papers before, converted by LaTeXML too, so
-# that a page's anchors are those of the dump.
+# arXiv serves HTML of papers from December 2023 on. Earlier papers are on ar5iv, also converted by LaTeXML, so that
+# anchors are those of the dump.
 _FIRST_ON_ARXIV = "2023-12"
-# Their anchors are names of ours: both stand at the top of the page.
+# These anchors are our own names; both passages are at the top of the page.
 _AT_THE_TOP = ("front_matter", "abstract")
 
 

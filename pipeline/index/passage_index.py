@@ -26,7 +26,7 @@ LEXICAL: VectorName = "lexical"
 SPARSE: VectorName = "sparse"
 COLBERT: VectorName = "colbert"
 
-# Candidates that a compressed search hands to exact scoring, as a multiple of what is asked for; benchmarks/search.py
+# Candidates that a compressed search hands to exact scoring, as a multiple of the limit; benchmarks/search.py
 # measures the recall that this gives.
 OVERSAMPLING: Mapping[Quantization, float] = {"int8": 2.0, "binary": 8.0, "none": 1.0}
 # Length of the candidate list that HNSW keeps while it walks the graph. Of 100,000 points, binary found 94.7 % of the
@@ -49,8 +49,8 @@ PointId = str | int
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One passage that a search found. A score says nothing across queries, but for the cosine of dense vectors."""
+class ScoredPassage:
+    """A passage in a ranking. Scores of different queries are not comparable, except the cosine of dense vectors."""
 
     passage_id: str
     score: float
@@ -91,26 +91,26 @@ class Restriction:
 
     def conditions(self) -> list[Condition]:
         """The restriction as conditions that must all hold, but for those of `any_of`."""
-        found = self.months()
+        conditions = self.months()
         named = {"kind": self.kinds, "subset": self.subsets, "grade": self.grades, "authors": self.authors}
-        found += [Condition(field, values) for field, values in named.items() if values]
-        found += [Condition("venue", (word,)) for word in self.venue]
+        conditions += [Condition(field, values) for field, values in named.items() if values]
+        conditions += [Condition("venue", (word,)) for word in self.venue]
         if self.first_year is not None or self.last_year is not None:
-            found.append(Condition("year", low=self.first_year, high=self.last_year))
+            conditions.append(Condition("year", low=self.first_year, high=self.last_year))
         if self.without_papers:
-            found.append(Condition("arxiv_id", self.without_papers, negated=True))
-        return found
+            conditions.append(Condition("arxiv_id", self.without_papers, negated=True))
+        return conditions
 
     def months(self) -> list[Condition]:
-        """The condition on months, which words are counted by too; none where all months may be found."""
+        """The condition on months, which also limits document frequencies; empty if all months are allowed."""
         if self.first_month is None and self.last_month is None:
             return []
         return [Condition("month_number", low=_number(self.first_month), high=_number(self.last_month))]
 
     def any_of(self) -> list[Condition]:
         """Conditions of which one must hold, where there are any."""
-        archives = tuple(each for each in self.categories if "." not in each)
-        categories = tuple(each for each in self.categories if "." in each)
+        archives = tuple(name for name in self.categories if "." not in name)
+        categories = tuple(name for name in self.categories if "." in name)
         pairs = (("archives", archives), ("categories", categories))
         return [Condition(field, values) for field, values in pairs if values]
 
@@ -224,9 +224,9 @@ class PassageIndex(Protocol):
         """Sorted values of a field of KEYWORDS, at most MOST_VALUES; none without a collection."""
         ...
 
-    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[Found]]:
-        """For each search the points that it wants, best first, ties by id; all in one batch. Raises PermanentFailure
-        where the collection has no vectors of the name that is asked for."""
+    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPassage]]:
+        """The passages of each search, best first, ties by id; all in one batch. Raises PermanentFailure if the
+        collection has no vectors of the requested name."""
         ...
 
     def defer_indexing(self) -> None:
@@ -278,9 +278,9 @@ class Collections(Protocol):
         ...
 
 
-def best_first(found: list[Found], limit: int) -> list[Found]:
-    """The best points, ties by id: neither engine promises an order within a tie."""
-    return sorted(found, key=lambda hit: (-hit.score, hit.passage_id))[:limit]
+def best_first(passages: list[ScoredPassage], limit: int) -> list[ScoredPassage]:
+    """The best passages, ties by id: neither engine promises an order within a tie."""
+    return sorted(passages, key=lambda passage: (-passage.score, passage.passage_id))[:limit]
 
 
 def another_layout(name: str, actual: Layout, expected: Layout) -> str:
@@ -288,7 +288,7 @@ def another_layout(name: str, actual: Layout, expected: Layout) -> str:
     return f"the collection {name} is made for {actual.describe()}, and not for {expected.describe()}: delete it"
 
 
-def none_of_ours(name: str, place: str) -> str:
+def foreign_collection(name: str, place: str) -> str:
     """The message for a collection that citeloom did not make."""
     return (
         f"{place} holds a collection {name} that citeloom did not make: set CITELOOM_QDRANT_COLLECTION to another name"

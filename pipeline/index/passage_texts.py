@@ -1,4 +1,4 @@
-"""Texts of passages that were found, from the passages table: the index holds none, they would double it."""
+"""Read the texts of hits from the passages table. The index holds no texts, which would double its size."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pipeline import tables
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
-    from pipeline.index.passage_index import Found
+    from pipeline.index.passage_index import ScoredPassage
 
 _log = logging.getLogger(__name__)
 
 
-def read_texts(workspace: Workspace, found: Iterable[Found]) -> Mapping[str, str]:
-    """Passage id to text; a passage that its table lacks is left out, and counted in a warning.
+def read_texts(workspace: Workspace, hits: Iterable[ScoredPassage]) -> Mapping[str, str]:
+    """Passage id to text. Passages that their table lacks are left out and counted in a warning.
 
-    Raises MissingInput where a month's table is not there, PermanentFailure where it cannot be read.
+    Raises MissingInput if a month's table does not exist, PermanentFailure if it cannot be read.
     """
-    points = {point.passage_id: point for point in found}
-    by_month: dict[str, list[Found]] = defaultdict(list)
+    points = {point.passage_id: point for point in hits}
+    by_month: dict[str, list[ScoredPassage]] = defaultdict(list)
     for point in points.values():
         by_month[point.payload["month"]].append(point)
     texts: dict[str, str] = {}
@@ -31,14 +31,14 @@ def read_texts(workspace: Workspace, found: Iterable[Found]) -> Mapping[str, str
         for row in workspace.root.rows_with(tables.PASSAGES, month, "arxiv_id", papers, ["passage_id", "text"]):
             if row["passage_id"] in points:
                 texts[row["passage_id"]] = row["text"]
-    _warn_of([point for point in points.values() if point.passage_id not in texts])
+    _warn_about([point for point in points.values() if point.passage_id not in texts])
     return texts
 
 
-def _warn_of(lost: Sequence[Found]) -> None:
+def _warn_about(lost: Sequence[ScoredPassage]) -> None:
     if lost:
         _log.warning(
-            "%d passages found are not in the passages table of %s, hence left out: run citeloom run on these months",
+            "%d hits are not in the passages table of %s and are left out: run citeloom run on these months",
             len(lost),
             ", ".join(sorted({point.payload["month"] for point in lost})),
         )

@@ -55,10 +55,10 @@ def points_of(root: DataRoot, month: str, layout: Layout) -> Iterator[PointBatch
 
 def digests_of(root: DataRoot, month: str) -> dict[str, str]:
     """Passage id to digest of every point that a month asks for, without its vectors. Raises as `points_of` does."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for vectors, _, payloads in _joined(root, month, _EMBEDDINGS, texts=False):
-        found |= zip(vectors["passage_id"].to_pylist(), (payload["digest"] for payload in payloads), strict=True)
-    return found
+        digests |= zip(vectors["passage_id"].to_pylist(), (payload["digest"] for payload in payloads), strict=True)
+    return digests
 
 
 def _joined(
@@ -105,9 +105,9 @@ class _Passages:
         while self._held.num_rows < len(wanted) and (batch := next(self._batches, None)) is not None:
             self._held = pa.concat_tables([self._held, pa.Table.from_batches([batch], self._held.schema)])
         taken, self._held = self._held.slice(0, len(wanted)), self._held.slice(len(wanted))
-        there, asked = taken["passage_id"].to_pylist(), wanted.to_pylist()
-        if there != asked:
-            pairs = zip(asked, [*there, *[None] * len(asked)], strict=False)
+        present, expected = taken["passage_id"].to_pylist(), wanted.to_pylist()
+        if present != expected:
+            pairs = zip(expected, [*present, *[None] * len(expected)], strict=False)
             raise _out_of_step(self._month, next(one for one, other in pairs if one != other))
         rows: list[dict[str, Any]] = taken.to_pylist()
         return rows

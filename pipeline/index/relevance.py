@@ -1,7 +1,7 @@
-"""Whether a hit fits its query at all: a nearest passage there always is, also for letters that mean nothing.
+"""Relevance: whether a hit fits its query at all. Even random letters have a nearest passage.
 
-The evidence of a hit is its cosine, and a share of the query's words that its passage has, so that a name which the
-model does not know still counts. The bounds were fitted for each model on labelled sets (`benchmarks.retrieval`).
+The evidence is the cosine plus the weighted share of the query's words in the passage, so that a name unknown to the
+model counts too. The bounds were fitted for each model on labelled sets (`benchmarks.retrieval`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Bounds:
         return "strong" if evidence >= self.strong else "weak"
 
 
-# Of BGE-M3 there are none: its cosines lie in another range, and its weights were not at hand to measure it.
+# None for BGE-M3: its cosines lie in another range, and its weights were not available for a measurement.
 BOUNDS: Mapping[str, Bounds] = {MINILM: Bounds(weak=0.52, strong=0.76, coverage=0.4)}
 
 
@@ -43,7 +43,6 @@ def coverage(query: str, text: str) -> float:
 
 
 def relevance_of(model: str, query: str, text: str, cosine: float | None) -> Relevance | None:
-    """The relevance of a hit by its text as it was embedded; None where the model's bounds or the cosine are not
-    known."""
+    """The relevance of a hit; None if the model has no bounds or the cosine is unknown. text: as it was embedded."""
     bounds = BOUNDS.get(model)
     return None if bounds is None or cosine is None else bounds.relevance(cosine, coverage(query, text))

@@ -1,11 +1,11 @@
-"""Search: questions against the live collection, ranked again where asked, with the texts of what was found."""
+"""Search: encode queries, rank passages of the live collection, rerank them if requested, and add their texts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline import tables
 from pipeline.corpus.passages.text import embedded_text
@@ -13,14 +13,14 @@ from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import lexical_query
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, TransientFailure
-from pipeline.index.asked import Asked, Options, check_query
 from pipeline.index.fusion import Fusion, rank
 from pipeline.index.links import abstract_url, passage_url
 from pipeline.index.opening import missing_index, open_collections
-from pipeline.index.passage_index import Found, PassageIndex, Query
+from pipeline.index.passage_index import PassageIndex, Query, ScoredPassage
 from pipeline.index.passage_texts import read_texts
 from pipeline.index.relevance import Relevance, relevance_of
 from pipeline.index.rerank import make_reranker
+from pipeline.index.search_options import SearchOptions, check_query
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
@@ -35,11 +35,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One passage found.
+    """A passage that a search returns.
 
-    score: of fusion (0 to 1), of a vector alone (dense: cosine) or of the reranker; it orders one search's hits and
-    compares with nothing else. relevance: whether it fits the query at all; None where that is not known. url: the
-    paper's page on arXiv. passage_url: the paper as HTML, at this passage.
+    score: of fusion (0 to 1), of one kind of vector (dense: cosine) or of the reranker; comparable only within one
+    search. relevance: whether the passage fits the query at all; None if unknown. url: the paper's page on arXiv.
+    passage_url: the paper as HTML, at this passage.
     """
 
     score: float
@@ -60,31 +60,29 @@ class Hit:
     passage_url: str
 
 
-def search(workspace: Workspace, query: str, **options: Unpack[Options]) -> list[Hit]:
-    """The passages that answer a query best, best first; options as in `pipeline.index.asked.Asked`.
+def search(workspace: Workspace, query: str, **options: Any) -> list[Hit]:
+    """The passages that fit a query best, best first. options: fields of `SearchOptions`, by name.
 
-    Raises SettingError for an argument that is wrong, a category or kind that no passage has, or a reranker that is
-    not there; MissingInput where nothing is indexed; PermanentFailure where the collection's model or its ColBERT
-    vectors are not to be had, or a table is broken; TransientFailure where the index does not answer or another
-    process holds it. Never makes a collection.
+    Raises SettingError for a wrong option, for a category or kind that no passage has, or for a missing reranker;
+    MissingInput if nothing is indexed; PermanentFailure if the collection's model or its ColBERT vectors are missing,
+    or a table is broken; TransientFailure if the index does not answer or another process holds it. Creates no
+    collection.
     """
-    return search_many(workspace, [query], **options)[0]
+    return search_many(workspace, [query], SearchOptions(**options))[0]
 
 
-def search_many(workspace: Workspace, queries: Sequence[str], **options: Unpack[Options]) -> list[list[Hit]]:
-    """What `search` says to each query; the model and the index get all of them at once. Raises as `search` does."""
-    return ask(workspace, queries, Asked(**options))
-
-
-def ask(
+def search_many(
     workspace: Workspace,
     queries: Sequence[str],
-    asked: Asked,
+    options: SearchOptions = SearchOptions(),  # noqa: B008  # frozen
     *,
     collections: Collections | None = None,
 ) -> list[list[Hit]]:
-    """`search_many`, with the options in one value. collections: to be asked instead of the workspace's own."""
-    checked = asked.checked()
+    """The hits of several queries, which are encoded and searched for together. Raises as `search` does.
+
+    collections: to search instead of those of the workspace.
+    """
+    checked = options.checked()
     for number, query in enumerate(queries, 1):
         check_query(query, f"query {number}" if len(queries) > 1 else "the query")
     if not queries:
@@ -101,9 +99,9 @@ class _NoCollection(MissingInput):
 
 
 def on_live(collections: Collections, work: Callable[[PassageIndex, Layout], T]) -> T:
-    """What `work` makes of the live collection, asked by its own name: nothing mixes if another one is made live.
+    """The result of `work` on the live collection, addressed by its own name, so that a change-over mixes nothing.
 
-    Where it is gone meanwhile, the work is done once more, on the collection that took its place.
+    If the collection is dropped meanwhile, the work is repeated on the one that took its place.
     """
     name = _live(collections)
     try:
@@ -137,26 +135,26 @@ def _nothing_in(name: str, state: str) -> str:
 
 
 def _answer(
-    workspace: Workspace, queries: Sequence[str], asked: Asked, index: PassageIndex, layout: Layout
+    workspace: Workspace, queries: Sequence[str], options: SearchOptions, index: PassageIndex, layout: Layout
 ) -> list[list[Hit]]:
-    reranker = _reranker(workspace.settings) if asked.rerank == "cross-encoder" else None
-    embedder = _embedder_of(layout, workspace.settings, asked)
+    reranker = _reranker(workspace.settings) if options.rerank == "cross-encoder" else None
+    embedder = _embedder_of(layout, workspace.settings, options)
     fusion = workspace.settings.search_fusion
-    rankings = _gather(index, encode_queries(embedder, queries), asked, fusion)
+    rankings = _gather(index, encode_queries(embedder, queries), options, fusion)
     if not any(rankings):
-        _explain_nothing(index, asked)
+        _explain_nothing(index, options)
     if reranker is not None:
         texts = read_texts(workspace, (point for ranking in rankings for point in ranking))
         reranked = [_reranked(reranker, *pair, texts) for pair in zip(queries, rankings, strict=True)]
-        pages = _pages(reranked, asked)
+        pages = _pages(reranked, options)
     else:
-        pages = _pages(rankings, asked)
+        pages = _pages(rankings, options)
         texts = read_texts(workspace, (point for page in pages for point in page))
     return [_hits(page, texts, query, layout) for query, page in zip(queries, pages, strict=True)]
 
 
 def encode_queries(embedder: Embedder, queries: Sequence[str]) -> list[Query]:
-    """The vectors of questions that an index is asked with."""
+    """The vectors of queries: dense and lexical, and the model's sparse and ColBERT vectors where it has them."""
     return [
         Query(vectors.dense, lexical_query(query), vectors.sparse if embedder.has_sparse else None, vectors.colbert)
         for query, vectors in zip(queries, embedder.encode_queries(queries), strict=True)
@@ -173,9 +171,9 @@ def _reranker(settings: Settings) -> Reranker:
     return reranker
 
 
-def _embedder_of(layout: Layout, settings: Settings, asked: Asked) -> Embedder:
-    """The model that the collection's vectors are of, whatever model the settings make new ones with."""
-    if asked.rerank == "colbert":
+def _embedder_of(layout: Layout, settings: Settings, options: SearchOptions) -> Embedder:
+    """The model of the collection's vectors, whatever model the settings name for new ones."""
+    if options.rerank == "colbert":
         if not layout.colbert:
             raise PermanentFailure(
                 f"--rerank colbert: the index has no ColBERT vectors ({layout.describe()}): search without, or set "
@@ -192,52 +190,56 @@ def _embedder_of(layout: Layout, settings: Settings, asked: Asked) -> Embedder:
     return make_embedder(settings)
 
 
-def _gather(index: PassageIndex, queries: Sequence[Query], asked: Asked, fusion: Fusion) -> list[list[Found]]:
-    """Each query's ranking, deep enough for what is asked: per paper, as deep as it takes, or to its end."""
-    wanted = asked.ranking(fusion)
+def _gather(
+    index: PassageIndex, queries: Sequence[Query], options: SearchOptions, fusion: Fusion
+) -> list[list[ScoredPassage]]:
+    """Each query's ranking, as deep as the options need: with per_paper, until there are enough papers."""
+    wanted = options.ranking(fusion)
     rankings = rank(index, queries, wanted)
-    while short := [number for number, ranking in enumerate(rankings) if _is_short(ranking, asked, wanted.limit)]:
-        wanted = asked.ranking(fusion, 2 * wanted.limit)
+    while short := [number for number, ranking in enumerate(rankings) if _is_short(ranking, options, wanted.limit)]:
+        wanted = options.ranking(fusion, 2 * wanted.limit)
         deeper = rank(index, [queries[number] for number in short], wanted)
         for number, ranking in zip(short, deeper, strict=True):
             rankings[number] = ranking
     return rankings
 
 
-def _is_short(ranking: Sequence[Found], asked: Asked, depth: int) -> bool:
+def _is_short(ranking: Sequence[ScoredPassage], options: SearchOptions, depth: int) -> bool:
     """Whether a ranking has too few papers and may go on."""
-    return asked.per_paper and len(ranking) == depth and len(_papers_best(ranking)) < asked.wanted
+    return options.per_paper and len(ranking) == depth and len(_papers_best(ranking)) < options.wanted
 
 
-def _papers_best(ranking: Sequence[Found]) -> list[Found]:
+def _papers_best(ranking: Sequence[ScoredPassage]) -> list[ScoredPassage]:
     """The first passage of every paper."""
-    first: dict[str, Found] = {}
+    first: dict[str, ScoredPassage] = {}
     for point in ranking:
         first.setdefault(point.payload["arxiv_id"], point)
     return list(first.values())
 
 
-def _reranked(reranker: Reranker, query: str, ranking: Sequence[Found], texts: Mapping[str, str]) -> list[Found]:
-    """The candidates that have a text by the reranker's scores, ties by id; it reads title and sections too."""
+def _reranked(
+    reranker: Reranker, query: str, ranking: Sequence[ScoredPassage], texts: Mapping[str, str]
+) -> list[ScoredPassage]:
+    """The candidates by the reranker's scores, ties by id; those without text are left out. It reads headings too."""
     known = [point for point in ranking if point.passage_id in texts]
-    told = [
+    candidates = [
         embedded_text(point.payload["title"], point.payload["section_path"], texts[point.passage_id]) for point in known
     ]
-    scores = reranker.score(query, told).tolist()
+    scores = reranker.score(query, candidates).tolist()
     scored = [replace(point, score=score) for point, score in zip(known, scores, strict=True)]
     return sorted(scored, key=lambda point: (-point.score, point.passage_id))
 
 
-def _pages(rankings: Sequence[Sequence[Found]], asked: Asked) -> list[Sequence[Found]]:
-    ordered = [_papers_best(ranking) if asked.per_paper else ranking for ranking in rankings]
-    return [ranking[asked.offset : asked.wanted] for ranking in ordered]
+def _pages(rankings: Sequence[Sequence[ScoredPassage]], options: SearchOptions) -> list[Sequence[ScoredPassage]]:
+    ordered = [_papers_best(ranking) if options.per_paper else ranking for ranking in rankings]
+    return [ranking[options.offset : options.wanted] for ranking in ordered]
 
 
-def _hits(page: Sequence[Found], texts: Mapping[str, str], query: str, layout: Layout) -> list[Hit]:
+def _hits(page: Sequence[ScoredPassage], texts: Mapping[str, str], query: str, layout: Layout) -> list[Hit]:
     return [_hit(point, texts[point.passage_id], query, layout) for point in page if point.passage_id in texts]
 
 
-def _hit(point: Found, text: str, query: str, layout: Layout) -> Hit:
+def _hit(point: ScoredPassage, text: str, query: str, layout: Layout) -> Hit:
     payload = point.payload
     embedded = embedded_text(payload["title"], payload["section_path"], text, layout.form)
     return Hit(
@@ -260,17 +262,17 @@ def _hit(point: Found, text: str, query: str, layout: Layout) -> Hit:
     )
 
 
-def _explain_nothing(index: PassageIndex, asked: Asked) -> None:
+def _explain_nothing(index: PassageIndex, options: SearchOptions) -> None:
     """Raise where a search finds nothing because there is nothing, or nothing of a category or kind.
 
-    Asked only then: counting and listing values cost more than a search.
+    SearchOptions only then: counting and listing values cost more than a search.
     """
     if index.count() == 0:
         raise MissingInput(_nothing_in(index.name, "is empty"))
-    for category in asked.categories:
+    for category in options.categories:
         _insist_on_category(index, category)
-    kinds = index.values("kind") if asked.kinds else []
-    for kind in asked.kinds:
+    kinds = index.values("kind") if options.kinds else []
+    for kind in options.kinds:
         if kind not in kinds:
             raise SettingError(f"--kind: no passage is of the kind {kind}; the index holds {', '.join(kinds)}")
 
@@ -280,7 +282,7 @@ def _insist_on_category(index: PassageIndex, category: str) -> None:
     archives = index.values("archives")
     if archive not in archives:
         raise SettingError(f"--category: no passage is of the archive {archive}; the index holds {', '.join(archives)}")
-    of_archive = [each for each in index.values("categories") if each.partition(".")[0] == archive]
+    of_archive = [name for name in index.values("categories") if name.partition(".")[0] == archive]
     if dot and category not in of_archive:
         raise SettingError(
             f"--category: no passage is of the category {category}; of {archive}, there are {', '.join(of_archive)}"

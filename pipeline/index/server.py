@@ -18,14 +18,14 @@ from pipeline.index.layout import Layout
 from pipeline.index.passage_index import (
     MOST_VALUES,
     Condition,
-    Found,
     PointId,
     Query,
     Request,
+    ScoredPassage,
     another_layout,
     best_first,
     check_searches,
-    none_of_ours,
+    foreign_collection,
     of_month,
 )
 from pipeline.index.server_requests import (
@@ -97,7 +97,7 @@ class ServerIndex:
         info = self._info()
         mark = None if info is None else mark_of(info.config.metadata)
         if info is not None and (mark is None or mark[0] != self._alias):
-            raise PermanentFailure(none_of_ours(self._name, self._connection.address.url))
+            raise PermanentFailure(foreign_collection(self._name, self._connection.address.url))
         self._known_layout = None if mark is None else mark[1]
         return self._known_layout
 
@@ -157,7 +157,7 @@ class ServerIndex:
 
         return self._connection.read(values)
 
-    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[Found]]:
+    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPassage]]:
         layout = self._known_layout or self.layout()
         if layout is None:
             raise MissingInput(
@@ -165,15 +165,15 @@ class ServerIndex:
                 f"run citeloom run --months all --until index_receipts"
             )
         check_searches(searches, layout)
-        found: list[list[Found]] = []
+        rankings: list[list[ScoredPassage]] = []
         most = _MOST_EXACT if any(request.exact for _, request in searches) else _MOST_QUERIES
         for start in range(0, len(searches), most):
             part = searches[start : start + most]
             batch = [query_request(query, request, layout) for query, request in part]
             answers = self._connection.read(partial(self._query, batch))
             for (_, request), answer in zip(part, answers, strict=True):
-                found.append(best_first([_found(point) for point in answer.points], request.limit))
-        return found
+                rankings.append(best_first([_scored_passage(point) for point in answer.points], request.limit))
+        return rankings
 
     def defer_indexing(self) -> None:
         self._configure_optimizer(0, self._storage.segments)
@@ -382,7 +382,7 @@ class ServerCollections:
             if alias.alias_name == self._alias:
                 return alias.collection_name
         if client.collection_exists(self._alias):
-            raise PermanentFailure(none_of_ours(self._alias, self.connection.address.url))
+            raise PermanentFailure(foreign_collection(self._alias, self.connection.address.url))
         return None
 
     def _own_collections(self, client: QdrantClient) -> list[str]:
@@ -405,8 +405,8 @@ def _identifier(record: models.Record) -> PointId:
     return record.id if isinstance(record.id, int) else str(record.id)
 
 
-def _found(point: models.ScoredPoint) -> Found:
-    return Found(str(point.id), point.score, point.payload or {})
+def _scored_passage(point: models.ScoredPoint) -> ScoredPassage:
+    return ScoredPassage(str(point.id), point.score, point.payload or {})
 
 
 def _mark(client: QdrantClient, name: str) -> tuple[str, Layout] | None:

@@ -1,4 +1,4 @@
-"""The text of a paper or of a passage, to search for what is like it."""
+"""The query text of a paper or passage, to search for similar ones."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def read_like(workspace: Workspace, identifier: str) -> tuple[str, str]:
     """(text to search for, the paper that it is of): a paper's title and abstract, or a passage under its headings.
 
-    identifier: an arXiv id, an article of Wikipedia, or a passage's id. Raises SettingError where the corpus holds no
-    such thing, MissingInput where nothing is indexed.
+    identifier: of a paper (arXiv id), an article of Wikipedia, or a passage. Raises SettingError if the corpus does not
+    hold it, MissingInput if nothing is indexed.
     """
     try:
         return _passage(workspace, str(UUID(identifier)))
@@ -44,11 +44,11 @@ def _paper(workspace: Workspace, arxiv_id: str) -> tuple[str, str]:
 def _passage(workspace: Workspace, passage_id: str) -> tuple[str, str]:
     index = live_index(workspace)
     layout = index.layout()
-    # One passage is asked for by its id, so that any vector finds it.
+    # The request is restricted to the passage, so that any query vector returns it.
     query = Query(np.eye(1, layout.dimensions if layout else 1, dtype=np.float32)[0], lexical_query(""))
-    found = index.search([(query, Request(1, passages=(passage_id,)))])[0]
-    texts = read_texts(workspace, found)
+    hits = index.search([(query, Request(1, passages=(passage_id,)))])[0]
+    texts = read_texts(workspace, hits)
     if passage_id not in texts:
         raise SettingError(f"--like: the index holds no passage {passage_id}: take an id from citeloom search --json")
-    payload = found[0].payload
+    payload = hits[0].payload
     return embedded_text(payload["title"], payload["section_path"], texts[passage_id]), payload["arxiv_id"]

@@ -17,7 +17,7 @@ from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeCollections
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.layout import Layout
-from pipeline.index.passage_index import Collections, Found, PassageIndex, Request
+from pipeline.index.passage_index import Collections, PassageIndex, Request, ScoredPassage
 from pipeline.index.server import ServerCollections
 from tests.server.conftest import Server, open_collections, sweep
 from tests.unit.index.building import LAYOUT, answers, find, make_points, passage_id, query, three_months
@@ -85,7 +85,7 @@ def _without_scores(found: list[tuple[str, float, dict[str, Any]]]) -> list[tupl
     return [(identifier, payload) for identifier, _, payload in found]
 
 
-def _ranked(found: list[list[Found]]) -> list[list[tuple[str, float]]]:
+def _ranked(found: list[list[ScoredPassage]]) -> list[list[tuple[str, float]]]:
     return [[(hit.passage_id, round(hit.score, 2)) for hit in hits] for hits in found]
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
-from pipeline.index.asked import Asked
 from pipeline.index.opening import open_collections
 from pipeline.index.passage_index import Collections, PassageIndex
-from pipeline.index.search import ask, search_many
+from pipeline.index.search import search_many
+from pipeline.index.search_options import SearchOptions
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.server.conftest import KEY, Server
 from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
@@ -61,7 +61,8 @@ def on_edge(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_both_engines_answer_alike(on_server: Workspace, on_edge: Workspace, options: dict[str, Any]) -> None:
-    pairs = list(zip(search_many(on_server, QUERIES, **options), search_many(on_edge, QUERIES, **options), strict=True))
+    wanted = SearchOptions(**options)
+    pairs = list(zip(search_many(on_server, QUERIES, wanted), search_many(on_edge, QUERIES, wanted), strict=True))
     for theirs, ours in pairs:
         assert [hit.passage_id for hit in theirs] == [hit.passage_id for hit in ours]
         assert [hit.score for hit in theirs] == pytest.approx([hit.score for hit in ours], rel=1e-4)
@@ -111,5 +112,5 @@ def test_a_collection_dropped_under_a_search_costs_no_answer(
         collections.drop(old)
     stale: Any = (Stale if when == "before" else Dropping)(collections, iter([old]))
     expected = search_many(workspace, QUERIES)
-    assert ask(workspace, QUERIES, Asked(), collections=stale) == expected
+    assert search_many(workspace, QUERIES, collections=stale) == expected
     assert old not in collections.names()

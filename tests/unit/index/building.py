@@ -24,7 +24,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.index.batch import PointBatch
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.layout import Layout
-from pipeline.index.passage_index import Found, PassageIndex, Query, Request, Restriction, month_number
+from pipeline.index.passage_index import PassageIndex, Query, Request, Restriction, ScoredPassage, month_number
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter, Row
@@ -150,7 +150,7 @@ def answers(index: PassageIndex) -> list[list[tuple[str, float, dict[str, Any]]]
     ]
 
 
-def find(index: PassageIndex, wanted: Query, request: Request) -> list[Found]:
+def find(index: PassageIndex, wanted: Query, request: Request) -> list[ScoredPassage]:
     """What one search finds."""
     return index.search([(wanted, request)])[0]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pipeline.errors import PermanentFailure, SettingError
 from pipeline.index.batch import PointBatch
 from pipeline.index.layout import Layout
-from pipeline.index.passage_index import Found, PointId, Query, Request, best_first
+from pipeline.index.passage_index import PointId, Query, Request, ScoredPassage, best_first
 
 
 @dataclass
@@ -57,10 +57,13 @@ class FakeIndex:
     def values(self, field: str) -> list[str]:
         return sorted({str(payload[field]) for payload in self.points.values() if field in payload})
 
-    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[Found]]:
+    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPassage]]:
         return [
             best_first(
-                [Found(str(each), float(self.dense[each] @ query.dense), self.points[each]) for each in self.points],
+                [
+                    ScoredPassage(str(each), float(self.dense[each] @ query.dense), self.points[each])
+                    for each in self.points
+                ],
                 request.limit,
             )
             for query, request in searches

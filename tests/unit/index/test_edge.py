@@ -25,7 +25,7 @@ from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
 from pipeline.index.edge_folder import translate_errors, unusable
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.layout import Layout, Quantization
-from pipeline.index.passage_index import Found, Query, Request, Restriction
+from pipeline.index.passage_index import Query, Request, Restriction, ScoredPassage
 from tests.small_disk import small_disk_in
 from tests.unit.index.building import LAYOUT, answers, find, make_points, passage_id, query, three_months
 
@@ -38,7 +38,7 @@ def _load(index: EdgeIndex, *batches: PointBatch, layout: Layout = LAYOUT) -> No
         index.upsert(points)
 
 
-def _ids(found: list[Found]) -> list[str]:
+def _ids(found: list[ScoredPassage]) -> list[str]:
     return [hit.passage_id for hit in found]
 
 

@@ -6,17 +6,17 @@ import pytest
 
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.index.fusion import DENSE_WEIGHT, fuse_ranks, fuse_scores
-from pipeline.index.passage_index import Found
+from pipeline.index.passage_index import ScoredPassage
 from pipeline.index.relevance import coverage, relevance_of
 
 
-def found(**scores: float) -> list[Found]:
+def found(**scores: float) -> list[ScoredPassage]:
     """Passages with their scores, best first."""
     ranked = sorted(scores.items(), key=lambda item: -item[1])
-    return [Found(name, score, {"kind": "paragraph"}) for name, score in ranked]
+    return [ScoredPassage(name, score, {"kind": "paragraph"}) for name, score in ranked]
 
 
-def scores_of(points: list[Found]) -> dict[str, float]:
+def scores_of(points: list[ScoredPassage]) -> dict[str, float]:
     """Passage to score."""
     return {point.passage_id: point.score for point in points}
 
@@ -41,7 +41,7 @@ def test_cosines_below_zero_count_nothing() -> None:
 
 
 def test_front_matter_counts_less() -> None:
-    author_line = Found("front", 0.9, {"kind": "front_matter"})
+    author_line = ScoredPassage("front", 0.9, {"kind": "front_matter"})
     fused = scores_of(fuse_scores([author_line, *found(a=0.8)], []))
     assert fused["front"] < fused["a"]
 

@@ -6,7 +6,7 @@ import json
 import logging
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,11 @@ from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
-from pipeline.index.asked import Asked, Options
 from pipeline.index.layout import Layout
 from pipeline.index.opening import close_indexes, open_collections
-from pipeline.index.passage_index import Found, Query, Request
-from pipeline.index.search import ask, on_live, search, search_many
+from pipeline.index.passage_index import Query, Request, ScoredPassage
+from pipeline.index.search import on_live, search, search_many
+from pipeline.index.search_options import SearchOptions
 from pipeline.index.similar import read_like
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
@@ -114,7 +114,7 @@ def test_of_each_paper_the_best_passage_alone(loaded: Workspace) -> None:
 
 def test_many_queries_have_the_answers_of_each(loaded: Workspace) -> None:
     queries = ["light for plants", "untranslated", "rank fusion"]
-    together = search_many(loaded, queries, limit=3, categories=["cs"])
+    together = search_many(loaded, queries, SearchOptions(limit=3, categories=["cs"]))
     assert together == [search(loaded, query, limit=3, categories=["cs"]) for query in queries]
     assert search_many(loaded, []) == []
 
@@ -140,7 +140,7 @@ def test_many_queries_have_the_answers_of_each(loaded: Workspace) -> None:
         ({"worst_grade": "c"}, {"2024-03", "2024-05"}),
     ],
 )
-def test_a_search_is_restricted(loaded: Workspace, options: Options, months: set[str]) -> None:
+def test_a_search_is_restricted(loaded: Workspace, options: dict[str, Any], months: set[str]) -> None:
     assert {hit.month for hit in search(loaded, "decoding words", **options)} == months
 
 
@@ -156,7 +156,9 @@ def test_a_search_is_restricted(loaded: Workspace, options: Options, months: set
         ({"without_papers": ("2403.00000",)}, 4),
     ],
 )
-def test_a_search_is_restricted_by_authors_venue_and_year(loaded: Workspace, options: Options, count: int) -> None:
+def test_a_search_is_restricted_by_authors_venue_and_year(
+    loaded: Workspace, options: dict[str, Any], count: int
+) -> None:
     assert len(search(loaded, "decoding words", **options)) == count
 
 
@@ -216,10 +218,6 @@ def test_a_wrong_query_among_many_is_named_by_its_number(workspace: Workspace) -
         search_many(workspace, ["words", " "])
 
 
-def test_options_have_one_list_of_names() -> None:
-    assert list(Options.__annotations__) == [each.name for each in fields(Asked)]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -228,7 +226,7 @@ def test_options_have_one_list_of_names() -> None:
         ({"kinds": ["figure"]}, "--kind: no passage is of the kind figure; the index holds paragraph"),
     ],
 )
-def test_what_no_passage_has_is_named(loaded: Workspace, options: Options, message: str) -> None:
+def test_what_no_passage_has_is_named(loaded: Workspace, options: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingError, match=message):
         search(loaded, "decoding words", **options)
 
@@ -251,7 +249,7 @@ def test_a_passage_that_left_its_table_is_left_out_with_a_warning(
     rows = own.root.rows(tables.PASSAGES, "2024-03")
     write_table(own, tables.PASSAGES, "2024-03", rows[1:])
     assert TEXTS[0] not in _texts(own, TEXTS[0])
-    assert "1 passages found are not in the passages table of 2024-03" in caplog.text
+    assert "1 hits are not in the passages table of 2024-03" in caplog.text
 
 
 def test_searching_before_anything_is_indexed_makes_no_collection(workspace: Workspace) -> None:
@@ -296,7 +294,7 @@ def test_a_collection_name_that_cannot_be_is_refused(tmp_path: Path, name: str) 
 class Vanishing(FakeIndex):
     """A collection that is dropped while it is searched, after another took its place."""
 
-    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[Found]]:
+    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPassage]]:
         raise MissingInput(f"there is no collection {self.name}")
 
 
@@ -365,12 +363,12 @@ class Ranked(FakeIndex):
     papers: Sequence[int] = ()
     asked: list[tuple[int, int]] = field(default_factory=list)
 
-    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[Found]]:
+    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPassage]]:
         request = searches[0][1]
         self.asked.append((len(searches), request.limit))
         payload = make_points([0]).payloads[0]
         ranking = [
-            Found(f"{number:06d}", 1 / (1 + number), payload | {"arxiv_id": f"2403.{paper:05d}"})
+            ScoredPassage(f"{number:06d}", 1 / (1 + number), payload | {"arxiv_id": f"2403.{paper:05d}"})
             for number, paper in enumerate(self.papers)
         ]
         return [ranking[: request.limit]] * len(searches)
@@ -386,7 +384,8 @@ def _papers_found(workspace: Workspace, index: Ranked, **options: Any) -> list[s
     empty = dict.fromkeys(tables.PASSAGES.schema.names)
     write_table(workspace, tables.PASSAGES, "2024-03", [empty | row for row in rows])
     collections = FakeCollections(made={index.name: index}, live_name=index.name)
-    hits = ask(workspace, ["words", "others"], Asked(per_paper=True, by="dense", **options), collections=collections)
+    wanted = SearchOptions(per_paper=True, by="dense", **options)
+    hits = search_many(workspace, ["words", "others"], wanted, collections=collections)
     assert hits[0] == hits[1]
     return [hit.arxiv_id for hit in hits[0]]
 

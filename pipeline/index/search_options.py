@@ -1,10 +1,10 @@
-"""What a search may be asked: its options, read and checked, and what they restrict."""
+"""Options of a search: checked, and turned into a request to the index."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypedDict, get_args
+from typing import Literal, get_args
 
 from pipeline import tables
 from pipeline.arxiv.categories import normalize_category
@@ -20,50 +20,27 @@ Rerank = Literal["none", "colbert", "cross-encoder"]
 BY: tuple[By, ...] = get_args(By)
 RERANK: tuple[Rerank, ...] = get_args(Rerank)
 
-# A search reads whole row groups of passages for its texts; nobody reads further than this.
+# A search reads whole row groups of passages for its texts.
 MOST = 1_000
 DEEPEST = 10_000
-# A longer list of candidates ranks otherwise in its tail. A list is therefore of 50 passages, 100, 200 and so on, and
-# the pages of a search that lie within one of them are pages of one ranking.
+# The tail of a ranking depends on the length of its list of candidates. Lists therefore have 50 passages, 100, 200 and
+# so on, and the pages of a search within one length are pages of one ranking.
 _STEP = 50
-# Candidates of a reranker for each passage that is wanted, and at least.
+# Candidates of a reranker for each requested passage, and the least number of them.
 _CANDIDATES, _FEWEST = 4, 50
 
 
-class Options(TypedDict, total=False):
-    """The options of a search by their names; what each means stands in `Asked`."""
-
-    limit: int
-    offset: int
-    categories: Sequence[str]
-    first_month: str | None
-    last_month: str | None
-    kinds: Sequence[str]
-    subsets: Sequence[str]
-    worst_grade: str | None
-    authors: Sequence[str]
-    venue: str
-    first_year: int | None
-    last_year: int | None
-    without_papers: Sequence[str]
-    by: By
-    rerank: Rerank
-    per_paper: bool
-    exact: bool
-
-
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SearchOptions:
     """The options of a search.
 
-    limit and offset: which part of the ranking, in passages or, with per_paper, in papers. categories: one of them a
-    paper must have; cs.CL or a whole archive such as cs, in capitals or not. first_month and last_month: YYYY-MM,
-    both included. kinds of passages, such as table. subsets: severities of the dump. worst_grade: of the page, or a
-    better one. authors: one of them a paper must have, by whole name or family name. venue: words of its journal
-    reference or comment, all of which it must have. first_year and last_year: both included. without_papers: arXiv ids
-    of papers that are not looked at. by: which vectors rank; `fused` is dense and lexical. rerank: who
-    ranks the candidates again. per_paper: a paper's best passage alone. exact: compare with every passage,
-    uncompressed.
+    limit and offset: which part of the ranking, in passages or, with per_paper, in papers. categories: the paper has
+    one of them; cs.CL or a whole archive such as cs, in any case. first_month and last_month: YYYY-MM, both included.
+    kinds: of passages, such as table. subsets: severities of the dump. worst_grade: of the page; better ones are
+    included. authors: the paper has one of them, by whole or family name. venue: words that its journal reference or
+    comment has, all of them. first_year and last_year: both included. without_papers: arXiv ids of papers that are
+    left out. by: vectors that rank; `fused` is dense and lexical. rerank: model that ranks the candidates again.
+    per_paper: only the best passage of each paper. exact: compare with every passage, uncompressed.
     """
 
     limit: int = 10
@@ -84,7 +61,7 @@ class Asked:
     per_paper: bool = False
     exact: bool = False
 
-    def checked(self) -> Asked:
+    def checked(self) -> SearchOptions:
         """The same with categories, kinds and severities as the index spells them.
 
         Raises SettingError, naming the option, for what cannot be.
@@ -97,16 +74,16 @@ class Asked:
             self,
             categories=tuple(map(_category, _listed(self.categories))),
             kinds=tuple(map(_kind, _listed(self.kinds))),
-            subsets=tuple(_one_of("--severity", each.strip().lower(), SUBSETS) for each in _listed(self.subsets)),
+            subsets=tuple(_one_of("--severity", subset.strip().lower(), SUBSETS) for subset in _listed(self.subsets)),
         )
 
     @property
     def wanted(self) -> int:
-        """How much of the ranking must be known."""
+        """Number of results up to the end of the requested part."""
         return self.offset + self.limit
 
     def ranking(self, fusion: Fusion, depth: int | None = None) -> Ranking:
-        """What is wanted of the index: `depth` passages, or as many as these options begin with."""
+        """The ranking to request from the index. depth: its length; None for the first that these options need."""
         return Ranking(
             depth or self._depth(),
             by=self.by,
@@ -120,7 +97,7 @@ class Asked:
         if self.rerank == "cross-encoder":
             return max(_CANDIDATES * self.wanted, _FEWEST)
         needed = 2 * self.wanted if self.per_paper else self.wanted
-        if self.rerank == "colbert":  # whose candidates the index takes to be four times as many
+        if self.rerank == "colbert":  # the index reranks four times as many candidates by itself
             return needed
         depth = _STEP
         while depth < needed:
@@ -147,7 +124,7 @@ class Asked:
             raise SettingError(f"--limit {self.limit} is not between 1 and {MOST}")
         if self.offset < 0 or self.wanted > DEEPEST:
             raise SettingError(
-                f"--offset {self.offset} with --limit {self.limit}: results number 1 to {DEEPEST} can be asked for"
+                f"--offset {self.offset} with --limit {self.limit}: results number 1 to {DEEPEST} are available"
             )
         _grades(self.worst_grade)
         if self.first_year is not None and self.last_year is not None and self.first_year > self.last_year:
@@ -161,35 +138,35 @@ class Asked:
 
 
 def check_query(query: str, where: str = "the query") -> None:
-    """Raise SettingError for a query without words, or that is no Unicode text. where: its name in the message."""
+    """Raise SettingError for a query that is empty or not valid Unicode. where: its name in the message."""
     if not query.strip():
         raise SettingError(f"{where} is empty: give some words to search for")
-    # Bytes of an argument that are no UTF-8 come as lone surrogates (PEP 383).
-    if any("\ud800" <= sign <= "\udfff" for sign in query):
+    # Bytes of an argument that are not UTF-8 become lone surrogates (PEP 383).
+    if any("\ud800" <= character <= "\udfff" for character in query):
         raise SettingError(f"{where} is not valid UTF-8: type it again, or see that the terminal's locale is UTF-8")
 
 
 def read_queries(content: bytes, file: str) -> list[str]:
-    """The queries of a file in UTF-8, one on each line; lines without words are none.
+    """The queries of a file in UTF-8, one on each line; empty lines are skipped.
 
     Raises SettingError for a line that is not UTF-8, or a file without queries.
     """
-    found = []
+    lines = []
     for number, line in enumerate(content.splitlines(), 1):
         try:
-            found.append(line.decode("utf-8-sig").strip())
+            lines.append(line.decode("utf-8-sig").strip())
         except UnicodeDecodeError as error:
             raise SettingError(
                 f"--queries {file}: line {number} is not UTF-8 ({error.reason}): write it anew"
             ) from error
-    queries = [query for query in found if query]
+    queries = [query for query in lines if query]
     if not queries:
         raise SettingError(f"--queries {file} holds no query: write one on each line")
     return queries
 
 
 def _listed(values: Sequence[str]) -> Sequence[str]:
-    """One text is one value, and not a sequence of letters."""
+    """A single text counts as one value, not as a sequence of letters."""
     return (values,) if isinstance(values, str) else values
 
 
@@ -201,7 +178,7 @@ def _month(option: str, month: str) -> str:
 
 
 def _grades(worst: str | None) -> tuple[str, ...]:
-    """The grades down to the worst that is asked for; none where nothing is asked."""
+    """The grades from the best down to `worst`; empty for None."""
     if worst is None:
         return ()
     if worst.upper() not in tables.GRADES:
@@ -210,20 +187,20 @@ def _grades(worst: str | None) -> tuple[str, ...]:
 
 
 def _category(category: str) -> str:
-    found = normalize_category(category)
-    if found is None:
+    normalized = normalize_category(category)
+    if normalized is None:
         raise SettingError(
             f"--category: {category!r} is not a category: write one such as cs.CL, or an archive such as cs"
         )
-    return found
+    return normalized
 
 
 def _kind(kind: str) -> str:
     """A kind as tables spell it: front_matter for "Front matter"."""
-    found = "_".join(kind.lower().replace("-", " ").replace("_", " ").split())
-    if not found:
+    normalized = "_".join(kind.lower().replace("-", " ").replace("_", " ").split())
+    if not normalized:
         raise SettingError("--kind is empty: name a kind of passage, such as paragraph or table")
-    return found
+    return normalized
 
 
 def _one_of(option: str, value: str, known: Collection[str]) -> str:
