@@ -15,6 +15,7 @@ from pipeline import tables
 from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS
 from pipeline.corpus.passages.stages import PASSAGES
+from pipeline.corpus.references.citations import CITATIONS
 from pipeline.corpus.references.stages import REFERENCES
 from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.engine.stage import Workspace
@@ -180,5 +181,10 @@ CORPUS = (
         REFERENCES,
         "corpus",
         "Bibliography items, resolved to arXiv papers by identifier, by DOI, then by title and year.",
+    ),
+    StageAsset(
+        CITATIONS,
+        "corpus",
+        "Which paper cites which, and in which passages.",
     ),
 )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from pipeline.answering.session import Reply
     from pipeline.engine.stage import Workspace
-    from pipeline.index.papers import Paper
+    from pipeline.index.papers import CitingPaper, Paper
+    from pipeline.index.quotes import QuoteSource
     from pipeline.index.search import Hit
     from pipeline.related_work.relate import Related
 
@@ -83,6 +84,25 @@ class Corpus:
         from pipeline.index.papers import read_paper
 
         return read_paper(self._workspace.root, arxiv_id)
+
+    def cited_by(self, arxiv_id: str) -> list[CitingPaper]:
+        """The papers of the corpus that cite a paper, which need not be in the corpus itself.
+
+        Raises SettingError for a malformed id.
+        """
+        from pipeline.index.papers import read_citing_papers
+
+        return read_citing_papers(self._workspace.root, arxiv_id)
+
+    def find_quote(self, quote: str, *, limit: int = 5) -> list[QuoteSource]:
+        """The passages that a sentence or quote may be from, best first: by its exact words, nearly the same words, or
+        else by meaning (`source.match`).
+
+        Raises SettingError for a quote of fewer than four words, and as `search` does.
+        """
+        from pipeline.index.quotes import find_quote
+
+        return find_quote(self._workspace, quote, limit)
 
     def ask(self, question: str, *, system: str | None = None, months: str = "all") -> Reply:
         """The answer to a question, with the passages that support each sentence.

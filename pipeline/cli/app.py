@@ -21,6 +21,7 @@ from pipeline.cli import (
     doctor,
     export,
     index,
+    papers,
     questions,
     refresh,
     relate,
@@ -51,6 +52,10 @@ PANELS: Mapping[str, Commands] = {
     },
     "Search and write": {
         "search": search.search,
+        "find-quote": papers.find_quote,
+        "paper": papers.paper,
+        "references": papers.references,
+        "cited-by": papers.cited_by,
         "ask": ask.ask,
         "chat": ask.chat,
         "relate": relate.relate,

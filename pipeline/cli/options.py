@@ -16,7 +16,7 @@ import typer
 from pipeline.errors import SettingError
 
 STAGE_NAMES = (
-    "dump_members", "metadata", "papers", "passages", "references", "embeddings", "index_receipts",
+    "dump_members", "metadata", "papers", "passages", "references", "citations", "embeddings", "index_receipts",
     "retrieval_queries", "retrieval_scores", "questions", "related_work_tasks", "key_elements", "summaries",
     "g_scores", "citation_support", "stability", "answers", "answer_grades", "question_drafts", "scores",
     "answer_scores", "report",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.errors import MissingInput, PermanentFailure
@@ -98,7 +99,7 @@ class DataRoot:
 
         Row groups whose statistics exclude every value are not read: passages lie in the order of their papers.
         """
-        read = list(dict.fromkeys([column, *columns]))
+        read, wanted = list(dict.fromkeys([column, *columns])), pa.array(sorted(values), pa.string())
         with self._open(table, month) as source, pq.ParquetFile(source) as parquet:
             place = parquet.metadata.schema.names.index(column)
             for number in range(parquet.num_row_groups):
@@ -106,8 +107,8 @@ class DataRoot:
                 bounds = statistics if statistics is not None and statistics.has_min_max else None
                 if bounds is None or any(bounds.min <= value <= bounds.max for value in values):
                     group = parquet.read_row_group(number, columns=read)
-                    matching = [index for index, value in enumerate(group[column].to_pylist()) if value in values]
-                    yield from group.take(matching).select(columns).to_pylist(maps_as_pydicts="strict")
+                    matching = group.filter(pc.is_in(group[column], wanted))
+                    yield from matching.select(columns).to_pylist(maps_as_pydicts="strict")
 
     def count_groups(self, table: Table, month: str) -> int:
         """The number of row groups of a month. Raises as `read` does."""

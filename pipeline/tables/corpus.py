@@ -134,7 +134,16 @@ REFERENCES = Table(
         ("resolved_by", TEXT, "identifier, doi, title, or null"),
     ),
 )
-
+CITATIONS = Table(
+    "citations",
+    "one paper that a paper of the month cites, known to arXiv",
+    schema(
+        ("citing", TEXT, "citing paper, of the month"),
+        ("cited", TEXT, "cited paper, of any month; rows are sorted by it"),
+        ("keys", TEXTS, "the citing paper's bibliography items that are the cited paper"),
+        ("passage_ids", TEXTS, "passages of the citing paper that cite it, in order; empty if no passage does"),
+    ),
+)
 EMBEDDINGS = Table(
     "embeddings",
     "one passage's vectors",

@@ -43,6 +43,18 @@ def test_a_paper_has_what_its_tables_hold(corpus: citeloom.Corpus) -> None:
     assert len(keys) == len(paper.references)
 
 
+def test_citations_agree_with_the_references_of_the_citing_papers(corpus: citeloom.Corpus) -> None:
+    paper = corpus.paper("2404.90003")
+    cited = {reference.arxiv_id for reference in paper.references if reference.arxiv_id}
+    assert cited
+    for arxiv_id in cited:
+        own = next(citing for citing in corpus.cited_by(arxiv_id) if citing.arxiv_id == paper.arxiv_id)
+        assert set(own.passage_ids) <= {passage.passage_id for passage in paper.passages}
+    sentence = paper.abstract.split(". ")[0]
+    source = corpus.find_quote(sentence)[0]
+    assert (source.match, source.hit.arxiv_id) == ("exact", paper.arxiv_id)
+
+
 @pytest.mark.parametrize("identifier", ["2404.99999", "1901.00001", "no id", ""])
 def test_a_paper_that_is_not_there_is_named(corpus: citeloom.Corpus, identifier: str) -> None:
     with pytest.raises(citeloom.MissingInput, match=repr(identifier)):

@@ -49,7 +49,8 @@ _TEXT_OF_PAPER = {
 _WITHOUT_TEXT = frozenset(
     {
         "arxiv_id", "passage_id", "query_id", "task_id", "question_id", "cited_arxiv_id", "cited", "papers", "key",
-        "cited_keys", "anchor", "doi", "text_sha256", "html_sha256", "ids_sha256", "sha256", "zip", "member", "subset",
+        "cited_keys", "citing", "keys",
+        "passage_ids", "anchor", "doi", "text_sha256", "html_sha256", "ids_sha256", "sha256", "zip", "member", "subset",
         "categories", "primary_category", "kind", "title_source", "authors_source", "abstract_source", "grade",
         "grade_reasons", "kept",
         "losses", "resolved_by", "model", "judge", "system", "method", "form", "metric", "mode", "order", "marks",

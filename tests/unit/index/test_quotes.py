@@ -1,0 +1,74 @@
+"""Quotes found by their exact words, by nearly the same words, or by their meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
+from pipeline.errors import SettingError
+from pipeline.index.opening import close_indexes
+from pipeline.index.quotes import find_quote
+from pipeline.index.stages import INDEX_RECEIPTS
+from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
+
+CITING = "We follow [@bib.bib1] and merge the ranked lists of the two “engines”, as others do [@bib.bib2]."
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    workspace = make_workspace(tmp_path_factory.mktemp("quoted") / "data")
+    write_month(workspace, texts=(*TEXTS, CITING))
+    embed(workspace)
+    run_stage(INDEX_RECEIPTS, workspace, "2024-03")
+    yield workspace
+    close_indexes()
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("finds rare terms that dense vectors blur", "finds rare terms that dense vectors blur"),
+        ("FINDS rare  terms, that dense\nvectors blur!", "finds rare terms that dense vectors blur"),
+        ("merge the ranked lists of the two engines", "merge the ranked lists of the two “engines"),
+        (TEXTS[0], TEXTS[0].rstrip(".")),
+    ],
+)
+def test_the_same_words_are_an_exact_match(loaded: Workspace, quote: str, text: str) -> None:
+    best = find_quote(loaded, quote)[0]
+    assert (best.match, best.similarity, best.text) == ("exact", 1.0, text)
+
+
+def test_a_quote_across_citation_marks_is_exact(loaded: Workspace) -> None:
+    best = find_quote(loaded, "we follow and merge the ranked lists")[0]
+    assert best.match == "exact"
+    assert "[@" not in best.text
+
+
+def test_changed_words_are_a_near_match_with_the_part_of_the_passage(loaded: Workspace) -> None:
+    best = find_quote(loaded, "retrieval with inverse term frequency finds unusual terms that dense vectors blur")[0]
+    assert best.match == "near"
+    assert 0.78 <= (best.similarity or 0) < 1
+    assert best.text in TEXTS[2]
+    assert best.text.endswith("terms that dense vectors blur")
+
+
+def test_a_word_that_is_cut_off_is_no_exact_match(loaded: Workspace) -> None:
+    assert find_quote(loaded, "are terms that dense vectors blu")[0].match == "near"
+
+
+def test_other_words_are_found_by_meaning(loaded: Workspace) -> None:
+    best = find_quote(loaded, "how light on the forest floor limits ferns")[0]
+    assert (best.match, best.similarity, best.text) == ("meaning", None, TEXTS[5])
+
+
+def test_what_fits_nothing_is_not_found(loaded: Workspace) -> None:
+    assert find_quote(loaded, "asdf qwer zxcv uiop hjkl") == []
+
+
+@pytest.mark.parametrize("quote", ["", "three short words", "… “” ( )"])
+def test_a_quote_without_enough_words_is_refused(loaded: Workspace, quote: str) -> None:
+    with pytest.raises(SettingError, match="at least 4"):
+        find_quote(loaded, quote)
