@@ -18,7 +18,7 @@ from pipeline.ops.refresh.plan import PREPARING
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, load_settings
 from pipeline.stages import CORPUS_STAGES, STAGES
 from pipeline.storage.provenance import read_provenance
-from resources.workspace import LLM_BUDGET_TAG, LLM_TOKENS_TAG, WorkspaceResource
+from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG, WorkspaceResource
 from sensors.dump import RETRY_SECONDS, months_to_retry
 from sensors.refresh import PART_TAG, STAGES_TAG, refresh_schedule, refreshed_months
 from tests.assets.conftest import Place, digests
