@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -14,12 +14,11 @@ from assets.stage_asset import StageAsset
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.judging import TOGETHER
-from pipeline.evaluation.publish import FOLDER, shown_numbers
-from pipeline.evaluation.report.comparison import basis, main_rows
-from pipeline.evaluation.report.filters import words
-from pipeline.evaluation.report.found import Found
 from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, REPORT, SCORES, STABILITY
 from pipeline.tables import Writer
+
+if TYPE_CHECKING:
+    from pipeline.evaluation.report.found import Found
 
 _SHARES = {"citation_precision": "citation precision", "citation_recall": "citation recall"}
 _MARKS = 5
@@ -48,6 +47,10 @@ def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """Where the month's report lies, its systems' main figures, and a picture of them with their intervals."""
+    from pipeline.evaluation.publish import FOLDER, shown_numbers
+    from pipeline.evaluation.report.comparison import basis, main_rows
+    from pipeline.evaluation.report.filters import words
+
     page = workspace.root.path / FOLDER / month / "index.html"
     figures = shown_numbers(workspace, month)
     details: dict[str, Any] = {

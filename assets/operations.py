@@ -17,7 +17,6 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 from pipeline.index import close_indexes
 from pipeline.ops.overview import MonthStatus, Overview, freshness, overview
-from pipeline.ops.refresh.page import changes_folder
 from pipeline.ops.refresh.plan import Changes, find_changes, stages_in_use
 from pipeline.ops.refresh.stages import CHANGES, take_baseline
 from pipeline.storage.provenance import read_provenance
@@ -81,6 +80,8 @@ _MOST_PAPERS = 20
 
 def change_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """The first papers that changed, the tables of language models that are out of date, and where the page lies."""
+    from pipeline.ops.refresh.page import changes_folder
+
     rows = workspace.root.iterate(tables.CHANGES, month, _CHANGE_COLUMNS)
     changed = [list(row.values()) for row in rows if row["change"] != "kept"]
     page = changes_folder(workspace.root) / f"{month}.html"
@@ -102,10 +103,7 @@ OPERATIONS = (
         "operations",
         "What changed since the last refresh: papers new, of another version, withdrawn; passages added, removed, "
         "kept; vectors reused; and which tables of language models no longer match their inputs.",
-        after=(
-            "question_drafts",
-            "report",
-        ),  # the last stages: it tells which tables of language models are out of date
+        after=("question_drafts", "report"),  # the last stages, since it lists what they leave out of date
         details=change_details,
     ),
 )

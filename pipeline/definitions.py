@@ -13,7 +13,7 @@ from assets.jobs import check_months, find_changes, refresh_corpus
 from assets.placement import choose_executor, definition_time_settings
 from assets.stage_asset import build_asset
 from pipeline.ops.checks import CHECKS
-from resources.services import ArxivResource, DataRootResource, LlmResource, QdrantResource, WorkspaceResource
+from resources.services import build_resources
 from sensors.dump import dump_folder
 from sensors.failures import failed_runs
 from sensors.months import hourly_check, new_months
@@ -27,13 +27,6 @@ def build_defs(**overrides: Any) -> dg.Definitions:
     `workspace` as a whole.
     """
     settings = definition_time_settings()
-    services: dict[str, Any] = {
-        "data_root": DataRootResource(),
-        "qdrant": QdrantResource(),
-        "llm": LlmResource(),
-        "arxiv": ArxivResource(),
-    }
-    services |= {name: overrides[name] for name in services.keys() & overrides.keys()}
     return dg.Definitions(
         assets=[
             *(build_asset(asset, settings) for asset in STAGE_ASSETS),
@@ -47,7 +40,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
         jobs=[refresh_corpus, find_changes, check_months],
         schedules=[refresh_schedule(settings.refresh_cron), hourly_check],
         sensors=[dump_folder, new_months, refreshed_months, failed_runs],
-        resources={**services, "workspace": WorkspaceResource(**services), **overrides},
+        resources=build_resources(**overrides),
         executor=choose_executor(settings),
     )
 

@@ -60,10 +60,10 @@ class ArxivResource(ServiceResource):
 class WorkspaceResource(dg.ConfigurableResource[Workspace]):
     """Gives assets a `pipeline.engine.stage.Workspace`; stops at the run's end what the run has started."""
 
-    data_root: DataRootResource = DataRootResource()
-    qdrant: QdrantResource = QdrantResource()
-    llm: LlmResource = LlmResource()
-    arxiv: ArxivResource = ArxivResource()
+    data_root: DataRootResource
+    qdrant: QdrantResource
+    llm: LlmResource
+    arxiv: ArxivResource
 
     def create_resource(self, context: dg.InitResourceContext) -> Workspace:
         tags = context.run.tags if context.run else {}
@@ -75,3 +75,15 @@ class WorkspaceResource(dg.ConfigurableResource[Workspace]):
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
         release_services()
+
+
+def build_resources(**overrides: Any) -> dict[str, Any]:
+    """Every resource by name. overrides: services to build the workspace of, or the workspace itself."""
+    services: dict[str, Any] = {
+        "data_root": DataRootResource(),
+        "qdrant": QdrantResource(),
+        "llm": LlmResource(),
+        "arxiv": ArxivResource(),
+    }
+    services |= {name: overrides[name] for name in services.keys() & overrides.keys()}
+    return {**services, "workspace": WorkspaceResource(**services), **overrides}
