@@ -101,7 +101,7 @@ ANSWER_SCORES = Stage(
     table=tables.ANSWER_SCORES,
     build=answers.build_scores,
     upstream=(tables.ANSWER_GRADES,),
-    disabled_reason=question_rows.disabled_reason,
+    disabled_reason=_answers_off,
 )
 
 
