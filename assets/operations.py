@@ -103,7 +103,8 @@ OPERATIONS = (
         "operations",
         "What changed since the last refresh: papers new, of another version, withdrawn; passages added, removed, "
         "kept; vectors reused; and which tables of language models no longer match their inputs.",
-        after=("question_drafts", "report"),  # the last stages, since it lists what they leave out of date
+        # The last stages of each part of a refresh, since it lists what they leave out of date.
+        after=("retrieval_scores", "questions", "related_work_tasks", "question_drafts", "report"),
         details=change_details,
     ),
 )
