@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from assets.stage_asset import StageAsset
+from typing import Any
+
+from assets.stage_asset import StageAsset, writer_settings
 from pipeline.answering.question_drafts import QUESTION_DRAFTS
 from pipeline.answering.stages import ANSWERS, QUESTIONS
+from pipeline.answering.systems import answering_writers
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
+from pipeline.settings import Settings
+
+
+def _answer_settings(settings: Settings) -> dict[str, Any]:
+    return {**writer_settings(answering_writers(settings), settings), "imported": settings.imported_answers}
+
 
 ANSWERING = (
     StageAsset(
@@ -19,6 +28,7 @@ ANSWERING = (
         "The answers of each writer of CITELOOM_ANSWER_SYSTEMS (arXivBot, WikiChat, the model alone), and answers made "
         "elsewhere, from the CSV file of CITELOOM_IMPORTED_ANSWERS.",
         kinds=("parquet", "openai"),
+        part_settings=_answer_settings,
     ),
     StageAsset(
         ANSWER_GRADES,

@@ -5,6 +5,7 @@ from typing import Any
 
 import dagster as dg
 
+from assets import OWNER_METADATA
 from assets.partitions import MONTHS
 from assets.placement import retry_of_lost_steps
 from assets.rendering import markdown_table
@@ -43,6 +44,7 @@ def build_check(check: Check, settings: Settings) -> dg.AssetChecksDefinition:
             name=check.name,
             description=check.description,
             blocking=check.blocking,
+            metadata=OWNER_METADATA,
             partitions_def=MONTHS,
             retry_policy=retry_of_lost_steps(settings),
         )(run)

@@ -2,26 +2,55 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from assets.rendering import Interval, intervals, markdown_table
 from assets.stage_asset import StageAsset
+from pipeline import tables
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.publish import FOLDER, shown_numbers
-from pipeline.evaluation.report.comparison import basis, main_rows
-from pipeline.evaluation.report.filters import words
-from pipeline.evaluation.report.found import Found
+from pipeline.evaluation.judging import TOGETHER
 from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, REPORT, SCORES, STABILITY
+from pipeline.tables import Writer
+
+if TYPE_CHECKING:
+    from pipeline.evaluation.report.found import Found
 
 _SHARES = {"citation_precision": "citation precision", "citation_recall": "citation recall"}
 _MARKS = 5
 
 
+_PLOTTED = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L", "g_score": "G-Score"}
+
+
+def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """Mean ROUGE and G-Score of each writer over the month's tasks, each under a name that the UI plots over months.
+
+    A G-Score is the mean of all judges that marked the systems of a task together.
+    """
+    columns = ["metric", "mode", "system", "model", "value"]
+    values: dict[str, list[float]] = defaultdict(list)
+    for row in workspace.root.iterate(tables.SCORES, month, columns):
+        marked_alone = row["metric"] == "g_score" and row["mode"] != TOGETHER
+        if row["metric"] in _PLOTTED and row["value"] is not None and not marked_alone:
+            values[f"{_PLOTTED[row['metric']]}/{Writer(row['system'], row['model']).name}"].append(row["value"])
+    means = {name: round(fmean(values[name]), 4) for name in sorted(values)}
+    if not means:
+        return {}
+    table = markdown_table(("metric/system", "mean"), [(name, f"{value:.3f}") for name, value in means.items()])
+    return {**means, "means": dg.MetadataValue.md(table)}
+
+
 def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """Where the month's report lies, its systems' main figures, and a picture of them with their intervals."""
+    from pipeline.evaluation.publish import FOLDER, shown_numbers
+    from pipeline.evaluation.report.comparison import basis, main_rows
+    from pipeline.evaluation.report.filters import words
+
     page = workspace.root.path / FOLDER / month / "index.html"
     figures = shown_numbers(workspace, month)
     details: dict[str, Any] = {
@@ -76,6 +105,7 @@ EVALUATION = (
         SCORES,
         "evaluation",
         "Every metric of every system on each task: ROUGE against the gold section, G-Score, citations.",
+        details=score_means,
     ),
     StageAsset(
         REPORT,

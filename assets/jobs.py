@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dagster as dg
 
+from assets import OWNER_METADATA
+
 _CHECKS_OF_ALL_MONTHS = dg.AssetSelection.checks_for_assets("months")
 _HARVEST = dg.AssetSelection.assets("arxiv_changes")
 
@@ -13,6 +15,7 @@ refresh_corpus = dg.define_asset_job(
     "refresh_corpus",
     selection=dg.AssetSelection.all() - _CHECKS_OF_ALL_MONTHS - _HARVEST,
     description="Every stage of one month, from the zips to the report; what is up to date is skipped.",
+    metadata=OWNER_METADATA,
 )
 
 # A run and not the tick of a schedule, which Dagster ends after a minute; `sensors.refresh` starts what follows.
@@ -20,6 +23,7 @@ find_changes = dg.define_asset_job(
     "find_changes",
     selection=_HARVEST,
     description="Ask arXiv what changed, and find the months to refresh; their runs follow.",
+    metadata=OWNER_METADATA,
     executor_def=dg.in_process_executor,
 )
 
@@ -28,5 +32,6 @@ check_months = dg.define_asset_job(
     "check_months",
     selection=_CHECKS_OF_ALL_MONTHS,
     description="Which months failed or are out of date now, and whether the newest is there.",
+    metadata=OWNER_METADATA,
     executor_def=dg.in_process_executor,
 )

@@ -7,6 +7,8 @@ from typing import Any
 
 import dagster as dg
 
+from assets import OWNER_METADATA, OWNERS
+from assets.partitions import offer_months
 from assets.rendering import markdown_table
 from assets.stage_asset import StageAsset
 from pipeline import tables
@@ -15,10 +17,8 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 from pipeline.index import close_indexes
 from pipeline.ops.overview import MonthStatus, Overview, freshness, overview
-from pipeline.ops.refresh.page import changes_folder
 from pipeline.ops.refresh.plan import Changes, find_changes, stages_in_use
 from pipeline.ops.refresh.stages import CHANGES, take_baseline
-from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import Table
 from pipeline.wikipedia.root import refuse_arxiv
@@ -32,6 +32,8 @@ _LONGEST_MESSAGE = 600
 @dg.asset(
     group_name="operations",
     kinds={"arxiv"},
+    owners=OWNERS,
+    tags={"citeloom/resource": "arxiv_api"},
     pool="arxiv_api",
     description="What arXiv changed since the last harvest (OAI-PMH), and the months whose pages, metadata, settings "
     "or code differ from those their tables were made with. It records the present state of these months, so that a "
@@ -44,6 +46,7 @@ def arxiv_changes(
     try:
         refuse_arxiv(workspace)
         in_dump = months_in_dump(workspace.settings)
+        offer_months(context.instance, in_dump)
         ask_arxiv = workspace.settings.refresh_harvest
         changes = find_changes(workspace, in_dump, stages_in_use(workspace), ask_arxiv=ask_arxiv)
         take_baseline(workspace, changes.months)
@@ -77,6 +80,8 @@ _MOST_PAPERS = 20
 
 def change_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """The first papers that changed, the tables of language models that are out of date, and where the page lies."""
+    from pipeline.ops.refresh.page import changes_folder
+
     rows = workspace.root.iterate(tables.CHANGES, month, _CHANGE_COLUMNS)
     changed = [list(row.values()) for row in rows if row["change"] != "kept"]
     page = changes_folder(workspace.root) / f"{month}.html"
@@ -98,7 +103,8 @@ OPERATIONS = (
         "operations",
         "What changed since the last refresh: papers new, of another version, withdrawn; passages added, removed, "
         "kept; vectors reused; and which tables of language models no longer match their inputs.",
-        after=[stage.name for stage in STAGES],
+        # The last stages of each part of a refresh, since it lists what they leave out of date.
+        after=("retrieval_scores", "questions", "related_work_tasks", "question_drafts", "report"),
         details=change_details,
     ),
 )
@@ -107,6 +113,9 @@ months = dg.AssetSpec(
     "months",
     deps=["report"],
     group_name="operations",
+    kinds={"parquet"},
+    owners=OWNERS,
+    tags={"citeloom/resource": "cpu"},
     description=(
         "All months of the data root, as the other assets have made them. Nothing is stored for it: its check reports "
         "which months failed or are out of date, and how to mend each."
@@ -114,7 +123,7 @@ months = dg.AssetSpec(
 )
 
 
-@dg.asset_check(asset=months.key, description="No month has failed, and none is out of date.")
+@dg.asset_check(asset=months.key, description="No month has failed, and none is out of date.", metadata=OWNER_METADATA)
 def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
     """The months that failed or are out of date now, each with the command that mends it."""
     state = overview(workspace)
@@ -165,6 +174,7 @@ def _freshness_check(table: Table) -> dg.AssetChecksDefinition:
         asset=months.key,
         name=f"newest_month_of_{table.name}_is_there",
         description="The last month that ended CITELOOM_FRESH_DAYS ago or earlier is there; with 0, none is expected.",
+        metadata=OWNER_METADATA,
     )
     def check(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
         newest = freshness(workspace, table, datetime.now(UTC).date())

@@ -1,11 +1,28 @@
-"""The one partition dimension: arXiv months."""
+"""The one partition dimension: the arXiv months that the dump or the data root has."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import dagster as dg
 
-from pipeline.arxiv.months import FIRST_MONTH
+# docs/contributing/decisions/0006-months-as-dynamic-partitions.md
+_NAME = "months"
+MONTHS = dg.DynamicPartitionsDefinition(name=_NAME)
 
-# Time windows rather than a list that grows: ranges, schedules and freshness by partition come with them. The month
-# that has just begun is a partition too, since its first papers are announced in it.
-MONTHS = dg.TimeWindowPartitionsDefinition(start=FIRST_MONTH, cron_schedule="0 0 1 * *", fmt="%Y-%m", end_offset=1)
+
+def offer_months(instance: dg.DagsterInstance, months: Iterable[str]) -> None:
+    """Add months to the partitions, oldest first.
+
+    Dagster lists dynamic partitions in the order in which they were added, and a range (`[2023-01...2023-12]`) follows
+    it. So where an earlier month is added, the later ones are removed and added again; their events stay.
+    """
+    offered = list(instance.get_dynamic_partitions(_NAME))
+    ordered = sorted({*offered, *months})
+    in_place = 0
+    while in_place < len(offered) and offered[in_place] == ordered[in_place]:
+        in_place += 1
+    for month in offered[in_place:]:
+        instance.delete_dynamic_partition(_NAME, month)
+    if ordered[in_place:]:
+        instance.add_dynamic_partitions(_NAME, ordered[in_place:])

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from assets.stage_asset import StageAsset
-from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
+from typing import Any
+
+from assets.stage_asset import StageAsset, writer_settings
+from pipeline.llm.models import settings_for
+from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES, element_models
+from pipeline.related_work.systems import related_work_writers
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
+from pipeline.settings import Settings
+
+
+def _element_settings(settings: Settings) -> dict[str, Any]:
+    """The longest key element of each model that extracts them."""
+    return {model: settings_for(settings, model).element_tokens for model in element_models(settings)}
+
+
+def _summary_settings(settings: Settings) -> dict[str, Any]:
+    return {**writer_settings(related_work_writers(settings), settings), "imported": settings.imported_sections}
+
 
 RELATED_WORK = (
     StageAsset(
@@ -17,6 +32,7 @@ RELATED_WORK = (
         "related_work",
         "Seven key elements of every target and reference (ChatCite, figure 2).",
         kinds=("parquet", "openai"),
+        part_settings=_element_settings,
     ),
     StageAsset(
         SUMMARIES,
@@ -24,5 +40,6 @@ RELATED_WORK = (
         "The related work of every task by each writer of CITELOOM_SYSTEMS (ChatCite, its ablations, baselines), and "
         "sections written elsewhere, from the CSV file of CITELOOM_IMPORTED_SECTIONS.",
         kinds=("parquet", "openai"),
+        part_settings=_summary_settings,
     ),
 )

@@ -1,5 +1,7 @@
-"""How a stage becomes a Dagster asset: partitions, column schema, metadata of a finished month, retries."""
+"""How a stage becomes a Dagster asset: versions, partitions, column schema, metadata of a finished month, retries."""
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,18 +10,22 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
+from assets import OWNERS
 from assets.partitions import MONTHS
 from assets.placement import gpu_tags, retry_of_lost_steps
 from assets.rendering import markdown_table
 from pipeline.engine import progress, shutdown
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Outcome, Stage, Workspace
+from pipeline.engine.systems import System
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.index import close_indexes
+from pipeline.llm.models import settings_for
 from pipeline.settings import Settings
+from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import open_parquet
-from pipeline.tables import TABLES, Table
+from pipeline.tables import TABLES, Table, Writer
 
 # A minute between tries: a server that restarts or a rate limit is over after a few of them.
 SECONDS_BETWEEN_RETRIES = 60
@@ -35,7 +41,8 @@ class StageAsset:
     """A stage as the Dagster UI shows it.
 
     details: further metadata of a finished month, such as a picture. after: assets that go before it in a run, though
-    it reads no table of theirs. takes_gpus: on a cluster, its step asks for CITELOOM_EMBEDDING_GPUS.
+    it reads no table of theirs. part_settings: what of the settings changes the rows of a stage with parts, whose
+    `settings` are those of its parts. takes_gpus: on a cluster, its step asks for CITELOOM_EMBEDDING_GPUS.
     """
 
     stage: Stage
@@ -44,16 +51,36 @@ class StageAsset:
     kinds: Sequence[str] = ("parquet",)
     after: Sequence[str] = ()
     details: Callable[[Workspace, str], Mapping[str, Any]] = _no_details
+    part_settings: Callable[[Settings], Mapping[str, Any]] | None = None
     takes_gpus: bool = False
 
-    @property
-    def dependencies(self) -> list[str]:
-        """Names of the assets that this one depends on."""
-        return list(dict.fromkeys([*(table.name for table in self.stage.upstream), *self.after]))
+    def dependencies(self, settings: Settings) -> list[str]:
+        """Names of the assets that this one depends on: no disabled stage, since its months have no rows to read."""
+        disabled = {stage.name for stage in STAGES if disabled_reason(stage, settings)}
+        names = dict.fromkeys([*(table.name for table in self.stage.upstream), *self.after])
+        return [name for name in names if name not in disabled]
 
-    @property
-    def code_version(self) -> str:
-        return f"{self.stage.table.version}.{self.stage.version}"
+    def code_version(self, settings: Settings) -> str:
+        """The versions of the table and the stage, and a digest of the settings that change its rows.
+
+        So a month is out of date in Dagster after a changed setting, as in `citeloom status`.
+        """
+        stage = self.stage
+        try:
+            values = {name: getattr(settings, name) for name in stage.settings}
+            values |= self.part_settings(settings) if self.part_settings else {}
+        except CiteloomError as error:  # each run names the invalid setting; the UI opens all the same
+            values = {"invalid": str(error)}
+        digest = hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
+        return f"{stage.table.version}.{stage.version}.{digest[:8]}"
+
+
+def writer_settings(writers: Sequence[tuple[Writer, System]], settings: Settings) -> dict[str, Any]:
+    """The version and the settings of each writer's system, by the writer's name."""
+    return {
+        writer.name: [system.version, system.chosen_settings(settings_for(settings, writer.model))]
+        for writer, system in writers
+    }
 
 
 class StageConfig(dg.Config):
@@ -65,19 +92,35 @@ class StageConfig(dg.Config):
     """Retries after a failure that may pass, such as a server that does not answer."""
 
 
-def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition:
-    """The Dagster asset of a stage. settings: they say where its step runs."""
-    stage = asset.stage
+def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition | dg.AssetSpec:
+    """The Dagster asset of a stage; of a disabled stage, an asset that cannot be materialized and says why.
 
-    @dg.asset(
-        name=stage.name,
-        deps=asset.dependencies,
+    settings: they say which stages are disabled, where a step runs, and with which settings its rows are made.
+    """
+    stage = asset.stage
+    spec = dg.AssetSpec(
+        stage.name,
+        deps=asset.dependencies(settings),
         partitions_def=MONTHS,
         group_name=asset.group,
         kinds=set(asset.kinds),
+        owners=OWNERS,
+        tags={"citeloom/resource": stage.pool or "cpu"},
         description=f"{asset.description}\n\nA row is {stage.table.row}.",
         metadata={"dagster/column_schema": column_schema(stage.table)},
-        code_version=asset.code_version,
+        code_version=asset.code_version(settings),
+    )
+    disabled = disabled_reason(stage, settings)
+    if disabled:
+        text = f"**Disabled**: {disabled}. To enable it, change that and restart `citeloom ui`.\n\n{spec.description}"
+        # Without partitions, or the card of a disabled stage counts months as missing.
+        return spec.replace_attributes(description=text, partitions_def=None).merge_attributes(
+            tags={"citeloom/disabled": ""}
+        )
+
+    @dg.multi_asset(
+        name=stage.name,
+        specs=[spec],
         # A cluster hands out its GPUs itself.
         pool=None if stage.pool == "gpu" and settings.on_cluster else stage.pool,
         op_tags=gpu_tags(settings) if asset.takes_gpus else {},
@@ -86,35 +129,58 @@ def build_asset(asset: StageAsset, settings: Settings) -> dg.AssetsDefinition:
     def _asset(
         context: dg.AssetExecutionContext, config: StageConfig, workspace: dg.ResourceParam[Workspace]
     ) -> dg.MaterializeResult[None]:
-        outcomes = [_run(context, stage, workspace, month, config) for month in context.partition_keys]
+        month = context.partition_key
+        _write_disabled_months(stage, workspace, month)
+        outcome = _run(context, stage, workspace, month, config)
         try:
-            metadata = {**_totals(outcomes), **month_metadata(asset, workspace, outcomes[-1].month)}
-            version = _data_version(stage.name, workspace, outcomes[-1].month)
+            metadata = outcome_metadata(asset, workspace, outcome)
+            version = _data_version(stage.name, workspace, month)
         except CiteloomError as error:  # the store of the data root may be gone by now
             raise dg.Failure(description=str(error), allow_retries=False) from error
-        return dg.MaterializeResult(metadata=metadata, data_version=version if len(outcomes) == 1 else None)
+        return dg.MaterializeResult(metadata=metadata, data_version=version)
 
     return _asset
 
 
-def materialization(asset: StageAsset, workspace: Workspace, outcome: Outcome) -> dg.AssetMaterialization:
+def disabled_reason(stage: Stage, settings: Settings) -> str:
+    """Why the settings do not ask for a stage; empty where they do, or where one of them is invalid."""
+    try:
+        return stage.disabled_reason(settings)
+    except CiteloomError:
+        return ""
+
+
+def _write_disabled_months(stage: Stage, workspace: Workspace, month: str) -> None:
+    """Write the empty months of disabled stages before a stage, as `citeloom run` does: they have no asset to do so."""
+    for earlier in STAGES[: STAGES.index(stage)] if stage in STAGES else ():
+        if earlier.disabled_reason(workspace.settings):
+            run_stage(earlier, workspace, month)
+
+
+def materialization(
+    asset: StageAsset, workspace: Workspace, outcome: Outcome, instance: dg.DagsterInstance
+) -> dg.AssetMaterialization:
     """The same materialization as an event, for a month that was computed outside any run of Dagster.
 
-    Its tags are those that Dagster itself gives a materialization, from which it tells whether a month is out of date.
+    Its tags are those that Dagster itself gives a materialization, from which it tells whether a month is out of date:
+    of each input the data version, and the event that recorded it.
     """
-    tags = {"dagster/code_version": asset.code_version}
+    tags = {"dagster/code_version": asset.code_version(workspace.settings)}
     version = _data_version(asset.stage.name, workspace, outcome.month)
     if version is not None:
         tags["dagster/data_version"] = version.value
-    for name in asset.dependencies:
+    for name in asset.dependencies(workspace.settings):
         input_version = _data_version(name, workspace, outcome.month)
+        records = instance.fetch_materializations(
+            dg.AssetRecordsFilter(dg.AssetKey(name), asset_partitions=[outcome.month]), limit=1
+        ).records
         if input_version is not None:
             tags[f"dagster/input_data_version/{name}"] = input_version.value
-            tags[f"dagster/input_event_pointer/{name}"] = "NULL"  # the version decides, not an event
+            tags[f"dagster/input_event_pointer/{name}"] = str(records[0].storage_id) if records else "NULL"
     return dg.AssetMaterialization(
         asset_key=asset.stage.name,
         partition=outcome.month,
-        metadata={**_totals([outcome]), **month_metadata(asset, workspace, outcome.month)},
+        metadata=outcome_metadata(asset, workspace, outcome),
         tags=tags,
     )
 
@@ -189,37 +255,27 @@ class _LogProgress(progress.Listener):
         self._log.info(message)
 
 
-def _totals(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Figures of a run, summed over its months, each under a name that the UI can plot over time."""
-    totals: dict[str, Any] = {
-        "dagster/row_count": sum(outcome.rows for outcome in outcomes),
-        "seconds": round(sum(outcome.seconds for outcome in outcomes), 3),
-        "bytes": sum(outcome.bytes for outcome in outcomes),
-        "skipped": all(outcome.skipped for outcome in outcomes),
-        "left_out": 0,
+def outcome_metadata(asset: StageAsset, workspace: Workspace, outcome: Outcome) -> dict[str, Any]:
+    """The figures of an outcome, each under a name that the UI can plot over time; the month's first rows, what it left
+    out and why, and the asset's own details."""
+    return {
+        "dagster/row_count": outcome.rows,
+        "seconds": round(outcome.seconds, 3),
+        "bytes": outcome.bytes,
+        "skipped": outcome.skipped,
+        "left_out": sum(outcome.left_out.values()),
+        **{f"left_out/{reason}": count for reason, count in outcome.left_out.items()},
+        **{name: _metadata_value(value) for name, value in {**outcome.notes, **outcome.measured}.items()},
+        **_preview(asset.stage, workspace, outcome.month),
+        **_ledger(asset.stage, workspace, outcome.month),
+        **asset.details(workspace, outcome.month),
     }
-    for outcome in outcomes:
-        for reason, count in outcome.left_out.items():
-            totals["left_out"] += count
-            totals[f"left_out/{reason}"] = totals.get(f"left_out/{reason}", 0) + count
-        for name, value in {**outcome.notes, **outcome.measured}.items():
-            totals[name] = _metadata_value(value)
-    return totals
 
 
 def _metadata_value(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 3)
     return dg.MetadataValue.json(value) if isinstance(value, Mapping | list) else value
-
-
-def month_metadata(asset: StageAsset, workspace: Workspace, month: str) -> dict[str, Any]:
-    """The month's first rows, what it left out and why, and the asset's own details."""
-    return {
-        **_preview(asset.stage, workspace, month),
-        **_ledger(asset.stage, workspace, month),
-        **asset.details(workspace, month),
-    }
 
 
 def _preview(stage: Stage, workspace: Workspace, month: str) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from pathlib import Path
 
 import dagster as dg
 
+from assets.partitions import offer_months
 from benchmarks import postgres_server
 from benchmarks.cluster_job import JOB, STAGES
 from benchmarks.corpus import ZIPS, ZipOut, mixed
@@ -112,6 +113,7 @@ def backfill(months: Sequence[str], environment: Mapping[str, str], folder: Path
     """Backfill the months as a user does from a shell; the finished runs. Exits if one fails."""
     chosen = ["--job", JOB, "-m", "benchmarks.cluster_job", "--partitions", ",".join(months), "--noprompt"]
     with dg.DagsterInstance.from_config(environment["DAGSTER_HOME"]) as instance, daemon(environment, folder):
+        offer_months(instance, months)
         run("dagster", ["job", "backfill", *chosen], environment, folder)
         end = time.monotonic() + 1800
         records: Sequence[dg.RunRecord] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dagster as dg
 
 from assets import operations
@@ -10,38 +12,37 @@ from assets.checks import build_check
 from assets.jobs import check_months, find_changes, refresh_corpus
 from assets.placement import choose_executor, definition_time_settings
 from assets.stage_asset import build_asset
-from pipeline.errors import SettingError
 from pipeline.ops.checks import CHECKS
-from pipeline.settings import Settings, load_settings
-from resources.workspace import WorkspaceResource
+from resources.services import build_resources
 from sensors.dump import dump_folder
 from sensors.failures import failed_runs
-from sensors.months import hourly_check
+from sensors.months import hourly_check, new_months
 from sensors.refresh import refresh_schedule, refreshed_months
 
 
-def build_defs(**overrides: object) -> dg.Definitions:
-    """All definitions; `overrides` replace resources by name, for tests."""
+def build_defs(**overrides: Any) -> dg.Definitions:
+    """All definitions.
+
+    overrides: resources by name, for tests: `data_root`, `qdrant`, `llm`, `arxiv`, of which the workspace is made, or
+    `workspace` as a whole.
+    """
     settings = definition_time_settings()
-    assets = [build_asset(asset, settings) for asset in STAGE_ASSETS]
-    checks = [build_check(check, settings) for check in CHECKS]
     return dg.Definitions(
-        assets=[*assets, operations.arxiv_changes, operations.months],
-        asset_checks=[*checks, *dg.load_asset_checks_from_modules([operations])],
+        assets=[
+            *(build_asset(asset, settings) for asset in STAGE_ASSETS),
+            operations.arxiv_changes,
+            operations.months,
+        ],
+        asset_checks=[
+            *(build_check(check, settings) for check in CHECKS),
+            *dg.load_asset_checks_from_modules([operations]),
+        ],
         jobs=[refresh_corpus, find_changes, check_months],
-        schedules=[refresh_schedule(_refresh_cron()), hourly_check],
-        sensors=[dump_folder, refreshed_months, failed_runs],
-        resources={"workspace": WorkspaceResource(), **overrides},
+        schedules=[refresh_schedule(settings.refresh_cron), hourly_check],
+        sensors=[dump_folder, new_months, refreshed_months, failed_runs],
+        resources=build_resources(**overrides),
         executor=choose_executor(settings),
     )
-
-
-def _refresh_cron() -> str:
-    """When the schedule is due. Where another setting is wrong, each run names it, and the UI opens all the same."""
-    try:
-        return load_settings().refresh_cron
-    except SettingError:
-        return str(Settings.model_fields["refresh_cron"].default)
 
 
 defs = build_defs()

@@ -5,7 +5,9 @@ import time
 
 import dagster as dg
 
+from assets import OWNER_METADATA
 from assets.jobs import refresh_corpus
+from assets.partitions import offer_months
 from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.corpus.stages import DUMP_MEMBERS
 from pipeline.engine.run import fingerprint
@@ -47,7 +49,15 @@ def months_to_retry(instance: dg.DagsterInstance, now: float) -> list[str]:
     return sorted(month for month, times in due.items() if now - times[0] >= RETRY_SECONDS[len(times) - 1])
 
 
-@dg.sensor(job=refresh_corpus, name=NAME, minimum_interval_seconds=300)
+@dg.sensor(
+    job=refresh_corpus,
+    name=NAME,
+    minimum_interval_seconds=300,
+    description="Starts a run for every month of the dump that is new or whose pages have changed; again where it "
+    "failed.",
+    metadata=OWNER_METADATA,
+    tags={"citeloom/starts": "runs"},
+)
 def dump_folder(
     context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]
 ) -> dg.SensorResult | dg.SkipReason:
@@ -61,6 +71,7 @@ def dump_folder(
     months = sorted(changed.keys() | (current.keys() & months_to_retry(context.instance, time.time())))
     if not months:
         return dg.SkipReason(f"no change in the {len(seen)} months of the dump")
+    offer_months(context.instance, months)
     # No run_key: Dagster never runs one twice, and pages may come and go twice. A run too many finds all of it done.
     requests = [dg.RunRequest(partition_key=month) for month in months]
     return dg.SensorResult(run_requests=requests, cursor=json.dumps({**seen, **changed}, sort_keys=True))

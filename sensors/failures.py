@@ -4,12 +4,19 @@ from collections.abc import Sequence
 
 import dagster as dg
 
+from assets import OWNER_METADATA
 from pipeline.engine.stage import Workspace
 from pipeline.ops.webhook import post
 
 
 # On by default, since without an address it does nothing. The command line posts its own failures.
-@dg.run_failure_sensor(default_status=dg.DefaultSensorStatus.RUNNING, minimum_interval_seconds=30)
+@dg.run_failure_sensor(
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    minimum_interval_seconds=30,
+    description="Sends a message to CITELOOM_WEBHOOK_URL for each run that failed.",
+    tags={"citeloom/starts": "nothing"},
+    metadata=OWNER_METADATA,
+)
 def failed_runs(context: dg.RunFailureSensorContext, workspace: dg.ResourceParam[Workspace]) -> dg.SkipReason:
     """Sends a message for each run that failed, with what failed and how to go on, where an address is set."""
     url = workspace.settings.webhook_url

@@ -11,12 +11,14 @@ from collections.abc import Mapping, Sequence
 
 import dagster as dg
 
+from assets import OWNER_METADATA
 from assets.jobs import find_changes, refresh_corpus
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.ops.refresh.plan import ceiling, downstream, preparing, stages_in_use
 from pipeline.ops.refresh.stages import CHANGES
+from pipeline.settings import Settings
 from pipeline.stages import choose_stages
-from resources.workspace import LLM_BUDGET_TAG, LLM_TOKENS_TAG
+from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG
 
 # Which part of a refresh a run is: `corpus`, or `downstream`.
 PART_TAG = "citeloom/refresh"
@@ -31,6 +33,8 @@ def refresh_schedule(cron: str) -> dg.ScheduleDefinition:
         name="refresh",
         job=find_changes,
         cron_schedule=cron,
+        metadata=OWNER_METADATA,
+        tags={"citeloom/starts": "runs"},
         description="Ask arXiv what changed, then run the months that changed and no others.",
     )
 
@@ -41,6 +45,9 @@ def refresh_schedule(cron: str) -> dg.ScheduleDefinition:
     monitored_jobs=[find_changes, refresh_corpus],
     request_jobs=[refresh_corpus],
     default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Starts the next part of a refresh: the months that changed, then the stages below their index.",
+    tags={"citeloom/starts": "runs"},
+    metadata=OWNER_METADATA,
 )
 def refreshed_months(
     context: dg.RunStatusSensorContext, workspace: dg.ResourceParam[Workspace]
@@ -49,19 +56,19 @@ def refreshed_months(
     run = context.dagster_run
     if run.job_name == find_changes.name:
         stages = stages_in_use(workspace)
-        names = [*_names(preparing(stages)), CHANGES.name]
-        tags = {STAGES_TAG: ",".join(_names(stages))}
+        names = [*_asset_names(preparing(stages), workspace.settings), CHANGES.name]
+        tags = {STAGES_TAG: ",".join(stage.name for stage in stages)}
         return [_request(run, month, "corpus", names, tags) for month in _months(context)]
     if run.tags.get(PART_TAG) != "corpus":
         return dg.SkipReason(f"nothing follows run {run.run_id}")
     month, tokens = run.tags["dagster/partition"], ceiling(workspace.settings)
     names = [name for name in run.tags.get(STAGES_TAG, "").split(",") if name]
     in_use = choose_stages(select=names) if names else stages_in_use(workspace)
-    due = downstream(workspace, month, in_use, redo=tokens > 0).run
+    due = _asset_names(downstream(workspace, month, in_use, redo=tokens > 0).run, workspace.settings)
     if not due:
         return dg.SkipReason(f"nothing below the index of {month} is to be run")
     tags = {LLM_TOKENS_TAG: str(tokens)} if tokens else {}
-    return [_request(run, month, "downstream", [*_names(due), CHANGES.name], tags)]
+    return [_request(run, month, "downstream", [*due, CHANGES.name], tags)]
 
 
 def _months(context: dg.RunStatusSensorContext) -> list[str]:
@@ -72,8 +79,9 @@ def _months(context: dg.RunStatusSensorContext) -> list[str]:
     return [str(month) for months in values if isinstance(months, list) for month in months]
 
 
-def _names(stages: Sequence[Stage]) -> list[str]:
-    return [stage.name for stage in stages]
+def _asset_names(stages: Sequence[Stage], settings: Settings) -> list[str]:
+    """The names of stages that are assets: disabled ones are not."""
+    return [stage.name for stage in stages if not stage.disabled_reason(settings)]
 
 
 def _request(run: dg.DagsterRun, month: str, part: str, assets: list[str], tags: Mapping[str, str]) -> dg.RunRequest:

@@ -6,11 +6,18 @@ failed, run monitoring frees the slots (`free_slots_after_run_end_seconds` in da
 
 import dagster as dg
 
+from assets import OWNER_METADATA
 from resources.dagster_home import dead_runs
 
 
 # On by default: a stuck run holds its pools' slots, so that nothing else runs until it is ended.
-@dg.sensor(minimum_interval_seconds=30, default_status=dg.DefaultSensorStatus.RUNNING)
+@dg.sensor(
+    minimum_interval_seconds=30,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Fails runs that are unfinished though their process is gone, so that their pool slots are freed.",
+    metadata=OWNER_METADATA,
+    tags={"citeloom/starts": "nothing"},
+)
 def stuck_runs(context: dg.SensorEvaluationContext) -> dg.SkipReason:
     """Fails runs that are unfinished though their process is gone; a run that was being cancelled is cancelled."""
     dead = dead_runs(context.instance)

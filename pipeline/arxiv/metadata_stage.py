@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pipeline import tables
-from pipeline.arxiv.api import ArxivApi
 from pipeline.arxiv.api_cache import ApiCache
 from pipeline.arxiv.harvest_store import STORE, HarvestedPaper, HarvestStore
 from pipeline.arxiv.pace import Pace
-from pipeline.arxiv.rate_limited_client import Patience
 from pipeline.arxiv.record import Record, absent
 from pipeline.arxiv.snapshot import Snapshot, SnapshotRecords, describe_lines
 from pipeline.engine import progress
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
 from pipeline.storage.writing import Row
+
+if TYPE_CHECKING:
+    from pipeline.arxiv.rate_limited_client import Patience
 
 _NO_RECORDS = SnapshotRecords({}, {}, {})
 
@@ -53,6 +55,8 @@ class MetadataBuilder:
         cache = job.workspace.cache("arxiv_api")
         if not job.settings.arxiv_api or not missing:
             return ApiCache.find_in(cache, missing)
+
+        from pipeline.arxiv.api import ArxivApi
 
         def advance(done: int, total: int) -> None:
             # Of the papers to request alone: those of the snapshot took no time, and would promise an early end.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pipeline.engine.progress import Listener, noted
@@ -27,17 +27,26 @@ class DagsterReporter(Listener):
         self._workspace = workspace
         self._instance: dg.DagsterInstance | None = None
         self._unreachable = False
+        self._months: set[str] = set()
+
+    def planned(self, months: Sequence[str], stages: Sequence[str]) -> None:
+        """Note the months, which are offered as partitions once there is something to report."""
+        self._months.update(months)
 
     def finished(self, outcome: Outcome) -> None:
-        """Record a month that was computed; one that was skipped has been recorded before."""
-        if not outcome.skipped:
-            self._report(f"{outcome.stage} of {outcome.month}", lambda: _materialization(self._workspace, outcome))
+        """Record a month that was computed; one that was skipped has been recorded before. A disabled stage is no asset
+        that can be materialized."""
+        if not outcome.skipped and not outcome.disabled:
+            self._report(
+                f"{outcome.stage} of {outcome.month}",
+                lambda instance: _materialization(self._workspace, outcome, instance),
+            )
 
     def checked(self, check: Check, month: str, result: CheckResult) -> None:
         """Record a check."""
-        self._report(f"{check.name} of {month}", lambda: _evaluation(check, month, result))
+        self._report(f"{check.name} of {month}", lambda _: _evaluation(check, month, result))
 
-    def _report(self, name: str, make_event: Callable[[], Event | None]) -> None:
+    def _report(self, name: str, make_event: Callable[[dg.DagsterInstance], Event | None]) -> None:
         if self._unreachable:
             return
         try:
@@ -47,7 +56,7 @@ class DagsterReporter(Listener):
             self._note("Dagster's storage cannot be reached, and its page will not show this command's work", error)
             return
         try:
-            event = make_event()
+            event = make_event(instance)
             if event is not None:
                 instance.report_runless_asset_event(event)
         except Exception as error:
@@ -62,6 +71,11 @@ class DagsterReporter(Listener):
             from resources.dagster_home import dagster_home, open_instance
 
             self._instance = open_instance(dagster_home(self._workspace))
+        if self._months:
+            from assets.partitions import offer_months
+
+            offer_months(self._instance, self._months)
+            self._months.clear()
         return self._instance
 
 
@@ -71,11 +85,13 @@ def _evaluation(check: Check, month: str, result: CheckResult) -> dg.AssetCheckE
     return evaluation(check, month, result)
 
 
-def _materialization(workspace: Workspace, outcome: Outcome) -> dg.AssetMaterialization | None:
+def _materialization(
+    workspace: Workspace, outcome: Outcome, instance: dg.DagsterInstance
+) -> dg.AssetMaterialization | None:
     from assets.catalogue import STAGE_ASSETS
     from assets.stage_asset import materialization
 
     for asset in STAGE_ASSETS:
         if asset.stage.name == outcome.stage:
-            return materialization(asset, workspace, outcome)
+            return materialization(asset, workspace, outcome, instance)
     return None

@@ -6,13 +6,14 @@ import os
 import signal
 import socket
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from pipeline.cli.options import AsJson
 from pipeline.cli.workspace import export_settings, open_workspace
-from pipeline.errors import SettingError
+from pipeline.errors import CiteloomError, SettingError
 
 
 def ui(
@@ -24,8 +25,10 @@ def ui(
       citeloom ui
       citeloom ui --port 3001
     """
+    from assets.partitions import offer_months
     from pipeline.cli.console import err, print_json
     from pipeline.ops.preflight import check_data_root
+    from pipeline.ops.run_months import months_of_status
     from pipeline.settings import PROJECT
     from resources.dagster_home import dagster_home, open_instance
 
@@ -34,7 +37,9 @@ def ui(
     _refuse_taken(port)
     export_settings(workspace.settings)
     home = dagster_home(workspace)
-    open_instance(home).dispose()  # makes the databases and pools, and fails here where Postgres does not answer
+    # Makes the databases and pools, and fails here where Postgres does not answer.
+    with open_instance(home) as instance, suppress(CiteloomError):  # what is wrong with the dump, runs will say
+        offer_months(instance, months_of_status(workspace, "all")[0])
     url = f"http://127.0.0.1:{port}"
     if as_json:
         print_json({"url": url, "dagster_home": str(home)})

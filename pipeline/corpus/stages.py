@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pipeline.corpus import html
 from pipeline.corpus.dump.catalogue import Dump, read_dump
 from pipeline.corpus.dump.member import place_of
-from pipeline.corpus.pages import Parse, ParsedChunk, ParseJob, SelectedPage, parse_pages
-from pipeline.corpus.selection import chunk_pages, measure_selection, select_pages
 from pipeline.engine import progress
-from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, SettingError
 from pipeline.storage.provenance import Provenance, read_provenance
@@ -22,6 +19,10 @@ from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS as MEMBERS_TABLE
 from pipeline.tables import METADATA as METADATA_TABLE
 from pipeline.tables import PAPERS as PAPERS_TABLE
+
+if TYPE_CHECKING:
+    from pipeline.corpus.pages import Parse, ParsedChunk, SelectedPage
+    from pipeline.engine.process_pool import LostItem
 
 # 8 MB of pages parse in 0.1 to 0.2 s: the 1 ms of handing a chunk over is nothing, and what is in flight stays small.
 _CHUNK_BYTES = 8_000_000
@@ -98,6 +99,10 @@ class PaperBuilder:
         Rows are sorted by identifier, so that a reader can skip row groups. Members of one month lie in their zips by
         identifier too, in three zips; so the pages of a chunk are read in file order, and every zip forwards.
         """
+        from pipeline.corpus.pages import ParseJob, parse_pages
+        from pipeline.corpus.selection import chunk_pages, measure_selection, select_pages
+        from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
+
         settings = job.settings
         parse_job = ParseJob(
             settings.dump_dir,
@@ -125,6 +130,8 @@ class PaperBuilder:
 def _parser_named(name: str) -> Parse:
     """The parser that CITELOOM_PARSER names. Raises SettingError for another name."""
     if name == "fast":
+        from pipeline.corpus import html
+
         return html.parse
     if name == "reference":
         from pipeline.corpus import reference

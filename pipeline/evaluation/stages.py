@@ -6,18 +6,20 @@ changes no row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pipeline import tables
 from pipeline.answering import question_rows
 from pipeline.answering.systems import answering_writers
-from pipeline.engine.stage import Stage
+from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.engine.systems import System
-from pipeline.evaluation import judging, publish, scoring, stability
+from pipeline.evaluation import judging, scoring, stability
 from pipeline.evaluation.answers import build as answers
 from pipeline.evaluation.citation_support import build as support
 from pipeline.related_work.systems import related_work_writers
 from pipeline.settings import Settings
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import Row
 
 _WRITTEN = (tables.RELATED_WORK_TASKS, tables.SUMMARIES)
 
@@ -99,12 +101,32 @@ ANSWER_SCORES = Stage(
     table=tables.ANSWER_SCORES,
     build=answers.build_scores,
     upstream=(tables.ANSWER_GRADES,),
-    disabled_reason=question_rows.disabled_reason,
+    disabled_reason=_answers_off,
 )
+
+
+# Imported when they run: Dagster and most commands load the stages, and the report's modules take 0.2 s to import.
+def _publish(job: Job) -> Iterator[Row]:
+    from pipeline.evaluation.publish import publish
+
+    return publish(job)
+
+
+def _report_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
+    from pipeline.evaluation.publish import inputs
+
+    return inputs(workspace, month)
+
+
+def _report_exists(workspace: Workspace, month: str, provenance: Provenance) -> bool:
+    from pipeline.evaluation.publish import outputs_exist
+
+    return outputs_exist(workspace, month, provenance)
+
 
 REPORT = Stage(
     table=tables.REPORT,
-    build=publish.publish,
+    build=_publish,
     upstream=(
         tables.DUMP_MEMBERS,
         tables.METADATA,
@@ -127,6 +149,6 @@ REPORT = Stage(
         tables.ANSWER_GRADES,
         tables.ANSWER_SCORES,
     ),
-    inputs=publish.inputs,
-    outputs_exist=publish.outputs_exist,
+    inputs=_report_inputs,
+    outputs_exist=_report_exists,
 )

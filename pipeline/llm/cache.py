@@ -18,8 +18,6 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-import tenacity
-
 from pipeline.errors import PermanentFailure
 from pipeline.llm.messages import Spent
 
@@ -186,6 +184,8 @@ def _set_journal(sql: sqlite3.Connection, mode: str) -> None:
     SQLite does not wait for a lock here, whatever the connection's timeout: of processes that opened a new file at
     the same moment, one in twenty was refused.
     """
+    import tenacity
+
     trying = tenacity.Retrying(
         retry=tenacity.retry_if_exception(_is_locked),
         wait=tenacity.wait_random(0.001, 0.02),

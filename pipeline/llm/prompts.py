@@ -12,11 +12,12 @@ import re
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import cast, get_args
-
-import jinja2
+from typing import TYPE_CHECKING, cast, get_args
 
 from pipeline.llm.messages import Message, Role
+
+if TYPE_CHECKING:
+    import jinja2
 
 _HEAD = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
 # Marks that a text from a paper must not contain: tags, of which `fenced` makes its fences, and the marks by which chat
@@ -50,14 +51,6 @@ class PromptFolder:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(folder),
-            autoescape=False,  # noqa: S701 - a prompt is not HTML; `fenced` separates data here
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._environment.filters |= {"fenced": fenced, "as_data": as_data}
         self._parts = lru_cache(maxsize=None)(self._read)
 
     def messages(self, name: str, **values: object) -> list[Message]:
@@ -75,6 +68,20 @@ class PromptFolder:
         next prompt would gain one in each round.
         """
         return self._fences.sub("", text).strip()
+
+    @cached_property
+    def _environment(self) -> jinja2.Environment:
+        import jinja2
+
+        environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(self._folder),
+            autoescape=False,  # noqa: S701 - a prompt is not HTML; `fenced` separates data here
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        environment.filters |= {"fenced": fenced, "as_data": as_data}
+        return environment
 
     @cached_property
     def _fences(self) -> re.Pattern[str]:

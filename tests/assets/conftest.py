@@ -16,6 +16,7 @@ import dagster as dg
 import pytest
 from typer.testing import CliRunner, Result
 
+from assets.partitions import offer_months
 from pipeline.cli.dagster_reporter import DagsterReporter
 from pipeline.engine import progress
 from pipeline.engine.stage import Stage, Workspace
@@ -109,6 +110,7 @@ class Place:
 
         config = {name: {"config": {"force": force, "retries": 0}} for name in stages}
         with self.dagster() as instance:
+            offer_months(instance, [month])
             return (
                 build_defs()
                 .resolve_job_def("refresh_corpus")

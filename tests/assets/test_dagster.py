@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from assets.partitions import offer_months
 from assets.stage_asset import is_readable
 from pipeline import tables
 from pipeline.definitions import build_defs, defs
@@ -23,17 +25,23 @@ from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine import progress
 from pipeline.engine.failures import read_failure, record_failure
 from pipeline.engine.run import State, state
+from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status, stages_due
 from pipeline.errors import PermanentFailure
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.stages import STAGES, choose_stages
 from pipeline.storage.provenance import read_provenance
+from resources.services import ArxivResource, DataRootResource, LlmResource, QdrantResource
+from sensors import stuck_runs
 from sensors.dump import dump_folder
+from sensors.months import new_months
 from tests.assets.conftest import MONTHS, Place
 
 PROJECT = Path(__file__).resolve().parents[2]
 MONTH = MONTHS[0]
+DISABLED = {"stability", "question_drafts"}
 NAMES = [stage.name for stage in STAGES]
+ENABLED = [name for name in NAMES if name not in DISABLED]
 GROUPS = {"corpus", "search", "related_work", "answers", "evaluation"}
 
 
@@ -59,7 +67,7 @@ def metadata_of(instance: dg.DagsterInstance, name: str, month: str) -> dict[str
     return {key: value.value for key, value in newest.metadata.items()}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ENABLED)
 def test_a_materialization_tells_rows_seconds_bytes_and_what_was_left_out(
     place: Place, instance: dg.DagsterInstance, name: str
 ) -> None:
@@ -74,7 +82,7 @@ def test_a_materialization_tells_rows_seconds_bytes_and_what_was_left_out(
         assert {key: told[f"left_out/{key}"] for key in written.left_out} == written.left_out
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ENABLED)
 def test_a_preview_is_a_table_of_at_most_five_rows(instance: dg.DagsterInstance, name: str) -> None:
     told = metadata_of(instance, name, "2024-04")
     head, rule, *rows = told["preview"].splitlines()
@@ -213,14 +221,32 @@ def test_a_run_that_was_ended_by_others_puts_nothing_in_place(empty: Place) -> N
     assert file.exists()
 
 
-def test_a_disabled_stage_makes_an_empty_month_in_both_doors(own: Place) -> None:
+def test_a_disabled_stage_cannot_be_materialized_and_says_why(place: Place, instance: dg.DagsterInstance) -> None:
+    specs = {spec.key.to_user_string(): spec for spec in definitions_of(place).resolve_all_asset_specs()}
+    for name in DISABLED:
+        assert "CITELOOM_" in (specs[name].description or "").partition("To enable it")[0]
+        assert instance.get_materialized_partitions(dg.AssetKey(name)) == set()
+    nodes = {node.name for node in definitions_of(place).resolve_job_def("refresh_corpus").nodes}
+    assert not nodes & DISABLED
+    assert not {dep.asset_key.to_user_string() for dep in specs["report"].deps} & DISABLED
+
+
+def test_stages_that_read_a_disabled_one_run_in_both_doors(own: Place) -> None:
     there = own.with_settings(support_citations=0)
-    assert there.run_in_dagster(["stability"], MONTH).success
-    report = there.run_months(choose_stages(select=["citation_support"]), [MONTH])
+    (own.root / "citation_support" / f"{MONTH}.parquet").unlink()
+    assert there.run_in_dagster(["scores"], MONTH).success
+    assert there.workspace().root.read(tables.CITATION_SUPPORT, MONTH).num_rows == 0
+    report = there.run_months(choose_stages(select=["citation_support"]), [MONTHS[1]])
     assert [(outcome.rows, outcome.disabled) for outcome in report.outcomes] == [(0, True)]
-    with there.dagster() as instance:
-        for name in ("stability", "citation_support"):
-            assert metadata_of(instance, name, MONTH)["dagster/row_count"] == 0
+
+
+def test_the_means_of_each_system_can_be_plotted(place: Place, instance: dg.DagsterInstance) -> None:
+    figures = metadata_of(instance, "scores", MONTH)
+    rows = place.workspace().root.rows(tables.SCORES, MONTH)
+    rouge = [row["value"] for row in rows if (row["metric"], row["system"]) == ("rouge1", "chatcite")]
+    assert figures["ROUGE-1/chatcite@scripted"] == pytest.approx(sum(rouge) / len(rouge), abs=1e-4)
+    assert 1 <= figures["G-Score/chatcite@scripted"] <= 5
+    assert "ROUGE-1/chatcite@scripted" in figures["means"].replace("\\", "")
 
 
 def test_a_workspace_can_be_given_instead_of_the_settings(empty: Place) -> None:
@@ -228,11 +254,129 @@ def test_a_workspace_can_be_given_instead_of_the_settings(empty: Place) -> None:
         workspace = empty.workspace()
     given = build_defs(workspace=dg.ResourceDefinition.hardcoded_resource(workspace))
     with dg.DagsterInstance.ephemeral() as instance:
+        offer_months(instance, MONTHS)
         result = given.resolve_job_def("refresh_corpus").execute_in_process(
             partition_key="2024-05", instance=instance, asset_selection=[dg.AssetKey("dump_members")]
         )
     assert result.success
     assert state(STAGES[0], workspace, "2024-05") is State.DONE
+
+
+def test_each_service_can_be_given_instead_of_its_settings(empty: Place, tmp_path: Path) -> None:
+    services = {
+        "data_root": DataRootResource(data=str(tmp_path / "elsewhere")),
+        "qdrant": QdrantResource(qdrant_url="http://127.0.0.1:1", qdrant_collection="mine"),
+        "llm": LlmResource(llm_url="http://127.0.0.1:2/v1", llm_model="theirs"),
+        "arxiv": ArxivResource(arxiv_api=False, oai_url="http://127.0.0.1:3/oai"),
+    }
+
+    @dg.op
+    def settings_of_the_workspace(workspace: dg.ResourceParam[Workspace]) -> list[object]:
+        chosen = workspace.settings
+        return [chosen.data_root, chosen.qdrant_collection, chosen.llm_model, chosen.oai_url]
+
+    @dg.job(resource_defs=build_defs(**services).resources)
+    def probe() -> None:
+        settings_of_the_workspace()
+
+    with empty.entered():
+        result = probe.execute_in_process()
+    expected = [tmp_path / "elsewhere", "mine", "theirs", "http://127.0.0.1:3/oai"]
+    assert result.output_for_node("settings_of_the_workspace") == expected
+
+
+def test_months_are_offered_in_order_whenever_they_come() -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        for months in (["2024-05"], ["2024-03", "2024-05"], ["2024-06", "2024-04"]):
+            offer_months(instance, months)
+        assert list(instance.get_dynamic_partitions("months")) == ["2024-03", "2024-04", "2024-05", "2024-06"]
+
+
+def test_a_sensor_offers_the_months_of_the_dump(empty: Place) -> None:
+    with empty.entered(), dg.DagsterInstance.ephemeral() as instance:
+        context = dg.build_sensor_context(instance=instance, resources={"workspace": empty.workspace()})
+        new_months(context)
+        assert tuple(instance.get_dynamic_partitions("months")) == MONTHS
+
+
+def test_everything_in_dagster_has_an_owner_a_tag_and_a_description() -> None:
+    team = "team:citeloom"
+    for spec in defs.resolve_all_asset_specs():
+        assert list(spec.owners) == [team], spec.key
+        assert spec.description, spec.key
+        assert "citeloom/resource" in spec.tags, spec.key
+    checks = [spec for check in defs.asset_checks or () for spec in check.check_specs]
+    assert len(checks) >= 12
+    for check in checks:
+        assert dict(check.metadata or {})["owner"] == team, check.key
+        assert check.description, check.key
+    sensors = [*(defs.sensors or ()), *(stuck_runs.defs.sensors or ())]
+    for item in (*sensors, *(defs.schedules or ())):
+        assert item.metadata["owner"].value == team, item.name
+        assert item.description, item.name
+        assert item.tags, item.name
+
+
+def stale_in_dagster(place: Place) -> set[tuple[str, str]]:
+    """Stages and months that Dagster shows as out of date, and what reads one of these.
+
+    Dagster compares a month with its own inputs alone, `citeloom status` counts what is below as well.
+    """
+    fields = " ".join(f'm{month.replace("-", "")}: staleStatus(partition: "{month}")' for month in MONTHS)
+    keys = ", ".join(f'{{path: ["{name}"]}}' for name in ENABLED)
+    query = f"{{ assetNodes(assetKeys: [{keys}]) {{ assetKey {{ path }} {fields} }} }}"
+    with place.entered():
+        done = subprocess.run(
+            [str(Path(sys.executable).with_name("dagster-graphql")), "-m", "pipeline.definitions", "-t", query],
+            cwd=PROJECT, capture_output=True, text=True, timeout=240,
+        )  # fmt: skip
+    (answer,) = (line for line in done.stdout.splitlines() if line.startswith("{"))  # beside lines of logs
+    nodes = json.loads(answer)["data"]["assetNodes"]
+    states = {node["assetKey"]["path"][-1]: node for node in nodes}
+    stale: set[tuple[str, str]] = set()
+    for stage in choose_stages(select=ENABLED):
+        for month in MONTHS:
+            below = any((table.name, month) in stale for table in stage.upstream)
+            if below or states[stage.name][f"m{month.replace('-', '')}"] == "STALE":
+                stale.add((stage.name, month))
+    return stale
+
+
+def stale_in_status(place: Place) -> set[tuple[str, str]]:
+    """Stages and months that `citeloom status` shows as out of date."""
+    rows = json.loads(place.invoke("status", "--json").stdout)
+    return {(row["stage"], row["month"]) for row in rows if row["state"] == "stale" and row["stage"] in ENABLED}
+
+
+@pytest.mark.slow
+def test_dagster_and_the_command_line_agree_on_what_is_out_of_date(own: Place) -> None:
+    assert stale_in_dagster(own) == stale_in_status(own) == set()
+
+    fewer = own.with_settings(retrieval_queries=5, chatcite_samples=3)
+    by_settings = stale_in_status(fewer)
+    assert {stage for stage, _ in by_settings} >= {"retrieval_queries", "retrieval_scores", "summaries", "report"}
+    assert stale_in_dagster(fewer) == by_settings
+
+    strict = own.with_settings(page_errors="drop_page")
+    strict.run_months(choose_stages(select=["papers"]), [MONTHS[2]])
+    by_input = stale_in_status(strict)
+    assert ("papers", MONTHS[0]) in by_input
+    assert ("papers", MONTHS[2]) not in by_input
+    assert ("passages", MONTHS[2]) in by_input
+    assert stale_in_dagster(strict) == by_input
+
+    own.run_months(choose_stages(select=["papers"]), [MONTHS[2]])
+    fewer = own.with_settings(retrieval_queries=5)
+    due = ["retrieval_queries", "retrieval_scores", "report"]
+    assert fewer.run_in_dagster(due, MONTHS[0]).success
+    assert not fewer.run_months(choose_stages(select=due), MONTHS[1:]).failures
+    assert stale_in_dagster(fewer) == stale_in_status(fewer) == set()
+
+
+def definitions_of(place: Place) -> dg.Definitions:
+    """The definitions under the settings of a place."""
+    with place.entered():
+        return build_defs()
 
 
 def test_a_month_that_the_dump_lacks_holds_nothing(empty: Place) -> None:

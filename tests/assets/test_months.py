@@ -11,6 +11,7 @@ import dagster as dg
 import pytest
 from pytest_httpserver import HTTPServer
 
+from assets.partitions import offer_months
 from pipeline import tables
 from pipeline.definitions import build_defs, defs
 from pipeline.engine.failures import record_failure
@@ -136,6 +137,7 @@ def test_a_month_out_of_line_warns_and_fails_nothing(own: Place) -> None:
 def failed_run(place: Place, instance: dg.DagsterInstance) -> Any:
     """The context of the sensor after a run that failed."""
     given = build_defs(workspace=dg.ResourceDefinition.hardcoded_resource(place.workspace()))
+    offer_months(instance, [BAD])
     done = given.resolve_job_def("refresh_corpus").execute_in_process(
         instance=instance, partition_key=BAD, raise_on_error=False, asset_selection=[dg.AssetKey("papers")]
     )

@@ -18,7 +18,7 @@ from pipeline.ops.refresh.plan import PREPARING
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, load_settings
 from pipeline.stages import CORPUS_STAGES, STAGES
 from pipeline.storage.provenance import read_provenance
-from resources.workspace import LLM_BUDGET_TAG, LLM_TOKENS_TAG, WorkspaceResource
+from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG, build_resources
 from sensors.dump import RETRY_SECONDS, months_to_retry
 from sensors.refresh import PART_TAG, STAGES_TAG, refresh_schedule, refreshed_months
 from tests.assets.conftest import Place, digests
@@ -245,7 +245,7 @@ def test_a_run_that_bears_a_budget_has_it_for_its_ceiling(own: Place) -> None:
             ({}, (own_settings.llm_budget_tokens, "")),
         ):
             context = cast("dg.InitResourceContext", SimpleNamespace(run=SimpleNamespace(tags=tags)))
-            settings = WorkspaceResource().create_resource(context).settings
+            settings = build_resources()["workspace"].create_resource(context).settings
             assert (settings.llm_budget_tokens, settings.llm_budget_name) == expected
 
 

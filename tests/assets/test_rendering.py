@@ -12,6 +12,7 @@ import pytest
 from defusedxml.ElementTree import fromstring
 
 from assets.catalogue import STAGE_ASSETS
+from assets.partitions import offer_months
 from assets.rendering import MOST_BARS, bars, cell, histogram, intervals, markdown_table
 from assets.stage_asset import build_asset
 from pipeline import tables
@@ -31,6 +32,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Mapp
     found: dict[str, Mapping[str, Any]] = {}
     with place.entered(), dg.DagsterInstance.ephemeral() as instance:
         workspace = Workspace(load_settings())
+        offer_months(instance, [MONTH])
         for stage_asset in STAGE_ASSETS:
             name = stage_asset.stage.name
             if name not in FIRST:

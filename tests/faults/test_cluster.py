@@ -17,6 +17,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from assets.partitions import offer_months
 from benchmarks.ray_cluster import Cluster, base_environment, cluster
 from pipeline.storage.provenance import read_provenance
 from resources.dagster_home import dagster_home, open_instance
@@ -94,7 +95,10 @@ def materialize(place: Place, month: str, stages: Sequence[str]) -> subprocess.P
     """A Dagster run of some stages on a month, whose process is the command's."""
     with place.entered():
         home = dagster_home(place.workspace())
-        open_instance(home).dispose()  # as `citeloom ui` does first: the limits of the pools are then in Postgres
+        with open_instance(
+            home
+        ) as instance:  # as `citeloom ui` does first: the limits of the pools are then in Postgres
+            offer_months(instance, [month])
     command = [str(Path(sys.executable).with_name("dagster")), "asset", "materialize", "-m", "pipeline.definitions"]
     return subprocess.Popen(
         [*command, "--select", ",".join(stages), "--partition", month],

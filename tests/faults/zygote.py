@@ -208,6 +208,7 @@ def _run_by_dagster(workspace: Any, months: list[str], stages: list[Any]) -> Any
     """As Dagster does, which first ends the runs whose process is gone: by the sensor and by run monitoring."""
     import dagster as dg
 
+    from assets.partitions import offer_months
     from pipeline.definitions import build_defs
     from pipeline.engine import progress
     from pipeline.ops.run_months import RunReport
@@ -215,12 +216,13 @@ def _run_by_dagster(workspace: Any, months: list[str], stages: list[Any]) -> Any
 
     report = RunReport()
     job = build_defs().resolve_job_def("refresh_corpus")
-    names = [stage.name for stage in stages]
+    names = [stage.name for stage in stages if not stage.disabled_reason(workspace.settings)]
     config = {name: {"config": {"retries": 0}} for name in names}
     with progress.listening(report), open_instance(dagster_home(workspace)) as instance:
         for run in dead_runs(instance):
             instance.report_run_failed(run)
             instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+        offer_months(instance, months)
         for month in months:
             result = job.execute_in_process(
                 instance=instance, partition_key=month, asset_selection=[dg.AssetKey(name) for name in names],

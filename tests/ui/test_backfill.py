@@ -22,7 +22,7 @@ BAD = "2024-05"
 BAD_ZIP = "ar5iv-2405.zip"
 STAGES = ("dump_members", "metadata", "papers", "passages", "references")
 VIEW = "//*[self::a or self::button][normalize-space(.)='View']"
-PARTITIONS = "//input[contains(@placeholder, '1991-07')]"
+PARTITIONS = "//input[contains(@placeholder, '2024-03')]"
 
 
 @pytest.fixture(scope="module")

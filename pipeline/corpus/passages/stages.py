@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS, pack, with_ids
 from pipeline.corpus.passages.text import Form, embedded_text, text_digest
-from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
 from pipeline.engine.stage import Job, Stage
 from pipeline.errors import TransientFailure
 from pipeline.storage.data_root import DataRoot
@@ -62,6 +61,8 @@ def _pack_month(job: Job) -> Iterator[pa.RecordBatch]:
     A month of one row group is packed in this process: 100 papers take 0.1 s, no longer than a worker takes to start.
     Workers read their row groups themselves: handed over, 100 papers are 10 MB to pickle and back.
     """
+    from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
+
     root, workers = job.workspace.root, count_workers(job.settings.workers)
     groups = range(root.count_groups(PAPERS, job.month))
     pack_group = partial(_pack_row_group, root, job.month, job.settings.embedded_form)

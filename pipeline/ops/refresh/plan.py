@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pipeline import tables
-from pipeline.arxiv.harvest import HarvestReport, harvest
 from pipeline.engine.run import State, state
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.engine.status import stages_due
@@ -21,6 +21,9 @@ from pipeline.settings import Settings
 from pipeline.stages import LLM_STAGES, STAGES, choose_stages
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import listing_cache
+
+if TYPE_CHECKING:
+    from pipeline.arxiv.harvest import HarvestReport
 
 
 def _without_language_model() -> tuple[Stage, ...]:
@@ -81,6 +84,8 @@ def find_changes(workspace: Workspace, months: Sequence[str], stages: Sequence[S
 
 
 def _harvest(workspace: Workspace) -> tuple[HarvestReport | None, str]:
+    from pipeline.arxiv.harvest import harvest
+
     try:
         return harvest(workspace.settings, workspace), ""
     except SettingError:

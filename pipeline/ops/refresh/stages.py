@@ -21,7 +21,6 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError
 from pipeline.ops.refresh.compare import DIGEST_BYTES, Counts, PaperState, compare
-from pipeline.ops.refresh.page import has_page, write_month_page
 from pipeline.ops.refresh.plan import out_of_date
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import Row
@@ -36,6 +35,8 @@ _DESCRIBED = (
 def _build(job: Job, *, baseline: bool = False) -> Iterator[Row]:
     """Rows of `changes`. Where no paper and no vector changed, the last rows stay, since a reader wants to see the last
     change, and only what is out of date is determined again. baseline: compare the month with itself."""
+    from pipeline.ops.refresh.page import write_month_page
+
     previous = _previous(job)
     vectors = _vectors(job)
     now, withdrawn = _states_now(job)
@@ -121,6 +122,8 @@ def _vectors(job: Job) -> str:
 
 
 def _has_page(workspace: Workspace, month: str, written: Provenance) -> bool:
+    from pipeline.ops.refresh.page import has_page
+
     return has_page(workspace, month)
 
 
