@@ -2,9 +2,9 @@
 
     python -m benchmarks.extractive [--labelled FOLDER] [--quick] [--fit]
 
-The 63 targets are known by title and abstract, their references by abstract or title. All methods write for the same
-number of words: LexRank is given the length of the extractive section, and before scoring all three are cut to the
-shortest of the three; the random section, another target's gold section, is cut to the same length where it is longer.
+The 63 targets are known by title and abstract, their references by abstract or title. All methods write at their default
+length, which is the same number of words for all (`section_words`). Before scoring all three are cut to the shortest of
+the three; the random section, another target's gold section, is cut to the same length where it is longer.
 ROUGE is F1 in percent against the published section, citations as `[Reference i]` in both.
 
 The weights of `extractive` are set by hand. `--fit` fits them to every second target and prints what that gains there
@@ -33,7 +33,6 @@ from pipeline.evaluation.rouge import METRICS, floor_task, rouge
 from pipeline.evaluation.statistics import Interval, bootstrap_interval, paired_difference
 from pipeline.related_work.extractive import (
     WEIGHTS,
-    WORDS,
     PreparedTask,
     Weights,
     encoder_of,
@@ -71,10 +70,9 @@ def sections(prepared: Sequence[PreparedTask], golds: Mapping[str, str]) -> dict
     written: dict[str, dict[str, str]] = {name: {} for name in (*WRITERS, RANDOM)}
     for each in prepared:
         task = each.task
-        written[EXTRACTIVE][task.task_id] = write_section(each, WORDS, WEIGHTS).text
-        written[LEAD][task.task_id] = lead(task, WORDS).text
-        length = len(written[EXTRACTIVE][task.task_id].split())
-        written[LEXRANK][task.task_id] = lexrank(task, length).text
+        written[EXTRACTIVE][task.task_id] = write_section(each).text
+        written[LEAD][task.task_id] = lead(task).text
+        written[LEXRANK][task.task_id] = lexrank(task).text
         other = floor_task(task.task_id, golds)
         written[RANDOM][task.task_id] = golds[other] if other else ""
     return written
@@ -152,8 +150,8 @@ def quick_score(prepared: Sequence[PreparedTask], golds: Mapping[str, str], weig
     """The mean of ROUGE-1 plus ROUGE-2 of sections by these weights, cut to LEAD's length."""
     totals = []
     for each in prepared:
-        text = write_section(each, WORDS, weights).text
-        short = _first_words(text, len(lead(each.task, WORDS).text.split()))
+        text = write_section(each, weights=weights).text
+        short = _first_words(text, len(lead(each.task).text.split()))
         totals.append(_quick_rouge(golds[each.task.task_id], short))
     return fmean(totals)
 
@@ -193,9 +191,9 @@ def order_difference(tasks: Sequence[Mapping[str, Any]]) -> dict[str, list[float
     """
     values: dict[str, dict[str, list[float]]] = {metric: {} for metric in METRICS}
     for row in tasks:
-        bibliography = rouge(row["gold"], lead(task_of(row, {}), WORDS).text)
+        bibliography = rouge(row["gold"], lead(task_of(row, {})).text)
         other = in_citation_order(row)
-        citation = rouge(other["gold"], lead(task_of(other, {}), WORDS).text)
+        citation = rouge(other["gold"], lead(task_of(other, {})).text)
         for metric in METRICS:
             values[metric][row["task_id"]] = [citation[metric] - bibliography[metric]]
     return {metric: _shown(bootstrap_interval(differences)) for metric, differences in values.items()}
