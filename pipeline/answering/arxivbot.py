@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
-
 from pipeline.answering.answer import Answer, Claim, Fact, StepLog, grounded_answer, number_claims
 from pipeline.answering.claim_extraction import Source, attribute, extract_claims
 from pipeline.answering.composition import compose
@@ -38,16 +36,15 @@ from pipeline.answering.retrieval import (
 from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import UserQuestion, plan_query
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
-from pipeline.llm.structured import AtMost
+from pipeline.llm.structured import AnswerForm, AtMost
 
 THOUGHT_CHARS = 400
 _REFLECTION_TOKENS = 48 + int((THOUGHT_CHARS + QUERY_CHARS) / CHARS_PER_TOKEN)
 
 
-class Thought(BaseModel):
+class Thought(AnswerForm):
     """The reasoning comes first, so that the decision and the query follow from it."""
 
-    model_config = ConfigDict(extra="forbid")
     reasoning: Annotated[str, AtMost(THOUGHT_CHARS)]
     enough: bool
     query: Annotated[str, AtMost(QUERY_CHARS)]

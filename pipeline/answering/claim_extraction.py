@@ -9,8 +9,6 @@ from functools import cache
 from itertools import dropwhile
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, create_model
-
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     NOTHING,
@@ -23,7 +21,7 @@ from pipeline.answering.model_calls import (
 )
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
-from pipeline.llm.structured import AtMost
+from pipeline.llm.structured import AtMost, make_form
 
 CLAIM_CHARS = 240
 # Claims of earlier hops, the newest first, take at most this part of the context; the rest is for passages.
@@ -148,20 +146,11 @@ def _key(text: str) -> str:
 
 
 @cache
-def claims_form(passages: int, most: int) -> type[BaseModel]:
+def claims_form(passages: int, most: int) -> type[Any]:
     """The form of the answer, bounded so that a small model under constrained decoding ends."""
-    one = create_model(
-        "PassageClaim",
-        __config__=ConfigDict(extra="forbid"),
-        passage=(int, ...),
-        claim=(Annotated[str, AtMost(CLAIM_CHARS)], ...),
-    )
-    some = Annotated[list[one], AtMost(most)]  # type: ignore[valid-type]
-    return create_model(
-        "Claims",
-        __config__=ConfigDict(extra="forbid"),
-        relevant=(Annotated[list[int], AtMost(passages)], ...),
-        claims=(some, ...),
+    claim = make_form("PassageClaim", passage=int, claim=Annotated[str, AtMost(CLAIM_CHARS)])
+    return make_form(
+        "Claims", relevant=Annotated[list[int], AtMost(passages)], claims=Annotated[list[claim], AtMost(most)]
     )
 
 

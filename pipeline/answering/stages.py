@@ -12,7 +12,6 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -37,38 +36,19 @@ from pipeline.llm.client import ClientWorkspace, LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import Models, settings_for
 from pipeline.settings import Settings
-from pipeline.storage.imported_texts import TextKind, read_texts
+from pipeline.storage.imported_texts import ImportedTexts, TextKind, read_texts
 from pipeline.storage.writing import Row
 from pipeline.tables import Writer
 
 _ANSWERS = TextKind("answer", "question", "question_id", "question", only_known=True)
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedAnswer:
-    """What a system elsewhere answered to a question of a set. An empty cell is an answer that abstains."""
-
-    question_id: str
-    system: str
-    answer: Answer
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedAnswers:
-    """The answers of a file in the order of its lines; notes: what the user should know of it."""
-
-    answers: tuple[ImportedAnswer, ...]
-    notes: tuple[str, ...] = ()
-
-
-def read_imported(file: Path, questions: Sequence[Question]) -> ImportedAnswers:
+def read_imported(file: Path, questions: Sequence[Question]) -> ImportedTexts:
     """The answers of a CSV file to questions of a set: columns `system`, `answer`, and `question_id` or `question`.
 
     Raises SettingError as `read_texts` does, also for a question outside of the set.
     """
-    imported = read_texts(file, _ANSWERS, {question.id: question.question for question in questions}, SYSTEMS)
-    answers = (ImportedAnswer(text.subject_id, text.system, plain_answer(text.text)) for text in imported.texts)
-    return ImportedAnswers(tuple(answers), imported.notes)
+    return read_texts(file, _ANSWERS, {question.id: question.question for question in questions}, SYSTEMS)
 
 
 _PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "title", "section_path", "anchor", "kind", "text"]
@@ -193,11 +173,11 @@ def _build_imported(job: Job) -> Iterator[Row]:
     imported = read_imported(file, read_question_set(job.settings))
     job.notes["imported"] = list(imported.notes)
     of_month = {question.id for question in read_question_set(job.settings) if question.month == job.month}
-    for answer in sorted(imported.answers, key=lambda answer: (answer.system, answer.question_id)):
-        if answer.question_id in posed:
-            yield answer_row(answer.question_id, Writer(answer.system), answer.answer, {})
-        elif answer.question_id in of_month:  # those of other months are in the tables of these
-            job.leave_out(answer.question_id, "not_asked", f"{answer.system} answered it; the month does not ask it")
+    for text in sorted(imported.texts, key=lambda text: (text.system, text.subject_id)):
+        if text.subject_id in posed:
+            yield answer_row(text.subject_id, Writer(text.system), plain_answer(text.text), {})
+        elif text.subject_id in of_month:  # those of other months are in the tables of these
+            job.leave_out(text.subject_id, "not_asked", f"{text.system} answered it; the month does not ask it")
 
 
 def _imported_inputs(workspace: Workspace) -> Mapping[str, str]:

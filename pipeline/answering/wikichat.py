@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, create_model
-
 from pipeline.answering.answer import Answer, Claim, Fact, Sentence, StepLog, grounded_answer, number_claims
 from pipeline.answering.composition import (
     ReadSentences,
@@ -50,7 +48,7 @@ from pipeline.answering.user_question import UserQuestion, plan_query_or_none
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent, spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
-from pipeline.llm.structured import AtMost
+from pipeline.llm.structured import AnswerForm, AtMost, make_form
 
 # WikiChat allows 200 tokens for the bullets of a passage, which are two or three sentences.
 MOST_BULLETS, BULLET_CHARS = 3, 240
@@ -65,10 +63,9 @@ _MARKS_TOKENS = 64
 _DRAFT_SHARE = 2
 
 
-class Bullets(BaseModel):
+class Bullets(AnswerForm):
     """Empty if the passage has nothing on the question."""
 
-    model_config = ConfigDict(extra="forbid")
     bullets: Annotated[list[Annotated[str, AtMost(BULLET_CHARS)]], AtMost(MOST_BULLETS)]
 
 
@@ -152,12 +149,9 @@ async def refine(
 
 
 @cache
-def refined_form(most: int) -> type[BaseModel]:
+def refined_form(most: int) -> type[Any]:
     """The form of the answer: a mark for each criterion, then the sentences."""
-    marks: dict[str, Any] = dict.fromkeys(CRITERIA, (int, ...))
-    return create_model(
-        "RefinedAnswer", __config__=ConfigDict(extra="forbid"), **marks, sentences=sentences_field(most)
-    )
+    return make_form("RefinedAnswer", **dict.fromkeys(CRITERIA, int), sentences=sentences_field(most))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import json_repair
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from pipeline.llm.prompts import as_data
 
@@ -31,6 +31,15 @@ _BACKSLASH = re.compile(
 _RUN = re.compile(r"\\{2,}(?=[A-Za-z])")
 # The description of an error names fields, which the model may have invented.
 _PLACE_CHARS = 60
+
+
+class AnswerForm(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+def make_form(name: str, base: type[BaseModel] = AnswerForm, /, **fields: Any) -> Any:
+    """A form with these fields (name → type), all required, and no others."""
+    return create_model(name, __base__=base, **{field: (kind, ...) for field, kind in fields.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +80,7 @@ def copyable(text: str) -> str:
     return text.replace("\\", "\\\\")
 
 
-class TextFields(BaseModel):
+class TextFields(AnswerForm):
     """A form of texts alone, which is also read from headed lines, such as "Methodology: …"."""
 
 

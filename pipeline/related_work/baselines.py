@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, create_model
-
 from pipeline.llm.client import REPAIR_TOKENS, Completion, LlmAnswerError, LlmClient, Spent, spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
+from pipeline.llm.structured import make_form
 from pipeline.related_work.prompt_files import (
     PROMPTS,
     AnswerLength,
@@ -311,19 +310,10 @@ async def _plan(client: LlmClient, task: Task, config: BaselineConfig, texts: di
     return complete_plan(lines, task), answer.spent
 
 
-def plan_model(most: int | None, characters: int | None) -> type[BaseModel]:
+def plan_model(most: int | None, characters: int | None) -> type[Any]:
     """The form of a plan; bounded, so that a small model under constrained decoding comes to an end."""
-    sentence = create_model(
-        "PlannedSentence",
-        __config__=ConfigDict(extra="forbid"),
-        about=(at_most(str, characters), ...),
-        cites=(at_most(list[int], most), ...),
-    )
-    return create_model(
-        "Plan",
-        __config__=ConfigDict(extra="forbid"),
-        sentences=(at_most(list[sentence], most), ...),  # type: ignore[valid-type]
-    )
+    sentence = make_form("PlannedSentence", about=at_most(str, characters), cites=at_most(list[int], most))
+    return make_form("Plan", sentences=at_most(list[sentence], most))
 
 
 def complete_plan(lines: Sequence[PlanLine], task: Task, failure: str | None = None) -> Plan:

@@ -83,40 +83,6 @@ def baseline_config(settings: Settings) -> BaselineConfig:
     return BaselineConfig(settings.temperature, limit, settings.llm_context, settings.baseline_prompts)
 
 
-async def _chatcite(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await chatcite.chatcite(client, task, elements, beam_config(settings))
-
-
-async def _no_elements(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await chatcite.without_elements(client, task, beam_config(settings), baseline_config(settings))
-
-
-async def _no_incremental(
-    client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings
-) -> Summary:
-    return await baselines.without_incremental(client, task, baseline_config(settings))
-
-
-async def _no_reflection(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await chatcite.without_reflection(client, task, elements, beam_config(settings))
-
-
-async def _grounded(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await grounded(client, task, elements, beam_config(settings), settings.element_tokens or None)
-
-
-async def _zero_shot(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await baselines.zero_shot(client, task, baseline_config(settings))
-
-
-async def _few_shot(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await baselines.zero_shot(client, task, baseline_config(settings), FEW_SHOT_EXAMPLES)
-
-
-async def _litllm(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await baselines.litllm(client, task, baseline_config(settings))
-
-
 _WRITING = ("llm_model", "llm_context", "temperature", "draft_tokens")
 _BASELINE = (*_WRITING, "baseline_prompts")
 _GUIDED = (*_WRITING, "chatcite_examples")
@@ -128,7 +94,9 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
     for system in (
         RelatedWorkSystem(
             name="chatcite",
-            write=_chatcite,
+            write=lambda client, task, elements, settings: chatcite.chatcite(
+                client, task, elements, beam_config(settings)
+            ),
             settings=_SEARCH,
             prompts=("draft", "vote"),
             plan=lambda references, settings, whole: chatcite.planned_calls(references, beam_config(settings)),
@@ -138,7 +106,9 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
         ),
         RelatedWorkSystem(
             name="chatcite_no_elements",
-            write=_no_elements,
+            write=lambda client, task, elements, settings: chatcite.without_elements(
+                client, task, beam_config(settings), baseline_config(settings)
+            ),
             settings=(*_SEARCH, "baseline_prompts"),
             prompts=("summarize", "summarize_extended", "draft", "vote"),
             plan=lambda references, settings, whole: chatcite.planned_without_elements(
@@ -148,7 +118,9 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
         ),
         RelatedWorkSystem(
             name="chatcite_no_incremental",
-            write=_no_incremental,
+            write=lambda client, task, elements, settings: baselines.without_incremental(
+                client, task, baseline_config(settings)
+            ),
             settings=_BASELINE,
             prompts=_PRINTED,
             plan=lambda references, settings, whole: baselines.planned_without_incremental(references),
@@ -156,7 +128,9 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
         ),
         RelatedWorkSystem(
             name="chatcite_no_reflection",
-            write=_no_reflection,
+            write=lambda client, task, elements, settings: chatcite.without_reflection(
+                client, task, elements, beam_config(settings)
+            ),
             settings=_GUIDED,
             prompts=("draft",),
             plan=lambda references, settings, whole: references,
@@ -166,7 +140,9 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
         ),
         RelatedWorkSystem(
             name="chatcite_grounded",
-            write=_grounded,
+            write=lambda client, task, elements, settings: grounded(
+                client, task, elements, beam_config(settings), settings.element_tokens or None
+            ),
             settings=(*_SEARCH, "element_tokens"),
             prompts=("evidence", "group", "tied", "repair", "vote", "support", "revise"),
             plan=lambda references, settings, whole: planned_grounded(references, beam_config(settings)),
@@ -176,7 +152,7 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
         ),
         RelatedWorkSystem(
             name="zero_shot",
-            write=_zero_shot,
+            write=lambda client, task, elements, settings: baselines.zero_shot(client, task, baseline_config(settings)),
             settings=_BASELINE,
             prompts=_PRINTED,
             plan=lambda references, settings, whole: baselines.planned_zero_shot(references, whole=whole),
@@ -184,7 +160,9 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
         ),
         RelatedWorkSystem(
             name="few_shot",
-            write=_few_shot,
+            write=lambda client, task, elements, settings: baselines.zero_shot(
+                client, task, baseline_config(settings), FEW_SHOT_EXAMPLES
+            ),
             settings=_BASELINE,
             prompts=_PRINTED,
             plan=lambda references, settings, whole: baselines.planned_zero_shot(references, whole=whole),
@@ -193,7 +171,7 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
         ),
         RelatedWorkSystem(
             name="litllm",
-            write=_litllm,
+            write=lambda client, task, elements, settings: baselines.litllm(client, task, baseline_config(settings)),
             settings=_BASELINE,
             prompts=("summarize", "summarize_extended", "plan", "planned"),
             plan=lambda references, settings, whole: baselines.planned_litllm(references, whole=whole),
