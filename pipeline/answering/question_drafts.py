@@ -30,7 +30,6 @@ from pipeline.answering.draft_subjects import (
 )
 from pipeline.answering.facts import Author, FrontMatter
 from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, PROMPTS, as_word, ask, cut_to_share, room
-from pipeline.answering.question_rows import claim_rows
 from pipeline.answering.questions import (
     FEWEST_WORDS,
     KINDS,
@@ -38,6 +37,7 @@ from pipeline.answering.questions import (
     GoldClaim,
     Kind,
     Question,
+    claim_rows,
     gold_passages,
     plain,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipeline import tables
-from pipeline.answering import question_rows
+from pipeline.answering.stages import questions_disabled_reason
 from pipeline.answering.systems import answering_writers
 from pipeline.engine.stage import Stage
 from pipeline.engine.systems import System
@@ -32,7 +32,7 @@ def _citations_off(settings: Settings) -> str:
 
 
 def _answers_off(settings: Settings) -> str:
-    return question_rows.disabled_reason(settings) or _off(
+    return questions_disabled_reason(settings) or _off(
         settings, "CITELOOM_ANSWER_SYSTEMS", [system for _, system in answering_writers(settings)]
     )
 
@@ -99,7 +99,7 @@ ANSWER_SCORES = Stage(
     table=tables.ANSWER_SCORES,
     build=answers.build_scores,
     upstream=(tables.ANSWER_GRADES,),
-    disabled_reason=question_rows.disabled_reason,
+    disabled_reason=questions_disabled_reason,
 )
 
 REPORT = Stage(

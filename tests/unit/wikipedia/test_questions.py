@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.answering.question_rows import disabled_reason, read_question_set
+from pipeline.answering.questions import disabled_reason, read_question_set
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.embedding.stages import EMBEDDINGS
