@@ -308,7 +308,7 @@ def main() -> None:
     common = score(cut_to_common_length(written), golds)
     everyone = [task.task_id for task in tasks]
     held_out = everyone[1::2]
-    figures = {
+    figures: dict[str, Any] = {
         "targets": len(tasks),
         "references": sum(len(task.references) for task in tasks),
         "seconds to embed all": round(embedded, 1),

@@ -17,7 +17,6 @@ from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     NOTHING,
     PROMPTS,
-    Params,
     ask,
     first_that_fit,
     room,
@@ -28,7 +27,6 @@ from pipeline.answering.retrieval import (
     RetrievedPassage,
     distinct_passages,
     find,
-    planned_windows,
     rank,
     searchable,
     suspicious_ids,
@@ -209,12 +207,3 @@ async def arxivbot(question: UserQuestion, tools: Tools) -> Answer:
     )
     steps.add("answer", composition.spent, **composition.trace())
     return grounded_answer(composition.sentences, search.claims, search.queries, search.passages, steps)
-
-
-def planned_calls(params: Params, hops: int, checked: int = 0) -> int:
-    """Calls of a question with so many hops, if searches find enough and no answer needs a repair.
-
-    A query; for each hop the ranking and the claims; a reflection after each hop except the last possible; the answer.
-    """
-    calls_per_hop = planned_windows(params.candidates, params.passages) + 1
-    return 1 + hops * calls_per_hop + min(hops, params.hops - 1) + 1

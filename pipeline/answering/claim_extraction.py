@@ -149,9 +149,8 @@ def _key(text: str) -> str:
 def claims_form(passages: int, most: int) -> type[Any]:
     """The form of the answer, bounded so that a small model under constrained decoding ends."""
     claim = make_form("PassageClaim", passage=int, claim=Annotated[str, AtMost(CLAIM_CHARS)])
-    return make_form(
-        "Claims", relevant=Annotated[list[int], AtMost(passages)], claims=Annotated[list[claim], AtMost(most)]
-    )
+    claims = Annotated[list[claim], AtMost(most)]  # type: ignore[valid-type]
+    return make_form("Claims", relevant=Annotated[list[int], AtMost(passages)], claims=claims)
 
 
 # A figure is one word, with its point and the commas between its thousands; so is a macro of TeX, with its backslash.

@@ -168,7 +168,7 @@ def sentences_field(most: int) -> Any:
         text=Annotated[str, AtMost(SENTENCE_CHARS)],
         claims=Annotated[list[int], AtMost(_MOST_CLAIMS)],
     )
-    return Annotated[list[sentence], AtMost(most)]
+    return Annotated[list[sentence], AtMost(most)]  # type: ignore[valid-type]
 
 
 @cache

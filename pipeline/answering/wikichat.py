@@ -28,7 +28,6 @@ from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     NOTHING,
     PROMPTS,
-    Params,
     ask,
     first_that_fit,
     room,
@@ -38,7 +37,6 @@ from pipeline.answering.retrieval import (
     RetrievedPassage,
     distinct_passages,
     find,
-    planned_windows,
     rank,
     searchable,
     suspicious_ids,
@@ -239,12 +237,3 @@ async def _generate(question: UserQuestion, tools: Tools) -> _Branch:
         steps.add("verify", verdict.spent, claim=claim, suspicious=suspicious_ids(passages), **verdict.trace())
     read = distinct_passages(passage for passages in evidence for passage in passages)
     return _Branch(steps, tuple(facts), tuple(read))
-
-
-def planned_calls(params: Params, hops: int = 1, checked: int = 0) -> int:
-    """Calls of a question with so many claims to check, if the search finds enough and no answer needs a repair.
-
-    Query, ranking, bullets of each passage; the model's answer, its split, a verdict on each claim; draft, refinement.
-    """
-    ranking = planned_windows(params.candidates, params.passages)
-    return 1 + ranking + min(params.passages, params.candidates) + 1 + 1 + checked + 1 + 1

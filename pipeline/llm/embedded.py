@@ -197,9 +197,8 @@ def _convert(source: Path, target: Path) -> None:
     for field in reader.fields.values():
         # The writer sets the architecture and the format's own counts by itself.
         if field.name != Keys.General.ARCHITECTURE and not field.name.startswith("GGUF."):
-            kind, *_ = field.types
-            member = field.types[-1] if kind == GGUFValueType.ARRAY else None
-            writer.add_key_value(field.name, field.contents(), kind, member)
+            member = field.types[-1] if field.types[0] == GGUFValueType.ARRAY else None
+            writer.add_key_value(field.name, field.contents(), field.types[0], member)
     for tensor in reader.tensors:
         data, kind = tensor.data, tensor.tensor_type
         if kind == GGMLQuantizationType.Q4_1:

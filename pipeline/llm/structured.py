@@ -37,9 +37,10 @@ class AnswerForm(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def make_form(name: str, base: type[BaseModel] = AnswerForm, /, **fields: Any) -> Any:
+def make_form(name: str, base: type[BaseModel] = AnswerForm, /, **fields: Any) -> type[Any]:
     """A form with these fields (name → type), all required, and no others."""
-    return create_model(name, __base__=base, **{field: (kind, ...) for field, kind in fields.items()})
+    definitions: dict[str, Any] = {field: (kind, ...) for field, kind in fields.items()}
+    return create_model(name, __base__=base, **definitions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -316,4 +316,5 @@ def grouping_model(count: int | None) -> type[Any]:
     an end; None for no bounds."""
     name = at_most(str, None if count is None else _GROUP_CHARS)
     group = make_form("Group", name=name, references=at_most(list[int], count))
-    return make_form("Groups", groups=at_most(list[group], None if count is None else most_groups(count)))
+    groups = at_most(list[group], None if count is None else most_groups(count))  # type: ignore[valid-type]
+    return make_form("Groups", groups=groups)

@@ -186,7 +186,7 @@ def draft_model(references: int, characters: int | None) -> type[BaseModel]:
         references=at_most(list[int], references + _SPARE if limited else None),
         passages=names_field(_MOST_PASSAGES if limited else None),
     )
-    sentences = at_most(list[sentence], most_sentences(references) if limited else None)
+    sentences = at_most(list[sentence], most_sentences(references) if limited else None)  # type: ignore[valid-type]
     return make_form("TiedDraft", sentences=Annotated[sentences, Field(min_length=1)])
 
 
@@ -342,10 +342,10 @@ def _passages_to_show(sentence: TiedSentence, passages: Mapping[str, NamedPassag
 def _verdicts_model(most: int | None) -> type[Any]:
     quote = at_most(str, None if most is None else _QUOTE_CHARS)
     verdict = make_form("Verdict", sentence=int, support=Verdict, quote=quote)
-    return make_form("Verdicts", verdicts=at_most(list[verdict], most))
+    return make_form("Verdicts", verdicts=at_most(list[verdict], most))  # type: ignore[valid-type]
 
 
 def _revisions_model(most: int | None, characters: int | None) -> type[Any]:
     names = names_field(None if most is None else _MOST_PASSAGES)
     revision = make_form("Revision", sentence=int, text=at_most(str, characters), passages=names)
-    return make_form("Revisions", sentences=at_most(list[revision], most))
+    return make_form("Revisions", sentences=at_most(list[revision], most))  # type: ignore[valid-type]
