@@ -155,6 +155,7 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
         ),
         RelatedWorkSystem(
             name="extractive",
+            version=2,
             settings=("embedder", "embedder_path"),
             prompts=(),
             calls_model=False,
@@ -163,6 +164,7 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
         ),
         RelatedWorkSystem(
             name="lead",
+            version=2,
             settings=(),
             prompts=(),
             calls_model=False,
@@ -171,6 +173,7 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
         ),
         RelatedWorkSystem(
             name="lexrank",
+            version=2,
             settings=(),
             prompts=(),
             calls_model=False,
