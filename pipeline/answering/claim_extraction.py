@@ -230,12 +230,12 @@ def particulars(text: str) -> set[str]:
     Macros count because JSON has no escape \\d: a model that is held to JSON and copies \\delta writes \\beta.
     """
     whole = text if len(text) < CLAIM_CHARS else text.rpartition(" ")[0]
-    found = set()
+    names = set()
     for sentence in _SENTENCE_END.split(whole):
         for place, word in enumerate(_PARTICULAR_WORD.findall(sentence)):
             if word.startswith("\\") or any(map(str.isdigit, word)) or (place > 0 and word[0].isupper()):
-                found.add(word.casefold())
-    return found
+                names.add(word.casefold())
+    return names
 
 
 def _words(text: str) -> frozenset[str]:

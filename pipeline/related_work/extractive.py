@@ -1,5 +1,5 @@
-"""Related-work sections without a language model: `extractive`, of each reference the sentences on what it does and
-found, and the baselines LEAD and LexRank.
+"""Related-work sections without a language model: `extractive`, the sentences of each reference on its contribution and
+findings, and the baselines LEAD and LexRank.
 
 Candidates are the sentences of the reference's abstract, and those of its introduction and conclusion that speak of
 its contribution. Each is scored by its place, by cue words, by how central it is to its paper and how close to the
@@ -40,7 +40,7 @@ Encode = Callable[[Sequence[str]], "Vectors"]
 # Two sentences on each reference in a short section, one in a long one, where a title may stand for a sentence. The
 # published sections of DeepScholar have a median of 480 words for 26 references, the sample's 290 for 5.5.
 _SHORT_RATE, _SHORT_SECTION, _LONG_RATE = 50, 250, 20
-# Of a paper without an abstract, so many sentences of its beginning; of an abstract, no more than the longest has.
+# Sentences that are read of the beginning of a paper without an abstract; no abstract is longer.
 _MOST_CANDIDATES = 16
 _TARGET_WORDS = 250
 # Fewer references are one paragraph; fewer in a paragraph need no sentence on their subject.
@@ -48,7 +48,7 @@ FEWEST_TO_GROUP, FEWEST_TO_OPEN = 5, 3
 _MOST_TITLES = 6
 _HEADING = re.compile(r"#{1,6} +(.*)")
 _ABSTRACT = re.compile(r"abstract\b", re.IGNORECASE)
-_TELLING_SECTION = re.compile(r"(?:[\dIVX.]+ +)?(?:introduction|conclusions?|summary|discussion and conclusion)", re.I)
+_SUMMARY_SECTION = re.compile(r"(?:[\dIVX.]+ +)?(?:introduction|conclusions?|summary|discussion and conclusion)", re.I)
 
 _CONTRIBUTION = re.compile(
     r"\b(?:we|paper|work|article|study|survey|authors) (?:\w+ly |also |first |then |further )?(?:propose|present"
@@ -150,7 +150,7 @@ class PreparedTask:
         import numpy as np
 
         pairs = zip(self.titles, self.sentences, strict=True)
-        means = np.stack([np.vstack([title[None, :], found]).mean(axis=0) for title, found in pairs])
+        means = np.stack([np.vstack([title[None, :], sentences]).mean(axis=0) for title, sentences in pairs])
         unit: Vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
         return unit
 
@@ -170,14 +170,15 @@ def prepare(tasks: Sequence[Task], encode: Encode) -> list[PreparedTask]:
 
 def _texts(task: Task, sources: Sequence[Source]) -> list[str]:
     target = " ".join(f"{task.title}. {_abstract_of(task.description)}".split()[:_TARGET_WORDS])
-    return [target, *(each.title for each in sources), *(c.text for each in sources for c in each.candidates)]
+    sentences = [candidate.text for source in sources for candidate in source.candidates]
+    return [target, *(source.title for source in sources), *sentences]
 
 
 def _prepared(task: Task, sources: tuple[Source, ...], vectors: Vectors) -> PreparedTask:
     start, sentences = 1 + len(sources), []
-    for each in sources:
-        sentences.append(vectors[start : start + len(each.candidates)])
-        start += len(each.candidates)
+    for source in sources:
+        sentences.append(vectors[start : start + len(source.candidates)])
+        start += len(source.candidates)
     return PreparedTask(task, sources, vectors[0], vectors[1 : 1 + len(sources)], tuple(sentences))
 
 
@@ -219,8 +220,8 @@ def _usable_sections(content: str) -> list[tuple[str, str]]:
     """("", abstract) first, then introduction and conclusion; the beginning for the abstract where there is none."""
     sections = _sections(content)
     abstract = [("", text) for heading, text in sections if _ABSTRACT.match(heading)][:1]
-    telling = [(heading, text) for heading, text in sections if _TELLING_SECTION.match(heading)]
-    return abstract + telling if abstract else [("", text) for _, text in sections if text][:1]
+    summaries = [(heading, text) for heading, text in sections if _SUMMARY_SECTION.match(heading)]
+    return abstract + summaries if abstract else [("", text) for _, text in sections if text][:1]
 
 
 def _abstract_of(content: str) -> str:
@@ -302,8 +303,7 @@ def write_section(prepared: PreparedTask, words: int | None = None, weights: Wei
     left = words - _words(choice[1] for choice in first.values() if choice) - _words(filter(None, openers))
     by_title = [source for place, source in enumerate(prepared.sources) if first[place] is None]
     left -= sum(len(source.title.split()) + 2 for source in by_title)
-    said = {sentence.text for sentence in openers if sentence}
-    further = _fill(prepared, first, left, said)
+    further = _fill(prepared, first, left, {sentence.text for sentence in openers if sentence})
     paragraphs = []
     for group, opener in zip(groups, openers, strict=True):
         sentences = [opener] if opener else []
@@ -346,10 +346,10 @@ def _opening_sentence(
 
 
 def _fill(
-    prepared: PreparedTask, first: Mapping[int, tuple[int, Sentence] | None], left: int, said: set[str]
+    prepared: PreparedTask, first: Mapping[int, tuple[int, Sentence] | None], left: int, written: set[str]
 ) -> dict[int, list[Sentence]]:
     """Further sentences on each reference in `left` words at most: one on each in turn, the references closest to the
-    target first, until none fits. said: sentences that are not repeated."""
+    target first, until none fits. written: sentences that are not repeated."""
     close = prepared.documents @ prepared.target
     waiting = {place: _further_sentences(prepared, place, *choice) for place, choice in first.items() if choice}
     chosen: dict[int, list[Sentence]] = {place: [] for place in waiting}
@@ -357,9 +357,9 @@ def _fill(
     while any(waiting.values()):
         for place in order:
             sentence = waiting[place].pop(0) if waiting[place] else None
-            if sentence and sentence.text not in said and len(sentence.text.split()) <= left:
+            if sentence and sentence.text not in written and len(sentence.text.split()) <= left:
                 chosen[place].append(sentence)
-                said.add(sentence.text)
+                written.add(sentence.text)
                 left -= len(sentence.text.split())
     return chosen
 
