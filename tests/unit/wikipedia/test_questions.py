@@ -110,7 +110,7 @@ def test_the_sample_s_questions_are_of_no_root_that_holds_wikipedia(place: Works
 
 def test_a_set_of_the_other_corpus_is_refused(place: Workspace, tmp_path: Path) -> None:
     paper = entry("p", "What is it?", ["2403.00001"], {"It is lost.": ""})
-    with pytest.raises(SettingError, match=rf"'2403.00001' is no id of an article.*Wikipedia as of {MONTH}"):
+    with pytest.raises(SettingError, match=rf"'2403.00001' is not the id of an article.*Wikipedia as of {MONTH}"):
         read_question_set(place.settings.model_copy(update={"questions": write_set(tmp_path, paper)}))
     on_arxiv = load_settings(_env_file=None, data=tmp_path / "other", questions=write_set(tmp_path, FUEL))
     with pytest.raises(SettingError, match=f"'{LANTERN}' is not an arXiv id"):
