@@ -59,7 +59,7 @@ from pipeline.related_work.importers.deepscholar import import_deepscholar
 from pipeline.related_work.task_model import Task
 from pipeline.related_work.task_reader import task_of
 from pipeline.related_work.tasks import in_citation_order
-from pipeline.settings import Settings
+from pipeline.settings import Settings, load_settings
 
 EXTRACTIVE, LEAD, LEXRANK, RANDOM = "extractive", "lead", "lexrank", "random section"
 WRITERS = (EXTRACTIVE, LEAD, LEXRANK)
@@ -295,7 +295,7 @@ def main() -> None:
     golds = {row["task_id"]: row["gold"] for row in rows}
     tasks: list[Task] = [task_of(row, {}) for row in rows]
     begun = time.perf_counter()
-    prepared = prepare(tasks, encoder_of(make_embedder(Settings(_env_file=None))))
+    prepared = prepare(tasks, encoder_of(make_embedder(load_settings(_env_file=None))))
     embedded = time.perf_counter() - begun
     if options.fit:
         best = fit(prepared[::2], golds)
@@ -319,7 +319,7 @@ def main() -> None:
         "lead by citation order less by bibliography": order_difference(rows),
     }
     claims = QUICK_CLAIMS if options.quick else None
-    figures["answers to SciFact's claims"] = answers(options.labelled, Settings(_env_file=None), claims)
+    figures["answers to SciFact's claims"] = answers(options.labelled, load_settings(_env_file=None), claims)
     report("extractive", figures, [] if options.quick else claims_of(figures["common length, held out"]))
 
 

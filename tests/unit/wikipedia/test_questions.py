@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.answering.questions import disabled_reason, read_question_set
-from pipeline.answering.stages import ANSWERS, QUESTIONS
+from pipeline.answering.questions import read_question_set
+from pipeline.answering.stages import ANSWERS, QUESTIONS, questions_disabled_reason
 from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
@@ -101,7 +101,7 @@ def test_a_set_on_articles_is_checked_against_them(place: Workspace, tmp_path: P
 
 
 def test_the_sample_s_questions_are_of_no_root_that_holds_wikipedia(place: Workspace) -> None:
-    assert (read_question_set(place.settings), disabled_reason(place.settings)) == (
+    assert (read_question_set(place.settings), questions_disabled_reason(place.settings)) == (
         (),
         "CITELOOM_QUESTIONS names no question set",
     )
