@@ -1,15 +1,22 @@
-"""Related work without a language model: ROUGE of extractive, LEAD, LexRank and a random section on DeepScholar-Bench.
+"""Writing without a language model: ROUGE of extractive, LEAD, LexRank and a random section on DeepScholar-Bench, and
+how often extractive answers quote the evidence of SciFact.
 
     python -m benchmarks.extractive [--labelled FOLDER] [--quick] [--fit]
 
-The 63 targets are known by title and abstract, their references by abstract or title. All methods write for the same
-number of words: LexRank is given the length of the extractive section, and before scoring all three are cut to the
+The 63 targets are known by title and abstract, their references by abstract or title. All methods write at their
+default length, which is the same number of words for all (`section_words`). Before scoring all three are cut to the
 shortest of the three; the random section, another target's gold section, is cut to the same length where it is longer.
 ROUGE is F1 in percent against the published section, citations as `[Reference i]` in both.
 
 The weights of `extractive` are set by hand. `--fit` fits them to every second target and prints what that gains there
 and on the other targets (`held out`), which figures are given of, beside those of all. Intervals are 95 % bootstrap
-intervals over targets, differences are paired. quick: eight targets, no claim.
+intervals over targets, differences are paired.
+
+Answers: each claim of SciFact's dev part is a question over the 5,183 abstracts, searched exactly. A quotation is right
+if it holds a rationale sentence, whether that supports or contradicts the claim. The floor is a random sentence of the
+abstracts that were read. "Not found" is right for claims without evidence, everyday questions and random letters.
+
+quick: eight targets and 30 claims, no promise is checked.
 """
 
 from __future__ import annotations
@@ -18,7 +25,7 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from itertools import pairwise
@@ -27,13 +34,19 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.harness import Claim, report
-from benchmarks.retrieval import LABELLED
+from benchmarks.retrieval import EVERYDAY, LABELLED, Measurement, random_letters, read_rows, read_scifact
+from pipeline.answering.answer import Answer
+from pipeline.answering.extractive import extractive as answer_extractively
+from pipeline.answering.retrieval import RetrievedPassage
+from pipeline.answering.tools import Tools
+from pipeline.answering.user_question import UserQuestion
 from pipeline.embedding.choice import make_embedder
 from pipeline.evaluation.rouge import METRICS, floor_task, rouge
 from pipeline.evaluation.statistics import Interval, bootstrap_interval, paired_difference
+from pipeline.index.relevance import relevance_of
+from pipeline.llm.loop import run
 from pipeline.related_work.extractive import (
     WEIGHTS,
-    WORDS,
     PreparedTask,
     Weights,
     encoder_of,
@@ -46,11 +59,11 @@ from pipeline.related_work.importers.deepscholar import import_deepscholar
 from pipeline.related_work.task_model import Task
 from pipeline.related_work.task_reader import task_of
 from pipeline.related_work.tasks import in_citation_order
-from pipeline.settings import Settings
+from pipeline.settings import Settings, load_settings
 
 EXTRACTIVE, LEAD, LEXRANK, RANDOM = "extractive", "lead", "lexrank", "random section"
 WRITERS = (EXTRACTIVE, LEAD, LEXRANK)
-QUICK = 8
+QUICK, QUICK_CLAIMS = 8, 30
 # Values that --fit tries. `contribution` is not among them: it is set so that sections say what a paper does, which
 # ROUGE does not reward.
 GRID: Mapping[str, Sequence[float]] = {
@@ -71,10 +84,9 @@ def sections(prepared: Sequence[PreparedTask], golds: Mapping[str, str]) -> dict
     written: dict[str, dict[str, str]] = {name: {} for name in (*WRITERS, RANDOM)}
     for each in prepared:
         task = each.task
-        written[EXTRACTIVE][task.task_id] = write_section(each, WORDS, WEIGHTS).text
-        written[LEAD][task.task_id] = lead(task, WORDS).text
-        length = len(written[EXTRACTIVE][task.task_id].split())
-        written[LEXRANK][task.task_id] = lexrank(task, length).text
+        written[EXTRACTIVE][task.task_id] = write_section(each).text
+        written[LEAD][task.task_id] = lead(task).text
+        written[LEXRANK][task.task_id] = lexrank(task).text
         other = floor_task(task.task_id, golds)
         written[RANDOM][task.task_id] = golds[other] if other else ""
     return written
@@ -114,12 +126,12 @@ def score(written: Mapping[str, Mapping[str, str]], golds: Mapping[str, str]) ->
 def means(scores: Scores, tasks: Sequence[str]) -> dict[str, Any]:
     """Method → metric → [mean, low, high] over these tasks; and extractive less each other method."""
     figures: dict[str, Any] = {
-        name: {metric: _shown(bootstrap_interval(_lists(values, tasks))) for metric, values in metrics.items()}
+        name: {metric: _rounded(bootstrap_interval(_lists(values, tasks))) for metric, values in metrics.items()}
         for name, metrics in scores.items()
     }
     for name in (LEAD, LEXRANK, RANDOM):
         figures[f"{EXTRACTIVE} less {name}"] = {
-            metric: _shown(
+            metric: _rounded(
                 paired_difference(_lists(scores[EXTRACTIVE][metric], tasks), _lists(scores[name][metric], tasks))
             )
             for metric in METRICS
@@ -131,7 +143,7 @@ def _lists(values: Mapping[str, float], tasks: Sequence[str]) -> dict[str, list[
     return {task: [values[task]] for task in tasks}
 
 
-def _shown(interval: Interval | None) -> list[float] | None:
+def _rounded(interval: Interval | None) -> list[float] | None:
     return None if interval is None else [round(each, 2) for each in (interval.mean, interval.low, interval.high)]
 
 
@@ -152,8 +164,8 @@ def quick_score(prepared: Sequence[PreparedTask], golds: Mapping[str, str], weig
     """The mean of ROUGE-1 plus ROUGE-2 of sections by these weights, cut to LEAD's length."""
     totals = []
     for each in prepared:
-        text = write_section(each, WORDS, weights).text
-        short = _first_words(text, len(lead(each.task, WORDS).text.split()))
+        text = write_section(each, weights=weights).text
+        short = _first_words(text, len(lead(each.task).text.split()))
         totals.append(_quick_rouge(golds[each.task.task_id], short))
     return fmean(totals)
 
@@ -193,12 +205,81 @@ def order_difference(tasks: Sequence[Mapping[str, Any]]) -> dict[str, list[float
     """
     values: dict[str, dict[str, list[float]]] = {metric: {} for metric in METRICS}
     for row in tasks:
-        bibliography = rouge(row["gold"], lead(task_of(row, {}), WORDS).text)
+        bibliography = rouge(row["gold"], lead(task_of(row, {})).text)
         other = in_citation_order(row)
-        citation = rouge(other["gold"], lead(task_of(other, {}), WORDS).text)
+        citation = rouge(other["gold"], lead(task_of(other, {})).text)
         for metric in METRICS:
             values[metric][row["task_id"]] = [citation[metric] - bibliography[metric]]
-    return {metric: _shown(bootstrap_interval(differences)) for metric, differences in values.items()}
+    return {metric: _rounded(bootstrap_interval(differences)) for metric, differences in values.items()}
+
+
+class ExactRetriever:
+    """A retriever over SciFact's abstracts by the default ranking, without an index."""
+
+    def __init__(self, measurement: Measurement, rows: Sequence[Mapping[str, Any]]) -> None:
+        self._measurement = measurement
+        self._passages = [
+            RetrievedPassage(
+                str(row["id"]), str(row["id"]), row["title"], (), "", "abstract", " ".join(row["sentences"]), "2020-01"
+            )
+            for row in rows
+        ]
+
+    async def find(self, queries: Sequence[str], count: int) -> list[list[RetrievedPassage]]:
+        """The `count` best abstracts of each query, with their relevance."""
+        return [self._find(query, count) for query in queries]
+
+    def _find(self, query: str, count: int) -> list[RetrievedPassage]:
+        places, dense = self._measurement.search(query, count)
+        texts, name = self._measurement.texts, self._measurement.embedder.name
+        return [
+            replace(self._passages[place], relevance=relevance_of(name, query, texts[place], float(dense[place])))
+            for place in places
+        ]
+
+
+def answers(labelled: Path, settings: Settings, claims: int | None = None) -> dict[str, Any]:
+    """How often extractive answers quote a rationale sentence, and how often "not found" is right, in percent with 95 %
+    intervals over claims."""
+    rows = list(read_rows(labelled / "scifact" / "corpus.jsonl.gz"))
+    sentences = {str(row["id"]): [" ".join(text.split()) for text in row["sentences"]] for row in rows}
+    retriever = ExactRetriever(Measurement(read_scifact(labelled), make_embedder(settings)), rows)
+    tools = Tools(None, retriever, settings)
+
+    def ask(question: str) -> Answer:
+        return run(answer_extractively(UserQuestion(question), tools))
+
+    marks: dict[str, dict[str, list[float]]] = {}
+
+    def mark(name: str, question: str, value: float) -> None:
+        marks.setdefault(name, {})[question] = [100.0 * value]
+
+    for row in list(read_rows(labelled / "scifact" / "claims_dev.jsonl.gz"))[:claims]:
+        answer, evidence = ask(row["claim"]), row["evidence"]
+        if not evidence:
+            mark("not found, of claims without evidence", row["id"], answer.abstained)
+            continue
+        gold = {sentences[str(each["doc"])][place] for each in evidence for place in each["sentences"]}
+        right = [_holds_one(claim.text, gold) for claim in answer.claims]
+        read = [text for passage in answer.shown[0] for text in sentences[passage.passage_id]]
+        mark("not found, of claims with evidence", row["id"], answer.abstained)
+        mark("an abstract with evidence is read", row["id"], any(text in gold for text in read))
+        mark("a quotation holds a rationale sentence", row["id"], any(right))
+        mark("the first quotation holds one", row["id"], any(right[:1]))
+        mark("share of quotations that hold one", row["id"], fmean(right) if right else 0.0)
+        mark("share of sentences read that are one", row["id"], fmean(text in gold for text in read) if read else 0.0)
+    for name, questions in (("everyday questions", EVERYDAY), ("random letters", random_letters(100))):
+        for question in questions:
+            mark(f"not found, of {name}", question, ask(question).abstained)
+    counts = {name: len(values) for name, values in marks.items()}
+    return {
+        name: {"percent": _rounded(bootstrap_interval(values)), "of": counts[name]} for name, values in marks.items()
+    }
+
+
+def _holds_one(quotation: str, gold: Collection[str]) -> bool:
+    """Whether a quotation holds a rationale sentence, or is the part of one that our splitter takes for a sentence."""
+    return any(text in quotation or quotation in text for text in gold)
 
 
 def main() -> None:
@@ -214,7 +295,7 @@ def main() -> None:
     golds = {row["task_id"]: row["gold"] for row in rows}
     tasks: list[Task] = [task_of(row, {}) for row in rows]
     begun = time.perf_counter()
-    prepared = prepare(tasks, encoder_of(make_embedder(Settings(_env_file=None))))
+    prepared = prepare(tasks, encoder_of(make_embedder(load_settings(_env_file=None))))
     embedded = time.perf_counter() - begun
     if options.fit:
         best = fit(prepared[::2], golds)
@@ -227,7 +308,7 @@ def main() -> None:
     common = score(cut_to_common_length(written), golds)
     everyone = [task.task_id for task in tasks]
     held_out = everyone[1::2]
-    figures = {
+    figures: dict[str, Any] = {
         "targets": len(tasks),
         "references": sum(len(task.references) for task in tasks),
         "seconds to embed all": round(embedded, 1),
@@ -237,6 +318,8 @@ def main() -> None:
         "own length, all": means(score(written, golds), everyone),
         "lead by citation order less by bibliography": order_difference(rows),
     }
+    claims = QUICK_CLAIMS if options.quick else None
+    figures["answers to SciFact's claims"] = answers(options.labelled, load_settings(_env_file=None), claims)
     report("extractive", figures, [] if options.quick else claims_of(figures["common length, held out"]))
 
 

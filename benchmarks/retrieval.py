@@ -78,18 +78,18 @@ class LabelledSet:
 
 def read_scifact(folder: Path) -> LabelledSet:
     """SciFact's abstracts and the claims of its test, as BEIR has them."""
-    rows = _rows(folder / "scifact" / "corpus.jsonl.gz")
+    rows = read_rows(folder / "scifact" / "corpus.jsonl.gz")
     texts = {str(row["id"]): f"{row['title']}\n{' '.join(row['sentences'])}" for row in rows}
-    asked = list(_rows(folder / "scifact" / "beir_test.jsonl.gz"))
+    asked = list(read_rows(folder / "scifact" / "beir_test.jsonl.gz"))
     queries = {str(row["id"]): row["query"] for row in asked}
     return LabelledSet("scifact", texts, queries, {str(row["id"]): row["relevant"] for row in asked})
 
 
 def read_deepscholar(folder: Path) -> LabelledSet:
     """DeepScholar-Bench's cited works that have an abstract, and the sentences that cite them."""
-    works = [row for row in _rows(folder / "deepscholar" / "cited.jsonl.gz") if row.get("abstract")]
+    works = [row for row in read_rows(folder / "deepscholar" / "cited.jsonl.gz") if row.get("abstract")]
     texts = {str(row["id"]): f"{row['title']}\n{row['abstract']}" for row in works}
-    asked = list(_rows(folder / "deepscholar" / "citing_sentences.jsonl.gz"))
+    asked = list(read_rows(folder / "deepscholar" / "citing_sentences.jsonl.gz"))
     queries = {str(row["id"]): row["query"] for row in asked}
     relevant = {str(row["id"]): dict.fromkeys(map(str, row["relevant"]), 1) for row in asked}
     return LabelledSet("deepscholar", texts, queries, relevant)
@@ -109,7 +109,8 @@ def read_beir(folder: Path) -> LabelledSet:
     return LabelledSet(folder.name, texts, queries, relevant)
 
 
-def _rows(file: Path) -> Iterator[dict[str, Any]]:
+def read_rows(file: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a gzipped file of JSON lines."""
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         yield from map(json.loads, lines)
 
@@ -177,6 +178,13 @@ class Measurement:
         """The exact ranking of the default method."""
         return [self._best(fused_scores(*pair)) for pair in zip(self.by_dense, self.by_words, strict=True)]
 
+    def search(self, query: str, count: int) -> tuple[list[int], NDArray[np.float32]]:
+        """The places of the best texts by the default ranking, and the cosine of every text."""
+        (encoded,) = encode_queries(self.embedder, [query])
+        dense = self.dense @ encoded.dense
+        scores = fused_scores(dense, self.words.of([encoded.lexical])[0])
+        return [int(place) for place in np.argsort(-scores, kind="stable")[:count]], dense
+
     def _relevance(self, text: str, query: Query) -> str | None:
         dense = self.dense @ query.dense
         words = self.words.of([query.lexical])[0]
@@ -243,8 +251,7 @@ def measure(labelled: LabelledSet, embedder: Embedder, foreign: Sequence[str]) -
         values = ndcg(relevant, ranking)
         low, high = draws.interval(values)
         figures[method] = {"ndcg@10": round(float(values.mean()), 4), "low": _rounded(low), "high": _rounded(high)}
-    random = np.random.default_rng(1)
-    letters = ["".join(random.choice(list("abcdefghijklmnopqrstuvwxyz    "), 24)) for _ in range(100)]
+    letters = random_letters(100)
     figures["without fit"] = {
         "best hits lost": round(measurement.share_of_best_lost(), 3),
         "random letters": round(measurement.share_without_fit([*letters, "asdfgh qwerty"]), 3),
@@ -252,6 +259,12 @@ def measure(labelled: LabelledSet, embedder: Embedder, foreign: Sequence[str]) -
         **({"queries of the other set": round(measurement.share_without_fit(foreign), 3)} if foreign else {}),
     }
     return figures
+
+
+def random_letters(count: int) -> list[str]:
+    """Queries that mean nothing, the same ones in each run."""
+    random = np.random.default_rng(1)
+    return ["".join(random.choice(list("abcdefghijklmnopqrstuvwxyz    "), 24)) for _ in range(count)]
 
 
 def _rounded(value: float | None) -> float | None:

@@ -20,8 +20,7 @@ from pipeline import tables
 from pipeline.answering.corpus_retriever import FrontMatterTables, MonthSpan, index_search
 from pipeline.answering.facts import Facts, fact_claims
 from pipeline.answering.model_calls import Params, params_of
-from pipeline.answering.question_rows import PosedQuestion, read_posed_questions
-from pipeline.answering.questions import KINDS
+from pipeline.answering.questions import KINDS, PosedQuestion, read_posed_questions
 from pipeline.answering.retrieval import Search, searchable
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.statistics import bootstrap_interval

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
-
 from pipeline.answering.answer import Answer, Claim, Fact, StepLog, grounded_answer, number_claims
 from pipeline.answering.claim_extraction import Source, attribute, extract_claims
 from pipeline.answering.composition import compose
@@ -19,7 +17,6 @@ from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     NOTHING,
     PROMPTS,
-    Params,
     ask,
     first_that_fit,
     room,
@@ -30,7 +27,6 @@ from pipeline.answering.retrieval import (
     RetrievedPassage,
     distinct_passages,
     find,
-    planned_windows,
     rank,
     searchable,
     suspicious_ids,
@@ -38,16 +34,15 @@ from pipeline.answering.retrieval import (
 from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import UserQuestion, plan_query
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
-from pipeline.llm.structured import AtMost
+from pipeline.llm.structured import AnswerForm, AtMost
 
 THOUGHT_CHARS = 400
 _REFLECTION_TOKENS = 48 + int((THOUGHT_CHARS + QUERY_CHARS) / CHARS_PER_TOKEN)
 
 
-class Thought(BaseModel):
+class Thought(AnswerForm):
     """The reasoning comes first, so that the decision and the query follow from it."""
 
-    model_config = ConfigDict(extra="forbid")
     reasoning: Annotated[str, AtMost(THOUGHT_CHARS)]
     enough: bool
     query: Annotated[str, AtMost(QUERY_CHARS)]
@@ -212,12 +207,3 @@ async def arxivbot(question: UserQuestion, tools: Tools) -> Answer:
     )
     steps.add("answer", composition.spent, **composition.trace())
     return grounded_answer(composition.sentences, search.claims, search.queries, search.passages, steps)
-
-
-def planned_calls(params: Params, hops: int, checked: int = 0) -> int:
-    """Calls of a question with so many hops, if searches find enough and no answer needs a repair.
-
-    A query; for each hop the ranking and the claims; a reflection after each hop except the last possible; the answer.
-    """
-    calls_per_hop = planned_windows(params.candidates, params.passages) + 1
-    return 1 + hops * calls_per_hop + min(hops, params.hops - 1) + 1

@@ -9,8 +9,6 @@ from functools import cache
 from itertools import dropwhile
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, create_model
-
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     NOTHING,
@@ -23,7 +21,7 @@ from pipeline.answering.model_calls import (
 )
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
-from pipeline.llm.structured import AtMost
+from pipeline.llm.structured import AtMost, make_form
 
 CLAIM_CHARS = 240
 # Claims of earlier hops, the newest first, take at most this part of the context; the rest is for passages.
@@ -148,21 +146,11 @@ def _key(text: str) -> str:
 
 
 @cache
-def claims_form(passages: int, most: int) -> type[BaseModel]:
+def claims_form(passages: int, most: int) -> type[Any]:
     """The form of the answer, bounded so that a small model under constrained decoding ends."""
-    one = create_model(
-        "PassageClaim",
-        __config__=ConfigDict(extra="forbid"),
-        passage=(int, ...),
-        claim=(Annotated[str, AtMost(CLAIM_CHARS)], ...),
-    )
-    some = Annotated[list[one], AtMost(most)]  # type: ignore[valid-type]
-    return create_model(
-        "Claims",
-        __config__=ConfigDict(extra="forbid"),
-        relevant=(Annotated[list[int], AtMost(passages)], ...),
-        claims=(some, ...),
-    )
+    claim = make_form("PassageClaim", passage=int, claim=Annotated[str, AtMost(CLAIM_CHARS)])
+    claims = Annotated[list[claim], AtMost(most)]  # type: ignore[valid-type]
+    return make_form("Claims", relevant=Annotated[list[int], AtMost(passages)], claims=claims)
 
 
 # A figure is one word, with its point and the commas between its thousands; so is a macro of TeX, with its backslash.
@@ -242,12 +230,12 @@ def particulars(text: str) -> set[str]:
     Macros count because JSON has no escape \\d: a model that is held to JSON and copies \\delta writes \\beta.
     """
     whole = text if len(text) < CLAIM_CHARS else text.rpartition(" ")[0]
-    found = set()
+    names = set()
     for sentence in _SENTENCE_END.split(whole):
         for place, word in enumerate(_PARTICULAR_WORD.findall(sentence)):
             if word.startswith("\\") or any(map(str.isdigit, word)) or (place > 0 and word[0].isupper()):
-                found.add(word.casefold())
-    return found
+                names.add(word.casefold())
+    return names
 
 
 def _words(text: str) -> frozenset[str]:

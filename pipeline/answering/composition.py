@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
+from pydantic import BeforeValidator
 
 from pipeline.answering.answer import Answer, Claim, Sentence, StepLog, plain_answer
 from pipeline.answering.model_calls import (
@@ -25,7 +25,7 @@ from pipeline.answering.model_calls import (
 from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import UserQuestion
 from pipeline.llm.client import REPAIR_TOKENS, Completion, LlmClient, Spent, spent
-from pipeline.llm.structured import AtMost
+from pipeline.llm.structured import AtMost, make_form
 
 Held = Literal["yes", "partly", "no"]
 """Whether claims hold the answer to a question."""
@@ -162,28 +162,23 @@ def most_sentences(tokens: int) -> int:
 
 
 def sentences_field(most: int) -> Any:
-    """A field for the sentences of an answer."""
-    one = create_model(
+    """The type of a field for the sentences of an answer."""
+    sentence = make_form(
         "AnswerSentence",
-        __config__=ConfigDict(extra="forbid"),
-        text=(Annotated[str, AtMost(SENTENCE_CHARS)], ...),
-        claims=(Annotated[list[int], AtMost(_MOST_CLAIMS)], ...),
+        text=Annotated[str, AtMost(SENTENCE_CHARS)],
+        claims=Annotated[list[int], AtMost(_MOST_CLAIMS)],
     )
-    return (Annotated[list[one], AtMost(most)], ...)  # type: ignore[valid-type]
+    return Annotated[list[sentence], AtMost(most)]  # type: ignore[valid-type]
 
 
 @cache
-def answer_form(most: int) -> type[BaseModel]:
+def answer_form(most: int) -> type[Any]:
     """The form of an answer, bounded so that a small model under constrained decoding ends.
 
     A rehearsal makes up the first of the words, so it plans the calls of a question that is answered.
     """
-    return create_model(
-        "GroundedAnswer",
-        __config__=ConfigDict(extra="forbid"),
-        answered=(Annotated[Held, BeforeValidator(as_word)], ...),
-        sentences=sentences_field(most),
-    )
+    answered = Annotated[Held, BeforeValidator(as_word)]
+    return make_form("GroundedAnswer", answered=answered, sentences=sentences_field(most))
 
 
 async def direct(question: UserQuestion, tools: Tools) -> Answer:

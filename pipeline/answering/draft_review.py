@@ -17,8 +17,15 @@ from filelock import FileLock, Timeout
 
 from pipeline import tables
 from pipeline.answering.draft_subjects import Paper, read_papers
-from pipeline.answering.question_rows import read_posed_questions
-from pipeline.answering.questions import Question, add_to_file, entry_of, gold_passages, plain, read_set
+from pipeline.answering.questions import (
+    Question,
+    add_to_file,
+    entry_of,
+    gold_passages,
+    plain,
+    read_posed_questions,
+    read_set,
+)
 from pipeline.answering.rendering import one_line
 from pipeline.answering.retrieval import RetrievedPassage, looks_like_prompt_injection
 from pipeline.arxiv.months import select_months

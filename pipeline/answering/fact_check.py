@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BeforeValidator
 
 from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, PROMPTS, ask, cut_to_share, room, short_question
 from pipeline.answering.retrieval import RetrievedPassage, searchable
 from pipeline.answering.user_question import UserQuestion
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
 from pipeline.llm.context import fit
-from pipeline.llm.structured import AtMost
+from pipeline.llm.structured import AnswerForm, AtMost
 
 Verdict = Literal["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"]
 
@@ -30,17 +30,15 @@ def _verdict(value: object) -> object:
     return spelling.get(text, text)
 
 
-class SplitClaims(BaseModel):
+class SplitClaims(AnswerForm):
     """Empty if the answer claims nothing."""
 
-    model_config = ConfigDict(extra="forbid")
     claims: Annotated[list[Annotated[str, AtMost(CLAIM_CHARS)]], AtMost(MOST_CLAIMS)]
 
 
-class Check(BaseModel):
+class Check(AnswerForm):
     """The reasoning comes first. passage: the number of the passage that decides, 0 for none."""
 
-    model_config = ConfigDict(extra="forbid")
     reasoning: Annotated[str, AtMost(THOUGHT_CHARS)]
     verdict: Annotated[Verdict, BeforeValidator(_verdict)]
     passage: int

@@ -1,12 +1,12 @@
-"""Who wrote a paper, where they work, when it appeared, in which categories: claims from tables, not from a model.
+"""Claims from tables, not from a model, on a paper's authors, their affiliations, its date and its categories.
 
-Author information is one of the question topics of the arXivBot report; its own system answers them by search.
+Author information is one of the question topics of the arXivBot report, whose own system answers it by search.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,7 +16,7 @@ from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 MOST_AUTHORS = 30
 _FEWEST_TITLE_SIGNS = 4
 
-# What a question of each kind has in it. "Who" by itself asks of users and annotators as well.
+# Words of questions for each facet. "Who" by itself also asks for users and annotators.
 _ASKS = {
     "authors": r"\bauthors?\b|\b(?:who|whom)\b[^.?!]{0,40}\b(?:wrote|written|published|proposed|developed|introduced"
     r"|created|behind)\b|\b(?:written|proposed|developed|created) by wh",
@@ -31,8 +31,9 @@ _ASKS = {
     "categories": r"\b(?:arxiv|primary|subject) (?:subject )?(?:categor|class|area)\w*"
     r"|\bcategor\w+\b[^.?!]{0,40}\b(?:arxiv|filed|listed|posted|belong)|\b(?:filed|listed|posted) (?:in|under)\b",
 }
-_ASKED = {facet: re.compile(pattern, re.IGNORECASE) for facet, pattern in _ASKS.items()}
-# Authors who are named as those who say or do something are not asked for: "What do the authors concede?" is on limits.
+_FACETS = {facet: re.compile(pattern, re.IGNORECASE) for facet, pattern in _ASKS.items()}
+# A question that names the authors as those who say something does not ask who they are: "What do the authors concede?"
+# asks for limitations.
 _SAYING = (
     r"(?:acknowledge|admit|argue|believe|call|caution|claim|concede|conclude|consider|describe|discuss|expect|explain"
     r"|find|give|identify|leave|list|mention|name|note|plan|point|raise|recommend|regard|report|say|see|state|suggest"
@@ -61,7 +62,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """An author as the tables have one."""
+    """An author with affiliations, from the tables."""
 
     name: str
     affiliations: tuple[str, ...] = ()
@@ -69,9 +70,9 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """What tables say of one paper, and the passage of its front matter, which claims rest on.
+    """The authors, date and categories of one paper, and the passage of its front matter, on which claims rest.
 
-    date: of the first version, YYYY-MM-DD or YYYY-MM; None where nobody knows. categories: primary first.
+    date: of the first version, YYYY-MM-DD or YYYY-MM; None if unknown. categories: primary first.
     """
 
     passage: RetrievedPassage
@@ -84,28 +85,29 @@ class Facts(Protocol):
     """The tables of papers and their metadata."""
 
     async def front_matter(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
-        """What is known of these papers, in order; a paper that is not there, or has no such passage, is left out."""
+        """The front matter of these papers, in order; papers that are not there or have no such passage are missing."""
         ...
 
 
 def facets_of(question: str) -> tuple[str, ...]:
     """Which of authors, affiliations, date and categories a question asks for."""
     by_name = {"authors": _AS_SPEAKERS.sub(" ", question)}
-    return tuple(facet for facet, pattern in _ASKED.items() if pattern.search(by_name.get(facet, question)))
+    return tuple(facet for facet, pattern in _FACETS.items() if pattern.search(by_name.get(facet, question)))
 
 
-def named_papers(question: str, found: Iterable[RetrievedPassage]) -> list[str]:
-    """The papers that a question is on: by their ids, else by the titles of what was found, else that found first.
+def named_papers(question: str, passages: Iterable[RetrievedPassage]) -> list[str]:
+    """The papers that a question is about: those whose ids it names, else those of the passages whose titles it names,
+    else the paper of the first passage.
 
-    A title counts where it stands in the question whole, or as it is written up to its colon ("QuillNet: Reading
-    Margins"); in other letters that part may be a common word.
+    A question names a title if it holds the whole title, or the part before its colon in the same case ("QuillNet:
+    Reading Margins"); in another case that part may be a common word.
     """
     ids = [paper for text in _ID.findall(question) if (paper := normalize_arxiv_id(text)) and month_of(paper)]
     if ids:
         return list(dict.fromkeys(ids))
-    candidates = list(found)
-    titled = [each.arxiv_id for each in candidates if _is_named(each.title, question)]
-    return list(dict.fromkeys(titled or [each.arxiv_id for each in candidates[:1]]))
+    candidates = list(passages)
+    titled = [passage.arxiv_id for passage in candidates if _is_named(passage.title, question)]
+    return list(dict.fromkeys(titled or [passage.arxiv_id for passage in candidates[:1]]))
 
 
 def _is_named(title: str, question: str) -> bool:
@@ -115,63 +117,42 @@ def _is_named(title: str, question: str) -> bool:
 
 
 def _holds(text: str, name: str) -> bool:
-    """Whether the words of a name stand in a text, in order and one after the other."""
-    text, name = (f" {' '.join(_WORD.findall(each))} " for each in (text, name))
+    """Whether a text holds the words of a name, in order and one after the other."""
+    text, name = (f" {' '.join(_WORD.findall(part))} " for part in (text, name))
     return len(name.strip()) >= _FEWEST_TITLE_SIGNS and name in text
 
 
 async def fact_claims(
-    facts: Facts, question: str, found: Sequence[RetrievedPassage], most: int
+    facts: Facts, question: str, passages: Sequence[RetrievedPassage], most: int
 ) -> tuple[tuple[str, RetrievedPassage], ...]:
-    """At most `most` claims from tables, with the front matter that each rests on; none where none is asked for.
+    """At most `most` claims from tables, paper by paper, each with the front matter on which it rests.
 
-    What was asked for first stands first, paper by paper. What the tables do not hold gives no claim.
+    There is none if the question asks for no facet, and none for what the tables do not hold.
     """
     facets = facets_of(question)
-    papers = named_papers(question, found) if facets and most > 0 else []
+    papers = named_papers(question, passages) if facets and most > 0 else []
     if not papers:
         return ()
     wanted = set(papers)
-    known = [each for each in await facts.front_matter(papers) if each.passage.arxiv_id in wanted]
-    told = [(text, each.passage) for each in known for text in _told(each, facets)]
-    return tuple(told[:most])
+    known = [front for front in await facts.front_matter(papers) if front.passage.arxiv_id in wanted]
+    claims = [(text, front.passage) for front in known for text in _sentences(front, facets)]
+    return tuple(claims[:most])
 
 
-def _told(known: FrontMatter, facets: Collection[str]) -> list[str]:
-    """The sentences on one paper. Authors and where they work are one of them."""
-    people = {"authors", "affiliations"} & set(facets)
-    makers: tuple[tuple[bool, Callable[[FrontMatter], str]], ...] = (
-        (bool(people), _authors),
-        ("date" in facets, _date),
-        ("categories" in facets, _categories),
-    )
-    return [text for wanted, make in makers if wanted and (text := make(known))]
-
-
-def _authors(known: FrontMatter) -> str:
-    if not known.authors:
-        return ""
-    told = [
-        f"{each.name} ({', '.join(each.affiliations)})" if each.affiliations else each.name
-        for each in known.authors[:MOST_AUTHORS]
-    ]
-    more = len(known.authors) - len(told)
-    others = f", and {more} others" if more else ""
-    return f"{_paper(known)} was written by {'; '.join(told)}{others}."
-
-
-def _date(known: FrontMatter) -> str:
-    return f"{_paper(known)} first appeared on arXiv in {known.date}." if known.date else ""
-
-
-def _categories(known: FrontMatter) -> str:
-    if not known.categories:
-        return ""
-    primary, *others = known.categories
-    also = f", also in {', '.join(others)}" if others else ""
-    return f"{_paper(known)} is in arXiv's primary category {primary}{also}."
-
-
-def _paper(known: FrontMatter) -> str:
-    title = " ".join(known.passage.title.split())
-    return f'"{title}" (arXiv:{known.passage.arxiv_id})'
+def _sentences(front: FrontMatter, facets: Collection[str]) -> Iterator[str]:
+    """A sentence on each facet of one paper that the tables hold; authors and affiliations share one."""
+    paper = f'"{" ".join(front.passage.title.split())}" (arXiv:{front.passage.arxiv_id})'
+    if front.authors and {"authors", "affiliations"} & set(facets):
+        names = [
+            f"{author.name} ({', '.join(author.affiliations)})" if author.affiliations else author.name
+            for author in front.authors[:MOST_AUTHORS]
+        ]
+        more = len(front.authors) - len(names)
+        others = f", and {more} others" if more else ""
+        yield f"{paper} was written by {'; '.join(names)}{others}."
+    if front.date and "date" in facets:
+        yield f"{paper} first appeared on arXiv in {front.date}."
+    if front.categories and "categories" in facets:
+        primary, *further = front.categories
+        also = f", also in {', '.join(further)}" if further else ""
+        yield f"{paper} is in arXiv's primary category {primary}{also}."

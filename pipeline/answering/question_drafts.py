@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator
 
 from pipeline import tables
 from pipeline.answering.corpus_retriever import FrontMatterTables, MonthSpan
@@ -30,7 +30,6 @@ from pipeline.answering.draft_subjects import (
 )
 from pipeline.answering.facts import Author, FrontMatter
 from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, PROMPTS, as_word, ask, cut_to_share, room
-from pipeline.answering.question_rows import claim_rows
 from pipeline.answering.questions import (
     FEWEST_WORDS,
     KINDS,
@@ -38,6 +37,7 @@ from pipeline.answering.questions import (
     GoldClaim,
     Kind,
     Question,
+    claim_rows,
     gold_passages,
     plain,
 )
@@ -46,7 +46,7 @@ from pipeline.engine.digests import digest_of
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.structured import AtMost
+from pipeline.llm.structured import AnswerForm, AtMost
 from pipeline.settings import Settings
 from pipeline.storage.writing import Row
 
@@ -76,18 +76,16 @@ Omission = tuple[str, str]
 """The reason of what is left out, and a detail of it, for the ledger."""
 
 
-class ProposedClaim(BaseModel):
+class ProposedClaim(AnswerForm):
     """A claim, and the phrase of a passage that says it."""
 
-    model_config = ConfigDict(extra="forbid")
     claim: Annotated[str, AtMost(CLAIM_CHARS)]
     evidence: Annotated[str, AtMost(EVIDENCE_CHARS)]
 
 
-class Proposed(BaseModel):
+class Proposed(AnswerForm):
     """A question about one paper. The bounds end what a small model writes under constrained decoding."""
 
-    model_config = ConfigDict(extra="forbid")
     answerable: Annotated[Literal["yes", "no"], BeforeValidator(as_word)]
     question: Annotated[str, AtMost(QUESTION_CHARS)]
     claims: Annotated[list[ProposedClaim], AtMost(MOST_CLAIMS)]
@@ -99,10 +97,9 @@ class ProposedComparisonClaim(ProposedClaim):
     paper: int
 
 
-class ProposedComparison(BaseModel):
+class ProposedComparison(AnswerForm):
     """A question that compares two papers."""
 
-    model_config = ConfigDict(extra="forbid")
     answerable: Annotated[Literal["yes", "no"], BeforeValidator(as_word)]
     question: Annotated[str, AtMost(QUESTION_CHARS)]
     claims: Annotated[list[ProposedComparisonClaim], AtMost(MOST_CLAIMS)]

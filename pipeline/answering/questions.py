@@ -1,6 +1,7 @@
-"""Question sets: questions on papers with their gold claims, read from a file and checked, and where the claims stand.
+"""Question sets: questions on papers with their gold claims, read from a file or the table `questions` and validated,
+and the passages that hold the claims.
 
-The formats are told in docs/methods/questions.md.
+docs/methods/questions.md describes the formats. A question belongs to the month of the newest of its papers.
 """
 
 from __future__ import annotations
@@ -28,24 +29,27 @@ from pydantic import (
 from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 from pipeline.corpus.policies import without_markers
 from pipeline.errors import SettingError
-from pipeline.storage.writing import write_whole
+from pipeline.settings import Settings
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.writing import Row, write_whole
 from pipeline.wikipedia.ids import is_page
+from pipeline.wikipedia.root import held_snapshot, month_in
 
 Kind = Literal["author", "dataset", "summary", "limitation", "comparison"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-# A shorter phrase stands in many passages, a longer one is broken by the next citation or formula.
+# A shorter phrase occurs in many passages, a longer one is broken by the next citation or formula.
 FEWEST_WORDS, MOST_WORDS = 4, 20
-# Of the faults of a file, those that are told at once.
-_TOLD = 5
-_FORMAT = "docs/methods/questions.md tells the format"
-# Signs that a keyboard lacks, as those who copy a phrase by hand write them; bars part the cells of a table.
+# Faults of a file that one message reports.
+_MOST_FAULTS = 5
+_FORMAT = "docs/methods/questions.md describes the format"
+# Characters that a keyboard lacks → what people type for them; bars separate the cells of a table.
 _PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "\xad": None, "|": " "})
 
 
 @dataclass(frozen=True, slots=True)
 class GoldClaim:
-    """A fact that a full answer holds, and phrases of its paper, in any of which it is said; none where not known."""
+    """A fact that a full answer holds, and phrases of its paper, each of which states it; none if unknown."""
 
     claim: str
     paper: str
@@ -54,7 +58,7 @@ class GoldClaim:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question on one or several papers. `date` (`YYYY-MM-DD`) is when the newest of them first appeared, if told."""
+    """A question on one or several papers. date: YYYY-MM-DD, when the newest of them first appeared."""
 
     id: str
     question: str
@@ -66,46 +70,46 @@ class Question:
 
     @property
     def month(self) -> str:
-        """The month of the newest of its papers, `YYYY-MM`: before it, nobody could have answered in full."""
+        """The month of the newest of its papers, YYYY-MM: before it nobody could have answered in full."""
         return max(month for paper in self.papers if (month := month_of(paper)))
 
 
 @dataclass(frozen=True, slots=True)
 class ArticleQuestion(Question):
-    """A question on articles of Wikipedia. `snapshot` is the month, `YYYY-MM`, as of which the data root has them."""
+    """A question on articles of Wikipedia. snapshot: the month, YYYY-MM, as of which the data root has them."""
 
     snapshot: str
 
     @property
     def month(self) -> str:
-        """The snapshot's: the articles' ids tell none."""
+        """The snapshot's: ids of articles have no month."""
         return self.snapshot
 
 
-def _folded(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
 def _paper(value: Any, info: ValidationInfo) -> str:
-    """The context of the validation is the snapshot of Wikipedia that a set is on, None for arXiv."""
+    """The context of the validation is the snapshot of Wikipedia, None for a set on arXiv's papers."""
     if isinstance(value, float):
         raise ValueError(f"{value} is a number: put quotes around the id, else it loses zeros")
     if info.context is not None:
         return _article(value, info.context)
-    found = normalize_arxiv_id(value) if isinstance(value, str) else None
-    if found is None:
+    arxiv_id = normalize_arxiv_id(value) if isinstance(value, str) else None
+    if arxiv_id is None:
         raise ValueError(f"{value!r} is not an arXiv id: write it as '2403.02574' or 'cs/0112017'")
-    return found
+    return arxiv_id
 
 
 def _article(value: Any, snapshot: str) -> str:
     if not (isinstance(value, str) and is_page(value.strip())):
         raise ValueError(
-            f"{value!r} is no id of an article, and the data root holds Wikipedia as of {snapshot}: write it as "
+            f"{value!r} is not the id of an article, and the data root holds Wikipedia as of {snapshot}: write it as "
             "'enwiki:12345', the wiki's database name and the page's number there"
         )
     return value.strip()
@@ -115,7 +119,7 @@ def _phrase(value: str) -> str:
     words = len(plain(value).split())
     if not FEWEST_WORDS <= words <= MOST_WORDS:
         raise ValueError(f"{value!r} has {words} words: copy a phrase of {FEWEST_WORDS} to {MOST_WORDS} from the page")
-    return _folded(value)
+    return _one_line(value)
 
 
 def _day(value: Any) -> Any:
@@ -125,11 +129,11 @@ def _day(value: Any) -> Any:
         try:
             date.fromisoformat(text)
         except ValueError:
-            raise ValueError(f"{text!r} is no day: write it as YYYY-MM-DD") from None
+            raise ValueError(f"{text!r} is not a day: write it as YYYY-MM-DD") from None
     return text
 
 
-_Words = Annotated[str, AfterValidator(_folded), Field(min_length=1, max_length=2_000, pattern=r"\S")]
+_Words = Annotated[str, AfterValidator(_one_line), Field(min_length=1, max_length=2_000, pattern=r"\S")]
 _PaperId = Annotated[str, BeforeValidator(_paper)]
 _Phrase = Annotated[str, AfterValidator(_phrase)]
 
@@ -139,7 +143,7 @@ class _Claim(BaseModel):
 
     claim: _Words
     paper: _PaperId
-    evidence: Annotated[tuple[_Phrase, ...], BeforeValidator(_listed)] = ()
+    evidence: Annotated[tuple[_Phrase, ...], BeforeValidator(_as_list)] = ()
 
 
 class _Question(BaseModel):
@@ -155,22 +159,21 @@ class _Question(BaseModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> _Question:
-        for what, count in Counter(self.papers).items():
+        for paper, count in Counter(self.papers).items():
             if count > 1:
-                raise ValueError(f"papers has {what} {count} times: name each paper once")
-        for what, count in Counter(each.claim for each in self.claims).items():
+                raise ValueError(f"papers has {paper} {count} times: name each paper once")
+        for text, count in Counter(claim.claim for claim in self.claims).items():
             if count > 1:
-                raise ValueError(f"the claim {what!r} stands there {count} times: leave one of them")
-        for place, each in enumerate(self.claims):
-            if each.paper not in self.papers:
-                raise ValueError(f"claims.{place} is of {each.paper}, which is not among papers: add it there")
+                raise ValueError(f"the claim {text!r} occurs {count} times: remove the others")
+        for place, claim in enumerate(self.claims):
+            if claim.paper not in self.papers:
+                raise ValueError(f"claims.{place} is of {claim.paper}, which is not among papers: add it there")
         return self
 
-    def made(self, snapshot: str | None) -> Question:
-        """The question as the rest of citeloom knows it."""
-        claims = tuple(GoldClaim(each.claim, each.paper, each.evidence) for each in self.claims)
-        told = (self.id, self.question, self.kind, self.papers, claims, self.reviewed, self.date)
-        return Question(*told) if snapshot is None else ArticleQuestion(*told, snapshot)
+    def as_question(self, snapshot: str | None) -> Question:
+        claims = tuple(GoldClaim(claim.claim, claim.paper, claim.evidence) for claim in self.claims)
+        fields = (self.id, self.question, self.kind, self.papers, claims, self.reviewed, self.date)
+        return Question(*fields) if snapshot is None else ArticleQuestion(*fields, snapshot)
 
 
 def read_questions(file: Path, snapshot: str | None = None) -> tuple[Question, ...]:
@@ -197,15 +200,15 @@ def parse_questions(file: Path, text: str, snapshot: str | None = None) -> tuple
 
 
 def _json_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
-    # Not `splitlines`, which also parts at signs that JSON allows inside a text.
+    # Not `splitlines`, which also splits at characters that JSON allows inside a text.
     for line, entry in enumerate(text.split("\n"), start=1):
         if entry.strip():
             try:
                 yield line, json.loads(entry)
             except json.JSONDecodeError as error:
                 raise SettingError(
-                    f"{file}, line {line} is no JSON object ({error.msg}, column {error.colno}): write one question on "
-                    f"each line, or a YAML list into a file that ends in .yaml; {_FORMAT}"
+                    f"{file}, line {line} is not a JSON object ({error.msg}, column {error.colno}): write one question "
+                    f"on each line, or a YAML list into a file that ends in .yaml; {_FORMAT}"
                 ) from None
 
 
@@ -216,38 +219,38 @@ def _yaml_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
     try:
         node = loader.get_single_node()
         if node is not None and not isinstance(node, yaml.SequenceNode):
-            raise SettingError(f"{file} holds no list: begin each question with `- id: …`; {_FORMAT}")
+            raise SettingError(f"{file} is not a list: begin each question with `- id: …`; {_FORMAT}")
         for entry in node.value if node else ():
             yield entry.start_mark.line + 1, loader.construct_document(entry)
-    except (yaml.YAMLError, ValueError) as error:  # the second for a day that no calendar has
-        raise SettingError(f"{file} is no YAML: {_folded(str(error))}; {_FORMAT}") from None
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that does not exist
+        raise SettingError(f"{file} is not YAML: {_one_line(str(error))}; {_FORMAT}") from None
     finally:
         loader.dispose()
 
 
 def _checked(file: Path, entries: Iterable[tuple[int, Any]], snapshot: str | None) -> tuple[Question, ...]:
-    found: list[Question] = []
+    questions: list[Question] = []
     faults: list[str] = []
     lines: dict[str, int] = {}
     for line, entry in entries:
         if not isinstance(entry, Mapping):
-            faults.append(f"line {line}: is no object with the fields of a question")
+            faults.append(f"line {line}: is not an object with the fields of a question")
             continue
         try:
-            question = _Question.model_validate(entry, context=snapshot).made(snapshot)
+            question = _Question.model_validate(entry, context=snapshot).as_question(snapshot)
         except ValidationError as error:
-            faults += [f"line {line}{_named(entry)}, {_field(fault)}: {_said(fault)}" for fault in error.errors()]
+            faults += [f"line {line}{_named(entry)}, {_field(fault)}: {_message(fault)}" for fault in error.errors()]
             continue
         if question.id in lines:
-            faults.append(f"line {line}: id {question.id} is that of line {lines[question.id]} too: give it another")
+            faults.append(f"line {line}: id {question.id} is also that of line {lines[question.id]}: give it another")
         lines.setdefault(question.id, line)
-        found.append(question)
+        questions.append(question)
     if faults:
-        more = f"; and {len(faults) - _TOLD} more" if len(faults) > _TOLD else ""
-        raise SettingError(f"{file}: {'; '.join(faults[:_TOLD])}{more}. {_FORMAT}")
-    if not found:
+        more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
+        raise SettingError(f"{file}: {'; '.join(faults[:_MOST_FAULTS])}{more}. {_FORMAT}")
+    if not questions:
         raise SettingError(f"{file} holds no question: write one on each line; {_FORMAT}")
-    return tuple(found)
+    return tuple(questions)
 
 
 def _named(entry: Mapping[str, Any]) -> str:
@@ -258,7 +261,7 @@ def _field(fault: Mapping[str, Any]) -> str:
     return ".".join(map(str, fault["loc"])) or "question"
 
 
-def _said(fault: Mapping[str, Any]) -> str:
+def _message(fault: Mapping[str, Any]) -> str:
     return str(fault["msg"]).removeprefix("Value error, ")
 
 
@@ -267,9 +270,9 @@ def gold_passages(
 ) -> dict[int, tuple[str, ...]]:
     """For each claim, by its place from 0, the ids of the passages of its paper that hold one of its phrases.
 
-    `passages` has rows of the table `passages` (`passage_id`, `text` are read) by arXiv id, and ids come in the order
-    of these rows. White space, case, citation markers, the bars of tables and the form of quotes and dashes make no
-    difference; a phrase begins and ends at a word's border. Empty where no passage holds a phrase: none is guessed.
+    passages: arXiv id → rows of the table `passages` (`passage_id` and `text` are read), whose order the ids keep.
+    White space, case, citation markers, the bars of tables and the form of quotes and dashes make no difference; a
+    phrase begins and ends at the boundary of a word. Empty where no passage holds a phrase.
     """
     return {
         place: tuple(
@@ -287,15 +290,15 @@ def holds_phrase(text: str, phrase: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """A text as phrases are looked for in it: see `gold_passages`; its words are those that a phrase is counted in."""
-    return _folded(without_markers(text).translate(_PLAIN)).casefold()
+    """A text in the form in which phrases are compared (`gold_passages`) and their words counted."""
+    return _one_line(without_markers(text).translate(_PLAIN)).casefold()
 
 
 _LINE_CHARS = 110
 
 
 def entry_of(question: Question) -> dict[str, Any]:
-    """The entry of a set that reads as this question; unknown fields are left out."""
+    """The entry of a set that is read as this question, without fields that are unknown."""
     entry = {"id": question.id, "question": question.question, "kind": question.kind, "papers": list(question.papers)}
     if question.date:
         entry["date"] = question.date
@@ -351,3 +354,52 @@ def _yaml_text(before: str, entries: Sequence[Mapping[str, Any]]) -> str:
     indent = " " * node.start_mark.column if node else ""
     text = yaml.safe_dump(list(entries), sort_keys=False, allow_unicode=True, width=_LINE_CHARS)
     return "".join(f"{indent}{line}" if line.strip() else line for line in text.splitlines(keepends=True))
+
+
+# --- the table `questions` ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PosedQuestion:
+    """A question of the table `questions`, with the passages that hold each gold claim, by the claim's place from 0."""
+
+    question: Question
+    gold_passages: Mapping[int, tuple[str, ...]]
+
+
+def paper_months(root: DataRoot, questions: Iterable[Question]) -> list[str]:
+    """The months of all papers of some questions, oldest first; for articles of Wikipedia the snapshot's."""
+    papers = {paper for question in questions for paper in question.papers}
+    return sorted({month for paper in papers if (month := month_in(root, paper))})
+
+
+def read_posed_questions(rows: Iterable[Row]) -> list[PosedQuestion]:
+    """Questions from rows of the table `questions`."""
+    return [_read_row(row) for row in rows]
+
+
+def question_set_file(settings: Settings) -> Path | None:
+    """The file of the question set, None if there is none; a data root of Wikipedia does not use the sample's."""
+    return settings.questions if held_snapshot(DataRoot(settings.data_root)) else settings.question_set
+
+
+def read_question_set(settings: Settings) -> tuple[Question, ...]:
+    """All questions of the set; none where there is no set. Raises SettingError as `read_questions` does."""
+    file = question_set_file(settings)
+    return read_questions(file, held_snapshot(DataRoot(settings.data_root))) if file else ()
+
+
+def claim_rows(question: Question, gold: Mapping[int, Sequence[str]]) -> list[dict[str, Any]]:
+    """The column `claims` of a question; gold: as `gold_passages` gives it."""
+    return [
+        {"claim": claim.claim, "arxiv_id": claim.paper, "evidence": list(claim.evidence), "passages": list(gold[place])}
+        for place, claim in enumerate(question.claims)
+    ]
+
+
+def _read_row(row: Row) -> PosedQuestion:
+    claims = tuple(GoldClaim(item["claim"], item["arxiv_id"], tuple(item["evidence"])) for item in row["claims"])
+    question = Question(
+        row["question_id"], row["question"], row["kind"], tuple(row["papers"]), claims, row["reviewed"], row["date"]
+    )
+    return PosedQuestion(question, {place: tuple(item["passages"]) for place, item in enumerate(row["claims"])})

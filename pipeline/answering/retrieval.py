@@ -246,11 +246,6 @@ def windows(count: int) -> list[tuple[int, int]]:
     return spans
 
 
-def planned_windows(count: int, wanted: int) -> int:
-    """Calls that ranking `count` passages takes: none if all of them are wanted."""
-    return len(windows(count)) if count > wanted else 0
-
-
 async def rank(
     client: LlmClient, query: str, passages: Sequence[RetrievedPassage], wanted: int, context: int
 ) -> RankedPassages:

@@ -9,26 +9,36 @@ papers weigh words otherwise.)
 from __future__ import annotations
 
 import hashlib
+import json
 import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from pipeline import tables
-from pipeline.answering import question_rows
 from pipeline.answering.answer import Answer, answer_row, plain_answer
 from pipeline.answering.corpus_retriever import FrontMatterTables, MonthSpan, index_search
 from pipeline.answering.model_calls import PROMPTS
-from pipeline.answering.question_rows import read_posed_questions, read_question_set
-from pipeline.answering.questions import Question
+from pipeline.answering.questions import (
+    Question,
+    claim_rows,
+    gold_passages,
+    paper_months,
+    question_set_file,
+    read_posed_questions,
+    read_question_set,
+)
 from pipeline.answering.retrieval import BatchedRetriever, RetrievedPassage, Search
 from pipeline.answering.systems import SYSTEMS, AnsweringSystem, answering_writers
 from pipeline.answering.user_question import UserQuestion
 from pipeline.engine.digests import digest_of
 from pipeline.engine.parts import Part, build_parts
+from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
 from pipeline.index import close_indexes
@@ -37,38 +47,114 @@ from pipeline.llm.client import ClientWorkspace, LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import Models, settings_for
 from pipeline.settings import Settings
-from pipeline.storage.imported_texts import TextKind, read_texts
+from pipeline.storage.imported_texts import ImportedTexts, TextKind, read_texts
 from pipeline.storage.writing import Row
 from pipeline.tables import Writer
 
+_GOLD_COLUMNS = ["passage_id", "arxiv_id", "text"]
 _ANSWERS = TextKind("answer", "question", "question_id", "question", only_known=True)
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedAnswer:
-    """What a system elsewhere answered to a question of a set. An empty cell is an answer that abstains."""
-
-    question_id: str
-    system: str
-    answer: Answer
+def questions_disabled_reason(settings: Settings) -> str:
+    """Why no question is asked, if there is no question set; else empty."""
+    return "" if question_set_file(settings) else "CITELOOM_QUESTIONS names no question set"
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedAnswers:
-    """The answers of a file in the order of its lines; notes: what the user should know of it."""
+def _build_questions(job: Job) -> Iterator[Row]:
+    """Rows of `questions`, in the order of the set; questions that are not asked are in the ledger.
 
-    answers: tuple[ImportedAnswer, ...]
-    notes: tuple[str, ...] = ()
+    Raises SettingError as `read_questions` does.
+    """
+    questions = read_question_set(job.settings)
+    mine = [question for question in questions if question.month == job.month]
+    others = Counter(question.month for question in questions if question.month != job.month)
+    job.notes |= {"of_set": len(questions), "of_other_months": dict(sorted(others.items()))}
+    passages = _passages_of(job.workspace, mine)
+    askable = [question for question in mine if _can_be_asked(job, question, passages)]
+    dates = _dates(job, askable)
+    without = 0
+    for place in _places_asked(job, askable):
+        question = askable[place]
+        gold = gold_passages(question, passages)
+        without += sum(not ids for ids in gold.values())
+        yield _question_row(question, gold, dates)
+    job.notes["gold_claims_without_passage"] = without
 
 
-def read_imported(file: Path, questions: Sequence[Question]) -> ImportedAnswers:
+def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
+    """The month's questions, how many the other months have, and the passages of the papers of its questions."""
+    questions = read_question_set(workspace.settings)
+    mine = [question for question in questions if question.month == month]
+    others = sorted(Counter(question.month for question in questions).items())
+    described = json.dumps([[asdict(question) for question in mine], others], sort_keys=True)
+    months = paper_months(workspace.root, mine)
+    return {
+        "questions": hashlib.sha256(described.encode()).hexdigest(),
+        "passages of their papers": digest_of(workspace, tables.PASSAGES, months),
+    }
+
+
+def _passages_of(workspace: Workspace, questions: Sequence[Question]) -> dict[str, list[dict[str, Any]]]:
+    """Rows of `passages` by paper, of the papers of these questions that are in the corpus."""
+    wanted = {paper for question in questions for paper in question.papers}
+    there = set(workspace.root.months(tables.PASSAGES))
+    passages: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for month in paper_months(workspace.root, questions):
+        if month in there:
+            for row in workspace.root.iterate(tables.PASSAGES, month, _GOLD_COLUMNS):
+                if row["arxiv_id"] in wanted:
+                    passages[row["arxiv_id"]].append(row)
+    return passages
+
+
+def _can_be_asked(job: Job, question: Question, passages: Mapping[str, Any]) -> bool:
+    lacking = [paper for paper in question.papers if paper not in passages]
+    if not question.reviewed:
+        job.leave_out(
+            question.id, "not_reviewed", "nobody has accepted it: citeloom questions review, or correct the set"
+        )
+    elif lacking:
+        job.leave_out(question.id, "paper_not_in_corpus", f"{', '.join(lacking)} of its papers have no passages")
+    return question.reviewed and not lacking
+
+
+def _places_asked(job: Job, questions: Sequence[Question]) -> list[int]:
+    """The places of the questions that are asked: at most CITELOOM_MAX_QUESTIONS, evenly over the set."""
+    taken = evenly_spaced(len(questions), job.settings.max_questions)
+    for place in sorted(set(range(len(questions))) - set(taken)):
+        job.leave_out(questions[place].id, "over_the_limit", f"CITELOOM_MAX_QUESTIONS is {job.settings.max_questions}")
+    return taken
+
+
+def _dates(job: Job, questions: Sequence[Question]) -> dict[str, str]:
+    """Paper → day of its first version, of the month's papers: where the set has no date, metadata has."""
+    wanted = {paper for question in questions if question.date is None for paper in question.papers}
+    if not wanted:
+        return {}
+    rows = job.iterate(tables.METADATA, ["arxiv_id", "published"])
+    return {row["arxiv_id"]: row["published"] for row in rows if row["arxiv_id"] in wanted and row["published"]}
+
+
+def _question_row(question: Question, gold: Mapping[int, Sequence[str]], dates: Mapping[str, str]) -> Row:
+    # Those of other months are older: the question is in the month of its newest paper.
+    newest = max((dates[paper] for paper in question.papers if paper in dates), default=question.month)
+    return {
+        "question_id": question.id,
+        "question": question.question,
+        "kind": question.kind,
+        "papers": list(question.papers),
+        "date": question.date or newest,
+        "reviewed": question.reviewed,
+        "claims": claim_rows(question, gold),
+    }
+
+
+def read_imported(file: Path, questions: Sequence[Question]) -> ImportedTexts:
     """The answers of a CSV file to questions of a set: columns `system`, `answer`, and `question_id` or `question`.
 
     Raises SettingError as `read_texts` does, also for a question outside of the set.
     """
-    imported = read_texts(file, _ANSWERS, {question.id: question.question for question in questions}, SYSTEMS)
-    answers = (ImportedAnswer(text.subject_id, text.system, plain_answer(text.text)) for text in imported.texts)
-    return ImportedAnswers(tuple(answers), imported.notes)
+    return read_texts(file, _ANSWERS, {question.id: question.question for question in questions}, SYSTEMS)
 
 
 _PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "title", "section_path", "anchor", "kind", "text"]
@@ -172,7 +258,7 @@ def _writer_inputs(writer: Writer, system: AnsweringSystem, workspace: Workspace
 
 def _imported_part(workspace: Workspace) -> list[Part]:
     """The part of imported answers; none where no file is set. It costs nothing, so it is read in every run."""
-    if workspace.settings.imported_answers is None or question_rows.question_set_file(workspace.settings) is None:
+    if workspace.settings.imported_answers is None or question_set_file(workspace.settings) is None:
         return []
     return [
         Part(
@@ -193,11 +279,11 @@ def _build_imported(job: Job) -> Iterator[Row]:
     imported = read_imported(file, read_question_set(job.settings))
     job.notes["imported"] = list(imported.notes)
     of_month = {question.id for question in read_question_set(job.settings) if question.month == job.month}
-    for answer in sorted(imported.answers, key=lambda answer: (answer.system, answer.question_id)):
-        if answer.question_id in posed:
-            yield answer_row(answer.question_id, Writer(answer.system), answer.answer, {})
-        elif answer.question_id in of_month:  # those of other months are in the tables of these
-            job.leave_out(answer.question_id, "not_asked", f"{answer.system} answered it; the month does not ask it")
+    for text in sorted(imported.texts, key=lambda text: (text.system, text.subject_id)):
+        if text.subject_id in posed:
+            yield answer_row(text.subject_id, Writer(text.system), plain_answer(text.text), {})
+        elif text.subject_id in of_month:  # those of other months are in the tables of these
+            job.leave_out(text.subject_id, "not_asked", f"{text.system} answered it; the month does not ask it")
 
 
 def _imported_inputs(workspace: Workspace) -> Mapping[str, str]:
@@ -217,11 +303,11 @@ def _imported_inputs(workspace: Workspace) -> Mapping[str, str]:
 
 QUESTIONS = Stage(
     table=tables.QUESTIONS,
-    build=question_rows.build,
+    build=_build_questions,
     upstream=(tables.METADATA, tables.PASSAGES),
     settings=("max_questions",),
-    inputs=question_rows.inputs,
-    disabled_reason=question_rows.disabled_reason,
+    inputs=_question_inputs,
+    disabled_reason=questions_disabled_reason,
 )
 
 ANSWERS = Stage(
@@ -229,7 +315,7 @@ ANSWERS = Stage(
     build=build_parts,
     parts=_answer_parts,
     upstream=(tables.QUESTIONS, tables.INDEX_RECEIPTS),
-    disabled_reason=question_rows.disabled_reason,
+    disabled_reason=questions_disabled_reason,
     # Systems that search read the index, which belongs to one process at a time where it is embedded.
     pool="qdrant",
 )

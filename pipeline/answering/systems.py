@@ -10,9 +10,7 @@ from pipeline.answering import arxivbot, wikichat
 from pipeline.answering.answer import Answer, StepCallback
 from pipeline.answering.composition import direct
 from pipeline.answering.extractive import extractive
-from pipeline.answering.fact_check import MOST_CLAIMS
 from pipeline.answering.facts import Facts
-from pipeline.answering.model_calls import Params, params_of
 from pipeline.answering.retrieval import Retriever
 from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import UserQuestion
@@ -28,8 +26,6 @@ class AnsweringSystem(System):
     """A system that answers questions."""
 
     respond: Callable[[UserQuestion, Tools], Coroutine[Any, Any, Answer]]
-    plan: Callable[[Params, int, int], int] = lambda params, hops, checked: 0
-    """Calls of a question, for its hops and the claims that it checks."""
     retrieves: bool
     """Whether it needs an index."""
     reads_facts: bool = False
@@ -56,12 +52,6 @@ class AnsweringSystem(System):
         tools = Tools(client, retriever, settings, facts if self.reads_facts else None, on_step)
         return await self.respond(question, tools)
 
-    def planned_calls(self, settings: Settings, *, hops: int | None = None, checked: int | None = None) -> int:
-        """Calls of one question with so many hops and checked claims, by default the most, if searches find enough and
-        no answer needs a repair."""
-        params = params_of(settings)
-        return self.plan(params, params.hops if hops is None else hops, MOST_CLAIMS if checked is None else checked)
-
 
 _ASKING = ("llm_model", "llm_context", "answer_tokens")
 _READING = (*_ASKING, "answer_candidates", "answer_passages")
@@ -75,7 +65,6 @@ SYSTEMS: Mapping[str, AnsweringSystem] = {
             settings=(*_READING, "answer_hops"),
             prompts=("query", "rank", "claims", "reflect", "answer"),
             version=5,
-            plan=arxivbot.planned_calls,
             retrieves=True,
             reads_facts=True,
         ),
@@ -85,7 +74,6 @@ SYSTEMS: Mapping[str, AnsweringSystem] = {
             respond=arxivbot.arxivbot,
             settings=(*_READING, "answer_hops"),
             prompts=("query", "rank", "claims", "reflect", "answer"),
-            plan=arxivbot.planned_calls,
             retrieves=True,
             search_by="dense",
         ),
@@ -95,7 +83,6 @@ SYSTEMS: Mapping[str, AnsweringSystem] = {
             settings=_READING,
             prompts=("search", "rank", "bullets", "direct", "split", "verify", "draft", "refine"),
             version=3,
-            plan=wikichat.planned_calls,
             retrieves=True,
         ),
         AnsweringSystem(
@@ -103,7 +90,6 @@ SYSTEMS: Mapping[str, AnsweringSystem] = {
             respond=direct,
             settings=_ASKING,
             prompts=("direct",),
-            plan=lambda params, hops, checked: 1,
             retrieves=False,
         ),
         AnsweringSystem(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BeforeValidator
 
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
@@ -21,7 +21,7 @@ from pipeline.answering.retrieval import QUERY_CHARS, searchable
 from pipeline.errors import SettingError
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
 from pipeline.llm.context import fit
-from pipeline.llm.structured import AtMost
+from pipeline.llm.structured import AnswerForm, AtMost
 
 # A follow-up refers to the last few turns; the beginning of a long answer says what it is about. Six turns are at most
 # 1,440 tokens.
@@ -68,28 +68,25 @@ class UserQuestion:
         return "\n".join(reversed(first_that_fit(newest_first, tokens)))
 
 
-class Query(BaseModel):
+class Query(AnswerForm):
     """The words of a search."""
 
-    model_config = ConfigDict(extra="forbid")
     query: Annotated[str, AtMost(QUERY_CHARS)]
 
 
-class FollowUp(BaseModel):
+class FollowUp(AnswerForm):
     """A question that can be understood without the conversation, and the words of a search."""
 
-    model_config = ConfigDict(extra="forbid")
     question: Annotated[str, AtMost(QUESTION_CHARS)]
     query: Annotated[str, AtMost(QUERY_CHARS)]
 
 
-class Search(BaseModel):
+class Search(AnswerForm):
     """WikiChat's: whether to search, the question by itself, and the words of the search.
 
     search is a word and not a truth value: a rehearsal makes up the first of the words, which must be the costlier one.
     """
 
-    model_config = ConfigDict(extra="forbid")
     search: Annotated[Literal["yes", "no"], BeforeValidator(as_word)]
     question: Annotated[str, AtMost(QUESTION_CHARS)]
     query: Annotated[str, AtMost(QUERY_CHARS)]

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, create_model
-
 from pipeline.answering.answer import Answer, Claim, Fact, Sentence, StepLog, grounded_answer, number_claims
 from pipeline.answering.composition import (
     ReadSentences,
@@ -30,7 +28,6 @@ from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     NOTHING,
     PROMPTS,
-    Params,
     ask,
     first_that_fit,
     room,
@@ -40,7 +37,6 @@ from pipeline.answering.retrieval import (
     RetrievedPassage,
     distinct_passages,
     find,
-    planned_windows,
     rank,
     searchable,
     suspicious_ids,
@@ -50,7 +46,7 @@ from pipeline.answering.user_question import UserQuestion, plan_query_or_none
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent, spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
-from pipeline.llm.structured import AtMost
+from pipeline.llm.structured import AnswerForm, AtMost, make_form
 
 # WikiChat allows 200 tokens for the bullets of a passage, which are two or three sentences.
 MOST_BULLETS, BULLET_CHARS = 3, 240
@@ -65,10 +61,9 @@ _MARKS_TOKENS = 64
 _DRAFT_SHARE = 2
 
 
-class Bullets(BaseModel):
+class Bullets(AnswerForm):
     """Empty if the passage has nothing on the question."""
 
-    model_config = ConfigDict(extra="forbid")
     bullets: Annotated[list[Annotated[str, AtMost(BULLET_CHARS)]], AtMost(MOST_BULLETS)]
 
 
@@ -152,12 +147,9 @@ async def refine(
 
 
 @cache
-def refined_form(most: int) -> type[BaseModel]:
+def refined_form(most: int) -> type[Any]:
     """The form of the answer: a mark for each criterion, then the sentences."""
-    marks: dict[str, Any] = dict.fromkeys(CRITERIA, (int, ...))
-    return create_model(
-        "RefinedAnswer", __config__=ConfigDict(extra="forbid"), **marks, sentences=sentences_field(most)
-    )
+    return make_form("RefinedAnswer", **dict.fromkeys(CRITERIA, int), sentences=sentences_field(most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +237,3 @@ async def _generate(question: UserQuestion, tools: Tools) -> _Branch:
         steps.add("verify", verdict.spent, claim=claim, suspicious=suspicious_ids(passages), **verdict.trace())
     read = distinct_passages(passage for passages in evidence for passage in passages)
     return _Branch(steps, tuple(facts), tuple(read))
-
-
-def planned_calls(params: Params, hops: int = 1, checked: int = 0) -> int:
-    """Calls of a question with so many claims to check, if the search finds enough and no answer needs a repair.
-
-    Query, ranking, bullets of each passage; the model's answer, its split, a verdict on each claim; draft, refinement.
-    """
-    ranking = planned_windows(params.candidates, params.passages)
-    return 1 + ranking + min(params.passages, params.candidates) + 1 + 1 + checked + 1 + 1

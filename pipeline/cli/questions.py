@@ -90,7 +90,7 @@ def check(
     """
     check_file("FILE", file)
 
-    from pipeline.answering.question_rows import question_set_file
+    from pipeline.answering.questions import question_set_file
     from pipeline.cli.console import print_json, print_note
     from pipeline.evaluation.answers.set_check import check_set, lines, notes
 

@@ -92,6 +92,7 @@ def build_parts(job: Job) -> Iterator[Row | pa.RecordBatch]:
     if job.stage.parts is None:
         raise ValueError(f"{job.stage.name} has no parts")
     earlier = {} if job.force else _earlier(job)
+    entries = _earlier_entries(job, earlier)
     records: dict[str, Mapping[str, Any]] = {}
     job.notes["parts"] = records
     for part in job.stage.parts(job.workspace, job.month):
@@ -99,35 +100,40 @@ def build_parts(job: Job) -> Iterator[Row | pa.RecordBatch]:
         record = earlier.get(part.name)
         if part.columns is not None and record is not None and record["fingerprint"] == fingerprint:
             records[part.name] = record
-            yield from _copy(job, part)
+            job.ledger += entries[part.name]
+            yield from _batches_of(part, job)
         else:
             built: dict[str, Any] = {"fingerprint": fingerprint}
             records[part.name] = built
             yield from _build(job, part, built)
 
 
-def _copy(job: Job, part: Part) -> Iterator[pa.RecordBatch]:
-    """The rows of a part in the month's file; its entries in the ledger go with them."""
-    ledger = read_table(job.workspace.root.ledger_file(job.stage.name, job.month))
-    job.ledger += [row for row in ledger.to_pylist() if row["subject"].endswith(f" {part.name}")]
+def _earlier_entries(job: Job, earlier: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Row]]:
+    """Name of a part → its entries in the ledger of the month's file: those whose subject ends with the name, of two
+    names that fit with the longer."""
+    entries: dict[str, list[Row]] = {name: [] for name in earlier}
+    if not entries:
+        return {}
+    for row in read_table(job.workspace.root.ledger_file(job.stage.name, job.month)).to_pylist():
+        names = [name for name in entries if row["subject"].endswith(f" {name}")]
+        if names:
+            entries[max(names, key=len)].append(row)
+    return entries
+
+
+def _batches_of(part: Part, job: Job) -> Iterator[pa.RecordBatch]:
+    wanted = None
+    for column, value in (part.columns or {}).items():
+        same = pc.field(column).is_null() if value is None else pc.field(column) == value
+        wanted = same if wanted is None else wanted & same
     for batch in job.workspace.root.batches(job.stage.table, job.month):
-        rows = batch.filter(_is_of(part, batch))
-        if rows.num_rows:
-            yield rows
+        rows = pa.Table.from_batches([batch]).filter(wanted) if wanted is not None else batch
+        yield from rows.to_batches()
 
 
 def rows_of(part: Part, job: Job) -> list[Row]:
     """The rows of a part in the month's file. Raises as `DataRoot.read` does."""
-    batches = job.workspace.root.batches(job.stage.table, job.month)
-    return [row for batch in batches for row in batch.filter(_is_of(part, batch)).to_pylist()]
-
-
-def _is_of(part: Part, batch: pa.RecordBatch) -> pa.Array:
-    mask = pa.array([True] * batch.num_rows)
-    for column, value in (part.columns or {}).items():
-        same = pc.is_null(batch[column]) if value is None else pc.equal(batch[column], value)
-        mask = pc.and_(mask, pc.fill_null(same, fill_value=False))
-    return mask
+    return [row for batch in _batches_of(part, job) for row in batch.to_pylist()]
 
 
 def _build(job: Job, part: Part, record: dict[str, Any]) -> Iterator[Row]:

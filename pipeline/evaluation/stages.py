@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from pipeline import tables
-from pipeline.answering import question_rows
+from pipeline.answering.stages import questions_disabled_reason
 from pipeline.answering.systems import answering_writers
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.engine.systems import System
@@ -34,7 +34,7 @@ def _citations_off(settings: Settings) -> str:
 
 
 def _answers_off(settings: Settings) -> str:
-    return question_rows.disabled_reason(settings) or _off(
+    return questions_disabled_reason(settings) or _off(
         settings, "CITELOOM_ANSWER_SYSTEMS", [system for _, system in answering_writers(settings)]
     )
 

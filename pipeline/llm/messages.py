@@ -83,7 +83,7 @@ class Prices:
 
 @dataclass(slots=True)
 class Usage:
-    """What a client did in this run: completions, those found in the cache, and what was paid."""
+    """What a client did in this run: completions, those from the cache, and what was paid."""
 
     calls: int = 0
     cached: int = 0
@@ -97,7 +97,7 @@ class Usage:
     """Time that requests waited for rate limits and between attempts."""
     cached_prompt_tokens: int = 0
     cached_completion_tokens: int = 0
-    """Tokens of the answers found in the cache: what these would cost without it."""
+    """Tokens of the answers from the cache: what these would cost without it."""
     prices: Prices = Prices()
 
     def count_request(self, cost: Spent, seconds: float) -> None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+import json_repair
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from pipeline.llm.prompts import as_data
 
@@ -30,6 +31,16 @@ _BACKSLASH = re.compile(
 _RUN = re.compile(r"\\{2,}(?=[A-Za-z])")
 # The description of an error names fields, which the model may have invented.
 _PLACE_CHARS = 60
+
+
+class AnswerForm(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+def make_form(name: str, base: type[BaseModel] = AnswerForm, /, **fields: Any) -> type[Any]:
+    """A form with these fields (name → type), all required, and no others."""
+    definitions: dict[str, Any] = {field: (kind, ...) for field, kind in fields.items()}
+    return create_model(name, __base__=base, **definitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +81,40 @@ def copyable(text: str) -> str:
     return text.replace("\\", "\\\\")
 
 
-class TextFields(BaseModel):
+class TextFields(AnswerForm):
     """A form of texts alone, which is also read from headed lines, such as "Methodology: …"."""
 
 
 def parse_answer(text: str, schema: type[Form]) -> Form:
-    """The JSON object in a text, validated; a formula's backslashes need not be escaped. TextFields may also be written
-    as headed lines. Raises ValueError (pydantic's is one) if there is nothing that fits the schema."""
+    """The JSON object in a text, validated; a formula's backslashes need not be escaped.
+
+    Where it is not JSON, json-repair reads it: other quotes, Python's None, missing or trailing commas, comments, and a
+    list that breaks off, without its last member. TextFields may also be written as headed lines. Raises ValueError
+    (pydantic's is one) if there is nothing that fits the schema.
+    """
+    start, end = text.find("{"), text.rfind("}")
     try:
-        start, end = text.find("{"), text.rfind("}")
         if start < 0 or end < start:
             raise ValueError("there is no JSON object in the answer")
-        return schema.model_validate_json(_BACKSLASH.sub(_escape, _unescape_once(text[start : end + 1])))
+        content = _BACKSLASH.sub(_escape, _unescape_once(text[start : end + 1]))
+        try:
+            return schema.model_validate_json(content)
+        except ValidationError as error:
+            if error.errors()[0]["type"] != "json_invalid":
+                raise
+            return schema.model_validate(_repair_json(content))
     except ValueError:
         lines = parse_headed_lines(text, schema.model_fields) if issubclass(schema, TextFields) else {}
         if 2 * sum(map(bool, lines.values())) <= len(schema.model_fields):
             raise
         return schema.model_validate(dict.fromkeys(schema.model_fields, "") | lines)
+
+
+def _repair_json(text: str) -> object:
+    try:
+        return json_repair.loads(text)
+    except RecursionError:
+        raise ValueError("the JSON object in the answer is nested too deeply") from None
 
 
 def parse_headed_lines(text: str, names: Iterable[str]) -> dict[str, str]:

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, create_model
-
 from pipeline.llm.client import REPAIR_TOKENS, Completion, LlmAnswerError, LlmClient, Spent, spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
+from pipeline.llm.structured import make_form
 from pipeline.related_work.prompt_files import (
     PROMPTS,
     AnswerLength,
@@ -143,16 +142,6 @@ async def zero_shot(client: LlmClient, task: Task, config: BaselineConfig, examp
     return await _generate(client, task, config, papers, examples)
 
 
-def planned_zero_shot(references: int, *, whole: bool = False) -> int:
-    """One call where the texts fit whole; else one of p_s for the target and each reference before it."""
-    return 1 if whole else references + 2
-
-
-def reads_whole(task: Task, config: BaselineConfig, examples: int = 0) -> bool:
-    """Whether the texts of a task fit as they are, so that one call does."""
-    return fits(task, _generate_room(task, config, examples))
-
-
 async def without_incremental(client: LlmClient, task: Task, config: BaselineConfig) -> Summary:
     """Table 2's "no incremental" (section 5.3): summaries by p_s, then few-shot p_g with ChatCite's guidelines.
 
@@ -161,11 +150,6 @@ async def without_incremental(client: LlmClient, task: Task, config: BaselineCon
     left = _generate_room(task, config, FEW_SHOT_EXAMPLES, guided=True)
     papers = await summarize_papers(client, task, config, left)
     return await _generate(client, task, config, papers, FEW_SHOT_EXAMPLES, guided=True)
-
-
-def planned_without_incremental(references: int) -> int:
-    """One call of p_s for the target and each reference, and one of p_g."""
-    return references + 2
 
 
 async def _generate(
@@ -247,19 +231,6 @@ async def litllm(client: LlmClient, task: Task, config: BaselineConfig) -> Summa
     return make_summary(section.text, task.numbers, trace, planning + spent([*papers.completions, section]))
 
 
-def planned_litllm(references: int, *, whole: bool = False) -> int:
-    """The plan and the section; before them one call of p_s for each paper where the texts do not fit whole.
-
-    One more where the plan must be repaired.
-    """
-    return 2 if whole else references + 3
-
-
-def litllm_reads_whole(task: Task, config: BaselineConfig) -> bool:
-    """Whether the texts of a task fit as they are, beside the longest plan."""
-    return fits(task, _litllm_room(task, config))
-
-
 def _litllm_room(task: Task, config: BaselineConfig) -> int:
     """Tokens for the texts: what the tighter of the two prompts leaves."""
     references, count = numbered_texts(task, None), len(task.references)
@@ -307,23 +278,14 @@ async def _plan(client: LlmClient, task: Task, config: BaselineConfig, texts: di
         answer = await client.answer(messages, schema, max_tokens=_plan_length(count, config).limit)
     except LlmAnswerError as error:
         return complete_plan([], task, str(error)), error.spent
-    lines = [PlanLine(" ".join(line.about.split()), tuple(line.cites)) for line in answer.value.sentences]  # type: ignore[attr-defined]
+    lines = [PlanLine(" ".join(line.about.split()), tuple(line.cites)) for line in answer.value.sentences]
     return complete_plan(lines, task), answer.spent
 
 
-def plan_model(most: int | None, characters: int | None) -> type[BaseModel]:
+def plan_model(most: int | None, characters: int | None) -> type[Any]:
     """The form of a plan; bounded, so that a small model under constrained decoding comes to an end."""
-    sentence = create_model(
-        "PlannedSentence",
-        __config__=ConfigDict(extra="forbid"),
-        about=(at_most(str, characters), ...),
-        cites=(at_most(list[int], most), ...),
-    )
-    return create_model(
-        "Plan",
-        __config__=ConfigDict(extra="forbid"),
-        sentences=(at_most(list[sentence], most), ...),  # type: ignore[valid-type]
-    )
+    sentence = make_form("PlannedSentence", about=at_most(str, characters), cites=at_most(list[int], most))
+    return make_form("Plan", sentences=at_most(list[sentence], most))  # type: ignore[valid-type]
 
 
 def complete_plan(lines: Sequence[PlanLine], task: Task, failure: str | None = None) -> Plan:

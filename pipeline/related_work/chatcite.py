@@ -160,20 +160,6 @@ async def chatcite(client: LlmClient, task: Task, elements: Sequence[KeyElements
     return await beam_search(client, task, element_contexts(task, elements), config)
 
 
-def planned_calls(references: int, config: BeamConfig) -> int:
-    """Calls for a target, its (|R|+1) key-element extractions not counted.
-
-    |R|·(n_c·n_s + n_v) less (n_c − 1)·n_s at the first step, where there is one draft to continue; less still in the
-    next steps where n_s < n_c, as fewer drafts than n_c exist.
-    """
-    calls, beam = 0, 1
-    for _ in range(references):
-        drafts = beam * config.samples
-        calls += drafts + config.votes
-        beam = min(config.beam, drafts)
-    return calls
-
-
 async def without_elements(client: LlmClient, task: Task, config: BeamConfig, baseline: BaselineConfig) -> Summary:
     """The search over summaries by the baseline's prompt p_s, in place of the seven answers."""
     length = draft_length(baseline.draft_tokens, 0, baseline.context)
@@ -191,11 +177,6 @@ async def without_elements(client: LlmClient, task: Task, config: BeamConfig, ba
         "contents_cut": [number for number, (_, cut) in enumerate(summaries) if cut],
     }
     return replace(section, trace=dict(section.trace) | trace)
-
-
-def planned_without_elements(references: int, config: BeamConfig) -> int:
-    """One call of p_s for the target and each reference, and those of the search."""
-    return references + 1 + planned_calls(references, config)
 
 
 async def without_reflection(

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel
 
 from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Spent
 from pipeline.llm.context import count_tokens, fit
+from pipeline.llm.structured import make_form
 from pipeline.related_work.key_elements import (
     ELEMENT_NAMES,
     KeyElements,
@@ -197,14 +198,9 @@ def names_field(most: int | None) -> Any:
 def evidence_model(characters: int | None) -> type[BaseModel]:
     """The form of the answers; `characters` bounds it, so that a small model under constrained decoding comes to an
     end."""
-    element = create_model(
-        "Element",
-        __config__=ConfigDict(extra="forbid"),
-        answer=(at_most(str, characters), ...),
-        passages=(names_field(None if characters is None else _PER_ANSWER), ...),
-    )
-    fields: dict[str, Any] = dict.fromkeys(ELEMENT_NAMES, (element, ...))
-    return create_model("Evidence", __config__=ConfigDict(extra="forbid"), **fields)
+    names = names_field(None if characters is None else _PER_ANSWER)
+    element = make_form("Element", answer=at_most(str, characters), passages=names)
+    return make_form("Evidence", **dict.fromkeys(ELEMENT_NAMES, element))
 
 
 # --- groups ---------------------------------------------------------------------------------------------------------
@@ -277,7 +273,7 @@ async def group_references(
         )
     except LlmAnswerError as error:
         return Grouping((Group(_OTHERS, tuple(range(1, count + 1))),), error.spent, failure=str(error), cut=cut)
-    groups = [Group(" ".join(group.name.split()), tuple(group.references)) for group in answer.value.groups]  # type: ignore[attr-defined]
+    groups = [Group(" ".join(group.name.split()), tuple(group.references)) for group in answer.value.groups]
     return replace(complete_groups(groups, count), spent=answer.spent, cut=cut)
 
 
@@ -315,14 +311,10 @@ def complete_groups(groups: Sequence[Group], count: int) -> Grouping:
     )
 
 
-def grouping_model(count: int | None) -> type[BaseModel]:
+def grouping_model(count: int | None) -> type[Any]:
     """The form of a grouping of so many references, bounded so that a small model under constrained decoding comes to
     an end; None for no bounds."""
-    group = create_model(
-        "Group",
-        __config__=ConfigDict(extra="forbid"),
-        name=(at_most(str, None if count is None else _GROUP_CHARS), ...),
-        references=(at_most(list[int], count), ...),
-    )
+    name = at_most(str, None if count is None else _GROUP_CHARS)
+    group = make_form("Group", name=name, references=at_most(list[int], count))
     groups = at_most(list[group], None if count is None else most_groups(count))  # type: ignore[valid-type]
-    return create_model("Groups", __config__=ConfigDict(extra="forbid"), groups=(groups, ...))
+    return make_form("Groups", groups=groups)

@@ -1,10 +1,11 @@
-"""Related-work sections without a language model: `extractive`, of each reference the sentences on what it does and
-found, and the baselines LEAD and LexRank.
+"""Related-work sections without a language model: `extractive`, the sentences of each reference on its contribution and
+findings, and the baselines LEAD and LexRank.
 
 Candidates are the sentences of the reference's abstract, and those of its introduction and conclusion that speak of
 its contribution. Each is scored by its place, by cue words, by how central it is to its paper and how close to the
 target (cosines of embeddings); the best becomes a sentence that cites its reference (`sentence_rewriting`). As long as
-there is room, references also get a sentence on what they found. References with similar contents share a paragraph.
+there is room, references get further sentences, that on their findings first. References with similar contents share a
+paragraph. All three writers have the same number of words (`section_words`).
 
 Every sentence is one of the source's with its subject named, and carries the passage that it was taken from.
 """
@@ -36,10 +37,10 @@ if TYPE_CHECKING:
 Encode = Callable[[Sequence[str]], "Vectors"]
 """Texts → vectors of unit length, float32 of shape (texts, dimensions)."""
 
-# Words of a section from which on references get no second sentence; the median of DeepScholar's 63 sections is
-# 480. Ours at 500 have 590 on average, since one sentence on each of 26 references takes more.
-WORDS = 500
-# Of a paper without an abstract, so many sentences of its beginning; of an abstract, no more than the longest has.
+# Two sentences on each reference in a short section, one in a long one, where a title may stand for a sentence. The
+# published sections of DeepScholar have a median of 480 words for 26 references, the sample's 290 for 5.5.
+_SHORT_RATE, _SHORT_SECTION, _LONG_RATE = 50, 250, 20
+# Sentences that are read of the beginning of a paper without an abstract; no abstract is longer.
 _MOST_CANDIDATES = 16
 _TARGET_WORDS = 250
 # Fewer references are one paragraph; fewer in a paragraph need no sentence on their subject.
@@ -47,7 +48,7 @@ FEWEST_TO_GROUP, FEWEST_TO_OPEN = 5, 3
 _MOST_TITLES = 6
 _HEADING = re.compile(r"#{1,6} +(.*)")
 _ABSTRACT = re.compile(r"abstract\b", re.IGNORECASE)
-_TELLING_SECTION = re.compile(r"(?:[\dIVX.]+ +)?(?:introduction|conclusions?|summary|discussion and conclusion)", re.I)
+_SUMMARY_SECTION = re.compile(r"(?:[\dIVX.]+ +)?(?:introduction|conclusions?|summary|discussion and conclusion)", re.I)
 
 _CONTRIBUTION = re.compile(
     r"\b(?:we|paper|work|article|study|survey|authors) (?:\w+ly |also |first |then |further )?(?:propose|present"
@@ -113,13 +114,21 @@ class Source:
     """The passage that its title, or what is known of it, rests on."""
 
 
-def extractive(tasks: Sequence[Task], encode: Encode, words: int = WORDS, weights: Weights = WEIGHTS) -> list[Summary]:
-    """The section of each task, about `words` words long, and longer where there is one sentence on each reference.
+def section_words(references: int) -> int:
+    """Words of a section on so many references: 50 for each up to 250 in all, and 20 for each from 13 references on."""
+    return max(min(_SHORT_RATE * references, _SHORT_SECTION), _LONG_RATE * references)
+
+
+def extractive(
+    tasks: Sequence[Task], encode: Encode, words: int | None = None, weights: Weights = WEIGHTS
+) -> list[Summary]:
+    """The section of each task, about `words` words long, and longer where one sentence on each reference takes more.
+
+    words: by default those of `section_words`.
 
     All texts of the tasks are embedded at once. Deterministic for an encoder that is.
     """
-    prepared = prepare(tasks, encode)
-    return [write_section(each, words, weights) for each in prepared]
+    return [write_section(prepared, words, weights) for prepared in prepare(tasks, encode)]
 
 
 @dataclass(frozen=True)
@@ -141,7 +150,7 @@ class PreparedTask:
         import numpy as np
 
         pairs = zip(self.titles, self.sentences, strict=True)
-        means = np.stack([np.vstack([title[None, :], found]).mean(axis=0) for title, found in pairs])
+        means = np.stack([np.vstack([title[None, :], sentences]).mean(axis=0) for title, sentences in pairs])
         unit: Vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
         return unit
 
@@ -161,14 +170,15 @@ def prepare(tasks: Sequence[Task], encode: Encode) -> list[PreparedTask]:
 
 def _texts(task: Task, sources: Sequence[Source]) -> list[str]:
     target = " ".join(f"{task.title}. {_abstract_of(task.description)}".split()[:_TARGET_WORDS])
-    return [target, *(each.title for each in sources), *(c.text for each in sources for c in each.candidates)]
+    sentences = [candidate.text for source in sources for candidate in source.candidates]
+    return [target, *(source.title for source in sources), *sentences]
 
 
 def _prepared(task: Task, sources: tuple[Source, ...], vectors: Vectors) -> PreparedTask:
     start, sentences = 1 + len(sources), []
-    for each in sources:
-        sentences.append(vectors[start : start + len(each.candidates)])
-        start += len(each.candidates)
+    for source in sources:
+        sentences.append(vectors[start : start + len(source.candidates)])
+        start += len(source.candidates)
     return PreparedTask(task, sources, vectors[0], vectors[1 : 1 + len(sources)], tuple(sentences))
 
 
@@ -210,8 +220,8 @@ def _usable_sections(content: str) -> list[tuple[str, str]]:
     """("", abstract) first, then introduction and conclusion; the beginning for the abstract where there is none."""
     sections = _sections(content)
     abstract = [("", text) for heading, text in sections if _ABSTRACT.match(heading)][:1]
-    telling = [(heading, text) for heading, text in sections if _TELLING_SECTION.match(heading)]
-    return abstract + telling if abstract else [("", text) for _, text in sections if text][:1]
+    summaries = [(heading, text) for heading, text in sections if _SUMMARY_SECTION.match(heading)]
+    return abstract + summaries if abstract else [("", text) for _, text in sections if text][:1]
 
 
 def _abstract_of(content: str) -> str:
@@ -261,41 +271,45 @@ def _best_sentence(prepared: PreparedTask, place: int, weights: Weights) -> tupl
     return None
 
 
-def _finding_sentence(prepared: PreparedTask, place: int, used: int, first: Sentence) -> Sentence | None:
-    """The candidate behind the one used that says most of what was found."""
-    source, vectors = prepared.sources[place], prepared.sentences[place]
+def _further_sentences(prepared: PreparedTask, place: int, used: int, first: Sentence) -> list[Sentence]:
+    """What can be cited of the other candidates: the best on the findings, then the others, best first; those that
+    stand before the candidate used come last."""
+    source, close = prepared.sources[place], prepared.sentences[place] @ prepared.documents[place]
     names = author_names(source.authors)
     rephrase = follow_up if names and f"{names} [Reference" in first.text else citable_sentence
-    best: tuple[float, Sentence] | None = None
-    for i, candidate in enumerate(source.candidates):
-        if i <= used or not _FINDING.search(candidate.text):
-            continue
-        text = rephrase(candidate.text, source.number, source.authors)
-        score = float(vectors[i] @ prepared.documents[place]) + candidate.place / 2
-        if text is not None and (best is None or score > best[0]):
-            best = score, Sentence(text, (source.number,), (candidate.passage_id,))
-    return best[1] if best else None
+
+    def rank(i: int) -> tuple[bool, float]:
+        return i < used, -float(close[i]) - source.candidates[i].place / 2
+
+    ranked = sorted((i for i in range(len(source.candidates)) if i != used), key=rank)
+    texts = {i: rephrase(source.candidates[i].text, source.number, source.authors) for i in ranked}
+    findings = [i for i in ranked if i > used and texts[i] and _FINDING.search(source.candidates[i].text)]
+    return [
+        Sentence(text, (source.number,), (source.candidates[i].passage_id,))
+        for i in dict.fromkeys([*findings[:1], *ranked])
+        if (text := texts[i])
+    ]
 
 
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def write_section(prepared: PreparedTask, words: int, weights: Weights) -> Summary:
+def write_section(prepared: PreparedTask, words: int | None = None, weights: Weights = WEIGHTS) -> Summary:
     """The section of one task: a paragraph for each group of references, opened by a sentence on its subject."""
+    words = section_words(len(prepared.sources)) if words is None else words
     groups = group_references(prepared)
     first = {place: _best_sentence(prepared, place, weights) for place in range(len(prepared.sources))}
     openers = [_opening_sentence(prepared, group, first) for group in groups]
     left = words - _words(choice[1] for choice in first.values() if choice) - _words(filter(None, openers))
     by_title = [source for place, source in enumerate(prepared.sources) if first[place] is None]
     left -= sum(len(source.title.split()) + 2 for source in by_title)
-    second = _second_sentences(prepared, first, left)
+    further = _fill(prepared, first, left, {sentence.text for sentence in openers if sentence})
     paragraphs = []
     for group, opener in zip(groups, openers, strict=True):
         sentences = [opener] if opener else []
         for place in group:
             choice = first[place]
-            sentences += [choice[1]] if choice else []
-            sentences += [second[place]] if place in second else []
+            sentences += [choice[1], *further[place]] if choice else []
         paragraphs.append(
             sentences + _title_sentences([prepared.sources[place] for place in group if not first[place]])
         )
@@ -331,18 +345,22 @@ def _opening_sentence(
     return best[1] if best else None
 
 
-def _second_sentences(
-    prepared: PreparedTask, first: Mapping[int, tuple[int, Sentence] | None], left: int
-) -> dict[int, Sentence]:
-    """What references found, the references closest to the target first, in `left` words at most."""
+def _fill(
+    prepared: PreparedTask, first: Mapping[int, tuple[int, Sentence] | None], left: int, written: set[str]
+) -> dict[int, list[Sentence]]:
+    """Further sentences on each reference in `left` words at most: one on each in turn, the references closest to the
+    target first, until none fits. written: sentences that are not repeated."""
     close = prepared.documents @ prepared.target
-    chosen: dict[int, Sentence] = {}
-    for place in sorted(first, key=lambda place: (-float(close[place]), place)):
-        used = first[place]
-        finding = _finding_sentence(prepared, place, *used) if used else None
-        if finding and len(finding.text.split()) <= left:
-            chosen[place] = finding
-            left -= len(finding.text.split())
+    waiting = {place: _further_sentences(prepared, place, *choice) for place, choice in first.items() if choice}
+    chosen: dict[int, list[Sentence]] = {place: [] for place in waiting}
+    order = sorted(waiting, key=lambda place: (-float(close[place]), place))
+    while any(waiting.values()):
+        for place in order:
+            sentence = waiting[place].pop(0) if waiting[place] else None
+            if sentence and sentence.text not in written and len(sentence.text.split()) <= left:
+                chosen[place].append(sentence)
+                written.add(sentence.text)
+                left -= len(sentence.text.split())
     return chosen
 
 
@@ -404,13 +422,14 @@ def _chain(prepared: PreparedTask, group: Iterable[int]) -> list[int]:
 # --- LEAD and LexRank -------------------------------------------------------------------------------------------------
 
 
-def lead(task: Task, words: int = WORDS) -> Summary:
+def lead(task: Task, words: int | None = None) -> Summary:
     """LEAD, the baseline that summarization compares with: the first sentences of each reference's abstract.
 
     Of each reference the first sentence as it is, in the order of the references, then of each the second, as long as
-    there are at most `words` words. Of a work without an abstract it is the title.
+    there are at most `words` words (`section_words`). Of a work without an abstract it is the title.
     """
     sources = list(read_sources(task))
+    words = section_words(len(sources)) if words is None else words
     chosen = [[_quoted(source, 0)] for source in sources]
     left = words - sum(len(sentences[0].text.split()) for sentences in chosen)
     for depth in range(1, max((len(source.candidates) for source in sources), default=0)):
@@ -442,8 +461,10 @@ def with_citation(sentence: str, number: int) -> str:
     return f"{sentence.rstrip('. ')} [Reference {number}]."
 
 
-def lexrank(task: Task, words: int = WORDS) -> Summary:
-    """The most salient sentences of all references, about `words` words of them, in the order of the references.
+def lexrank(task: Task, words: int | None = None) -> Summary:
+    """The most salient sentences of all references, at most `words` words of them, in the order of the references.
+
+    words: by default those of `section_words`.
 
     Continuous LexRank (Erkan and Radev 2004, JAIR 22, section 3.3): the score of a sentence is the stationary
     probability of a random walk between sentences whose steps are weighted by the cosine of their TF-IDF vectors, with
@@ -461,7 +482,7 @@ def lexrank(task: Task, words: int = WORDS) -> Summary:
         )
     ]
     chosen: list[int] = []
-    left = words
+    left = section_words(len(task.references)) if words is None else words
     cosines = tfidf_cosines([text for _, text, _ in pool])
     scores = lexrank_scores(cosines)
     for place in sorted(range(len(pool)), key=lambda place: (-float(scores[place]), place)):

@@ -22,7 +22,6 @@ from pipeline.related_work.chatcite import (
     BeamConfig,
     PaperContext,
     best_choices,
-    planned_calls,
     reference_lines,
     step_trace,
     vote,
@@ -352,9 +351,3 @@ def _summary(
 
 def _passage_trace(named: NamedPassage) -> dict[str, str]:
     return {"passage_id": named.passage.passage_id, "text": " ".join(named.passage.text.split())}
-
-
-def planned_grounded(references: int, config: BeamConfig) -> int:
-    """Calls where nothing has to be repaired: one for each reference's evidence, one for the groups, the search, and
-    one that judges. One reference alone is not grouped."""
-    return references + (references > 1) + planned_calls(references, config) + 1

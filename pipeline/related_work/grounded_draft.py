@@ -10,12 +10,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, Field
 
 from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Spent
 from pipeline.llm.context import count_tokens
+from pipeline.llm.structured import make_form
 from pipeline.related_work.evidence import NamedPassage, names_field, names_in
 from pipeline.related_work.prompt_files import NO_CALLS, PROMPTS, AnswerLength, at_most, prompt_room
 from pipeline.related_work.summary import cited_numbers, normalize
@@ -179,15 +180,14 @@ def draft_model(references: int, characters: int | None) -> type[BaseModel]:
     decoding comes to an end; None for no bounds.
     """
     limited = characters is not None
-    sentence = create_model(
+    sentence = make_form(
         "TiedSentence",
-        __config__=ConfigDict(extra="forbid"),
-        text=(at_most(str, characters), ...),
-        references=(at_most(list[int], references + _SPARE if limited else None), ...),
-        passages=(names_field(_MOST_PASSAGES if limited else None), ...),
+        text=at_most(str, characters),
+        references=at_most(list[int], references + _SPARE if limited else None),
+        passages=names_field(_MOST_PASSAGES if limited else None),
     )
     sentences = at_most(list[sentence], most_sentences(references) if limited else None)  # type: ignore[valid-type]
-    return create_model("TiedDraft", __config__=ConfigDict(extra="forbid"), sentences=(sentences, Field(min_length=1)))
+    return make_form("TiedDraft", sentences=Annotated[sentences, Field(min_length=1)])
 
 
 # --- support --------------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ async def check_support(
         )
     except LlmAnswerError as error:
         return SupportCheck({}, {}, error.spent, str(error), tuple(cited), cut)
-    by_place = {item.sentence: item for item in answer.value.verdicts if item.sentence in places}  # type: ignore[attr-defined]
+    by_place = {item.sentence: item for item in answer.value.verdicts if item.sentence in places}
     quotes = {place: " ".join(item.quote.split()) for place, item in by_place.items()}
     verdicts = {place: item.support for place, item in by_place.items()}
     unjudged = tuple(place for place in cited if place not in verdicts)
@@ -297,7 +297,7 @@ async def revise(
         return Revision(before, (), error.spent, str(error), cut)
     revised = {
         item.sentence: _revised(before[item.sentence - 1], item, passages)
-        for item in answer.value.sentences  # type: ignore[attr-defined]
+        for item in answer.value.sentences
         if item.sentence in places and item.text.strip()
     }
     changed = tuple(sorted(place for place, sentence in revised.items() if sentence.text != before[place - 1].text))
@@ -339,31 +339,13 @@ def _passages_to_show(sentence: TiedSentence, passages: Mapping[str, NamedPassag
     return names
 
 
-def _verdicts_model(most: int | None) -> type[BaseModel]:
-    verdict = create_model(
-        "Verdict",
-        __config__=ConfigDict(extra="forbid"),
-        sentence=(int, ...),
-        support=(Verdict, ...),
-        quote=(at_most(str, None if most is None else _QUOTE_CHARS), ...),
-    )
-    return create_model(
-        "Verdicts",
-        __config__=ConfigDict(extra="forbid"),
-        verdicts=(at_most(list[verdict], most), ...),  # type: ignore[valid-type]
-    )
+def _verdicts_model(most: int | None) -> type[Any]:
+    quote = at_most(str, None if most is None else _QUOTE_CHARS)
+    verdict = make_form("Verdict", sentence=int, support=Verdict, quote=quote)
+    return make_form("Verdicts", verdicts=at_most(list[verdict], most))  # type: ignore[valid-type]
 
 
-def _revisions_model(most: int | None, characters: int | None) -> type[BaseModel]:
-    revision = create_model(
-        "Revision",
-        __config__=ConfigDict(extra="forbid"),
-        sentence=(int, ...),
-        text=(at_most(str, characters), ...),
-        passages=(names_field(None if most is None else _MOST_PASSAGES), ...),
-    )
-    return create_model(
-        "Revisions",
-        __config__=ConfigDict(extra="forbid"),
-        sentences=(at_most(list[revision], most), ...),  # type: ignore[valid-type]
-    )
+def _revisions_model(most: int | None, characters: int | None) -> type[Any]:
+    names = names_field(None if most is None else _MOST_PASSAGES)
+    revision = make_form("Revision", sentence=int, text=at_most(str, characters), passages=names)
+    return make_form("Revisions", sentences=at_most(list[revision], most))  # type: ignore[valid-type]

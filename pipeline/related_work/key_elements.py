@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 from functools import cache, partial
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
+from pydantic import BaseModel, BeforeValidator
 
 from pipeline.llm.client import REPAIR_TOKENS, Answer, LlmAnswerError, LlmClient, Message, Spent
 from pipeline.llm.context import fit
-from pipeline.llm.structured import TextFields
+from pipeline.llm.structured import TextFields, make_form
 from pipeline.related_work.prompt_files import PROMPTS, answer_length, at_most, prompt_room
 from pipeline.related_work.task_model import Source
 
@@ -162,10 +162,6 @@ def _folded(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-class _ClosedTextFields(TextFields):
-    model_config = ConfigDict(extra="forbid")
-
-
 @cache
 def answer_model(characters: int | None) -> type[BaseModel]:
     """The form of an answer; `characters` bounds its texts, so that a small model under constrained decoding comes to
@@ -174,8 +170,7 @@ def answer_model(characters: int | None) -> type[BaseModel]:
     A model whose endpoint does not constrain it may answer with lists or longer texts: these are joined, not refused.
     """
     text = at_most(Annotated[str, BeforeValidator(_plain_text)], characters)
-    names: dict[str, Any] = dict.fromkeys(ELEMENT_NAMES, (text, ...))
-    return create_model("KeyElements", __base__=_ClosedTextFields, **names)
+    return make_form("KeyElements", TextFields, **dict.fromkeys(ELEMENT_NAMES, text))
 
 
 def _plain_text(value: object) -> object:

@@ -20,7 +20,7 @@ NO_CALLS = Spent()
 # What all examples take of a context at most, in parts of it: of 16,384 tokens two have 1,024 each, longer than most
 # related-work sections. The two shipped have 260.
 _EXAMPLES_SHARE = 8
-# What a prompt leaves free for an answer without a limit: a quarter of the context, and no more than 1,200 words.
+# What a prompt leaves free for an answer without a limit: a quarter of the context, at most 1,200 words.
 _ROOM_SHARE, _MOST_ROOM = 4, 2048
 
 # A short sentence with its citation; and a quarter of what a context has beyond the longest prompt without its texts,

@@ -12,7 +12,7 @@ from pipeline.related_work import baselines, chatcite
 from pipeline.related_work.baselines import FEW_SHOT_EXAMPLES, BaselineConfig
 from pipeline.related_work.chatcite import BeamConfig
 from pipeline.related_work.extractive import encoder_of, extractive, lead, lexrank
-from pipeline.related_work.grounded import grounded, planned_grounded
+from pipeline.related_work.grounded import grounded
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompt_files import answer_length
 from pipeline.related_work.summary import Summary
@@ -21,7 +21,6 @@ from pipeline.settings import Settings
 from pipeline.tables import Writer
 
 Write = Callable[[LlmClient, Task, Sequence[KeyElements], Settings], Awaitable[Summary]]
-Plan = Callable[[int, Settings, bool], int]
 WriteAll = Callable[[Sequence[Task], Settings], list[Summary]]
 
 
@@ -34,26 +33,16 @@ class RelatedWorkSystem(System):
     """A system that writes related work."""
 
     write: Write = _call_no_model
-    plan: Plan = lambda references, settings, whole: 0
     write_all: WriteAll | None = None
     """How a system that calls no model writes for several tasks at once; None for the others."""
     reads_elements: bool = False
     """Whether it is written from key elements; one that is not may be given none."""
-    whole: Callable[[Task, Settings], bool] = lambda task, settings: False
-    """Whether it reads the texts of a task as they are, which spares their summaries."""
     examples: Callable[[Settings], int] = lambda settings: 0
     """How many examples of style it shows."""
     reads_passages: bool = False
     """Whether it ties sentences to passages of the references."""
     reads_texts: bool = True
     """Whether it reads the texts of the references; one that does not knows them by key elements alone."""
-
-    def planned_calls(self, references: int, settings: Settings, *, whole: bool = False) -> int:
-        """Calls that a task of so many references takes, key elements not counted, where no answer needs a repair.
-
-        whole: whether its texts fit the context as they are (`RelatedWorkSystem.whole` decides that for a task).
-        """
-        return self.plan(references, settings, whole)
 
 
 def beam_config(settings: Settings) -> BeamConfig:
@@ -83,40 +72,6 @@ def baseline_config(settings: Settings) -> BaselineConfig:
     return BaselineConfig(settings.temperature, limit, settings.llm_context, settings.baseline_prompts)
 
 
-async def _chatcite(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await chatcite.chatcite(client, task, elements, beam_config(settings))
-
-
-async def _no_elements(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await chatcite.without_elements(client, task, beam_config(settings), baseline_config(settings))
-
-
-async def _no_incremental(
-    client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings
-) -> Summary:
-    return await baselines.without_incremental(client, task, baseline_config(settings))
-
-
-async def _no_reflection(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await chatcite.without_reflection(client, task, elements, beam_config(settings))
-
-
-async def _grounded(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await grounded(client, task, elements, beam_config(settings), settings.element_tokens or None)
-
-
-async def _zero_shot(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await baselines.zero_shot(client, task, baseline_config(settings))
-
-
-async def _few_shot(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await baselines.zero_shot(client, task, baseline_config(settings), FEW_SHOT_EXAMPLES)
-
-
-async def _litllm(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
-    return await baselines.litllm(client, task, baseline_config(settings))
-
-
 _WRITING = ("llm_model", "llm_context", "temperature", "draft_tokens")
 _BASELINE = (*_WRITING, "baseline_prompts")
 _GUIDED = (*_WRITING, "chatcite_examples")
@@ -128,79 +83,79 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
     for system in (
         RelatedWorkSystem(
             name="chatcite",
-            write=_chatcite,
+            write=lambda client, task, elements, settings: chatcite.chatcite(
+                client, task, elements, beam_config(settings)
+            ),
             settings=_SEARCH,
             prompts=("draft", "vote"),
-            plan=lambda references, settings, whole: chatcite.planned_calls(references, beam_config(settings)),
             reads_elements=True,
             examples=lambda settings: settings.chatcite_examples,
             reads_texts=False,
         ),
         RelatedWorkSystem(
             name="chatcite_no_elements",
-            write=_no_elements,
+            write=lambda client, task, elements, settings: chatcite.without_elements(
+                client, task, beam_config(settings), baseline_config(settings)
+            ),
             settings=(*_SEARCH, "baseline_prompts"),
             prompts=("summarize", "summarize_extended", "draft", "vote"),
-            plan=lambda references, settings, whole: chatcite.planned_without_elements(
-                references, beam_config(settings)
-            ),
             examples=lambda settings: settings.chatcite_examples,
         ),
         RelatedWorkSystem(
             name="chatcite_no_incremental",
-            write=_no_incremental,
+            write=lambda client, task, elements, settings: baselines.without_incremental(
+                client, task, baseline_config(settings)
+            ),
             settings=_BASELINE,
             prompts=_PRINTED,
-            plan=lambda references, settings, whole: baselines.planned_without_incremental(references),
             examples=lambda settings: FEW_SHOT_EXAMPLES,
         ),
         RelatedWorkSystem(
             name="chatcite_no_reflection",
-            write=_no_reflection,
+            write=lambda client, task, elements, settings: chatcite.without_reflection(
+                client, task, elements, beam_config(settings)
+            ),
             settings=_GUIDED,
             prompts=("draft",),
-            plan=lambda references, settings, whole: references,
             reads_elements=True,
             examples=lambda settings: settings.chatcite_examples,
             reads_texts=False,
         ),
         RelatedWorkSystem(
             name="chatcite_grounded",
-            write=_grounded,
+            write=lambda client, task, elements, settings: grounded(
+                client, task, elements, beam_config(settings), settings.element_tokens or None
+            ),
             settings=(*_SEARCH, "element_tokens"),
             prompts=("evidence", "group", "tied", "repair", "vote", "support", "revise"),
-            plan=lambda references, settings, whole: planned_grounded(references, beam_config(settings)),
             reads_elements=True,
             examples=lambda settings: settings.chatcite_examples,
             reads_passages=True,
         ),
         RelatedWorkSystem(
             name="zero_shot",
-            write=_zero_shot,
+            write=lambda client, task, elements, settings: baselines.zero_shot(client, task, baseline_config(settings)),
             settings=_BASELINE,
             prompts=_PRINTED,
-            plan=lambda references, settings, whole: baselines.planned_zero_shot(references, whole=whole),
-            whole=lambda task, settings: baselines.reads_whole(task, baseline_config(settings)),
         ),
         RelatedWorkSystem(
             name="few_shot",
-            write=_few_shot,
+            write=lambda client, task, elements, settings: baselines.zero_shot(
+                client, task, baseline_config(settings), FEW_SHOT_EXAMPLES
+            ),
             settings=_BASELINE,
             prompts=_PRINTED,
-            plan=lambda references, settings, whole: baselines.planned_zero_shot(references, whole=whole),
-            whole=lambda task, settings: baselines.reads_whole(task, baseline_config(settings), FEW_SHOT_EXAMPLES),
             examples=lambda settings: FEW_SHOT_EXAMPLES,
         ),
         RelatedWorkSystem(
             name="litllm",
-            write=_litllm,
+            write=lambda client, task, elements, settings: baselines.litllm(client, task, baseline_config(settings)),
             settings=_BASELINE,
             prompts=("summarize", "summarize_extended", "plan", "planned"),
-            plan=lambda references, settings, whole: baselines.planned_litllm(references, whole=whole),
-            whole=lambda task, settings: baselines.litllm_reads_whole(task, baseline_config(settings)),
         ),
         RelatedWorkSystem(
             name="extractive",
+            version=2,
             settings=("embedder", "embedder_path"),
             prompts=(),
             calls_model=False,
@@ -209,6 +164,7 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
         ),
         RelatedWorkSystem(
             name="lead",
+            version=2,
             settings=(),
             prompts=(),
             calls_model=False,
@@ -217,6 +173,7 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
         ),
         RelatedWorkSystem(
             name="lexrank",
+            version=2,
             settings=(),
             prompts=(),
             calls_model=False,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Source = Literal["full_text", "abstract", "item"]
-"""What there is of a reference: its text, its abstract alone, or no more than its bibliography item."""
+"""What is known of a reference: its text, its abstract alone, or its bibliography item alone."""
 
 
 @dataclass(frozen=True, slots=True)

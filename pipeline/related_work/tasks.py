@@ -129,7 +129,7 @@ def _reference(number: int, key: str, work: CitedWork) -> dict[str, Any]:
 def in_citation_order(task: Mapping[str, Any]) -> dict[str, Any]:
     """The task with its references numbered by their first citation in the gold text, those that it does not cite last.
 
-    The order that the gold text has is then known to whoever writes.
+    This tells the writer the order of the gold text.
     """
     numbers = [reference["number"] for reference in task["references"]]
     cited = [number for number in cited_numbers(task["gold"]) if number in numbers]

@@ -27,6 +27,7 @@ from pipeline.related_work.systems import vote_tokens
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import LLM_STAGES
 from tests.models_file import write_models
+from tests.planned_calls import answering_calls
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import form_of
 from tests.unit.answering.corpus import MARCH, build_corpus
@@ -322,9 +323,8 @@ def test_an_estimate_of_answers_supposes_every_hop_that_may_be(tmp_path: Path) -
     asked = len(place.root.rows(tables.QUESTIONS, MARCH))
     taken = {system: sum(row["calls"] for row in answers_of(place, system)) for system in ("arxivbot", "direct")}
     assert parts["direct"] == taken["direct"] == asked
-    system = SYSTEMS["arxivbot"]
-    assert parts["arxivbot"] == asked * system.planned_calls(place.settings)
-    assert taken["arxivbot"] == asked * system.planned_calls(place.settings, hops=1)
+    assert parts["arxivbot"] == asked * answering_calls("arxivbot", place.settings)
+    assert taken["arxivbot"] == asked * answering_calls("arxivbot", place.settings, hops=1)
 
 
 def test_a_writer_that_is_added_is_all_that_is_to_be_paid(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pipeline import tables
 from pipeline.answering.answer import answer_of_row
 from pipeline.answering.model_calls import NOTHING
-from pipeline.answering.question_rows import PosedQuestion, paper_months, read_posed_questions
+from pipeline.answering.questions import PosedQuestion, paper_months, read_posed_questions
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.engine.digests import digest_of
 from pipeline.engine.sampling import evenly_spaced

@@ -14,8 +14,13 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from pipeline.errors import SettingError
-from pipeline.related_work.importers.citations import NameYearCitations
-from pipeline.related_work.importers.task import ImportedTask, item_text, make_imported_task, sections_text
+from pipeline.related_work.importers.task import (
+    ImportedTask,
+    NameYearCitations,
+    item_text,
+    make_imported_task,
+    sections_text,
+)
 from pipeline.related_work.task_files import FileReference
 
 

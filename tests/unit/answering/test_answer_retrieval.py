@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from pipeline.answering.model_calls import Params
-from pipeline.answering.question_rows import PosedQuestion
-from pipeline.answering.questions import GoldClaim, Question
+from pipeline.answering.questions import GoldClaim, PosedQuestion, Question
 from pipeline.answering.stages import QUESTIONS
 from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.corpus.passages.stages import PASSAGES

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from pipeline.answering.answer import ABSTAINED, Answer
 from pipeline.answering.facts import Author, FrontMatter
 from pipeline.answering.rendering import step_lines
-from pipeline.answering.systems import SYSTEMS
 from pipeline.answering.user_question import Turn
 from pipeline.answering.user_question import UserQuestion as Question
 from pipeline.errors import SettingError
 from pipeline.settings import Settings
+from tests.planned_calls import answering_calls
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import (
     QUESTION,
@@ -315,7 +315,7 @@ def test_calls_are_those_that_are_planned(tmp_path: Path, hops: int, candidates:
     settings = Settings(llm_url=llm.url, _env_file=None, **asked)  # type: ignore[call-arg]
     windows = {1: 0, 3: 0, 20: 1, 25: 2}[candidates]
     formula = 1 + hops * (windows + 1) + min(hops, 2) + 1
-    planned = SYSTEMS["arxivbot"].planned_calls(settings, hops=hops)
+    planned = answering_calls("arxivbot", settings, hops=hops)
     assert (answered.spent.calls, llm.generations, planned) == (formula, formula, formula)
 
 

@@ -22,8 +22,7 @@ from pipeline.answering.question_drafts import (
     draft_of_authors,
     tidy_phrase,
 )
-from pipeline.answering.question_rows import read_posed_questions
-from pipeline.answering.questions import MOST_WORDS, gold_passages
+from pipeline.answering.questions import MOST_WORDS, gold_passages, read_posed_questions
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.answering.answer import ABSTAINED
+from pipeline.answering.answer import ABSTAINED, plain_answer
 from pipeline.answering.questions import Question
-from pipeline.answering.stages import ImportedAnswer, read_imported
+from pipeline.answering.stages import read_imported
 from pipeline.errors import SettingError
+from pipeline.storage.imported_texts import ImportedText
 
 QUESTIONS = [
     Question(name, text, "summary", ("2403.90001",), (), True, None)
@@ -29,21 +30,21 @@ def write(folder: Path, text: str | bytes) -> Path:
 
 
 def read(folder: Path, text: str | bytes) -> list[tuple[str, str, str]]:
-    return [_told(each) for each in read_imported(write(folder, text), QUESTIONS).answers]
+    return [_told(each) for each in read_imported(write(folder, text), QUESTIONS).texts]
 
 
-def _told(answer: ImportedAnswer) -> tuple[str, str, str]:
-    return answer.question_id, answer.system, answer.answer.text
+def _told(imported: ImportedText) -> tuple[str, str, str]:
+    return imported.subject_id, imported.system, plain_answer(imported.text).text
 
 
 def test_answers_are_read_with_their_questions_and_systems(tmp_path: Path) -> None:
     text = 'question_id,system,answer\nq1,chat site,"They do. All ""good"" ones,\nat least."\nq2,other,Because.\n'
     found = read_imported(write(tmp_path, text), QUESTIONS)
-    assert [*map(_told, found.answers)] == [
+    assert [*map(_told, found.texts)] == [
         ("q1", "chat site", 'They do. All "good" ones,\nat least.'),
         ("q2", "other", "Because."),
     ]
-    answered = found.answers[0].answer
+    answered = plain_answer(found.texts[0].text)
     assert [each.text for each in answered.sentences] == ["They do.", 'All "good" ones,', "at least."]
     assert (answered.claims, answered.hops, answered.abstained, answered.spent.calls) == ((), 0, False, 0)
 
@@ -70,8 +71,8 @@ def test_files_of_spreadsheet_programs_are_read(tmp_path: Path, text: bytes) -> 
 
 def test_an_empty_answer_abstains_and_is_told(tmp_path: Path) -> None:
     found = read_imported(write(tmp_path, "question_id,system,answer\nq1,site,\nq2,site,Because.\n"), QUESTIONS)
-    assert [each.answer.abstained for each in found.answers] == [True, False]
-    assert found.answers[0].answer.text == ABSTAINED
+    assert [plain_answer(each.text).abstained for each in found.texts] == [True, False]
+    assert plain_answer(found.texts[0].text).text == ABSTAINED
     assert [note.partition(": ")[2] for note in found.notes] == [
         "1 of 2 answers of site are empty",
         "site has answers for 2 of 4 questions",

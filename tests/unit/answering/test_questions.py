@@ -118,13 +118,13 @@ def test_an_id_without_quotes_in_yaml_is_told_with_its_line(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "name", "said"),
     [
-        ("questions: none", "set.yaml", "holds no list"),
-        ("- id: [", "set.yaml", "is no YAML"),
+        ("questions: none", "set.yaml", "is not a list"),
+        ("- id: [", "set.yaml", "is not YAML"),
         ("", "set.yaml", "holds no question"),
         ("", "set.jsonl", "holds no question"),
-        ('{"id": "q1",', "set.jsonl", "line 1 is no JSON object"),
-        ("[1]", "set.jsonl", "line 1: is no object with the fields of a question"),
-        ("- date: 2024-13-40", "set.yaml", "is no YAML: month must be in 1..12"),
+        ('{"id": "q1",', "set.jsonl", "line 1 is not a JSON object"),
+        ("[1]", "set.jsonl", "line 1: is not an object with the fields of a question"),
+        ("- date: 2024-13-40", "set.yaml", "is not YAML: month must be in 1..12"),
     ],
 )
 def test_a_file_of_another_form_is_refused(tmp_path: Path, text: str, name: str, said: str) -> None:
@@ -148,14 +148,14 @@ def test_a_file_that_is_not_there_or_not_utf_8_is_refused(tmp_path: Path) -> Non
         ({"papers": ["boats"]}, r"papers\.0: 'boats' is not an arXiv id: write it as '2403\.02574'"),
         ({"papers": ["2403.90001"] * 2}, r"papers has 2403\.90001 2 times: name each paper once"),
         ({"claims": []}, "claims: .*at least 1 item"),
-        ({"claims": [CLAIM, CLAIM]}, r"the claim 'Boats float\.' stands there 2 times"),
+        ({"claims": [CLAIM, CLAIM]}, r"the claim 'Boats float\.' occurs 2 times"),
         ({"papers": ["2403.90002"]}, r"claims\.0 is of 2403\.90001, which is not among papers: add it there"),
         ({"claims": [CLAIM | {"evidence": "boats float"}]}, r"claims\.0\.evidence\.0: 'boats float' has 2 words"),
         ({"claims": [CLAIM | {"evidence": "a " * 21}]}, r"evidence\.0: .* has 21 words: copy a phrase of 4 to 20"),
         ({"claims": [CLAIM | {"page": 3}]}, r"claims\.0\.page: Extra inputs"),
         ({"question": "  "}, "question: "),
         ({"id": "q 1"}, "id: "),
-        ({"date": "last May"}, "date: 'last May' is no day: write it as YYYY-MM-DD"),
+        ({"date": "last May"}, "date: 'last May' is not a day: write it as YYYY-MM-DD"),
     ],
 )
 def test_a_faulty_question_is_told_by_file_line_and_field(
@@ -166,7 +166,7 @@ def test_a_faulty_question_is_told_by_file_line_and_field(
 
 def test_two_questions_of_one_id_are_told_with_both_lines(tmp_path: Path) -> None:
     said = refused(tmp_path, ENTRY, "", ENTRY)
-    assert "set.jsonl: line 3: id q1 is that of line 1 too: give it another" in said
+    assert "set.jsonl: line 3: id q1 is also that of line 1: give it another" in said
 
 
 def test_several_faults_are_told_at_once_and_the_rest_counted(tmp_path: Path) -> None:

@@ -199,10 +199,10 @@ def test_a_yaml_set_keeps_its_own_words(tmp_path: Path, before: str) -> None:
 @pytest.mark.parametrize(
     ("name", "before", "said"),
     [
-        ("set.yaml", "- id: q0\n  kind: [", "is no YAML"),
+        ("set.yaml", "- id: q0\n  kind: [", "is not YAML"),
         ("set.yaml", "- id: q0", "line 1 .q0., question: Field required"),
-        ("set.jsonl", '{"id": "q0"', "line 1 is no JSON object"),
-        ("set.jsonl", json.dumps(entry_of(QUESTION)), "id q-1 is that of line 1 too"),
+        ("set.jsonl", '{"id": "q0"', "line 1 is not a JSON object"),
+        ("set.jsonl", json.dumps(entry_of(QUESTION)), "id q-1 is also that of line 1"),
     ],
 )
 def test_a_set_that_cannot_be_added_to_stays_as_it_is(tmp_path: Path, name: str, before: str, said: str) -> None:

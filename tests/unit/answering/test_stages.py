@@ -10,8 +10,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.answering.answer import answer_of_row, answer_row
-from pipeline.answering.question_rows import read_posed_questions
-from pipeline.answering.questions import read_questions
+from pipeline.answering.questions import read_posed_questions, read_questions
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import SYSTEMS
 from pipeline.engine.run import run_stage

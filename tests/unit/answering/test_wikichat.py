@@ -20,6 +20,7 @@ from pipeline.llm.client import ClientWorkspace, open_client
 from pipeline.llm.loop import run, without_waiting
 from pipeline.llm.rehearsal import Rehearsal
 from pipeline.settings import Settings
+from tests.planned_calls import answering_calls
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import (
     QUESTION,
@@ -137,7 +138,7 @@ def test_calls_are_those_that_are_planned(tmp_path: Path, candidates: int, check
     settings = Settings(llm_url=llm.url, answer_candidates=candidates, _env_file=None)  # type: ignore[call-arg]
     windows = {2: 0, 20: 1, 25: 2}[candidates]
     formula = 1 + windows + min(candidates, 3) + 2 + checked + 2
-    planned = SYSTEMS["wikichat"].planned_calls(settings, checked=checked)
+    planned = answering_calls("wikichat", settings, checked=checked)
     assert (answered.spent.calls, llm.generations, planned) == (formula, formula, formula)
 
 
@@ -174,7 +175,7 @@ def test_direct_asks_the_model_alone_and_retrieves_nothing(tmp_path: Path) -> No
     assert (shelf.asked, answered.spent.calls, answered.claims, answered.hops) == ([], 1, (), 0)
     assert [each.text for each in answered.sentences] == ["QuillNet reads margins.", "It is small, e.g. 3 MB."]
     settings = Settings(llm_url=llm.url, _env_file=None)  # type: ignore[call-arg]
-    assert SYSTEMS["direct"].planned_calls(settings) == 1
+    assert answering_calls("direct", settings) == 1
 
 
 def test_direct_and_wikichat_read_the_conversation(tmp_path: Path) -> None:
@@ -227,13 +228,13 @@ def test_whatever_a_model_answers_nothing_rests_on_what_was_not_retrieved(
 def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path: Path) -> None:
     """What `citeloom estimate` goes by: it must not find that nothing is searched for, or nothing answered."""
     calls = {}
-    for name, system in SYSTEMS.items():
+    for name in SYSTEMS:
         rehearsal = Rehearsal(lambda prompt, tokens, own: f"{own} says so.")
         settings = Settings(llm_url="http://127.0.0.1:9/v1", data=tmp_path, _env_file=None)  # type: ignore[call-arg]
         place = ClientWorkspace(settings, make_client=rehearsal.make_client)
         with without_waiting():
             run(_rehearsed(place, name))
-        calls[name] = (rehearsal.count("calls"), system.planned_calls(settings, checked=1))
+        calls[name] = (rehearsal.count("calls"), answering_calls(name, settings, checked=1))
     assert calls == {
         "arxivbot": (7, 7),
         "arxivbot_report": (7, 7),

@@ -2,58 +2,42 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
+from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter
+from gguf.quants import dequantize, quantize
 
 from pipeline.errors import PermanentFailure
-from pipeline.llm.gguf import q4_1_to_q8_0, with_fast_kernels
+from pipeline.llm.embedded import with_fast_kernels
 
 
-def random_q4_1(blocks: int) -> tuple[bytes, np.ndarray]:
-    """Blocks, and the weights that they stand for."""
-    random = np.random.default_rng(7)
-    scale = random.uniform(0.01, 0.2, blocks).astype(np.float16)
-    least = random.uniform(-1, 0, blocks).astype(np.float16)
-    nibbles = random.integers(0, 16, (blocks, 32), dtype=np.uint8)
-    packed = nibbles[:, :16] | (nibbles[:, 16:] << 4)
-    weights = nibbles * scale[:, None].astype(np.float32) + least[:, None].astype(np.float32)
-    data = b"".join(scale[i].tobytes() + least[i].tobytes() + packed[i].tobytes() for i in range(blocks))
-    return data, weights
-
-
-def test_weights_keep_their_values_to_half_a_step() -> None:
-    data, weights = random_q4_1(50)
-    blocks = q4_1_to_q8_0(np.frombuffer(data, np.uint8)).reshape(50, 34)
-    step = blocks[:, :2].copy().view(np.float16).astype(np.float32)
-    again = blocks[:, 2:].view(np.int8) * step
-    assert np.abs(again - weights).max() <= (np.abs(weights).max(axis=1) / 127).max() * 0.6
-
-
-def gguf(tensors: list[tuple[str, tuple[int, ...], int, bytes]]) -> bytes:
-    """A file with one key and these tensors."""
-    key = b"general.name"
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), 1)
-    head += struct.pack("<Q", len(key)) + key + struct.pack("<IQ", 8, 4) + b"test"
-    data, offset = b"", 0
-    for name, shape, kind, content in tensors:
-        head += struct.pack("<Q", len(name)) + name.encode()
-        head += struct.pack(f"<I{len(shape)}Q", len(shape), *shape) + struct.pack("<IQ", kind, offset)
-        padded = content + b"\0" * (-len(content) % 32)
-        data, offset = data + padded, offset + len(padded)
-    return head + b"\0" * (-len(head) % 32) + data
-
-
-def test_a_rewritten_file_holds_the_other_tensors_as_they_were(tmp_path: Path) -> None:
-    packed, _ = random_q4_1(6)
-    norm = np.arange(5, dtype=np.float32).tobytes()
+def test_a_rewritten_file_holds_the_same_weights_and_keys(tmp_path: Path) -> None:
+    weights = np.random.default_rng(7).normal(size=(3, 64)).astype(np.float32)
+    packed = quantize(weights, GGMLQuantizationType.Q4_1)
+    norm = np.arange(5, dtype=np.float32)
     source = tmp_path / "model.gguf"
-    source.write_bytes(gguf([("a", (64, 3), 3, packed), ("norm", (5,), 0, norm)]))
+    writer = GGUFWriter(source, "llama")
+    writer.add_name("test")
+    writer.add_token_list(["a", "b"])
+    writer.add_token_scores([0.5, 1.0])
+    writer.add_tensor("a", packed, raw_dtype=GGMLQuantizationType.Q4_1)
+    writer.add_tensor("norm", norm)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
     made = with_fast_kernels(source, tmp_path / "cache")
-    expected = q4_1_to_q8_0(np.frombuffer(packed, np.uint8)).tobytes()
-    assert made.read_bytes() == gguf([("a", (64, 3), 8, expected), ("norm", (5,), 0, norm)])
+    before, after = GGUFReader(source), GGUFReader(made)
+    keys = {name: field.contents() for name, field in before.fields.items()}
+    assert {name: field.contents() for name, field in after.fields.items()} == keys
+    first, second = after.tensors
+    assert (first.name, first.tensor_type, list(first.shape)) == ("a", GGMLQuantizationType.Q8_0, [64, 3])
+    again = dequantize(first.data, first.tensor_type)
+    original = dequantize(packed, GGMLQuantizationType.Q4_1)
+    assert np.abs(again - original).max() <= np.abs(original).max() / 127 * 0.6
+    assert second.data.tobytes() == norm.tobytes()
     written = made.stat().st_mtime_ns
     assert with_fast_kernels(source, tmp_path / "cache").stat().st_mtime_ns == written
 

@@ -42,6 +42,33 @@ def test_what_holds_no_answer_is_an_error(answer: str) -> None:
         parse_answer(answer, Verdict)
 
 
+class Claims(BaseModel):
+    claims: list[Verdict]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "{'claims': [{'why': 'it floats'}]}",
+        '{"claims": [{"why": "it floats",},],}',
+        '{claims: [{why: "it floats"}] // one\n}',
+        '{"claims": [{"why": "it floats"}, {"why": "it is bro',
+    ],
+)
+def test_broken_json_is_read_without_another_call(answer: str) -> None:
+    assert parse_answer(answer, Claims) == Claims(claims=[Verdict(why="it floats")])
+
+
+def test_a_formula_in_broken_json_keeps_its_macros() -> None:
+    assert parse_answer(r"{'why': '$\frac{1}{2}\delta$',}", Verdict).why == r"$\frac{1}{2}\delta$"
+
+
+@pytest.mark.parametrize("nested", ["[" * 5000, '{"why": ' * 5000])
+def test_deep_nesting_is_an_error_of_the_answer(nested: str) -> None:
+    with pytest.raises(ValueError, match="nested too deeply"):
+        parse_answer(f'{{"why": {nested}}}', Verdict)
+
+
 class Elements(TextFields):
     research_questions: str
     methodology: str

@@ -13,9 +13,10 @@ import pytest
 from pipeline.errors import SettingError
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
-from pipeline.related_work.chatcite import BeamConfig, best_choices, chatcite, planned_calls, read_vote
+from pipeline.related_work.chatcite import BeamConfig, best_choices, chatcite, read_vote
 from pipeline.related_work.prompt_files import AnswerLength
 from pipeline.related_work.summary import Summary
+from tests.planned_calls import beam_calls
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.related_work.building import make_elements, make_task, workspace
 
@@ -59,7 +60,7 @@ def test_fewer_drafts_than_are_kept_are_all_continued(tmp_path: Path) -> None:
     search = replace(SEARCH, samples=2, votes=1, beam=5)
     summary, _ = search_with(tmp_path, 4, search)
     assert [len(done["drafts"]) for done in rounds(summary)] == [2, 4, 8, 10]
-    assert summary.spent.calls == planned_calls(4, search) == 24 + 4
+    assert summary.spent.calls == beam_calls(4, search) == 24 + 4
 
 
 def test_the_first_step_continues_one_empty_draft(tmp_path: Path) -> None:
@@ -141,7 +142,7 @@ def test_drafts_with_the_same_text_are_not_continued_alike(tmp_path: Path) -> No
     summary, llm = search_with(tmp_path, 2, SEARCH, rule)
     second = rounds(summary)[1]
     assert len({draft["text"] for draft in second["drafts"]}) == 6
-    assert llm.generations == planned_calls(2, SEARCH)
+    assert llm.generations == beam_calls(2, SEARCH)
 
 
 def test_a_small_context_cuts_and_says_so(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from pipeline.embedding.lexical import term_id, words_of
 from pipeline.related_work.extractive import (
     WEIGHTS,
-    WORDS,
     extractive,
     group_references,
     lead,
@@ -21,6 +20,7 @@ from pipeline.related_work.extractive import (
     lexrank_scores,
     prepare,
     read_sources,
+    section_words,
     tfidf_cosines,
 )
 from pipeline.related_work.importers.rwsg import import_rwsg
@@ -63,13 +63,13 @@ def hashed_words(texts: Sequence[str]) -> NDArray[np.float32]:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def write(task: Task, words: int = WORDS) -> Summary:
+def write(task: Task, words: int | None = None) -> Summary:
     (summary,) = extractive([task], hashed_words, words)
     return summary
 
 
 def test_each_reference_has_the_sentence_on_what_it_does_and_the_closest_what_it_found() -> None:
-    summary = write(abstract_task(BOATS, NETS))
+    summary = write(abstract_task(BOATS, NETS), words=60)
     assert summary.text == (
         "Lovelace et al. [Reference 1] propose a hull for boats that saves half of the fuel. "
         "Their experiments on two rivers show that boats with the hull are faster [Reference 1]. "
@@ -77,6 +77,24 @@ def test_each_reference_has_the_sentence_on_what_it_does_and_the_closest_what_it
         "The experiments reveal that fish of all kinds are held by nets [Reference 2]."
     )
     assert summary.spent.calls == 0
+
+
+def test_where_there_is_room_the_other_sentences_follow_each_once() -> None:
+    summary = write(abstract_task(BOATS, NETS), words=500)
+    texts = [sentence.text for sentence in summary.sentences]
+    assert len(texts) == len(set(texts)) == 6
+    assert texts[2] == "Boats have been built for thousands of years on many shores [Reference 1]."
+
+
+def test_a_section_has_two_sentences_a_reference_or_one_where_there_are_many() -> None:
+    assert [section_words(count) for count in (0, 1, 2, 5, 12, 13, 26)] == [0, 50, 100, 250, 250, 260, 520]
+
+
+def test_all_writers_have_the_same_length_by_default() -> None:
+    names = [[f"w{work}s{place}" for place in range(5)] for work in range(4)]
+    task = abstract_task(*[[f"Boats {name} {' '.join([f'{name}x'] * 10)}." for name in own] for own in names])
+    lengths = [len(summary.text.split()) for summary in (write(task), lead(task), lexrank(task))]
+    assert all(0.8 * section_words(4) <= length <= section_words(4) + 10 for length in lengths), lengths
 
 
 def test_where_there_is_no_room_every_reference_keeps_one_sentence() -> None:
@@ -183,7 +201,7 @@ def test_the_same_task_gives_the_same_section_with_minilm(shared_data: Path) -> 
     imported = [import_rwsg(file).task for file in sorted((shared_data / "related_work").glob("*.json"))]
     tasks = [task_of(task.row(), {}) for task in imported]
     encode = encoder_of(make_embedder(load_settings(_env_file=None)))
-    first, second = extractive(tasks, encode), extractive(tasks, encode, WORDS, WEIGHTS)
+    first, second = extractive(tasks, encode), extractive(tasks, encode, weights=WEIGHTS)
     assert [summary.text for summary in first] == [summary.text for summary in second]
     for task, summary in zip(tasks, first, strict=True):
         assert summary.trace["citations"]["uncited"] == []

@@ -21,9 +21,10 @@ from pipeline.related_work.grounded_draft import (
     patch_draft,
     section_text,
 )
-from pipeline.related_work.systems import SYSTEMS, beam_config
+from pipeline.related_work.systems import beam_config
 from pipeline.related_work.task_model import Passage, Reference
 from pipeline.settings import Settings
+from tests.planned_calls import writing_calls
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.related_work.asking import prompts, write, write_at
 from tests.unit.related_work.building import make_task
@@ -103,7 +104,7 @@ def test_where_nothing_needs_repair_calls_are_those_of_the_formula(
             formula = references + (1 if references > 1 else 0) + steps + 1
             summary = write_at(llm, tmp_path / str(references), NAME, make_task(references), **asked)
             paid += summary.spent.calls
-            planned = SYSTEMS[NAME].planned_calls(references, settings)
+            planned = writing_calls(NAME, references, settings)
             assert (summary.spent.calls, planned, llm.generations) == (formula, formula, paid)
 
 

@@ -13,6 +13,7 @@ from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.systems import SYSTEMS
 from pipeline.related_work.task_model import Task
 from pipeline.settings import Settings
+from tests.planned_calls import writing_calls
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
 from tests.unit.related_work.asking import prompts, write, write_at
 from tests.unit.related_work.building import make_task
@@ -51,7 +52,7 @@ def test_an_ablation_makes_the_calls_of_its_formula(tmp_path: Path, system: str,
             }[system]
             summary = write_at(llm, tmp_path / str(references), system, make_task(references), **asked)
             paid += summary.spent.calls
-            planned = SYSTEMS[system].planned_calls(references, settings)
+            planned = writing_calls(system, references, settings)
             assert (summary.spent.calls, planned, llm.generations) == (formula, formula, paid)
 
 
@@ -77,7 +78,7 @@ def test_calls_are_those_of_the_drafts_there_are_where_more_are_kept_than_sample
             }[system]
             summary = write_at(llm, tmp_path / str(references), system, make_task(references), **asked)
             paid += summary.spent.calls
-            planned = SYSTEMS[system].planned_calls(references, settings)
+            planned = writing_calls(system, references, settings)
             assert (summary.spent.calls, planned, llm.generations) == (formula, formula, paid)
 
 
@@ -110,10 +111,9 @@ def test_a_baseline_makes_the_calls_of_its_formula(tmp_path: Path, system: str, 
     with ScriptedLlm() as llm:
         for references in range(1, 9):
             task = make_task(references) if whole else long_task(references)
-            assert SYSTEMS[system].whole(task, settings) is whole
             summary = write_at(llm, tmp_path / str(references), system, task, **asked)
             paid += summary.spent.calls
-            planned = SYSTEMS[system].planned_calls(references, settings, whole=whole)
+            planned = writing_calls(system, references, settings, whole=whole)
             formula = last + (0 if whole else references + 1)
             assert (summary.spent.calls, planned, llm.generations) == (formula, formula, paid)
 

@@ -15,13 +15,13 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.llm.embedded import stop_embedded
-from pipeline.related_work.chatcite import planned_calls
 from pipeline.related_work.key_elements import ELEMENT_NAMES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.related_work.systems import SYSTEMS, beam_config
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import read_table
+from tests.planned_calls import beam_calls
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.related_work.building import paper_row, workspace, write_corpus, write_month
 
@@ -84,7 +84,7 @@ def test_every_system_writes_for_every_task(tmp_path: Path) -> None:
         ("2405.00002#S2", "zero_shot"),
     ]
     search = beam_config(place.settings)
-    assert [row["calls"] for row in rows] == [planned_calls(3, search), 1, planned_calls(2, search), 1]
+    assert [row["calls"] for row in rows] == [beam_calls(3, search), 1, beam_calls(2, search), 1]
     assert sum(outcome.measured["llm_calls"] for outcome in outcomes) == sum(row["calls"] for row in rows)
     assert len(json.loads(rows[0]["trace"])["rounds"]) == 3
     assert json.loads(rows[0]["settings"])["chatcite_votes"] == place.settings.chatcite_votes

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.answering.question_rows import disabled_reason, read_question_set
-from pipeline.answering.stages import ANSWERS, QUESTIONS
+from pipeline.answering.questions import read_question_set
+from pipeline.answering.stages import ANSWERS, QUESTIONS, questions_disabled_reason
 from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
@@ -101,7 +101,7 @@ def test_a_set_on_articles_is_checked_against_them(place: Workspace, tmp_path: P
 
 
 def test_the_sample_s_questions_are_of_no_root_that_holds_wikipedia(place: Workspace) -> None:
-    assert (read_question_set(place.settings), disabled_reason(place.settings)) == (
+    assert (read_question_set(place.settings), questions_disabled_reason(place.settings)) == (
         (),
         "CITELOOM_QUESTIONS names no question set",
     )
@@ -110,7 +110,7 @@ def test_the_sample_s_questions_are_of_no_root_that_holds_wikipedia(place: Works
 
 def test_a_set_of_the_other_corpus_is_refused(place: Workspace, tmp_path: Path) -> None:
     paper = entry("p", "What is it?", ["2403.00001"], {"It is lost.": ""})
-    with pytest.raises(SettingError, match=rf"'2403.00001' is no id of an article.*Wikipedia as of {MONTH}"):
+    with pytest.raises(SettingError, match=rf"'2403.00001' is not the id of an article.*Wikipedia as of {MONTH}"):
         read_question_set(place.settings.model_copy(update={"questions": write_set(tmp_path, paper)}))
     on_arxiv = load_settings(_env_file=None, data=tmp_path / "other", questions=write_set(tmp_path, FUEL))
     with pytest.raises(SettingError, match=f"'{LANTERN}' is not an arXiv id"):

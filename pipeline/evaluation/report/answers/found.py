@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.answering.question_rows import PosedQuestion, read_posed_questions
+from pipeline.answering.questions import PosedQuestion, read_posed_questions
 from pipeline.engine.parts import statistics_name
 from pipeline.evaluation.answers.ages import Age, age_of
 from pipeline.evaluation.answers.controls import HALF, OTHER, OWN

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.answering.question_rows import PosedQuestion, paper_months
+from pipeline.answering.questions import PosedQuestion, paper_months
 from pipeline.evaluation.answers.ages import age_of
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.report.answers.found import CONTROLS, AnswersFound, name_of, order_of

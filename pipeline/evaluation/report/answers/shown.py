@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.answering.answer import Answer, Claim, answer_of_row
-from pipeline.answering.question_rows import PosedQuestion
+from pipeline.answering.questions import PosedQuestion
 from pipeline.answering.rendering import step_lines
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.evaluation.answers.measures import answer_measures

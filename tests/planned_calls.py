@@ -1,0 +1,55 @@
+"""The calls that each system makes if no answer needs a repair, as formulas of docs/methods: counted runs are compared
+with them, and so is the estimate, which knows no formula."""
+
+from __future__ import annotations
+
+from pipeline.answering.fact_check import MOST_CLAIMS
+from pipeline.answering.model_calls import params_of
+from pipeline.answering.retrieval import windows
+from pipeline.related_work.chatcite import BeamConfig
+from pipeline.related_work.systems import beam_config
+from pipeline.settings import Settings
+
+
+def beam_calls(references: int, config: BeamConfig) -> int:
+    """Calls of ChatCite's search, key elements not counted.
+
+    |R|·(n_c·n_s + n_v) less (n_c - 1)·n_s at the first step, where there is one draft to continue; less still in the
+    next steps where n_s < n_c, as fewer drafts than n_c exist.
+    """
+    calls, beam = 0, 1
+    for _ in range(references):
+        drafts = beam * config.samples
+        calls += drafts + config.votes
+        beam = min(config.beam, drafts)
+    return calls
+
+
+def writing_calls(system: str, references: int, settings: Settings, *, whole: bool = False) -> int:
+    """Calls of a section on so many references, key elements not counted. whole: whether the texts fit as they are."""
+    search = beam_calls(references, beam_config(settings))
+    summaries = 0 if whole else references + 1
+    return {
+        "chatcite": search,
+        "chatcite_no_elements": references + 1 + search,
+        "chatcite_no_incremental": references + 2,
+        "chatcite_no_reflection": references,
+        # Evidence of each reference, the groups of several, the search, and one call that judges.
+        "chatcite_grounded": references + (references > 1) + search + 1,
+        "zero_shot": summaries + 1,
+        "few_shot": summaries + 1,
+        "litllm": summaries + 2,
+    }.get(system, 0)
+
+
+def answering_calls(system: str, settings: Settings, *, hops: int | None = None, checked: int = MOST_CLAIMS) -> int:
+    """Calls of one question with so many hops (by default the most) and claims to check, if searches find enough."""
+    params = params_of(settings)
+    hops = params.hops if hops is None else hops
+    ranking = len(windows(params.candidates)) if params.candidates > params.passages else 0
+    # A query; each hop's ranking and claims; a reflection after each hop except the last possible; the answer.
+    arxivbot = 1 + hops * (ranking + 1) + min(hops, params.hops - 1) + 1
+    # Query, ranking, bullets of each passage; the model's answer, its split, a verdict on each claim; draft and
+    # refinement.
+    wikichat = 1 + ranking + min(params.passages, params.candidates) + 2 + checked + 2
+    return {"arxivbot": arxivbot, "arxivbot_report": arxivbot, "wikichat": wikichat, "direct": 1}.get(system, 0)
