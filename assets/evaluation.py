@@ -10,11 +10,12 @@ import dagster as dg
 from assets.rendering import Interval, intervals, markdown_table
 from assets.stage_asset import StageAsset
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.publish import FOLDER, shown_numbers
-from pipeline.evaluation.report.comparison import basis, main_rows
-from pipeline.evaluation.report.filters import words
-from pipeline.evaluation.report.found import Found
-from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, REPORT, SCORES, STABILITY
+from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, SCORES, STABILITY
+from pipeline.report.comparison import basis, main_rows
+from pipeline.report.filters import words
+from pipeline.report.found import Found
+from pipeline.report.publish import FOLDER, shown_numbers
+from pipeline.report.stages import REPORT
 
 _SHARES = {"citation_precision": "citation precision", "citation_recall": "citation recall"}
 _MARKS = 5

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pipeline.evaluation.annotation.grade_results import GradeResults
-    from pipeline.evaluation.report.grid import Grid
+    from pipeline.report.grid import Grid
     from pipeline.storage.data_root import DataRoot
 
 
@@ -163,8 +163,8 @@ def results(
     from pipeline.cli.console import out, print_json, print_note
     from pipeline.errors import MissingInput
     from pipeline.evaluation.annotation.rating_results import RatingResults, read_rating_results
-    from pipeline.evaluation.report.answer_people import section_of
-    from pipeline.evaluation.report.reliability import ratings_section
+    from pipeline.report.answer_people import section_of
+    from pipeline.report.reliability import ratings_section
     from pipeline.tables import HUMAN_GRADES, HUMAN_RATINGS
 
     root = open_workspace().root

@@ -1,4 +1,4 @@
-"""The stages that judge and score, and `report`.
+"""The stages that judge and score.
 
 No URL is among the settings of a stage: a judgement belongs to a model's name, and the same model at another address
 changes no row.
@@ -13,7 +13,7 @@ from pipeline.answering import question_rows
 from pipeline.answering.systems import answering_writers
 from pipeline.engine.stage import Stage
 from pipeline.engine.systems import System
-from pipeline.evaluation import judging, publish, scoring, stability
+from pipeline.evaluation import judging, scoring, stability
 from pipeline.evaluation.answers import build as answers
 from pipeline.evaluation.citation_support import build as support
 from pipeline.related_work.systems import related_work_writers
@@ -100,33 +100,4 @@ ANSWER_SCORES = Stage(
     build=answers.build_scores,
     upstream=(tables.ANSWER_GRADES,),
     disabled_reason=question_rows.disabled_reason,
-)
-
-REPORT = Stage(
-    table=tables.REPORT,
-    build=publish.publish,
-    upstream=(
-        tables.DUMP_MEMBERS,
-        tables.METADATA,
-        tables.PAPERS,
-        tables.PASSAGES,
-        tables.REFERENCES,
-        tables.EMBEDDINGS,
-        tables.INDEX_RECEIPTS,
-        tables.RETRIEVAL_QUERIES,
-        tables.RETRIEVAL_SCORES,
-        tables.RELATED_WORK_TASKS,
-        tables.KEY_ELEMENTS,
-        tables.SUMMARIES,
-        tables.G_SCORES,
-        tables.CITATION_SUPPORT,
-        tables.STABILITY,
-        tables.SCORES,
-        tables.QUESTIONS,
-        tables.ANSWERS,
-        tables.ANSWER_GRADES,
-        tables.ANSWER_SCORES,
-    ),
-    inputs=publish.inputs,
-    outputs_exist=publish.outputs_exist,
 )

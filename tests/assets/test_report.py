@@ -7,7 +7,7 @@ from pathlib import Path
 from assets.evaluation import report_details
 from pipeline import tables
 from pipeline.engine.run import run_stage
-from pipeline.evaluation.stages import REPORT
+from pipeline.report.stages import REPORT
 from tests.unit.evaluation.made_up import workspace, write_month, write_table
 
 MONTH = "2024-03"

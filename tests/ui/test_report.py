@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipeline.engine.run import run_stage
-from pipeline.evaluation.report.filters import task_file
-from pipeline.evaluation.stages import REPORT
+from pipeline.report.filters import task_file
+from pipeline.report.stages import REPORT
 from tests.ui.test_ui import FLAGS
 from tests.ui.test_ui import chrome as open_chrome
 from tests.unit.evaluation.hostile import HOSTILE

@@ -13,12 +13,12 @@ from filelock import FileLock
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
-from pipeline.evaluation.publish import FOLDER
-from pipeline.evaluation.report.filters import month_name, number_of, words
-from pipeline.evaluation.report.grid import Grid, Rows, Value
-from pipeline.evaluation.report.pages import changes_page
-from pipeline.evaluation.report.views import ChangesView
 from pipeline.ops.refresh.compare import Counts
+from pipeline.report.filters import month_name, number_of, words
+from pipeline.report.grid import Grid, Rows, Value
+from pipeline.report.pages import changes_page
+from pipeline.report.publish import FOLDER
+from pipeline.report.views import ChangesView
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import DataPath

@@ -13,8 +13,8 @@ import pytest
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.publish import write_overall_index
 from pipeline.ops.refresh.stages import CHANGES, take_baseline
+from pipeline.report.publish import write_overall_index
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter, Row

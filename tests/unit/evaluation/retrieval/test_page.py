@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from selectolax.lexbor import LexborHTMLParser
 
-from pipeline.evaluation.report.pages import month_page
-from pipeline.evaluation.report.views import MonthView
 from pipeline.evaluation.retrieval.picture import Measured, RetrievalView, retrieval_view, told
+from pipeline.report.pages import month_page
+from pipeline.report.views import MonthView
 from tests.unit.evaluation.made_up import retrieval_scores, same
 
 NOTES = {
