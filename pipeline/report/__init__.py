@@ -1,5 +1,1 @@
-"""The report of a month and of all months: numbers from tables, and pages from numbers.
-
-Data goes one way: tables → `month`, `tasks`, `months` (what a page shows, as `views`) → `pages` (HTML) and `plain`
-(Markdown, JSON).
-"""
+"""Static pages on a month and on all months: data read from the tables, grids and figures of it, and pages."""

@@ -1,30 +1,45 @@
-"""A table of a report, once for HTML, Markdown and JSON, so that the three cannot tell different numbers.
+"""Tables of a report as data, rendered from one definition as HTML, Markdown and JSON.
 
-Only the form is here; `comparison` and its neighbours say which numbers stand in which table.
+A grid has a title, columns, rows and notes. A row holds plain values, or cells with a form of their own, an interval, a
+tag or a link.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isclose
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pipeline.evaluation.cited import printable
-from pipeline.report.filters import count, fixed, percent
+from pipeline.report.formatting import MISSING, count, fixed, percent
+
+if TYPE_CHECKING:
+    from pipeline.evaluation.statistics import Interval
 
 Form = Literal["text", "count", "percent", "one", "two", "three"]
+"""How a value is written: as text, a whole number, a share in percent, or a number with 1 to 3 decimals."""
+
 _DIGITS = {"one": 1, "two": 2, "three": 3}
-NOTHING = "–"
-"""What stands for a number that there is not."""
+
+
+class Measured(Protocol):
+    """A mean with the ends of its interval, which are None where there is none."""
+
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """One cell: a number or text, None for what there is not; `low` and `high` are the ends of its interval.
+class Cell:
+    """One cell: a number or text, None where there is none.
 
-    form: how it is told; percent: of a share, 0 to 1. tag: a word set beside it. page: a file of the report's folder
-    that it leads to. arxiv_id: a paper that it leads to.
+    low, high: the ends of its interval. tag: a word beside it. page: a file of the report that it links to. arxiv_id:
+    a paper that it links to. best: whether it is the best of its column in its group.
     """
 
     value: float | int | str | None
@@ -34,6 +49,7 @@ class Value:
     tag: str = ""
     page: str = ""
     arxiv_id: str | None = None
+    best: bool = False
 
     @property
     def numeric(self) -> bool:
@@ -41,32 +57,56 @@ class Value:
 
     @property
     def interval(self) -> str:
-        """The interval as text, `24.1 to 26.5`; empty where there is none, or it has no width: all tasks have one
-        value then, and drawing them again says nothing."""
+        """The interval as text, `24.1 to 26.5`; empty where there is none or all tasks have one value."""
         if self.low is None or self.high is None or isclose(self.low, self.high, abs_tol=1e-9):
             return ""
-        low, high = _told(self.low, self.form), _told(self.high, self.form)
+        low, high = _format(self.low, self.form), _format(self.high, self.form)
         return f"{low.removesuffix(' %')} to {high}" if self.form == "percent" else f"{low} to {high}"
 
     @property
-    def shown(self) -> str:
+    def text(self) -> str:
         """The value as text, without its interval."""
-        return NOTHING if self.value is None or self.value == "" else _told(self.value, self.form)
+        return MISSING if self.value is None else _format(self.value, self.form)
 
     def plain(self) -> str:
         """The value with interval and tag, as text."""
         interval = f" ({self.interval})" if self.interval else ""
-        return f"{self.shown}{interval}{f' [{self.tag}]' if self.tag else ''}"
+        return f"{self.text}{interval}{f' [{self.tag}]' if self.tag else ''}"
 
     def as_json(self) -> Any:
-        """The value itself, or an object where more belongs to it; text without control signs."""
+        """The value, or an object where it has an interval, a tag or a page; text without control characters."""
         value = printable(self.value) if isinstance(self.value, str) else self.value
         more: dict[str, Any] = {} if self.low is None or self.high is None else {"low": self.low, "high": self.high}
         more |= {name: text for name, text in (("tag", self.tag), ("page", self.page)) if text}
         return {"value": value, **more} if more else value
 
 
-def _told(value: float | int | str, form: Form) -> str:
+def mean_cell(mean: Measured | None, form: Form, scale: float = 1) -> Cell:
+    """A mean with its interval as a cell; empty for None. scale: what all three numbers are multiplied by."""
+    if mean is None or mean.value is None:
+        return Cell(None, form)
+    if mean.low is None or mean.high is None:
+        return Cell(scale * mean.value, form)
+    return Cell(scale * mean.value, form, scale * mean.low, scale * mean.high)
+
+
+def difference_cell(difference: Interval | None, form: Form = "two", scale: float = 1) -> Cell:
+    """A mean difference with its interval as a cell; empty for None."""
+    if difference is None:
+        return Cell(None, form)
+    return Cell(scale * difference.mean, form, scale * difference.low, scale * difference.high)
+
+
+def percent_cell(value: float | None) -> Cell:
+    """A share, 0 to 1, in percent."""
+    return Cell(value, "percent")
+
+
+def _form(value: float | int | str | None) -> Form:
+    return "two" if isinstance(value, float) else "count" if isinstance(value, int) else "text"
+
+
+def _format(value: float | int | str, form: Form) -> str:
     if isinstance(value, str):
         return value
     if form == "percent":
@@ -74,67 +114,97 @@ def _told(value: float | int | str, form: Form) -> str:
     return fixed(value, _DIGITS[form]) if form in _DIGITS else count(int(value)) if form == "count" else str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Rows under a heading of their own, or none. `about` says what they rest on: model, judge, data."""
+Row = Sequence[Any]
+"""Values of a row: cells, or texts, whole numbers, numbers to be written with two decimals, and None."""
 
-    rows: Sequence[Sequence[Value]]
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """Rows under a heading of their own. about: what they rest on, such as model, judge and data."""
+
+    rows: Sequence[Row]
     title: str = ""
     about: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Grid:
-    """A table. `head`: names of the columns, each row as long; `strong`: names in the first column that stand out."""
+    """A table.
+
+    best_of: columns whose highest value is emphasised in each group of several rows. totals: first cells of rows that
+    are emphasised. stacked: a narrow screen shows each row as a block. sortable: readers can sort it by any column.
+    """
 
     key: str
     title: str
-    head: Sequence[str]
-    groups: Sequence[Rows]
+    columns: Sequence[str]
+    rows: Sequence[Row] = ()
+    groups: Sequence[RowGroup] = ()
     about: str = ""
     notes: Sequence[str] = ()
-    strong: Sequence[str] = ()
+    best_of: Sequence[str] = ()
+    totals: Sequence[str] = ()
     stacked: bool = False
-    """Whether a narrow screen shows a row as a block, not a table that scrolls sideways."""
+    sortable: bool = False
 
     def __post_init__(self) -> None:
-        for row in self.rows():
-            if len(row) != len(self.head):
-                raise ValueError(f"table {self.key}: {len(row)} cells under {len(self.head)} columns")
+        groups = self.groups or [RowGroup(self.rows)]
+        self.groups = [replace(group, rows=self._best([*map(self._cells, group.rows)])) for group in groups]
+        self.rows = [row for group in self.groups for row in group.rows]
 
-    def rows(self) -> list[Sequence[Value]]:
-        """All rows, group after group."""
-        return [row for group in self.groups for row in group.rows]
+    def _cells(self, row: Row) -> list[Cell]:
+        if len(row) != len(self.columns):
+            raise ValueError(f"table {self.key}: {len(row)} cells under {len(self.columns)} columns")
+        return [value if isinstance(value, Cell) else Cell(value, _form(value)) for value in row]
+
+    def _best(self, rows: list[list[Cell]]) -> list[list[Cell]]:
+        for place, name in enumerate(self.columns):
+            values: list[float] = [value for row in rows if isinstance(value := row[place].value, int | float)]
+            if name in self.best_of and len(values) > 1:
+                for row in rows:
+                    row[place] = replace(row[place], best=row[place].value == max(values))
+        return rows
 
     def numeric(self, column: int) -> bool:
-        """Whether a column holds numbers, which stand at its right edge."""
-        return any(row[column].numeric for row in self.rows())
+        """Whether a column holds numbers, which are aligned to the right."""
+        return any(row[column].numeric for row in self.rows)
 
     def as_json(self) -> dict[str, Any]:
-        """Title, notes, and rows as objects by the columns' names, with the group that each belongs to."""
+        """Title, notes, and rows as objects by column name, with the group that each belongs to."""
         rows = [
-            ({"group": group.title} if group.title else {}) | _row_json(self.head, row)
+            ({"group": group.title} if group.title else {})
+            | {name: cell.as_json() for name, cell in zip(self.columns, row, strict=True)}
             for group in self.groups
             for row in group.rows
         ]
-        told = {"title": self.title, "about": self.about, "notes": list(self.notes)}
         groups = [{"title": group.title, "about": group.about} for group in self.groups if group.title or group.about]
-        return told | ({"groups": groups} if groups else {}) | {"rows": rows}
+        head = {"title": self.title, "about": self.about, "notes": list(self.notes)}
+        return head | ({"groups": groups} if groups else {}) | {"rows": rows}
 
 
-def _row_json(head: Sequence[str], row: Sequence[Value]) -> dict[str, Any]:
-    return {name: cell.as_json() for name, cell in zip(head, row, strict=True)}
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Parts of a section in an element that is closed at first."""
+
+    title: str
+    parts: Sequence[Any]
+    kind: Literal["details"] = "details"
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading of a report with its tables and the figures between them, in order, and sentences before them."""
+    """A heading of a report with its paragraphs and links, then grids, figures and details in order.
+
+    links: (text, file and place). definitions: what the numbers mean, in an element that is closed at first.
+    """
 
     key: str
     title: str
     paragraphs: Sequence[str] = ()
     parts: Sequence[Any] = field(default_factory=tuple)
-    """Of `Grid` and of the figures of `figures`."""
+    definitions: Sequence[str] = ()
+    links: Sequence[tuple[str, str]] = ()
 
+    @property
     def grids(self) -> list[Grid]:
         return [part for part in self.parts if isinstance(part, Grid)]

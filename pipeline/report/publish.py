@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock
 
@@ -14,33 +13,25 @@ from pipeline import tables
 from pipeline.engine.digests import digest_of
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.judge_check.record import checks_digest
-from pipeline.report.answer_people import people_section
-from pipeline.report.answers.costs import run_section as answers_run_section
-from pipeline.report.answers.found import AnswersFound, find_answers
-from pipeline.report.answers.names import ANSWERS_PAGE
-from pipeline.report.answers.questions import Asked, question_views
-from pipeline.report.answers.view import answers_view
-from pipeline.report.answers.views import AnswersPage
-from pipeline.report.corpus import CORPUS_STAGES, retrieval_notes
-from pipeline.report.costs import run_section
-from pipeline.report.failed import ANSWER_STAGES, LLM_STAGES, PAGE, failed_view
-from pipeline.report.found import Found, find, prices_of
-from pipeline.report.month import month_view
-from pipeline.report.months import index_view
-from pipeline.report.pages import (
-    answers_page,
-    failed_page,
-    index_page,
-    month_page,
-    question_page,
-    run_page,
-    task_page,
-    templates_digest,
-    written_page,
+from pipeline.report import pages
+from pipeline.report.answers_data import AnswersData, read_month_answers
+from pipeline.report.corpus import (
+    CORPUS_STAGES,
+    MODEL_STAGES,
+    failure_sections,
+    funnel,
+    read_ledger,
+    read_retrieval,
+    retrieval_notes,
+    retrieval_section,
 )
-from pipeline.report.plain import month_json, month_markdown
-from pipeline.report.tasks import Tally, task_views
-from pipeline.report.views import RunView
+from pipeline.report.costs import prices_of
+from pipeline.report.formatting import ANSWERS_PAGE, FAILURES_PAGE, RUN_PAGE
+from pipeline.report.question_page import QuestionTally, question_pages
+from pipeline.report.related_work_data import RelatedWorkData, read_related_work
+from pipeline.report.rendering import render, templates_digest
+from pipeline.report.task_page import TaskTally, task_pages
+from pipeline.report.text_formats import month_json, month_markdown
 from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
@@ -48,86 +39,88 @@ from pipeline.storage.store import DataPath, listing_cache
 from pipeline.storage.writing import Row, write_whole
 
 FOLDER = "reports"
-RUN_PAGE = "run.html"
+_SECTIONS = "page.html.j2"
 
 
 def publish(job: Job) -> Iterator[Row]:
-    """Write the overall index, then the month's pages, and yield a row of `report` for each of the month's files.
+    """Write the overall page, then the month's files, and yield a row of `report` for each of the month's files.
 
-    The overall index goes first: the month's table is what says that the month is done, so whatever is killed before
-    it is written again, index and all. It is no row, for the next month changes it; and neither is the page of what
-    runs took, for another run of the same month does.
+    The overall page comes first: the month's table says that the month is done, so after a kill before it everything is
+    written again. It has no row, because the next month changes it; nor has the page of times, because the next run
+    changes it.
     """
-    root = job.workspace.root
-    write_overall_index(job.workspace)
-    folder = root.path / FOLDER / job.month
-    found = shown_numbers(job.workspace, job.month)
-    answers = _answers(job.workspace, job.month)
-    write_whole(folder / RUN_PAGE, run_page(_runs(root, job.month, found, answers)))
-    rows = [_write(root, f"{FOLDER}/{job.month}/{name}", content) for name, content in _files(job, found, answers)]
-    _remove_others(folder, {Path(row["path"]).name for row in rows})
+    root, month = job.workspace.root, job.month
+    write_overall_page(job.workspace)
+    folder = root.path / FOLDER / month
+    related, answers = read_month_related_work(job.workspace, month), _read_answers(job.workspace, month)
+    write_whole(folder / RUN_PAGE, render(_SECTIONS, pages.run_page(month, related, answers)))
+    rows = []
+    for name, content in _files(root, month, related, answers):
+        write_whole(folder / name, content)
+        digest = hashlib.sha256(content).hexdigest()
+        rows.append({"path": f"{FOLDER}/{month}/{name}", "bytes": len(content), "sha256": digest})
+    _remove_old_pages(folder, {Path(str(row["path"])).name for row in rows})
     yield from sorted(rows, key=lambda row: str(row["path"]))
 
 
-def _runs(root: DataRoot, month: str, found: Found, answers: AnswersFound) -> RunView:
-    costs = [("index.html#cost", "related work")] if found.systems else []
-    costs += [(f"{ANSWERS_PAGE}#cost-of-answers", "answers")] if answers.costs_anything else []
-    return RunView(month, run_section(found), answers_run_section(root, answers), costs)
-
-
-def shown_numbers(workspace: Workspace, month: str) -> Found:
-    """A month's numbers of related work, for whoever shows them elsewhere."""
+def read_month_related_work(workspace: Workspace, month: str) -> RelatedWorkData:
+    """A month's numbers of related work."""
     settings = workspace.settings
-    return find(workspace.root, month, _judges(settings), prices_of(settings))
+    return read_related_work(workspace.root, month, _judges(settings), prices_of(settings))
 
 
-def _answers(workspace: Workspace, month: str) -> AnswersFound:
+def _read_answers(workspace: Workspace, month: str) -> AnswersData:
     settings = workspace.settings
-    return find_answers(workspace.root, month, _judges(settings), prices_of(settings), settings.llm_cutoff)
+    return read_month_answers(workspace.root, month, _judges(settings), prices_of(settings), settings.llm_cutoff)
 
 
 def _judges(settings: Settings) -> list[str]:
     return list(settings.judges or (settings.llm_model,))
 
 
-def write_overall_index(workspace: Workspace) -> None:
-    """Write `reports/index.html` from the tables as they are."""
+def write_overall_page(workspace: Workspace) -> None:
+    """Write `reports/index.html` from the tables that exist."""
     settings = workspace.settings
-    # Two months may be published at once: whoever holds the lock last has read what the other's tables say.
+    # Two months may be published at once: the last to hold the lock has read what the other wrote.
     with FileLock(workspace.cache("locks") / "overall-index.lock", timeout=600):
-        view = index_view(workspace.root, _judges(settings), prices_of(settings), settings.llm_cutoff)
-        write_whole(workspace.root.path / FOLDER / "index.html", index_page(view))
+        page = pages.overall_page(workspace.root, _judges(settings), prices_of(settings), settings.llm_cutoff)
+        write_whole(workspace.root.path / FOLDER / "index.html", render(_SECTIONS, page))
 
 
-def _files(job: Job, found: Found, answers: AnswersFound) -> Iterator[tuple[str, bytes]]:
-    """The month's files, name and content: pages of tasks and questions first, for what is counted on the way."""
-    root, month = job.workspace.root, job.month
-    tally, asked = Tally(), Asked()
-    for view in task_views(root, month, found, tally):
-        yield view.page, task_page(view)
-        if view.tells_more:
-            yield view.written_page, written_page(view)
-    for question in question_views(root, month, answers, asked):
-        yield question.page, question_page(question)
-    found.retained = tally.retained
-    failed = failed_view(root, month, tally.pages, (*tally.recovered, *asked.recovered), asked.pages)
-    told = answers_view(answers, people_section(root, month, answers.grades, answers.shown))
-    whole = month_view(root, month, found, failed, tally.lines, told)
-    if told.questions:
-        yield ANSWERS_PAGE, answers_page(AnswersPage(month, told))
-    yield PAGE, failed_page(failed)
-    yield "report.md", month_markdown(whole, failed)
-    yield "report.json", month_json(whole, failed)
-    yield "index.html", month_page(whole)
+def _files(root: DataRoot, month: str, related: RelatedWorkData, answers: AnswersData) -> Iterator[tuple[str, bytes]]:
+    """The month's files, name and content: pages of tasks and questions first, which fill the tallies."""
+    tasks, questions = TaskTally(), QuestionTally()
+    for task in task_pages(root, month, related, tasks):
+        yield task.file, render("task.html.j2", task)
+        if task.has_steps:
+            yield task.written_file, render("written.html.j2", task)
+    for question in question_pages(root, month, answers, questions):
+        yield question.file, render("question.html.j2", question)
+    related.retention = tasks.retention
+    recovered = [*tasks.recovered, *questions.recovered]
+    failures, failed = failure_sections(root, month, tasks.pages, questions.pages, recovered)
+    report = pages.MonthReport(
+        month=month,
+        steps=funnel(root, [month], read_ledger(root, month, CORPUS_STAGES)),
+        related=related,
+        answers=answers,
+        retrieval=retrieval_section(read_retrieval(root, month)),
+        related_sections=pages.related_work_sections(related, tasks.tasks),
+        answer_sections=pages.answer_sections(root, month, answers),
+        failures=failures,
+        failed=failed,
+        sample=pages.has_sample_papers(root, [month]),
+    )
+    if answers.questions:
+        yield ANSWERS_PAGE, render(_SECTIONS, pages.answers_page(report))
+    yield FAILURES_PAGE, render(_SECTIONS, pages.failures_page(report))
+    yield "report.md", month_markdown(report)
+    yield "report.json", month_json(report)
+    yield "index.html", render(_SECTIONS, pages.month_page(root, report))
 
 
-def _write(root: DataRoot, path: str, content: bytes) -> dict[str, Any]:
-    write_whole(root.path / path, content)
-    return {"path": path, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-
-
-def _remove_others(folder: DataPath, names: set[str]) -> None:
-    """Remove pages of tasks and questions that are no more, and what a killed run left half written."""
+def _remove_old_pages(folder: DataPath, names: set[str]) -> None:
+    """Remove pages of tasks and questions that no longer exist, and temporary files of a killed run."""
     for pattern in ("task-*.html", "question-*.html", ANSWERS_PAGE, ".*.tmp"):
         for file in folder.glob(pattern):
             if file.name not in names:
@@ -135,59 +128,55 @@ def _remove_others(folder: DataPath, names: set[str]) -> None:
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """What the pages show besides the rows of tables: the ledgers, why some are empty, people's ratings where there are
-    such, who judges first, what tokens cost, the cut-off of old and recent questions and the papers that they were
-    asked over; and the templates. Not what runs took and were estimated to: a run that changes no row would make the
-    report out of date."""
-    root, prices = workspace.root, prices_of(workspace.settings).by_model
+    """What the pages show besides the rows of tables: templates, settings, ledgers, notes of files, people's ratings.
+
+    Times and estimates are not among them: a run that changes no row does not make the report out of date.
+    """
+    root, settings = workspace.root, workspace.settings
+    prices = prices_of(settings).by_model
     return {
         "templates": templates_digest(),
-        "judges": ", ".join(_judges(workspace.settings)),
-        "prices": "; ".join(f"{model} {each.read} {each.written}" for model, each in prices.items()),
-        "cut-off": workspace.settings.llm_cutoff,
+        "judges": ", ".join(_judges(settings)),
+        "prices": "; ".join(f"{model} {price.read} {price.written}" for model, price in prices.items()),
+        "cut-off": settings.llm_cutoff,
         "judge checks": checks_digest(root),
-        **_asked_over(workspace, month),
-        **_ledgers(root, month),
-        **_notes(root, month),
-        **_ratings(root, month),
+        **_papers_so_far(workspace, month),
+        **_provenance_inputs(root, month),
     }
 
 
-def _asked_over(workspace: Workspace, month: str) -> dict[str, str]:
-    """The papers up to the month, where it has questions: a page says how many these are."""
+def _papers_so_far(workspace: Workspace, month: str) -> dict[str, str]:
+    """The papers up to the month, where it has questions, since a page says how many there are."""
     root = workspace.root
-    written = read_provenance(root.file(tables.QUESTIONS, month))
-    if written is None or not written.rows:
+    questions = read_provenance(root.file(tables.QUESTIONS, month))
+    if questions is None or not questions.rows:
         return {}
-    so_far = [each for each in root.months(tables.PAPERS) if each <= month]
+    so_far = [other for other in root.months(tables.PAPERS) if other <= month]
     return {"papers so far": digest_of(workspace, tables.PAPERS, so_far)}
 
 
-def _ledgers(root: DataRoot, month: str) -> dict[str, str]:
-    stages = (*CORPUS_STAGES, *LLM_STAGES, *ANSWER_STAGES)
-    found = {stage: read_provenance(root.ledger_file(stage, month)) for stage in stages}
-    return {f"ledger {stage}": written.rows_sha256 for stage, written in found.items() if written}
-
-
-def _notes(root: DataRoot, month: str) -> dict[str, str]:
-    """Digests of what a file says beside its rows, where a page shows it: why something was not measured or run."""
+def _provenance_inputs(root: DataRoot, month: str) -> dict[str, str]:
+    """Digests of ledgers and of people's ratings, and what files say beside their rows: why something was not run."""
+    files = {f"ledger {stage}": root.ledger_file(stage, month) for stage in (*CORPUS_STAGES, *MODEL_STAGES)}
+    files |= {
+        name: root.file(table, month)
+        for name, table in (("human ratings", tables.HUMAN_RATINGS), ("human grades", tables.HUMAN_GRADES))
+    }
+    read = {name: read_provenance(file) for name, file in files.items()}
+    digests = {name: provenance.rows_sha256 for name, provenance in read.items() if provenance}
+    for stage in MODEL_STAGES:
+        provenance = read_provenance(root.file(tables.TABLES[stage], month))
+        if provenance is not None:
+            digests[f"off {stage}"] = str(provenance.notes.get("off", ""))
     retrieval = json.dumps(retrieval_notes(root, month), sort_keys=True)
-    files = {stage: read_provenance(root.file(tables.TABLES[stage], month)) for stage in (*LLM_STAGES, *ANSWER_STAGES)}
-    off = {f"off {stage}": str(written.notes.get("off", "")) for stage, written in files.items() if written}
-    return {f"notes {tables.RETRIEVAL_SCORES.name}": hashlib.sha256(retrieval.encode()).hexdigest(), **off}
-
-
-def _ratings(root: DataRoot, month: str) -> dict[str, str]:
-    told = {"human ratings": tables.HUMAN_RATINGS, "human grades": tables.HUMAN_GRADES}
-    found = {name: read_provenance(root.file(table, month)) for name, table in told.items()}
-    return {name: written.rows_sha256 for name, written in found.items() if written}
+    return digests | {f"notes {tables.RETRIEVAL_SCORES.name}": hashlib.sha256(retrieval.encode()).hexdigest()}
 
 
 def outputs_exist(workspace: Workspace, month: str, written: Provenance) -> bool:
-    """Whether every file of the month is there, byte for byte, and the overall index at all.
+    """Whether every file of the month exists, byte for byte, and the overall page at all.
 
-    On a store, by name and length: to read hundreds of pages whenever a state is asked for would take that many
-    requests, and no part of an upload is ever seen.
+    On an object store by name and length: reading hundreds of pages for a status would take as many requests, and an
+    upload is never seen in part.
     """
     root = workspace.root
     if not (root.path / FOLDER / "index.html").is_file():

@@ -22,7 +22,7 @@ from pipeline.engine import progress
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.ops.run_months import RunReport, run_months
 from pipeline.ops.services import release_services
-from pipeline.report.publish import RUN_PAGE
+from pipeline.report.formatting import RUN_PAGE
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
 from resources.dagster_home import dagster_home, open_instance
 from tests.scripted_llm import ScriptedLlm

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipeline.engine.run import run_stage
-from pipeline.report.filters import task_file
+from pipeline.report.formatting import task_file
 from pipeline.report.stages import REPORT
 from tests.ui.test_ui import FLAGS
 from tests.ui.test_ui import chrome as open_chrome

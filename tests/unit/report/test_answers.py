@@ -19,8 +19,8 @@ from pipeline.engine.stage import Workspace
 from pipeline.evaluation.answers.results import results
 from pipeline.evaluation.answers.rows import grade_of
 from pipeline.evaluation.cited import printable
-from pipeline.report.answers.found import series_of
-from pipeline.report.answers.names import question_file
+from pipeline.report.figures import answering_colour
+from pipeline.report.formatting import question_file
 from pipeline.report.stages import REPORT
 from tests.models_file import write_models
 from tests.unit.evaluation.hostile import HOSTILE
@@ -101,7 +101,7 @@ def test_the_page_says_in_what_theirs_and_ours_differ(tmp_path: Path) -> None:
     text = text_of(published(tmp_path), "answers.html")
     assert "In the report three people graded; here a judging model does, judge-one" in text
     assert "Its corpus has 27,447 papers, ours 4 papers" in text
-    assert "With 4 questions it is too narrow" in text
+    assert "With 4 questions the intervals are too narrow" in text
 
 
 def test_each_kind_of_question_has_its_rows(tmp_path: Path) -> None:
@@ -124,33 +124,37 @@ def test_retrieval_stands_apart_and_leads_to_where_a_second_hop_helped(tmp_path:
     assert shown["arXivBot"]["Shown by the first hop"]["value"] == 0.5
     assert shown["arXivBot"]["Shown by the last hop"]["value"] == 0.625
     hops = {row["System"]: row for row in rows_of(place, "answers_hops")}
-    assert (hops["arXivBot"]["One hop"], hops["arXivBot"]["Two hops"], hops["arXivBot"]["Hops each"]) == (3, 1, 1.25)
+    assert (hops["arXivBot"]["One hop"], hops["arXivBot"]["Two hops"], hops["arXivBot"]["Hops per question"]) == (
+        3,
+        1,
+        1.25,
+    )
     second = next(row for row in rows_of(place, "answers_gains") if row["Hop"] == 2)
-    assert (second["Questions that took it"], second["First shown by it"]) == (1, 1)
+    assert (second["Questions"], second["First shown"]) == (1, 1)
     helped = rows_of(place, "answers_helped")
-    assert len(helped) == second["Questions it helped"]
+    assert len(helped) == second["Questions helped"]
     assert [row["Question"]["page"] for row in helped] == ["question-q1.html"] * len(helped)
 
 
 def test_a_month_of_systems_that_search_for_nothing_has_no_table_of_retrieval(tmp_path: Path) -> None:
     place = published(tmp_path, systems=("direct",))
     assert not {"answers_shown", "answers_hops", "answers_gains", "answers_helped"} & told(place).keys()
-    assert "arXivBot; CITELOOM_ANSWER_SYSTEMS says which are" in text_of(place, "answers.html")
+    assert "Not run here (CITELOOM_ANSWER_SYSTEMS): WikiChat" in text_of(place, "answers.html")
 
 
 def test_what_a_question_cost_is_told_by_system_and_of_grading(tmp_path: Path) -> None:
     models = write_models(tmp_path / "settings", "http://127.0.0.1:9/v1", "judge-one", price="1/0")
     prices = {"llm_url": "http://127.0.0.1:9/v1", "llm_price": "2/8", "models": models}
-    rows = {row["What"]: row for row in rows_of(published(tmp_path, settings=prices), "answers_cost")}
-    asked = {"the model alone", "WikiChat", "arXivBot", "Grading the answers", "Trying the judge by controls"}
+    rows = {row["Stage"]: row for row in rows_of(published(tmp_path, settings=prices), "answers_cost")}
+    asked = {"the model alone", "WikiChat", "arXivBot", "Grading the answers", "Checking the judge on control answers"}
     assert rows.keys() == asked | {"All"}
     mine = rows["arXivBot"]
-    assert (mine["Answers"], mine["Calls"], mine["Calls each"], mine["Tokens each"]) == (4, 20, 5.0, 4_300.0)
+    assert (mine["Items"], mine["Calls"], mine["Calls per item"], mine["Tokens per item"]) == (4, 20, 5.0, 4_300.0)
     assert mine["Money"] == pytest.approx(4 * (4_000 * 2 + 300 * 8) / 1e6)
-    assert mine["Money each"] == pytest.approx((4_000 * 2 + 300 * 8) / 1e6)
-    assert rows["Grading the answers"]["Answers"] == 16
-    assert rows["Trying the judge by controls"]["Money"] == pytest.approx(12 * 2_000 / 1e6)
-    assert rows["All"]["Money each"] is None
+    assert mine["Money per item"] == pytest.approx((4_000 * 2 + 300 * 8) / 1e6)
+    assert rows["Grading the answers"]["Items"] == 16
+    assert rows["Checking the judge on control answers"]["Money"] == pytest.approx(12 * 2_000 / 1e6)
+    assert rows["All"]["Money per item"] is None
 
 
 def test_time_by_question_stands_on_the_page_of_runs_alone(tmp_path: Path) -> None:
@@ -174,7 +178,7 @@ def test_time_by_question_stands_on_the_page_of_runs_alone(tmp_path: Path) -> No
 
 def test_systems_are_compared_over_the_questions_that_both_have(tmp_path: Path) -> None:
     rows = rows_of(published(tmp_path, questions=9, systems=("direct", "wikichat")), "answers_differences")
-    assert [(row["First"], row["Second"]) for row in rows] == [("WikiChat", "the model alone")]
+    assert [(row["System"], row["Less"]) for row in rows] == [("WikiChat", "the model alone")]
     assert set(rows[0]["Coverage"]) == {"value", "low", "high"}
 
 
@@ -197,9 +201,9 @@ def test_one_judge_has_no_section_of_a_second(tmp_path: Path) -> None:
 def test_controls_tell_what_the_judge_should_have_given(tmp_path: Path) -> None:
     place = published(tmp_path)
     own, half, other = rows_of(place, "answers_controls", "judge-one")
-    assert (own["Coverage it should have"], own["Off by"]) == (1.0, pytest.approx(1 / 6))
-    assert (half["Coverage it should have"], half["Off by"]) == (pytest.approx(2 / 3), pytest.approx(0))
-    assert (other["Coverage it should have"], other["Coverage given"]["value"], other["Factual"]["value"]) == (0, 0, 0)
+    assert (own["Expected coverage"], own["Mean error"]) == (1.0, pytest.approx(1 / 6))
+    assert (half["Expected coverage"], half["Mean error"]) == (pytest.approx(2 / 3), pytest.approx(0))
+    assert (other["Expected coverage"], other["Coverage given"]["value"], other["Factual"]["value"]) == (0, 0, 0)
     assert "mean nothing" not in text_of(place, "answers.html")
     assert {row["System"] for row in rows_of(place, "answers_table_1", "Ours")}.isdisjoint({"control_own"})
 
@@ -212,7 +216,7 @@ def test_a_judge_that_tells_nothing_apart_is_said_to(tmp_path: Path) -> None:
             row["gold"] = [each | {"verdict": "not"} for each in row["gold"]]
     write_table(place.root, tables.ANSWER_GRADES, MONTH, rows)
     run_stage(REPORT, place, MONTH, force=True)
-    assert "judge-one does not tell a full answer from one on other papers" in text_of(place, "answers.html")
+    assert "judge-one does not separate a full answer from one on other papers" in text_of(place, "answers.html")
 
 
 def test_a_sentence_leads_to_its_claims_and_their_passages(tmp_path: Path) -> None:
@@ -222,15 +226,15 @@ def test_a_sentence_leads_to_its_claims_and_their_passages(tmp_path: Path) -> No
     assert folded(sentence.text()) == "Sentence 1.[1]"
     panel = shown.css_first("#arxivbot-1")
     assert "Claim 1 of the answer." in panel.text()
-    assert panel.css_first("a.source").attributes["href"] == "https://arxiv.org/html/2403.90001#S0.p1"
+    assert panel.css_first(".source").text() == "2403.90001 sample"
     assert [link.text() for link in panel.css(".tag a")] == ["1"]
 
 
 def test_a_question_shows_its_gold_claims_where_they_stand_and_which_answers_hold_them(tmp_path: Path) -> None:
     place = published(tmp_path)
     shown = page(place, "question-q1.html")
-    links = [link.attributes["href"] for link in shown.css("#gold-1 a")]
-    assert links == ["https://arxiv.org/abs/2403.90001", "https://arxiv.org/html/2403.90001#S0.p1"]
+    assert "2403.90001 sample · S0.p1" in folded(shown.css_first("#gold-1").text())
+    assert shown.css("#gold-1 a") == []  # nowhere on arXiv
     assert "no passage of the corpus is known to hold it" in shown.css_first("#gold-2").text()
     assert shown.css_first("#gold-3 q").text() == "as it says in place 3"
     text = folded(shown.text())
@@ -248,7 +252,7 @@ def test_an_answer_shows_its_queries_what_was_read_its_grades_and_its_steps(tmp_
     for words in (
         "Hop 1: searched for “weights 1”", "Hop 2: searched for “weights 2”", "holds gold claim 3",
         "Step by step (", "order: 2 > 1 > 3", "reflection: not enough; next search: weights 2",
-        "made elsewhere", "It rests on no passage: nothing was searched for.", "Gold claims one by one (3)",
+        "written elsewhere", "It rests on no passage: the system did not search.", "Gold claims one by one (3)",
     ):  # fmt: skip
         assert words in text, words
     assert {mark.text() for number in range(1, 5) for mark in page(place, f"question-q{number}.html").css("mark")} == {
@@ -257,7 +261,7 @@ def test_an_answer_shows_its_queries_what_was_read_its_grades_and_its_steps(tmp_
     verdicts = {
         folded(each.text()) for name in range(1, 5) for each in page(place, f"question-q{name}.html").css(".verdict")
     }
-    of_claims = {"✓ correct", "◐ partly", "✗ wrong", "? could not be checked", "? no verdict could be read"}
+    of_claims = {"✓ correct", "◐ partly", "✗ wrong", "? could not be checked", "? no readable verdict"}
     assert of_claims | {"✓ held", "✗ not held"} <= verdicts
 
 
@@ -276,7 +280,7 @@ def test_the_months_page_leads_to_the_answers_with_a_short_table(tmp_path: Path)
     links = [link.attributes["href"] for link in page(place, "index.html").css("a")]
     assert "answers.html" in links
     assert "4 questions, every answer with its evidence" in text_of(place, "index.html")
-    assert "how long it took" in text_of(place, "index.html").lower()
+    assert "times and estimates" in text_of(place, "index.html").lower()
 
 
 def test_page_markdown_and_json_of_answers_tell_the_same(tmp_path: Path) -> None:
@@ -289,7 +293,7 @@ def test_page_markdown_and_json_of_answers_tell_the_same(tmp_path: Path) -> None
         rows = [row for row in shown[table["title"]].css("tbody tr") if row.attributes.get("class") != "group"]
         assert len(rows) == len(table["rows"]), key
         assert f"### {table['title']}" in markdown, key
-    cost = next(row for row in mine["answers_cost"]["rows"] if row["What"] == "arXivBot")
+    cost = next(row for row in mine["answers_cost"]["rows"] if row["Stage"] == "arXivBot")
     assert f"{cost['Calls']}" in folded(shown["Calls and tokens of answers"].text())
 
 
@@ -314,7 +318,7 @@ def test_an_imported_system_may_be_called_anything(tmp_path: Path) -> None:
         assert_inert(file, content)
     shown = page(place, "question-q1.html")
     assert shown.css_first("#answer-1 h3").text().strip() == name
-    assert "made elsewhere" in shown.css_first("#answer-1").text()
+    assert "written elsewhere" in shown.css_first("#answer-1").text()
 
 
 def test_every_link_of_the_answers_leads_to_a_page_or_a_place(tmp_path: Path) -> None:
@@ -417,12 +421,12 @@ def test_failures_of_answers_lead_to_their_questions(tmp_path: Path) -> None:
     write_ledger(place.root, "questions", MONTH, [("q9", "over_the_limit", "CITELOOM_MAX_QUESTIONS is 4")])
     assert state(REPORT, place, MONTH) is State.STALE
     run_stage(REPORT, place, MONTH)
-    links = {link.text(): link.attributes["href"] for link in page(place, "failed.html").css("td a")}
+    links = {link.text(): link.attributes["href"] for link in page(place, "failed.html").css("tbody a")}
     assert links == {"q2 arxivbot": "question-q2.html", "q1": "question-q1.html"}
     text = text_of(place, "failed.html")
     assert "answer grades unreadable verdict 1" in text
     assert "questions over the limit 1" in text
-    assert "arXivBot answer done without: reflect 1" in text
+    assert "arXivBot unreadable answer: reflect 1" in text
 
 
 def test_stages_that_are_off_for_one_reason_are_told_in_one_line(tmp_path: Path) -> None:
@@ -456,8 +460,8 @@ def test_papers_of_an_earlier_month_make_only_a_report_with_questions_out_of_dat
 def test_the_small_model_is_named_where_it_answered(tmp_path: Path) -> None:
     place = published(tmp_path, model="smollm2-135m-instruct")
     for name in ("answers.html", "question-q1.html", "index.html"):
-        assert "They do not show how good the method is." in text_of(place, name)
-    assert "no measure of the methods, as smollm2-135m-instruct answered or graded" in text_of(place, "answers.html")
+        assert "not how good the methods are." in text_of(place, name)
+    assert "not a measure of the methods, as smollm2-135m-instruct answered or graded" in text_of(place, "answers.html")
 
 
 @pytest.mark.parametrize(
@@ -477,5 +481,5 @@ def test_ids_that_a_file_system_may_take_for_one_have_pages_of_their_own() -> No
 
 def test_a_system_has_one_colour_and_those_made_elsewhere_others() -> None:
     systems = ["direct", "b site", "a site", "arxivbot", "wikichat"]
-    assert [series_of(each, systems) for each in systems] == [2, 6, 5, 1, 3]
-    assert series_of("z", [f"s{number}" for number in range(20)] + ["z"]) == 8
+    assert [answering_colour(each, systems) for each in systems] == [2, 6, 5, 1, 3]
+    assert answering_colour("z", [f"s{number}" for number in range(20)] + ["z"]) == 8

@@ -17,7 +17,8 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.run_stats import StageEstimate, StageTiming, note_estimates, note_timing
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.cited import printable
-from pipeline.report.filters import abs_url, month_name, percent, task_file
+from pipeline.report.formatting import month_name, paper_link, percent, task_file
+from pipeline.report.rendering import TEMPLATES
 from pipeline.report.stages import REPORT
 from tests.models_file import write_models
 from tests.unit.evaluation.hostile import HOSTILE
@@ -33,11 +34,13 @@ from tests.unit.evaluation.made_up import (
 )
 
 MONTH = "2024-03"
+SCRIPT = (TEMPLATES / "sort.js").read_text()
 
 _ELEMENTS = {
     "html", "head", "meta", "title", "style", "body", "header", "nav", "main", "footer", "a", "span", "h1", "h2", "h3",
     "h4", "p", "b", "bdi", "ul", "ol", "li", "dl", "dt", "dd", "div", "section", "article", "figure", "figcaption",
     "svg", "rect", "line", "circle", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "mark", "q",
+    "code", "script", "math", "mrow", "mi", "mo", "mn", "msub", "mtext",
 }  # fmt: skip
 
 
@@ -97,23 +100,30 @@ def assert_inert(name: str, page: bytes) -> None:
             assert attribute not in {"style", "src", "srcdoc", "action", "formaction"}, f"{name}: {attribute}"
             if attribute == "href":
                 assert re.match(
-                    r"(\w[\w.-]*\.html)?#[\w-]+$|https://(arxiv|ar5iv\.labs\.arxiv)\.org/(abs|html)/[\w.%/#~-]*$|"
+                    r"(\w[\w.-]*(/index)?\.html)?#[\w-]+$|https://(arxiv|ar5iv\.labs\.arxiv)\.org/(abs|html)/[\w.%/#~-]*$|"
                     r"(\.\./)?[\w.-]+(/[\w.-]+)?\.html$|report\.(md|json)$",
                     value or "",
                 ), value
+        if node.tag == "script":
+            assert node.text() == SCRIPT
         if node.tag == "meta":
             assert (node.attributes.get("http-equiv") or "Content-Security-Policy") == "Content-Security-Policy"
 
 
-def test_a_page_allows_its_own_style_sheet_and_nothing_else(tmp_path: Path) -> None:
+def test_a_page_allows_its_own_style_sheet_and_only_the_overall_page_a_script(tmp_path: Path) -> None:
     write_month(workspace(tmp_path).root, MONTH)
-    for page in pages(built(tmp_path)).values():
+    for name, page in pages(built(tmp_path)).items():
         parsed = LexborHTMLParser(page.decode())
-        style = parsed.css("style")
-        assert len(style) == 1
-        digest = base64.b64encode(hashlib.sha256(style[0].text().encode()).digest()).decode()
+        (style,) = map(digest_of, parsed.css("style"))
+        scripts = [f"; script-src 'sha256-{digest_of(script)}'" for script in parsed.css("script")]
+        assert len(scripts) == (name == "reports/index.html")
         policy = parsed.css_first("meta[http-equiv]").attributes["content"]
-        assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+        rest = "base-uri 'none'; form-action 'none'"
+        assert policy == f"default-src 'none'; style-src 'sha256-{style}'; {rest}{''.join(scripts)}"
+
+
+def digest_of(element: LexborNode) -> str:
+    return base64.b64encode(hashlib.sha256(element.text().encode()).digest()).decode()
 
 
 def test_two_builds_give_the_same_bytes(tmp_path: Path) -> None:
@@ -224,7 +234,7 @@ def test_the_small_model_is_named_where_it_wrote(tmp_path: Path, model: str, sai
     write_month(workspace(tmp_path).root, MONTH, model=model)
     for name, page in pages(built(tmp_path)).items():
         if not name.endswith(("failed.html", "run.html", "-written.html")):
-            assert ("They do not show how good the method is." in folded(page.decode())) is said
+            assert ("not how good the methods are." in folded(page.decode())) is said
 
 
 def test_the_overall_index_has_all_months_and_no_link_to_an_unfinished_one(tmp_path: Path) -> None:
@@ -280,7 +290,7 @@ def test_two_tasks_never_share_a_page() -> None:
 
 @pytest.mark.parametrize("identifier", ["javascript:alert(1)", '2403.1" onclick="x', "//evil.example", "x y?z#f"])
 def test_an_identifier_never_leads_off_arxiv(identifier: str) -> None:
-    assert re.fullmatch(r"https://arxiv\.org/abs/[\w%./~-]*", abs_url(identifier))
+    assert re.fullmatch(r"https://arxiv\.org/abs/[\w%./~-]*", paper_link(identifier))
 
 
 def test_shares_are_not_rounded_to_all_or_nothing() -> None:
@@ -315,11 +325,11 @@ def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path
     write_table(place.root, tables.SUMMARIES, MONTH, [summary(row, system) | {"trace": trace}])
     run_stage(REPORT, place, MONTH)
     page, written = (pages(place)[f"reports/{MONTH}/{task_file('mine-1', part)}"].decode() for part in ("", "-written"))
-    assert "a task of a file" in page
-    assert page.count("abstract alone") == page.count("bibliography item alone") == 1
-    assert "The papers were summarised first, one by one." in written
-    assert "ended at the longest answer allowed: summaries 2, sections 1." in written
-    assert "Nobody voted." in written
+    assert "a task from a file" in page
+    assert page.count("abstract only") == page.count("bibliography item only") == 1
+    assert "The papers were first summarised one by one." in written
+    assert "ended at the token limit: summaries 2, sections 1." in written
+    assert "No vote was taken." in written
     assert "/abs/None" not in page
 
 
@@ -391,11 +401,11 @@ def test_repeats_judges_and_people_have_their_figures(tmp_path: Path) -> None:
     boxes = page.css("figure.of-boxes svg[role=img]")
     assert len(boxes) == 4 * 7  # the G-Score and its six marks
     assert all("median" in (each.attributes["aria-label"] or "") for each in boxes)
-    assert len(page.css("figure.of-bars")) == 2
+    assert len(page.css("figure.of-bars")) == 3  # of retrieval too
     assert len(page.css("figure.of-bars rect.hollow")) == 6 * 2 + 2
     assert len(page.css("figure.of-lines circle")) == 2
     text = folded(page.text())
-    for words in ("Disorder of votes", "What standing first does", "Agreement of judges", "Length and G-Score",
+    for words in ("Entropy of votes", "Effect of position", "Agreement of judges", "Length and G-Score",
                   "Krippendorff's alpha, ordinal", "Fleiss' kappa", "The judge against people"):  # fmt: skip
         assert words in text
 
@@ -407,13 +417,13 @@ def test_what_failed_is_listed_with_the_page_of_its_task(tmp_path: Path) -> None
     write_ledger(root, "key_elements", MONTH, [(subject, "unreadable_answer", "no JSON")])
     found = pages(built(tmp_path))
     page = LexborHTMLParser(found[f"reports/{MONTH}/failed.html"].decode())
-    links = {link.text(): link.attributes["href"] for link in page.css("td a")}
+    links = {link.text(): link.attributes["href"] for link in page.css("tbody a")}
     assert links[subject] == task_file("2403.90001#S2")
     text = folded(page.text())
     assert "key elements unreadable answer 1" in text
-    assert "answer done without: evidence 2" in text
+    assert "unreadable answer: evidence 2" in text
     index = folded(LexborHTMLParser(found[f"reports/{MONTH}/index.html"].decode()).text())
-    assert "What failed or was left out where a model was asked: 3" in index
+    assert "What failed or was left out where a model was called: 3" in index
 
 
 def test_ratings_and_prices_that_changed_make_the_report_out_of_date(tmp_path: Path) -> None:
@@ -429,7 +439,7 @@ def test_money_is_what_the_tokens_cost(tmp_path: Path) -> None:
     write_month(work.root, MONTH)
     run_stage(REPORT, work, MONTH)
     told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]
-    mine = next(row for row in told["cost"]["rows"] if row["What"] == "ChatCite")
+    mine = next(row for row in told["cost"]["rows"] if row["Stage"] == "ChatCite")
     assert mine["Money"] == pytest.approx((122_408 * 2 + 18_240 * 8) / 1e6)
 
 
@@ -452,7 +462,7 @@ def test_time_and_what_was_expected_stand_on_a_page_that_no_other_depends_on(tmp
     page = LexborHTMLParser(after[f"reports/{MONTH}/run.html"].decode())
     cells = [[folded(cell.text()) for cell in row.css("th, td")] for row in page.css("tbody tr")]
     assert cells == [
-        ["ChatCite", "12.5", "84", "6.25"],
+        ["ChatCite", "12.5", "6.25", "–", "–", "–"],
         ["ChatCite", "100", "84", "200,000", "120,000", "0.60", "30.0", "12.5"],
     ]
 
@@ -482,11 +492,11 @@ def test_a_judge_is_paid_by_its_own_price(tmp_path: Path) -> None:
     write_month(work.root, MONTH, model="writer", judges=("one", "two"), repeats=2)
     run_stage(REPORT, work, MONTH)
     told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["cost"]
-    money = {row["What"]: row["Money"] for row in told["rows"]}
+    money = {row["Stage"]: row["Money"] for row in told["rows"]}
     judged = work.root.rows(tables.G_SCORES, MONTH)
     assert money["ChatCite"] == pytest.approx(122_408 / 1e6)
     assert money["Judging: G-Score"] == pytest.approx(sum(row["judge"] == "one" for row in judged) * 2_000 * 10 / 1e6)
-    assert any("No price is set of two; their tokens are not in the money." in note for note in told["notes"])
+    assert any("No price is set for two; the money leaves its tokens out." in note for note in told["notes"])
 
 
 def test_tokens_of_writer_and_judge_together_cost_at_most_the_dearer_price(tmp_path: Path) -> None:
@@ -500,7 +510,7 @@ def test_tokens_of_writer_and_judge_together_cost_at_most_the_dearer_price(tmp_p
     write_table(work.root, tables.STABILITY, MONTH, rows)
     run_stage(REPORT, work, MONTH)
     told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["cost"]["rows"]
-    (stability,) = (row for row in told if row["What"].startswith("Stability"))
+    (stability,) = (row for row in told if row["Stage"].startswith("Stability"))
     assert stability["Money"] == {"value": pytest.approx(len(rows) * 900 * 10 / 1e6), "tag": "at most"}
     assert stability["Model"] == "one, writer"
 
@@ -526,7 +536,7 @@ def test_ratings_of_sections_that_were_written_anew_are_left_out_and_counted(tmp
     write_table(work.root, tables.HUMAN_RATINGS, MONTH, old)
     run_stage(REPORT, work, MONTH)
     told = (tmp_path / f"reports/{MONTH}/report.md").read_text()
-    assert "4 ratings of sections that were written anew since are left out." in told
+    assert "4 ratings of sections that have changed since are left out." in told
     marks = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["preference"]["rows"]
     people = {row["System"]: row["People"] for row in marks}
     assert people["ChatCite"] is None
@@ -559,7 +569,7 @@ def test_a_small_judge_is_told_of_on_the_page_of_a_task_and_beside_our_numbers(t
         LexborHTMLParser(pages(work)[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode()).text()
     )
     told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["table_1"]["groups"]
-    assert told[1]["about"].endswith("no measure of the methods, as smollm2-135m-instruct wrote or judged")
+    assert told[1]["about"].endswith("not a measure of the methods, as smollm2-135m-instruct wrote or judged")
 
 
 def test_no_currency_and_no_money_where_no_price_is_set(tmp_path: Path) -> None:
@@ -591,7 +601,7 @@ def test_a_sentence_of_the_grounded_system_shows_its_own_evidence(tmp_path: Path
     write_month(workspace(tmp_path).root, MONTH, systems=("chatcite_grounded",), tasks=1)
     page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
     panel = folded(page.css_first("#chatcite_grounded-1").text())
-    assert "What the system itself rested it on its own judge: partly" in panel
+    assert "What the system itself based it on its own judge: partly" in panel
     assert "A passage of its own." in panel
 
 

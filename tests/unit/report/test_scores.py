@@ -11,7 +11,7 @@ from pipeline import tables
 from pipeline.evaluation.judging import ALONE
 from pipeline.evaluation.statistics import MOST_DRAWN
 from pipeline.llm.models import is_small_model
-from pipeline.report.scores import Scores, mean_of
+from pipeline.report.related_work_data import Scores, mean_of
 
 
 def score(task: str, metric: str, value: float, judge: str | None = None, **more: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Every template of a page, however many there come to be, and every hostile text: shown, and inert.
 
-The views of a report are made once, with a mark in all that papers, models, judges and settings say; each payload is
-put in the mark's place and the pages are made of that.
+The pages of a report are made once as data, with a mark in all that papers, models, judges and settings say; each
+payload is put in the mark's place and the pages are rendered from that.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from selectolax.lexbor import LexborHTMLParser
 
 from pipeline.engine.run import run_stage
 from pipeline.evaluation.cited import printable
-from pipeline.report import pages
+from pipeline.report import publish, rendering
 from pipeline.report.grid import Grid
+from pipeline.report.pages import changes_page
 from pipeline.report.stages import REPORT
-from pipeline.report.views import ChangesView
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import workspace, write_ledger, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
@@ -33,7 +33,7 @@ MONTH, MARK = "2024-03", "Zmarkz"
 # Each is tried by a test of its own, with what the two share.
 FORMS = {"ratings.html.j2", "grades.html.j2", "base_form.html.j2"}
 # Extended or imported by the others.
-PARTS = {"base.html.j2", "parts.html.j2", "answer_parts.html.j2"}
+PARTS = {"base.html.j2", "parts.html.j2"}
 
 
 def marked(text: str) -> str:
@@ -49,12 +49,10 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Any]]:
     write_answers(place.root, MONTH, text=marked, model=MARK)
     write_ledger(place.root, "key_elements", MONTH, [("2403.90001#S2 2401.00001", MARK, MARK)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages, "_page", lambda template, view: found[template].append(view) or b"")
+        patch.setattr(publish, "render", lambda template, page: found[template].append(page) or b"")
         run_stage(REPORT, place, MONTH)
-    grids = [each for view in found["month.html.j2"] for each in within(view) if isinstance(each, Grid)]
-    found["changes.html.j2"].append(ChangesView(MONTH, [MARK], grids))
-    run = found["run.html.j2"][0]  # of numbers alone in this month
-    found["run.html.j2"] = [replace(run, section=replace(run.section, paragraphs=[MARK], parts=grids))]
+    grids = [each for page in found["page.html.j2"] for each in within(page) if isinstance(each, Grid)]
+    found["page.html.j2"].append(changes_page(MONTH, [MARK], grids))
     return found
 
 
@@ -84,9 +82,9 @@ def put(value: Any, change: Callable[[str], str]) -> Any:
 
 def test_every_template_is_among_those_that_are_tried(views: Mapping[str, list[Any]]) -> None:
     """A new one fails here until a view of it is made above."""
-    of_report = {file.name for file in TEMPLATES if file.parent == pages.TEMPLATES}
+    of_report = {file.name for file in TEMPLATES if file.parent == rendering.TEMPLATES}
     assert of_report - PARTS == views.keys()
-    assert {file.name for file in TEMPLATES if file.parent != pages.TEMPLATES} == FORMS
+    assert {file.name for file in TEMPLATES if file.parent != rendering.TEMPLATES} == FORMS
     silent = [template for template, seen in views.items() if MARK not in str(seen)]
     assert silent == [], "these were given nothing foreign to show"
 
@@ -94,9 +92,11 @@ def test_every_template_is_among_those_that_are_tried(views: Mapping[str, list[A
 @pytest.mark.parametrize("payload", HOSTILE)
 def test_a_hostile_text_is_inert_on_every_page(views: Mapping[str, list[Any]], payload: str) -> None:
     for template, seen in views.items():
-        page = pages._page(template, put(seen[0], lambda text: text.replace(MARK, payload)))
-        assert_inert(template, page)
-        assert folded(printable(payload)) in folded(LexborHTMLParser(page.decode()).text()), template
+        for view in seen if template == "page.html.j2" else seen[:1]:
+            page = rendering.render(template, put(view, lambda text: text.replace(MARK, payload)))
+            assert_inert(template, page)
+            if MARK in str(view):
+                assert folded(printable(payload)) in folded(LexborHTMLParser(page.decode()).text()), template
 
 
 def test_every_environment_of_html_escapes_all_of_it() -> None:

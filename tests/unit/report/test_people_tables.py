@@ -12,8 +12,8 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.annotation.grade_results import MonthGrades, read_month_grades
 from pipeline.evaluation.annotation.importer import import_files
-from pipeline.report.answer_people import people_section, pooled_people
 from pipeline.report.grid import Grid, Section
+from pipeline.report.people_tables import month_grades_section, pooled_grades_section
 from pipeline.report.stages import REPORT
 from tests.unit.evaluation.annotation.people_month import (
     MONTH,
@@ -45,23 +45,23 @@ def graded(work: Workspace, folder: Path, *verdicts: Verdict, name: str = "pilot
 def section(work: Workspace, folder: Path, *verdicts: Verdict, judges: tuple[str, ...] = ("judge",)) -> Section:
     """The section after sheets with these verdicts came back."""
     graded(work, folder, *verdicts)
-    found = people_section(work.root, MONTH, [each for judge in judges for each in month_grades(judge)])
+    found = month_grades_section(work.root, MONTH, [each for judge in judges for each in month_grades(judge)])
     assert found is not None
     return found
 
 
 def rows(found: Section, key: str) -> list[dict[str, Any]]:
     """Rows of a table by the names of its columns, as report.json has them."""
-    grid: Grid = next(grid for grid in found.grids() if grid.key == key)
+    grid: Grid = next(grid for grid in found.grids if grid.key == key)
     told: list[dict[str, Any]] = grid.as_json()["rows"]
     return told
 
 
 def test_a_month_without_graded_answers_has_no_section_and_one_without_graders_says_how(work: Workspace) -> None:
-    assert people_section(work.root, MONTH, []) is None
-    found = people_section(work.root, MONTH, month_grades())
+    assert month_grades_section(work.root, MONTH, []) is None
+    found = month_grades_section(work.root, MONTH, month_grades())
     assert found is not None
-    assert found.grids() == []
+    assert found.grids == []
     assert "citeloom annotate export grades" in found.paragraphs[0]
 
 
@@ -117,7 +117,7 @@ def test_where_a_grader_marked_a_part_the_judge_is_taken_for_the_same_part(work:
 
 def test_one_grader_agrees_with_nobody_and_two_judges_stand_apart(work: Workspace, tmp_path: Path) -> None:
     found = section(work, tmp_path / "out", always("correct", "held"), judges=("judge", "second"))
-    assert [grid.key for grid in found.grids()] == [
+    assert [grid.key for grid in found.grids] == [
         "judge_accuracy", "judge_mistakes_claim", "judge_mistakes_gold", "people_table_1",
     ]  # fmt: skip
     assert {row["group"] for row in rows(found, "people_table_1")} == {"judge", "second"}
@@ -130,20 +130,20 @@ def test_months_are_pooled_and_questions_of_one_id_in_two_of_them_stay_two(work:
     write_answers(work.root, months[1])
     graded(work, tmp_path / "march", always("correct", "held"), name="march", months=months[0])
     graded(work, tmp_path / "april", always("wrong", "not"), name="april", months=months[1])
-    found = pooled_people({month: read_month_grades(work.root, month, month_grades()) for month in months})
+    found = pooled_grades_section({month: read_month_grades(work.root, month, month_grades()) for month in months})
     assert found is not None
     assert "4 questions" in found.paragraphs[0]
     told = {(row["Share"], row["System"]): row for row in rows(found, "people_table_1")}
     assert (told["Factual", "arXivBot"]["People"]["value"], told["Factual", "arXivBot"]["Questions"]) == (0.5, 4)
-    assert pooled_people({MONTH: MonthGrades((), month_grades())}) is None
+    assert pooled_grades_section({MONTH: MonthGrades((), month_grades())}) is None
 
 
 def test_verdicts_on_what_is_no_longer_there_are_counted(work: Workspace, tmp_path: Path) -> None:
     section(work, tmp_path / "out", always("correct", "held"))
     write_answers(work.root, words=" Mended.")
-    found = people_section(work.root, MONTH, month_grades())
+    found = month_grades_section(work.root, MONTH, month_grades())
     assert found is not None
-    assert "2 verdicts on answers or claims that were made anew since are left out." in found.paragraphs
+    assert "2 verdicts on answers or claims that have changed since are left out." in found.paragraphs
 
 
 def test_the_report_is_made_anew_once_people_graded_and_shows_their_tables(tmp_path: Path) -> None:

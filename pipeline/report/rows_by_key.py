@@ -1,6 +1,6 @@
-"""Rows of several tables task by task, or question by question, in bounded memory.
+"""Rows of a month of a table, task by task or question by question, in bounded memory.
 
-A month may have 1,000 tasks with eight systems each, whose traces are hundreds of kilobytes: nobody holds them all.
+A month may have 1,000 tasks with eight systems each, whose traces are hundreds of kilobytes.
 """
 
 from __future__ import annotations
@@ -19,16 +19,14 @@ from pipeline.tables import Table, Writer, writer_of
 
 Row = dict[str, Any]
 
-# A section with its trace may have a megabyte: of these few are held, where a row group has 2,000.
+# A section with its trace may have a megabyte, and a row group has 2,000 of them.
 _ROWS_AT_ONCE = 16
 
 
-class Grouped:
-    """A month of a table, asked for the rows of one task after another, in order of task id; empty where the table is
-    not there.
+class RowsByKey:
+    """The rows of a month of a table for one task after another, in order of task id; none where the table is missing.
 
-    key: the column that says which task, or question, a row is of. writer: whose rows to read, of a table that has
-    those of each writer together; None for all rows.
+    key: the column with the task or question of a row. writer: whose rows to read, None for all.
     """
 
     def __init__(
@@ -45,29 +43,29 @@ class Grouped:
         self._next: tuple[str, Iterator[Row]] | None = next(self._groups, None)
 
     def of(self, task_id: str) -> list[Row]:
-        """The rows of a task, in the table's order; of one that comes before one asked for earlier there are none."""
+        """The rows of a task, in the table's order. Ids must be given in ascending order."""
         while self._next is not None and self._next[0] < task_id:
             self._next = next(self._groups, None)
         if self._next is None or self._next[0] != task_id:
             return []
-        found = list(self._next[1])
+        rows = list(self._next[1])
         self._next = next(self._groups, None)
-        return found
+        return rows
 
 
-def grouped_by_writer(root: DataRoot, month: str, table: Table, key: str = "task_id") -> list[Grouped]:
-    """The rows of each writer of a month, by writer's name."""
+def rows_by_writer(root: DataRoot, month: str, table: Table, key: str = "task_id") -> list[RowsByKey]:
+    """The rows of each writer of a month, in order of their names."""
     if read_provenance(root.file(table, month)) is None:
         return []
     rows = root.read(table, month, ["system", "model"]).group_by(["system", "model"]).aggregate([]).to_pylist()
     writers = sorted((writer_of(row) for row in rows), key=lambda writer: writer.name)
-    return [Grouped(root, month, table, key=key, writer=writer) for writer in writers]
+    return [RowsByKey(root, month, table, key=key, writer=writer) for writer in writers]
 
 
 def _rows(
     root: DataRoot, month: str, table: Table, columns: Sequence[str] | None, key: str, writer: Writer | None
 ) -> Iterator[Row]:
-    """The rows by the key. A table that is in another order is read whole and put into this one."""
+    """The rows in order of the key. A table in another order is read whole and sorted."""
     if read_provenance(root.file(table, month)) is None:
         return
     mine = _places_of(root, month, table, writer)
