@@ -36,7 +36,7 @@ from pipeline.report.formatting import (
 )
 from pipeline.report.grid import Cell, Form, Grid, Row, RowGroup, Section, difference_cell, mean_cell, percent_cell
 from pipeline.report.related_work_tables import OURS, PUBLISHED, interval_notes
-from pipeline.tables import by_system
+from pipeline.tables import ANSWERING_SYSTEMS, by_system, parse_writer
 
 _OLD, _RECENT = (Group("age", name) for name in AGES)
 _SHARES = ("factual", "coverage")
@@ -104,7 +104,8 @@ def basis(data: AnswersData) -> str:
 
 def model_of(data: AnswersData, system: str) -> str:
     """The model, or models, that a system answered with; `elsewhere` for imported answers."""
-    return ", ".join(sorted(data.written[system].models)) or "elsewhere"
+    known = parse_writer(system).system in ANSWERING_SYSTEMS
+    return ", ".join(sorted(data.written[system].models)) or ("no model" if known else "elsewhere")
 
 
 def measure_cell(result: SystemResult | None, measure: str, form: Form = "percent") -> Cell:

@@ -123,7 +123,7 @@ def funnel_grid(steps: Sequence[FunnelStep]) -> Grid:
     """The steps with what comes out of each and what was left out."""
     columns = ["Step", "Result", "Left out"]
     rows = [[step.name, number_of(step.rows, step.noun), reasons_text(step.left_out)] for step in steps]
-    return Grid("funnel", "From the dump to the index", columns, rows)
+    return Grid("funnel", "Steps, and what was left out", columns, rows)
 
 
 def funnel_figure(steps: Sequence[FunnelStep]) -> BarFigure:
@@ -132,7 +132,7 @@ def funnel_figure(steps: Sequence[FunnelStep]) -> BarFigure:
     for title, part in (("Papers", steps[:3]), ("Passages", steps[3:6])):
         most = max(1, *(step.rows for step in part))
         groups.append((title, [bar(step.name, Cell(step.rows, "count"), 1, most) for step in part]))
-    return BarFigure("From the dump to the index", groups)
+    return BarFigure("Papers and passages by step", groups)
 
 
 def corpus_section(root: DataRoot, month: str, steps: Sequence[FunnelStep], ledger: Sequence[LeftOut]) -> Section:

@@ -273,8 +273,8 @@ def basis(data: RelatedWorkData, judges: str | None = None) -> str:
 
 def model_of(data: RelatedWorkData, system: str) -> str:
     """The model, or models, that a system wrote with; `elsewhere` for imported sections."""
-    elsewhere = "" if parse_writer(system).system in RELATED_WORK_SYSTEMS else "elsewhere"
-    return ", ".join(sorted(data.written[system].models)) or elsewhere
+    known = parse_writer(system).system in RELATED_WORK_SYSTEMS
+    return ", ".join(sorted(data.written[system].models)) or ("no model" if known else "elsewhere")
 
 
 def _main_row(data: RelatedWorkData, system: str) -> Row:
