@@ -369,7 +369,7 @@ def differences_section(data: AnswersData) -> Section | None:
     )
     columns = ["System", "Less", "Factual", "Coverage"]
     grid = Grid("answers_differences", "Differences between systems", columns, rows, about=about)
-    return Section("differences", "Paired differences", (), (grid,)) if rows else None
+    return Section("differences", "Paired differences of answers", (), (grid,)) if rows else None
 
 
 def judges_section(data: AnswersData) -> Section | None:

@@ -182,7 +182,7 @@ def papers_section(root: DataRoot, month: str) -> Section:
         "characters of the page that were kept, a formula counted as its TeX."
     )
     form = [
-        "Paper", "Title", "Category", "Subset", "Sections",
+        "Title", "Paper", "Category", "Subset", "Sections",
         "Passages", "References", "Known", "Kept",
     ]  # fmt: skip
     left = len(rows) - MOST_ROWS
@@ -206,8 +206,8 @@ def paper_rows(
     """A row for each paper, by identifier; the mappings count by identifier."""
     return [
         [
-            Cell(paper["arxiv_id"], arxiv_id=paper["arxiv_id"]),
             Cell(paper["title"], tag="page truncated" if paper["truncated"] else ""),
+            Cell(paper["arxiv_id"], arxiv_id=paper["arxiv_id"]),
             paper["primary_category"], words(paper["subset"]), len(paper["sections"]),
             *(counts.get(paper["arxiv_id"], 0) for counts in (passages, references, resolved)),
             percent_cell(paper["chars_kept"] / paper["chars_seen"] if paper["chars_seen"] else None),

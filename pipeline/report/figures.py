@@ -38,8 +38,8 @@ class Bar:
 def bar(label: str, cell: Cell, colour: int, most: float = 1, *, hollow: bool = False) -> Bar:
     """The bar of a cell with a number, on an axis from 0 to `most`."""
     value = float(cell.value or 0)
-    low, high = (None if end is None else end / most for end in (cell.low, cell.high))
-    return Bar(label, cell.text, value / most, colour, low, high, hollow)
+    low, high = (None if end is None else min(end / most, 1.0) for end in (cell.low, cell.high))
+    return Bar(label, cell.text, min(value / most, 1.0), colour, low, high, hollow)
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,8 +131,9 @@ class RowGroup:
 class Grid:
     """A table.
 
-    best_of: columns whose highest value is emphasised in each group of several rows. totals: first cells of rows that
-    are emphasised. stacked: a narrow screen shows each row as a block. sortable: readers can sort it by any column.
+    best_of: columns whose highest value is emphasised in each group, unless all are equal. totals: first cells of rows
+    that are emphasised. stacked: a narrow screen shows each row as a block. sortable: readers can sort it by any
+    column.
     """
 
     key: str
@@ -160,7 +161,7 @@ class Grid:
     def _best(self, rows: list[list[Cell]]) -> list[list[Cell]]:
         for place, name in enumerate(self.columns):
             values: list[float] = [value for row in rows if isinstance(value := row[place].value, int | float)]
-            if name in self.best_of and len(values) > 1:
+            if name in self.best_of and len(set(values)) > 1:
                 for row in rows:
                     row[place] = replace(row[place], best=row[place].value == max(values))
         return rows

@@ -459,8 +459,8 @@ def _overall_related_work(data: RelatedWorkData) -> list[Section]:
         part for part in (related_work_tables.leaderboard(data), related_work_tables.published_figure(data)) if part
     ]
     text = (
-        "All finished months together, by the first judge. A month's own page adds its tasks, preference (Figure 5), "
-        "stability (Figure 3), other judges, and people's ratings."
+        "All finished months together, by the first judge where there is one. A month's own page adds its tasks, "
+        "preference (Figure 5), stability (Figure 3), other judges, and people's ratings."
     )
     return [Section("related-work", "Related work", (text,), parts), *sections]
 
@@ -470,8 +470,8 @@ def _overall_answers(data: AnswersData, people: Mapping[str, MonthGrades]) -> li
         return []
     parts = [part for part in (answer_tables.leaderboard(data), answer_tables.published_figure(data)) if part]
     text = (
-        "The questions of all finished months together, by the first judge. A month's own page of answers adds cost, "
-        "other judges, controls, and every question with its answers."
+        "The questions of all finished months together, by the first judge where there is one. A month's own page of "
+        "answers adds cost, other judges, controls, and every question with its answers."
     )
     sections = [
         Section("questions-and-answers", "Answers to questions", (text,), parts),

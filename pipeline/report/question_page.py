@@ -23,6 +23,7 @@ from pipeline.index.links import passage_url
 from pipeline.llm.models import is_small_model
 from pipeline.report.answers_data import CONTROLS, AnswersData, answering_order
 from pipeline.report.corpus import LeftOut
+from pipeline.report.costs import USAGE
 from pipeline.report.figures import answering_colour
 from pipeline.report.formatting import MISSING, answering_system, passage_link, question_file
 from pipeline.report.grid import Cell, Grid
@@ -230,13 +231,14 @@ def _answer(
     grounded = bool(claims) and not answer.abstained
     queries = dict(enumerate(answer.queries, 1))
     steps = answer.trace.get("steps", ())
+    known = system in tables.ANSWERING_SYSTEMS
+    usage = {name: row[name] or 0 for name in USAGE}
     return SystemAnswer(
         system=system,
         # An imported system may be called anything, so its name is no anchor.
-        anchor=system if system in tables.ANSWERING_SYSTEMS else f"answer-{systems.index(system) + 1}",
+        anchor=system if known else f"answer-{systems.index(system) + 1}",
         colour=answering_colour(system, systems),
-        row={name: row[name] or 0 for name in ("calls", "prompt_tokens", "completion_tokens")}
-        | {"model": row["model"]},
+        row=usage | {"model": row["model"] or ("no model" if known else "written elsewhere")},
         abstained=answer.abstained,
         paragraphs=() if grounded else parted(answer.text),
         sentences=[
