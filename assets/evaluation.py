@@ -14,7 +14,7 @@ from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, SCORES, STABI
 from pipeline.report.formatting import words
 from pipeline.report.publish import FOLDER, read_month_related_work
 from pipeline.report.related_work_data import RelatedWorkData
-from pipeline.report.related_work_tables import main_grid
+from pipeline.report.related_work_tables import leaderboard
 from pipeline.report.stages import REPORT
 
 _SHARES = {"citation_precision": "citation precision", "citation_recall": "citation recall"}
@@ -30,7 +30,7 @@ def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
         "address": dg.MetadataValue.url(page.as_uri()),
     }
     if figures.systems:
-        grid = main_grid(figures)
+        grid = leaderboard(figures)
         table = markdown_table(grid.columns, [[cell.plain() for cell in row] for row in grid.rows])
         details["systems"] = dg.MetadataValue.md(f"{grid.about}\n\n{table}")
         by_system = {words(system): _figures_of(figures, system) for system in figures.systems}

@@ -34,7 +34,18 @@ from pipeline.report.formatting import (
     number_of,
     question_file,
 )
-from pipeline.report.grid import Cell, Form, Grid, Row, RowGroup, Section, difference_cell, mean_cell, percent_cell
+from pipeline.report.grid import (
+    Cell,
+    Form,
+    Grid,
+    Row,
+    RowGroup,
+    Section,
+    difference_cell,
+    mean_cell,
+    percent_cell,
+    with_rows,
+)
 from pipeline.report.related_work_tables import OURS, PUBLISHED, interval_notes
 from pipeline.tables import ANSWERING_SYSTEMS, by_system, parse_writer
 
@@ -76,7 +87,7 @@ def table_section(data: AnswersData) -> Section:
         "covers nothing.",
         "Half a point is our reading of the report's partial points; its table has no intervals.",
     )
-    parts = (_table_1(data), *_figure(data), *_outcomes(data))
+    parts = (_table_1(data), *_figure(data), *with_rows(_outcomes(data)))
     return Section("answers", "The arXivBot report's table and ours", paragraphs, parts, definitions)
 
 
@@ -159,7 +170,7 @@ def measure_bars(data: AnswersData, measure: str) -> list[Bar]:
     ]
 
 
-def published_figure(data: AnswersData) -> BarFigure | None:
+def published_figures(data: AnswersData) -> list[BarFigure]:
     """Factual and coverage as published for old and recent questions, beside ours over all."""
     groups = []
     for measure in _SHARES:
@@ -174,13 +185,11 @@ def published_figure(data: AnswersData) -> BarFigure | None:
         "Outlined: Table 1 of the arXivBot report, old and recent questions. Filled: ours over all questions, with 95 "
         "% intervals. Compare rankings, not absolute scores: models, questions and papers differ."
     )
-    return BarFigure("Published and ours", groups, about) if groups else None
+    return [BarFigure("Published and ours", groups, about)] if groups else []
 
 
-def leaderboard(data: AnswersData) -> Grid | None:
-    """Every system with its shares over all questions, the highest coverage first; None where none answered."""
-    if not data.systems:
-        return None
+def leaderboard(data: AnswersData) -> Grid:
+    """Every system with its shares over all questions, the highest coverage first."""
 
     def coverage(system: str) -> float:
         return float(measure_cell(data.result(system), "coverage").value or 0)
@@ -194,10 +203,7 @@ def leaderboard(data: AnswersData) -> Grid | None:
     )  # fmt: skip
 
 
-_SUMMARY = [
-    "System", "Model", "Factual", "Coverage", "Questions",
-    "Abstained",
-]  # fmt: skip
+_SUMMARY = ["System", "Model", "Factual", "Coverage", "Questions", "Abstained"]
 
 
 def summary_grid(data: AnswersData) -> Grid:
@@ -214,7 +220,7 @@ def _summary_row(data: AnswersData, system: str) -> Row:
     return [answering_system(system), model_of(data, system), *shares, data.written[system].items, abstained]
 
 
-def _outcomes(data: AnswersData) -> list[Grid]:
+def _outcomes(data: AnswersData) -> Grid:
     """What became of the questions, and over how many each mean is."""
     groups = [
         RowGroup(_outcome_rows(data, group), name) for name, group in (("All", ALL), ("Old", _OLD), ("Recent", _RECENT))
@@ -229,7 +235,7 @@ def _outcomes(data: AnswersData) -> list[Grid]:
         "are, and the mean number of claims."
     )
     groups = [group for group in groups if group.rows]
-    return [Grid("answers_outcomes", "What the numbers rest on", columns, groups=groups, about=about)] if groups else []
+    return Grid("answers_outcomes", "What the numbers rest on", columns, groups=groups, about=about)
 
 
 def _outcome_rows(data: AnswersData, group: Group) -> list[Row]:
@@ -256,10 +262,7 @@ def kinds_section(data: AnswersData) -> Section | None:
                 answered, abstained = (result.outcomes.get(name, 0) for name in _OUTCOMES[:2])
                 rows.append([answering_system(system), *shares, result.questions, answered, abstained])
         groups += [RowGroup(rows, kind.capitalize())] if rows else []
-    columns = [
-        "System", "Factual", "Coverage", "Gold passages shown",
-        "Questions", "Answered", "Abstained",
-    ]  # fmt: skip
+    columns = ["System", "Factual", "Coverage", "Gold passages shown", "Questions", "Answered", "Abstained"]
     about = f"Each kind has few questions: read the intervals first. {basis(data)}."
     grid = Grid("answers_kinds", "By kind", columns, groups=groups, about=about, best_of=("Factual", "Coverage"))
     return Section("kinds", "By kind of question", (), (grid,)) if groups else None
@@ -274,8 +277,9 @@ def retrieval_section(data: AnswersData, most: int | None = None) -> Section | N
         hop_gains(grade for grade in data.grades if grade.judge == data.judge),
         key=lambda gain: (answering_order(gain.system), gain.hop),
     )
-    grids = [*_gold_shown(data), *_hops(data), *_gains(gains)]
-    grids += _helped(data, gains, most) if most is not None else []
+    grids = with_rows(_gold_shown(data), _hops(data), _gains(gains))
+    if most is not None and any(gain.hop > 1 for gain in gains):
+        grids.append(_helped(data, gains, most))
     text = (
         "Gold claims shown needs no model: a claim of the standard answer counts as shown where a passage that holds "
         "its evidence was among those that the system read; claims without a known passage do not count. Coverage of "
@@ -284,7 +288,7 @@ def retrieval_section(data: AnswersData, most: int | None = None) -> Section | N
     return Section("retrieval-of-answers", "Retrieval, apart from the model", (text,), grids) if grids else None
 
 
-def _gold_shown(data: AnswersData) -> list[Grid]:
+def _gold_shown(data: AnswersData) -> Grid:
     rows = []
     for system in data.systems:
         result = data.result(system)
@@ -292,15 +296,12 @@ def _gold_shown(data: AnswersData) -> list[Grid]:
             measures = ("gold_shown_first_hop", "gold_shown", "coverage_of_shown")
             shares = [measure_cell(result, measure) for measure in measures]
             rows.append([answering_system(system), *shares, result.measures["gold_shown"].questions])
-    columns = [
-        "System", "Shown by the first hop", "Shown by the last hop",
-        "Coverage of what was shown", "Questions",
-    ]  # fmt: skip
+    columns = ["System", "Shown by the first hop", "Shown by the last hop", "Coverage of what was shown", "Questions"]
     best_of = columns[1:-1]
-    return [Grid("answers_shown", "Gold claims shown", columns, rows, best_of=best_of)] if rows else []
+    return Grid("answers_shown", "Gold claims shown", columns, rows, best_of=best_of)
 
 
-def _hops(data: AnswersData) -> list[Grid]:
+def _hops(data: AnswersData) -> Grid:
     rows = []
     for system in data.systems:
         hops = data.hops[system]
@@ -308,15 +309,12 @@ def _hops(data: AnswersData) -> list[Grid]:
             more = sum(questions for number, questions in hops.items() if number > 2)
             mean = sum(number * questions for number, questions in hops.items()) / hops.total()
             rows.append([answering_system(system), hops[0], hops[1], hops[2], more, mean])
-    columns = [
-        "System", "No search", "One hop", "Two hops", "Three and more",
-        "Hops per question",
-    ]  # fmt: skip
+    columns = ["System", "No search", "One hop", "Two hops", "Three and more", "Hops per question"]
     about = "Questions by number of searches; a system searches again only where its model asks for it."
-    return [Grid("answers_hops", "Hops used", columns, rows, about=about)] if rows else []
+    return Grid("answers_hops", "Hops used", columns, rows, about=about)
 
 
-def _gains(gains: Sequence[HopGain]) -> list[Grid]:
+def _gains(gains: Sequence[HopGain]) -> Grid:
     rows = [
         [
             answering_system(gain.system), gain.hop, gain.questions, gain.known, gain.shown,
@@ -324,35 +322,30 @@ def _gains(gains: Sequence[HopGain]) -> list[Grid]:
         ]
         for gain in gains
     ]  # fmt: skip
-    columns = [
-        "System", "Hop", "Questions", "Their gold claims", "First shown",
-        "Share", "Points", "Questions helped",
-    ]  # fmt: skip
+    columns = ["System", "Hop", "Questions", "Their gold claims", "First shown", "Share", "Points", "Questions helped"]
     about = (
         "First shown: gold claims that this hop was the first to show. Points: what the answers earn for these, one "
         "for each claim held, a half for partly. The table does not show whether the model would have known them "
         "otherwise."
     )
-    return [Grid("answers_gains", "Gain of each hop", columns, rows, about=about)] if rows else []
+    return Grid("answers_gains", "Gain of each hop", columns, rows, about=about)
 
 
-def _helped(data: AnswersData, gains: Sequence[HopGain], most: int) -> list[Grid]:
-    """The questions that a hop after the first helped; none where there was no such hop."""
-    later = [gain for gain in gains if gain.hop > 1]
-    if not later:
-        return []
+def _helped(data: AnswersData, gains: Sequence[HopGain], most: int) -> Grid:
+    """The questions that a hop after the first helped."""
     texts = {posed.question.id: posed.question.question for posed in data.questions}
     rows = [
         [Cell(texts.get(question, question), page=question_file(question)), answering_system(gain.system), gain.hop]
-        for gain in later
+        for gain in gains
         for question in gain.helped
+        if gain.hop > 1
     ]
     left = len(rows) - most
     notes = [f"The other {count(left)} are in the table answer_grades."] if left > 0 else []
     about = "" if rows else "None: no answer has points for a claim that a later hop showed first."
     columns = ["Question", "System", "Hop"]
     title = "Questions that a further hop helped"
-    return [Grid("answers_helped", title, columns, rows[:most], about=about, notes=notes, stacked=True)]
+    return Grid("answers_helped", title, columns, rows[:most], about=about, notes=notes, stacked=True)
 
 
 def differences_section(data: AnswersData) -> Section | None:
@@ -405,10 +398,7 @@ def _agreement_grid(data: AnswersData) -> Grid:
                 [measure.capitalize(), agreed.sections, agreed.spearman, percent_cell(agreed.same_order),
                  agreed.compared, Cell(100 * agreed.mean_difference, "one")]
             )  # fmt: skip
-    columns = [
-        "Measure", "Answers", "Spearman", "Same order", "Pairs",
-        "Mean difference",
-    ]  # fmt: skip
+    columns = ["Measure", "Answers", "Spearman", "Same order", "Pairs", "Mean difference"]
     about = (
         f"{first} and {second}, answer by answer. Same order: of two answers to one question that neither judge grades "
         "equally, the share that both put in one order. Mean difference: the second less the first, in percentage "

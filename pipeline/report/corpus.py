@@ -170,9 +170,7 @@ def papers_section(root: DataRoot, month: str) -> Section:
     passages = _counts(root.read(tables.PASSAGES, month, ["arxiv_id"])["arxiv_id"])
     references = root.read(tables.REFERENCES, month, ["arxiv_id", "cited_arxiv_id"])
     resolved = references.filter(pc.is_valid(references["cited_arxiv_id"]))
-    columns = [
-        "arxiv_id", "title", "subset", "primary_category", "sections", "chars_seen", "chars_kept", "truncated",
-    ]  # fmt: skip
+    columns = ["arxiv_id", "title", "subset", "primary_category", "sections", "chars_seen", "chars_kept", "truncated"]
     papers = root.iterate(tables.PAPERS, month, columns)
     rows = paper_rows(papers, passages, _counts(references["arxiv_id"]), _counts(resolved["arxiv_id"]))
     if not rows:
@@ -181,10 +179,7 @@ def papers_section(root: DataRoot, month: str) -> Section:
         "References: items of the bibliography; known: those that are papers on arXiv. Kept: the share of the visible "
         "characters of the page that were kept, a formula counted as its TeX."
     )
-    form = [
-        "Title", "Paper", "Category", "Subset", "Sections",
-        "Passages", "References", "Known", "Kept",
-    ]  # fmt: skip
+    form = ["Title", "Paper", "Category", "Subset", "Sections", "Passages", "References", "Known", "Kept"]
     left = len(rows) - MOST_ROWS
     notes = (
         [f"The first {count(MOST_ROWS)} by identifier; the other {count(left)} are in the table papers."]

@@ -207,10 +207,7 @@ def _cost_grid(key: str, title: str, about: str, lines: Sequence[CostLine], pric
     for line in lines:
         total.calls += line.cost.calls
         total.tokens.update(line.cost.tokens)
-    columns = [
-        "Stage", "Model", "Items", "Calls", "Calls per item",
-        "Tokens read", "Tokens written", "Tokens per item",
-    ]  # fmt: skip
+    columns = ["Stage", "Model", "Items", "Calls", "Calls per item", "Tokens read", "Tokens written", "Tokens per item"]
     if prices.by_model:
         columns += ["Money", "Money per item"]
     rows = [_cost_row(line, prices) for line in [*lines, CostLine("", _TOTAL, total)]]

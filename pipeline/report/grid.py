@@ -183,6 +183,11 @@ class Grid:
         return head | ({"groups": groups} if groups else {}) | {"rows": rows}
 
 
+def with_rows(*grids: Grid) -> list[Grid]:
+    """The grids that have rows."""
+    return [grid for grid in grids if grid.rows]
+
+
 @dataclass(frozen=True, slots=True)
 class Details:
     """Parts of a section in an element that is closed at first."""

@@ -455,9 +455,8 @@ def _overall_related_work(data: RelatedWorkData) -> list[Section]:
     sections = related_work_sections(data)
     if not sections:
         return []
-    parts = [
-        part for part in (related_work_tables.leaderboard(data), related_work_tables.published_figure(data)) if part
-    ]
+    parts: list[Any] = [related_work_tables.leaderboard(data)] if data.systems else []
+    parts += related_work_tables.published_figures(data)
     text = (
         "All finished months together, by the first judge where there is one. A month's own page adds its tasks, "
         "preference (Figure 5), stability (Figure 3), other judges, and people's ratings."
@@ -468,7 +467,8 @@ def _overall_related_work(data: RelatedWorkData) -> list[Section]:
 def _overall_answers(data: AnswersData, people: Mapping[str, MonthGrades]) -> list[Section]:
     if not data.questions:
         return []
-    parts = [part for part in (answer_tables.leaderboard(data), answer_tables.published_figure(data)) if part]
+    parts: list[Any] = [answer_tables.leaderboard(data)] if data.systems else []
+    parts += answer_tables.published_figures(data)
     text = (
         "The questions of all finished months together, by the first judge where there is one. A month's own page of "
         "answers adds cost, other judges, controls, and every question with its answers."

@@ -84,9 +84,7 @@ def _rating_grids(people: RatingResults) -> list[Grid]:
         if rows:
             about = f"the same best section in {judge.same} of {judge.votes} tasks" if judge.votes else ""
             groups.append(RowGroup(rows, f"{judge.judge}, {judge.mode}", about))
-    columns = [
-        "Marks", "Spearman", "Same order", "People less judge", "Sections",
-    ]  # fmt: skip
+    columns = ["Marks", "Spearman", "Same order", "People less judge", "Sections"]
     about = (
         "A section's mark is the mean over raters. Same order: of two sections of one task, the share that both put in "
         "one order."
@@ -106,10 +104,7 @@ def _agreement_grid(
 ) -> Grid:
     """Rows of (what was rated or graded, measure, agreement)."""
     rows = [[name, measure, mean_cell(each, "two"), each.units] for name, measure, each in agreed]
-    columns = [
-        f"What was {verb}", "Measure", "Agreement",
-        f"{verb.capitalize()} twice or more",
-    ]  # fmt: skip
+    columns = [f"What was {verb}", "Measure", "Agreement", f"{verb.capitalize()} twice or more"]
     about = (
         f"1 is perfect agreement, 0 what chance would give; below it the 95 % interval over {noun}s. By its author's "
         "advice an alpha below 0.667 supports no conclusion."
@@ -174,10 +169,7 @@ def _accuracy_grids(people: GradeResults) -> list[Grid]:
         groups += [RowGroup(rows, judge)] if rows else []
     if not groups:
         return []
-    columns = [
-        "What was graded", "Same verdict", "Kappa", "Compared",
-        "Graders split",
-    ]  # fmt: skip
+    columns = ["What was graded", "Same verdict", "Kappa", "Compared", "Graders split"]
     about = (
         "Same verdict: how often the judge agrees with most graders, with its 95 % interval over questions. Kappa: "
         "agreement beyond chance, at most 1. Left out: claims on which graders are split, and claims without a "
@@ -210,10 +202,7 @@ def _table_by_people(people: GradeResults) -> list[Grid]:
         )
         rows = [_comparison_row(each, measure) for measure in COMPARED for each in mine if measure in each.people]
         groups += [RowGroup(rows, judge)] if rows else []
-    columns = [
-        "Share", "System", "People", "Judge", "Difference",
-        "Questions",
-    ]  # fmt: skip
+    columns = ["Share", "System", "People", "Judge", "Difference", "Questions"]
     about = (
         "The two shares of arXivBot's Table 1 by people (mean over graders) and by the judge, for the same claims of "
         "the same answers, with 95 % intervals over questions. Difference: people less judge, in percentage points. "

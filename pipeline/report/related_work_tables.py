@@ -46,12 +46,12 @@ from pipeline.report.grid import (
     difference_cell,
     mean_cell,
     percent_cell,
+    with_rows,
 )
 from pipeline.report.related_work_data import Mean, RelatedWorkData, mean_of
 from pipeline.tables import CITATION_SUPPORT, CRITERIA, RELATED_WORK_SYSTEMS, STABILITY, by_system, parse_writer
 
-CHATCITE_ARXIV_ID = "2403.02574"
-PUBLISHED, OURS, FLOOR_GROUP = "As published", "Ours", "Floor"
+PUBLISHED, OURS = "As published", "Ours"
 FEW = 20
 """Bootstrap intervals over fewer tasks or questions are too narrow."""
 
@@ -89,10 +89,7 @@ _SYSTEM_NOTES = {
     },
 }
 _ROUGE = ("rouge1", "rouge2", "rougeLsum", "rougeL")
-MAIN_COLUMNS = [
-    "System", "Model", "R-1", "R-2", "R-L by sentence", "R-L of the whole",
-    "G-Score", "Best, %", "Tasks",
-]  # fmt: skip
+_TABLE_COLUMNS = ["System", "Model", "R-1", "R-2", "R-L by sentence", "R-L of the whole", "G-Score", "Best, %", "Tasks"]
 _BEST_OF = ("R-1", "R-2", "R-L by sentence", "R-L of the whole", "G-Score", "Best, %")
 _CITATION_MEASURES: tuple[tuple[str, str, Form], ...] = (
     ("citation_precision", "Precision", "percent"),
@@ -183,9 +180,12 @@ def _paper_table(
     if mine:
         notes += _unmarked_sections(data, mine)
         groups.append(RowGroup([_main_row(data, name) for name in mine], OURS, basis(data)))
-        if data.scores.by_task(FLOOR, "rouge1"):
-            groups.append(RowGroup([_floor_row(data)], FLOOR_GROUP))
-    return Grid(key, title, MAIN_COLUMNS, groups=groups, notes=notes, best_of=_BEST_OF)
+        means = [mean_cell(data.scores.mean(FLOOR, metric), "two") for metric in _ROUGE]
+        tasks = len(data.scores.by_task(FLOOR, "rouge1"))
+        if tasks:
+            row = [words(FLOOR), "another task's gold section", *means, None, None, tasks]
+            groups.append(RowGroup([row], "Floor"))
+    return Grid(key, title, _TABLE_COLUMNS, groups=groups, notes=notes, best_of=_BEST_OF)
 
 
 def _unmarked_sections(data: RelatedWorkData, systems: Sequence[str]) -> list[str]:
@@ -198,17 +198,8 @@ def _unmarked_sections(data: RelatedWorkData, systems: Sequence[str]) -> list[st
     return [f"G-Score and best are of fewer tasks: {', '.join(fewer)}."] if fewer and data.scores.judge else []
 
 
-def main_grid(data: RelatedWorkData) -> Grid:
-    """A row for each system that wrote, with the columns of Tables 1 and 2, and the floor of ROUGE."""
-    rows = [_main_row(data, system) for system in data.systems]
-    rows += [_floor_row(data)] if data.scores.by_task(FLOOR, "rouge1") else []
-    return Grid("systems", "Systems", MAIN_COLUMNS, rows, about=basis(data))
-
-
-def leaderboard(data: RelatedWorkData) -> Grid | None:
+def leaderboard(data: RelatedWorkData) -> Grid:
     """Every system with its main measures and intervals; the best by the main measure first."""
-    if not data.systems:
-        return None
     best_first = sorted(data.systems, key=lambda system: (-(main_mean(data, system).value or 0), system))
     measures: list[tuple[str, str, Form]] = [
         (metric, name, "percent" if scale == 100 else "two")
@@ -216,12 +207,7 @@ def leaderboard(data: RelatedWorkData) -> Grid | None:
         if any(data.scores.by_task(system, metric) for system in data.systems)
     ]
     rows = [
-        [
-            words(system),
-            model_of(data, system),
-            *(mean_cell(data.scores.mean(system, metric), form) for metric, _, form in measures),
-            data.written[system].items,
-        ]
+        [words(system), model_of(data, system), *_means(data, system, measures), data.written[system].items]
         for system in best_first
     ]
     names = [name for _, name, _ in measures]
@@ -231,6 +217,11 @@ def leaderboard(data: RelatedWorkData) -> Grid | None:
         "leaderboard", "Related work: leaderboard", ["System", "Model", *names, "Tasks"], rows, about=f"{basis(data)}.",
         notes=notes, best_of=names, sortable=True,
     )  # fmt: skip
+
+
+def _means(data: RelatedWorkData, system: str, measures: Iterable[tuple[str, str, Form]]) -> list[Cell]:
+    """The means of a system. measures: metric, name, form."""
+    return [mean_cell(data.scores.mean(system, metric), form) for metric, _, form in measures]
 
 
 def main_metric(data: RelatedWorkData) -> tuple[str, str]:
@@ -243,7 +234,7 @@ def main_mean(data: RelatedWorkData, system: str) -> Mean:
     return data.scores.mean(system, main_metric(data)[0])
 
 
-def published_figure(data: RelatedWorkData) -> BarFigure | None:
+def published_figures(data: RelatedWorkData) -> list[BarFigure]:
     """R-1, R-L and G-Score as published beside ours."""
     groups = []
     for title, place, metric, most in (
@@ -264,7 +255,7 @@ def published_figure(data: RelatedWorkData) -> BarFigure | None:
         "Outlined: Table 1 of the ChatCite paper. Filled: ours, with 95 % intervals. ROUGE on an axis from 0 to 60, "
         "G-Score from 0 to 5. Compare rankings, not absolute scores: models and papers differ."
     )
-    return BarFigure("Published and ours", groups, about) if groups else None
+    return [BarFigure("Published and ours", groups, about)] if groups else []
 
 
 def basis(data: RelatedWorkData, judges: str | None = None) -> str:
@@ -286,12 +277,6 @@ def _main_row(data: RelatedWorkData, system: str) -> Row:
     means = [mean_cell(data.scores.mean(system, metric), "two") for metric in metrics]
     vote = mean_cell(data.scores.mean(system, "g_vote"), "two", 100)
     return [words(system), model_of(data, system), *means, vote, data.written[system].items]
-
-
-def _floor_row(data: RelatedWorkData) -> Row:
-    means = [data.scores.mean(FLOOR, metric) for metric in _ROUGE]
-    cells = [mean_cell(mean, "two") for mean in means]
-    return [words(FLOOR), "another task's gold section", *cells, None, None, means[0].tasks]
 
 
 def criteria_section(data: RelatedWorkData) -> Section | None:
@@ -338,9 +323,7 @@ def criteria_section(data: RelatedWorkData) -> Section | None:
     ]
     groups = [RowGroup(by_judge, f"Judge {data.scores.judge}")] if by_judge else []
     groups += [RowGroup(by_people, "People")] if by_people else []
-    columns = [
-        "System", *(criterion_name(name) for name in CRITERIA), "G-Score", "Tasks",
-    ]  # fmt: skip
+    columns = ["System", *(criterion_name(name) for name in CRITERIA), "G-Score", "Tasks"]
     about = f"Marks from 1 to 5; the judge saw all systems of a task in one conversation. {basis(data)}."
     grid = Grid("criteria", "Marks by criterion", columns, groups=groups, about=about, best_of=columns[1:-1])
     return Section("criteria", "The six criteria", (), (BarFigure("Figure 4: the six criteria", bars, caption), grid))
@@ -365,8 +348,13 @@ def preference_section(data: RelatedWorkData) -> Section | None:
     for judge in data.scores.judges():
         votes = votes_by_task(data.judgements, judge)
         if votes:
-            shares: dict[str, Measured] = {system: _vote_share(votes, system) for system in _on_offer(data, judge)}
-            voters.append(_Voters(f"Judge {judge}", sum(map(len, votes.values())), len(votes), shares))
+            cast = [row for row in data.judgements if row["judge"] == judge and row["best"]]
+            on_offer = sorted({name for row in cast for name in row["order"]})
+            shares: dict[str, Measured] = {
+                system: mean_of({task: fmean(vote == system for vote in mine) for task, mine in votes.items()})
+                for system in on_offer
+            }
+            voters.append(_Voters(f"Judge {judge}", len(cast), len(votes), shares))
     if data.people is not None and data.people.choices:
         shares = {each.system: each.preferred for each in data.people.systems if each.preferred.value is not None}
         tasks = {row["task_id"] for row in data.ratings if row["preferred"]}
@@ -398,14 +386,6 @@ def preference_section(data: RelatedWorkData) -> Section | None:
     return Section("preference", "Preference", (), (figure, grid))
 
 
-def _on_offer(data: RelatedWorkData, judge: str) -> list[str]:
-    return sorted({name for row in data.judgements if row["judge"] == judge and row["best"] for name in row["order"]})
-
-
-def _vote_share(votes: Mapping[str, Sequence[str]], system: str) -> Mean:
-    return mean_of({task: fmean(vote == system for vote in cast) for task, cast in votes.items() if cast})
-
-
 def differences_section(data: RelatedWorkData) -> Section | None:
     """Paired differences from ChatCite, and between the models of each system; None where there is none."""
     chatcite = by_system(data.systems, ["chatcite"])
@@ -423,13 +403,12 @@ def differences_section(data: RelatedWorkData) -> Section | None:
         "Mean differences over the tasks that both wrote, with 95 % intervals; where an interval includes 0, the tasks "
         "do not separate the two. G-Score in marks, the others in percentage points."
     )
-    grids = []
     groups = [group for group in from_chatcite if group.rows]
-    if groups:
-        grids.append(Grid("differences", "Differences from ChatCite", columns, groups=groups, about=about))
     rows = _difference_rows(data, models)
-    if rows:
-        grids.append(Grid("model_differences", "Differences between models", columns, rows, about=about))
+    grids = with_rows(
+        Grid("differences", "Differences from ChatCite", columns, groups=groups, about=about),
+        Grid("model_differences", "Differences between models", columns, rows, about=about),
+    )
     return Section("paired", "Paired differences", (), grids) if grids else None
 
 
@@ -507,21 +486,12 @@ def citation_section(data: RelatedWorkData) -> Section:
     parts: list[Any] = []
     if measures:
         columns = ["System", *(name for _, name, _ in measures), "Tasks"]
-        rows = [
-            [
-                words(system),
-                *(mean_cell(data.scores.mean(system, metric), form) for metric, _, form in measures),
-                data.written[system].items,
-            ]
-            for system in data.systems
-        ]
+        rows = [[words(system), *_means(data, system, measures), data.written[system].items] for system in data.systems]
         labels = ", ".join(data.judge_checks.label(judge, "citation_support") for judge in judges)
         best_of = [name for _, name, form in measures if form == "percent"]
         about = f"Means over tasks; {basis(data, labels)}."
         parts.append(Grid("support", "Citations by measure", columns, rows, about=about, best_of=best_of))
-    if data.verdicts:
-        parts.append(_verdict_grid(data))
-    parts += _retention_parts(data)
+    parts += [*with_rows(_verdict_grid(data)), *_retention_parts(data)]
     title = "Do the cited works support the sentences?"
     return Section("support", title, paragraphs, parts, _CITATION_DEFINITIONS if measures else ())
 
@@ -529,11 +499,7 @@ def citation_section(data: RelatedWorkData) -> Section:
 def _verdict_grid(data: RelatedWorkData) -> Grid:
     reasons = sorted({name for counts in data.verdicts.values() for name in counts if name.startswith("unjudged")})
     names = [*_VERDICTS.values(), *(f"Not judged: {words(name.removeprefix('unjudged: '))}" for name in reasons)]
-    columns = [
-        "System",
-        *names,
-        "Supported, quote not found",
-    ]
+    columns = ["System", *names, "Supported, quote not found"]
     rows: list[Row] = []
     for system, counts in sorted(data.verdicts.items()):
         unquoted = data.quotes.get(system, Counter())[False]
@@ -656,7 +622,7 @@ def judge_section(data: RelatedWorkData) -> Section | None:
         "judging",
         "Checks of the G-Score that the paper does not have",
         (text,),
-        [grid for grid in grids if grid is not None],
+        with_rows(*grids),
     )
 
 
@@ -688,7 +654,7 @@ def _ways(data: RelatedWorkData) -> Grid:
     return Grid("ways", "G-Score by way of judging", columns, rows, about=about, best_of=columns[1:])
 
 
-def _vote_entropy(data: RelatedWorkData) -> Grid | None:
+def _vote_entropy(data: RelatedWorkData) -> Grid:
     from pipeline.evaluation.statistics import vote_disorder
 
     judges: list[tuple[str, str | None]] = [(judge, judge) for judge in data.scores.judges()]
@@ -698,18 +664,15 @@ def _vote_entropy(data: RelatedWorkData) -> Grid | None:
         for name, judge in judges
         if (disorder := vote_disorder(data.judgements, judge)) is not None
     ]
-    columns = [
-        "Judge", "Entropy, bits", "Of the maximum", "Unanimous tasks",
-        "Tasks",
-    ]  # fmt: skip
+    columns = ["Judge", "Entropy, bits", "Of the maximum", "Unanimous tasks", "Tasks"]
     about = (
         "Entropy of the votes for the best section of one task over the orders, mean over tasks: 0 bits where all "
         "votes go to one system. The maximum is that of votes spread as evenly as so many can be."
     )
-    return Grid("votes", "Entropy of votes", columns, rows, about=about) if rows else None
+    return Grid("votes", "Entropy of votes", columns, rows, about=about)
 
 
-def _positions(data: RelatedWorkData) -> Grid | None:
+def _positions(data: RelatedWorkData) -> Grid:
     from pipeline.evaluation.statistics import position_effect
 
     groups = []
@@ -724,18 +687,15 @@ def _positions(data: RelatedWorkData) -> Grid | None:
             about = "the same sections in several orders"
             about += f"; first less last {difference_cell(ends).plain()}" if ends else ""
             groups.append(RowGroup(rows, judge, about))
-    columns = [
-        "Position", "Voted best", "Expected", "Lift of G-Score",
-        "Sections",
-    ]  # fmt: skip
+    columns = ["Position", "Voted best", "Expected", "Lift of G-Score", "Sections"]
     about = (
         "Voted best: of the sections in this position; expected: if position did not matter. Lift: G-Score in this "
         "position less the same section's mean over all its orders."
     )
-    return Grid("places", "Effect of position", columns, groups=groups, about=about) if groups else None
+    return Grid("places", "Effect of position", columns, groups=groups, about=about)
 
 
-def _judge_agreement(data: RelatedWorkData) -> Grid | None:
+def _judge_agreement(data: RelatedWorkData) -> Grid:
     """Agreement of every two ways of judging: judges with one another, together with alone."""
     from pipeline.evaluation.statistics import agreement, exact_agreement, section_scores, values_by_system
 
@@ -755,19 +715,16 @@ def _judge_agreement(data: RelatedWorkData) -> Grid | None:
                 [f"{name} and {other_name}", agreed.spearman, percent_cell(agreed.same_order), agreed.mean_difference,
                  percent_cell(same_mark), agreed.sections]
             )  # fmt: skip
-    columns = [
-        "Two ways of judging", "Spearman", "Same order", "Mean difference",
-        "Same mark", "Sections",
-    ]  # fmt: skip
+    columns = ["Two ways of judging", "Spearman", "Same order", "Mean difference", "Same mark", "Sections"]
     about = (
         "Spearman: rank correlation over all sections. Same order: of two sections of one task that neither marks "
         "equally, the share that both put in one order. Mean difference: the second G-Score less the first. Same mark: "
         "the share of equal single marks for the same section in the same order, for two judges."
     )
-    return Grid("agreement", "Agreement of judges", columns, rows, about=about) if rows else None
+    return Grid("agreement", "Agreement of judges", columns, rows, about=about)
 
 
-def _lengths(data: RelatedWorkData) -> Grid | None:
+def _lengths(data: RelatedWorkData) -> Grid:
     from pipeline.evaluation.statistics import correlation_within_tasks, length_correlation
 
     rows = []
@@ -778,11 +735,9 @@ def _lengths(data: RelatedWorkData) -> Grid | None:
         rho = length_correlation([lengths[key] for key in both], [marks[key] for key in both])
         within = difference_cell(correlation_within_tasks(lengths, marks))
         rows.append([name, rho.value if rho else None, within, len(both)])
-    columns = [
-        "Way of judging", "All sections", "Within a task, mean", "Sections",
-    ]  # fmt: skip
+    columns = ["Way of judging", "All sections", "Within a task, mean", "Sections"]
     about = "Spearman's correlation of a section's words with its G-Score; above 0 where longer sections score higher."
-    return Grid("length", "Length and G-Score", columns, rows, about=about) if rows else None
+    return Grid("length", "Length and G-Score", columns, rows, about=about)
 
 
 def _by_section(data: RelatedWorkData, metric: str, mode: str, judge: str) -> dict[tuple[str, str], float]:

@@ -286,9 +286,7 @@ def _judgements_grid(judgements: Sequence[Row]) -> Grid | None:
         ]
         for row in judgements
     ]
-    columns = [
-        "Judge", "Mode", "Repeat", "Order and marks", "Vote", "Cut",
-    ]  # fmt: skip
+    columns = ["Judge", "Mode", "Repeat", "Order and marks", "Vote", "Cut"]
     criteria = ", ".join(criterion_name(criterion).lower() for criterion in CRITERIA)
     about = f"Marks in this order: {criteria}. The judge saw no names."
     return Grid("judgements", "Judgements", columns, rows, about=about) if rows else None
