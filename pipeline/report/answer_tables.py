@@ -68,12 +68,12 @@ _LEAST_SEPARATION = 0.5
 
 def table_section(data: AnswersData) -> Section:
     """Table 1 beside ours, a figure of ours, and what the numbers rest on."""
-    judge = data.judge or "once one is set"
+    judge = f"the judge is {data.judge}" if data.judge else "no answer was graded"
     paragraphs = [
         "Compare rankings, not absolute scores: models, papers and questions differ. The best value of each group is "
         "bold.",
-        f"In the report three people graded; here a judging model does, {judge}, and each question's page has its "
-        "quotes. The report's questions are not published; ours are others, on other papers. Its corpus has "
+        f"In the report three people graded; here {judge}. A judge's quotes are on each question's page. The report's "
+        "questions are not published; ours are others, on other papers. Its corpus has "
         f"{count(published.CORPUS_PAPERS)} papers, ours {number_of(data.papers, 'paper')} up to the month of a "
         "question.",
         *data.judge_checks.sentences(data.judges, "claim_grade"),

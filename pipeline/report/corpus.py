@@ -98,11 +98,22 @@ def rows_out(root: DataRoot, month: str, table: Table) -> int:
     return provenance.rows
 
 
-def funnel(root: DataRoot, months: Sequence[str], ledger: Iterable[LeftOut]) -> list[FunnelStep]:
-    """The steps from the dump to the index, summed over months. ledger: what these months left out."""
-    reasons: dict[str, Counter[str]] = defaultdict(Counter)
-    for item in ledger:
-        reasons[item.stage][item.reason] += 1
+def count_left_out(root: DataRoot, month: str) -> Counter[tuple[str, str]]:
+    """(Stage, reason) → how much the stages of the corpus left out of a month."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for stage in CORPUS_STAGES:
+        file = root.ledger_file(stage, month)
+        if read_provenance(file) is not None:
+            reasons = _counts(read_table(file, columns=["reason"])["reason"])
+            counts.update({(stage, reason or ""): number for reason, number in reasons.items()})
+    return counts
+
+
+def funnel(root: DataRoot, months: Sequence[str], left_out: Mapping[tuple[str, str], int]) -> list[FunnelStep]:
+    """The steps from the dump to the index, summed over months. left_out: as `count_left_out` counts it."""
+    reasons: dict[str, dict[str, int]] = defaultdict(dict)
+    for (stage, reason), number in left_out.items():
+        reasons[stage][reason] = number
     return [
         FunnelStep(
             name,

@@ -12,6 +12,7 @@ from typing import Any
 from pipeline import tables
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.annotation.grade_results import MonthGrades, read_month_grades
+from pipeline.evaluation.retrieval.picture import RetrievalView
 from pipeline.report import answer_tables, related_work_tables
 from pipeline.report.answers_data import CONTROLS, AnswersData, read_answers
 from pipeline.report.corpus import (
@@ -20,6 +21,7 @@ from pipeline.report.corpus import (
     FunnelStep,
     LeftOut,
     corpus_section,
+    count_left_out,
     funnel,
     funnel_figure,
     funnel_grid,
@@ -53,6 +55,8 @@ from pipeline.tables import Table
 SAMPLE_NOTE = (
     "These are the invented papers of citeloom's sample corpus. Their ids are not on arXiv, so they are not linked."
 )
+# A month of the whole dump has thousands of papers, whose ids need not be read to know that it is no sample.
+_MOST_SAMPLE_PAPERS = 1_000
 _HOME = ("citeloom", "../index.html")
 
 
@@ -158,14 +162,12 @@ def answer_sections(root: DataRoot, month: str, data: AnswersData) -> list[Secti
     return [section for section in sections if section is not None]
 
 
-def has_sample_papers(root: DataRoot, months: Sequence[str]) -> bool:
-    """Whether a month has invented papers of the sample corpus."""
-    for month in months:
-        if read_provenance(root.file(tables.PAPERS, month)) is not None:
-            ids = root.read(tables.PAPERS, month, ["arxiv_id"])["arxiv_id"].to_pylist()
-            if any(map(is_sample, ids)):
-                return True
-    return False
+def has_sample_papers(root: DataRoot, month: str) -> bool:
+    """Whether a month is one of the sample corpus, which has ten papers a month at most."""
+    papers = read_provenance(root.file(tables.PAPERS, month))
+    if papers is None or papers.rows > _MOST_SAMPLE_PAPERS:
+        return False
+    return any(map(is_sample, root.read(tables.PAPERS, month, ["arxiv_id"])["arxiv_id"].to_pylist()))
 
 
 def month_page(root: DataRoot, report: MonthReport) -> Page:
@@ -294,8 +296,11 @@ class _AllMonths:
     people: dict[str, MonthGrades] = field(default_factory=dict)
     readable: list[str] = field(default_factory=list)
     """Months whose tables can be read, finished or not."""
-    finished: list[str] = field(default_factory=list)
     audit: Counter[str] = field(default_factory=Counter)
+    """Sums of the columns of `index_receipts`."""
+    left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+    retrieval: dict[str, RetrievalView] = field(default_factory=dict)
+    sample: bool = False
     rows: list[Row] = field(default_factory=list)
 
 
@@ -318,9 +323,7 @@ def overall_page(root: DataRoot, judges: Sequence[str], prices: PriceList, cutof
     for month in months:
         pool.rows.append(_add_month(root, month, pool))
     related, answers = pool.related, pool.answers
-    steps = funnel(
-        root, pool.readable, (item for month in pool.readable for item in read_ledger(root, month, CORPUS_STAGES))
-    )
+    steps = funnel(root, pool.readable, pool.left_out)
     lead = ", ".join(
         [
             number_of(len(months), "month"), number_of(steps[2].rows, "paper"), number_of(steps[3].rows, "passage"),
@@ -332,7 +335,7 @@ def overall_page(root: DataRoot, judges: Sequence[str], prices: PriceList, cutof
     sections = [
         Section("funnel", "From the dump to the index", (), (funnel_figure(steps), funnel_grid(steps))),
         _months_section(pool),
-        *_overall_retrieval(root, pool.finished),
+        *_overall_retrieval(pool.retrieval),
         *_overall_related_work(related),
         *_overall_answers(answers, pool.people),
     ]
@@ -342,7 +345,7 @@ def overall_page(root: DataRoot, judges: Sequence[str], prices: PriceList, cutof
         lead=f"{lead}.",
         headline=_headline(steps, pool),
         links=[("What the last refreshes changed", "changes/index.html")] if root.months(tables.CHANGES) else [],
-        notes=[*notes, SAMPLE_NOTE] if has_sample_papers(root, pool.readable) else notes,
+        notes=[*notes, SAMPLE_NOTE] if pool.sample else notes,
         sections=sections,
     )
 
@@ -366,6 +369,7 @@ def _add_month(root: DataRoot, month: str, pool: _AllMonths) -> Row:
             if read_provenance(root.file(tables.INDEX_RECEIPTS, month)) is not None
             else []
         )
+        left_out, sample = count_left_out(root, month), has_sample_papers(root, month)
         finished = read_provenance(root.file(tables.SCORES, month)) is not None
         if finished:
             related = read_month(root, month, details=False)
@@ -376,10 +380,11 @@ def _add_month(root: DataRoot, month: str, pool: _AllMonths) -> Row:
                 if grade.system not in CONTROLS
             ]
             people = read_month_grades(root, month, grades, shown=pool.answers.names)
+            retrieval = read_retrieval(root, month)
             pool.related.add_month(root, month, related)
             pool.answers.add_month(root, month, answered, qualify=True)
             pool.people[month] = people
-            pool.finished.append(month)
+            pool.retrieval[month] = retrieval
     except CiteloomError:
         return [
             Cell(month_name(month), tag="has tables that cannot be read: see citeloom status"),
@@ -387,6 +392,8 @@ def _add_month(root: DataRoot, month: str, pool: _AllMonths) -> Row:
         ]
     for receipt in receipts:
         pool.audit.update({name: receipt[name] for name in ("expected", "present", "missing", "stale")})
+    pool.left_out.update(left_out)
+    pool.sample |= sample
     pool.readable.append(month)
     page = f"{month}/index.html" if finished else ""
     return [Cell(month_name(month), page=page, tag="" if finished else "not finished"), *counts]
@@ -412,28 +419,18 @@ def _headline(steps: Sequence[FunnelStep], pool: _AllMonths) -> list[tuple[str, 
         _, name = related_work_tables.main_metric(related)
         best = max(related.systems, key=lambda system: related_work_tables.main_mean(related, system).value or 0)
         cell = mean_cell(related_work_tables.main_mean(related, best), "two")
-        headline.append(("Best related work", words(best), _figure_text(name, cell)))
+        headline.append(("Best related work", words(best), f"{name} {cell.plain()}"))
     graded = [system for system in answers.systems if answers.result(system) is not None]
     if graded:
         cells = {system: answer_tables.measure_cell(answers.result(system), "coverage") for system in graded}
         best = max(graded, key=lambda system: float(cells[system].value or 0))
-        headline.append(("Best answers", answering_system(best), _figure_text("Coverage", cells[best])))
+        headline.append(("Best answers", answering_system(best), f"Coverage {cells[best].plain()}"))
     return headline
 
 
-def _figure_text(name: str, cell: Cell) -> str:
-    return f"{name} {cell.plain()}"
-
-
-def _overall_retrieval(root: DataRoot, months: Sequence[str]) -> list[Section]:
-    """nDCG@10 of each way to search in the form of text that is in the index, month by month."""
-    views = {}
-    for month in months:
-        with contextlib.suppress(CiteloomError):
-            views[month] = read_retrieval(root, month)
-    scored = {
-        month: (view, form) for month, view in views.items() for form in view.forms if form.in_use
-    }  # fmt: skip
+def _overall_retrieval(views: Mapping[str, RetrievalView]) -> list[Section]:
+    """nDCG@10 of each way to search in the form of text that is in the index, by month."""
+    scored = {month: (view, form) for month, view in views.items() for form in view.forms if form.in_use}
     if not scored:
         return []
     methods = list(dict.fromkeys(line.name for _, form in scored.values() for line in form.lines))

@@ -18,9 +18,9 @@ from pipeline.report.answers_data import AnswersData, read_month_answers
 from pipeline.report.corpus import (
     CORPUS_STAGES,
     MODEL_STAGES,
+    count_left_out,
     failure_sections,
     funnel,
-    read_ledger,
     read_retrieval,
     retrieval_notes,
     retrieval_section,
@@ -101,7 +101,7 @@ def _files(root: DataRoot, month: str, related: RelatedWorkData, answers: Answer
     failures, failed = failure_sections(root, month, tasks.pages, questions.pages, recovered)
     report = pages.MonthReport(
         month=month,
-        steps=funnel(root, [month], read_ledger(root, month, CORPUS_STAGES)),
+        steps=funnel(root, [month], count_left_out(root, month)),
         related=related,
         answers=answers,
         retrieval=retrieval_section(read_retrieval(root, month)),
@@ -109,7 +109,7 @@ def _files(root: DataRoot, month: str, related: RelatedWorkData, answers: Answer
         answer_sections=pages.answer_sections(root, month, answers),
         failures=failures,
         failed=failed,
-        sample=pages.has_sample_papers(root, [month]),
+        sample=pages.has_sample_papers(root, month),
     )
     if answers.questions:
         yield ANSWERS_PAGE, render(_SECTIONS, pages.answers_page(report))

@@ -99,7 +99,7 @@ def test_without_a_cut_off_nothing_is_old_or_recent_and_the_page_says_so(tmp_pat
 
 def test_the_page_says_in_what_theirs_and_ours_differ(tmp_path: Path) -> None:
     text = text_of(published(tmp_path), "answers.html")
-    assert "In the report three people graded; here a judging model does, judge-one" in text
+    assert "In the report three people graded; here the judge is judge-one" in text
     assert "Its corpus has 27,447 papers, ours 4 papers" in text
     assert "With 4 questions the intervals are too narrow" in text
 

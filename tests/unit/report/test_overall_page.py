@@ -120,3 +120,10 @@ def test_citations_that_no_judge_could_read_name_no_judge(tmp_path: Path) -> Non
     (text,) = citation_section(read_month_related_work(place, MONTH)).paragraphs
     assert text.startswith("Citation support was not judged: no citation could be judged.")
     assert "nobody" not in text
+
+
+def test_a_damaged_ledger_of_a_month_is_a_remark(place: Workspace) -> None:
+    place.root.ledger_file("papers", "2024-02").write_bytes(b"torn")
+    months = grids(page_of(place))["months"]
+    assert months.rows[0][0].tag == "has tables that cannot be read: see citeloom status"
+    assert months.rows[1][0].page == "2024-03/index.html"
