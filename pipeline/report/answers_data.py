@@ -157,7 +157,7 @@ def read_month_answers(
     root: DataRoot, month: str, judges: Sequence[str], prices: PriceList, cutoff: str
 ) -> AnswersData:
     """One month. Raises as `read_answers` does."""
-    data = AnswersData(prices, judges, cutoff, writer_names(root, tables.ANSWERS, [month]))
+    data = AnswersData(prices, judges, cutoff, writer_names(root, [month], tables.ANSWERS))
     data.add_month(root, month, read_answers(root, month, data.names))
     return data
 

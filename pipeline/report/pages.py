@@ -355,9 +355,9 @@ def _readable_names(root: DataRoot, table: Table, months: Sequence[str]) -> dict
     readable = []
     for month in months:
         with contextlib.suppress(CiteloomError):
-            writer_names(root, table, [month])
+            writer_names(root, [month], table)
             readable.append(month)
-    return writer_names(root, table, readable)
+    return writer_names(root, readable, table)
 
 
 def _add_month(root: DataRoot, month: str, pool: _AllMonths) -> Row:

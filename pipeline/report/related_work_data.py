@@ -219,16 +219,19 @@ class RelatedWorkData:
 
 def read_related_work(root: DataRoot, month: str, judges: Sequence[str], prices: PriceList) -> RelatedWorkData:
     """One month with its single judgements, ratings and repeats. Raises as `read_month` does."""
-    data = RelatedWorkData(Scores(judges), prices, writer_names(root, tables.SUMMARIES, [month]))
+    names = writer_names(root, [month], tables.SUMMARIES, tables.STABILITY)
+    data = RelatedWorkData(Scores(judges), prices, names)
     data.add_month(root, month, read_month(root, month, details=True))
     return data
 
 
-def writer_names(root: DataRoot, table: Table, months: Iterable[str]) -> dict[str, str]:
-    """Name of a writer → its name in a report over these months of a table. Raises as `DataRoot.read` does."""
+def writer_names(root: DataRoot, months: Iterable[str], *written: Table) -> dict[str, str]:
+    """Name of a writer → its name in a report over these months of tables. Raises as `DataRoot.read` does."""
     names: set[str] = set()
     for month in months:
-        names.update(with_writer_names(read_or_empty(root, table, month, ["system", "model"]))["system"].to_pylist())
+        for table in written:
+            rows = with_writer_names(read_or_empty(root, table, month, ["system", "model"]))
+            names.update(rows["system"].to_pylist())
     return short_names(names)
 
 

@@ -55,4 +55,4 @@ def test_the_table_of_the_stages_answers_counts_their_questions(corpus: Workspac
     text = folded(LexborHTMLParser((place.root.path / "reports" / MARCH / "answers.html").read_text()).text())
     assert "3 questions answered by the model alone; extractive; WikiChat; arXivBot" in text
     assert "Can the judge be trusted?" in text
-    assert "Time of answers" in (place.root.path / "reports" / MARCH / "run.html").read_text()
+    assert "Seconds per request" in (place.root.path / "reports" / MARCH / "run.html").read_text()
