@@ -110,6 +110,14 @@ def month_range(months: list[str]) -> str:
     return " to ".join(map(month_name, dict.fromkeys((min(months), max(months)))))
 
 
+def small_model_note(model: str) -> str:
+    """The warning where the embedded model wrote or judged."""
+    return (
+        f"{model} wrote or judged here. It is the small model that comes with citeloom so that every stage runs "
+        "without a server. Its texts and scores show that the stages work, not how good the methods are."
+    )
+
+
 def is_sample(arxiv_id: str) -> bool:
     """Whether a paper is an invented one of the sample corpus, whose id leads nowhere on arXiv."""
     number = arxiv_id.partition(".")[2]

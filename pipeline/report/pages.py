@@ -43,6 +43,7 @@ from pipeline.report.formatting import (
     month_name,
     number_of,
     percent,
+    small_model_note,
     words,
 )
 from pipeline.report.grid import Cell, Grid, Row, Section, mean_cell
@@ -58,6 +59,7 @@ SAMPLE_NOTE = (
 # A month of the whole dump has thousands of papers, whose ids need not be read to know that it is no sample.
 _MOST_SAMPLE_PAPERS = 1_000
 _HOME = ("citeloom", "../index.html")
+_OTHER_FORMS = (("Markdown", "report.md"), ("JSON", "report.json"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +112,13 @@ class MonthReport:
     @property
     def notes(self) -> list[str]:
         """What a reader must know before any number."""
-        notes = small_model_notes(self.related.small_model or self.answers.small_model)
-        return [*notes, SAMPLE_NOTE] if self.sample else notes
+        return _notes(self.related, self.answers, self.sample)
 
 
-def small_model_notes(model: str) -> list[str]:
-    """The warning where the embedded model wrote or judged; none for ''."""
-    if not model:
-        return []
-    return [
-        f"{model} wrote or judged here. It is the small model that comes with citeloom so that every stage runs "
-        "without a server. Its texts and scores show that the stages work, not how good the methods are."
-    ]
+def _notes(related: RelatedWorkData, answers: AnswersData, sample: bool) -> list[str]:
+    small_model = related.small_model or answers.small_model
+    notes = [small_model_note(small_model)] if small_model else []
+    return [*notes, SAMPLE_NOTE] if sample else notes
 
 
 def related_work_sections(data: RelatedWorkData, tasks: Sequence[Mapping[str, Any]] = ()) -> list[Section]:
@@ -195,9 +192,6 @@ def month_page(root: DataRoot, report: MonthReport) -> Page:
     )
 
 
-_OTHER_FORMS = (("Markdown", "report.md"), ("JSON", "report.json"))
-
-
 def _related_work_intro(data: RelatedWorkData, steps: Sequence[FunnelStep], ledger: Sequence[LeftOut]) -> Section:
     stage = tables.RELATED_WORK_TASKS.name
     title = "Related work"
@@ -205,8 +199,8 @@ def _related_work_intro(data: RelatedWorkData, steps: Sequence[FunnelStep], ledg
         number = "One target" if data.tasks == 1 else f"{count(data.tasks)} targets, each"
         text = (
             f"{number} without its own related-work section, which is the gold text. Every system writes the section "
+            "from the target and its references."
         )
-        text += "from the target and its references."
         if data.systems:
             return Section("related-work", title, (text, f"Written by {'; '.join(map(words, data.systems))}."))
         return Section(
@@ -331,7 +325,6 @@ def overall_page(root: DataRoot, judges: Sequence[str], prices: PriceList, cutof
             *([number_of(len(answers.questions), "question")] if answers.questions else []),
         ]
     )  # fmt: skip
-    notes = small_model_notes(related.small_model or answers.small_model)
     sections = [
         Section("funnel", "From the dump to the index", (), (funnel_figure(steps), funnel_grid(steps))),
         _months_section(pool),
@@ -345,7 +338,7 @@ def overall_page(root: DataRoot, judges: Sequence[str], prices: PriceList, cutof
         lead=f"{lead}.",
         headline=_headline(steps, pool),
         links=[("What the last refreshes changed", "changes/index.html")] if root.months(tables.CHANGES) else [],
-        notes=[*notes, SAMPLE_NOTE] if pool.sample else notes,
+        notes=_notes(related, answers, pool.sample),
         sections=sections,
     )
 

@@ -27,7 +27,7 @@ from pipeline.report import formatting
 TEMPLATES = Path(__file__).parent / "templates"
 _FILTERS = (
     "answering_system", "count", "fixed", "is_sample", "month_name", "number_of", "paper_link", "reference",
-    "references", "words",
+    "references", "small_model_note", "words",
 )  # fmt: skip
 # A verdict has a sign and a word beside its colour, which not everybody sees.
 _VERDICTS = {
