@@ -14,11 +14,12 @@ from assets.stage_asset import StageAsset
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.judging import TOGETHER
-from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, REPORT, SCORES, STABILITY
+from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, SCORES, STABILITY
+from pipeline.report.stages import REPORT
 from pipeline.tables import Writer
 
 if TYPE_CHECKING:
-    from pipeline.evaluation.report.found import Found
+    from pipeline.report.related_work_data import RelatedWorkData
 
 _SHARES = {"citation_precision": "citation precision", "citation_recall": "citation recall"}
 _MARKS = 5
@@ -47,20 +48,20 @@ def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """Where the month's report lies, its systems' main figures, and a picture of them with their intervals."""
-    from pipeline.evaluation.publish import FOLDER, shown_numbers
-    from pipeline.evaluation.report.comparison import basis, main_rows
-    from pipeline.evaluation.report.filters import words
+    from pipeline.report.formatting import words
+    from pipeline.report.publish import FOLDER, read_month_related_work
+    from pipeline.report.related_work_tables import leaderboard
 
     page = workspace.root.path / FOLDER / month / "index.html"
-    figures = shown_numbers(workspace, month)
+    figures = read_month_related_work(workspace, month)
     details: dict[str, Any] = {
         "page": dg.MetadataValue.path(str(page)),
         "address": dg.MetadataValue.url(page.as_uri()),
     }
     if figures.systems:
-        head, rows = main_rows(figures)
-        table = markdown_table(head, [[cell.plain() for cell in row] for row in rows])
-        details["systems"] = dg.MetadataValue.md(f"{basis(figures)}\n\n{table}")
+        grid = leaderboard(figures)
+        table = markdown_table(grid.columns, [[cell.plain() for cell in row] for row in grid.rows])
+        details["systems"] = dg.MetadataValue.md(f"{grid.about}\n\n{table}")
         by_system = {words(system): _figures_of(figures, system) for system in figures.systems}
         if any(by_system.values()):
             title = f"{month}: {figures.tasks:,} related-work tasks, 95 % intervals"
@@ -69,7 +70,7 @@ def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
     return details
 
 
-def _figures_of(figures: Found, system: str) -> dict[str, Interval]:
+def _figures_of(figures: RelatedWorkData, system: str) -> dict[str, Interval]:
     """A system's G-Score as a share of the highest mark, and its citation support; only those that were measured."""
     mark = figures.scores.mean(system, "g_score")
     value, low, high = (None if figure is None else figure / _MARKS for figure in (mark.value, mark.low, mark.high))

@@ -21,7 +21,6 @@ from pipeline.evaluation.stages import (
     ANSWER_SCORES,
     CITATION_SUPPORT,
     G_SCORES,
-    REPORT,
     SCORES,
     STABILITY,
 )
@@ -29,6 +28,7 @@ from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.related_work.systems import related_work_writers
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
+from pipeline.report.stages import REPORT
 from pipeline.settings import Settings
 
 JUDGING_STAGES = (G_SCORES, CITATION_SUPPORT, STABILITY, ANSWER_GRADES)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pipeline.evaluation.annotation.grade_results import GradeResults
-    from pipeline.evaluation.report.grid import Grid
+    from pipeline.report.grid import Grid
     from pipeline.storage.data_root import DataRoot
 
 
@@ -163,8 +163,7 @@ def results(
     from pipeline.cli.console import out, print_json, print_note
     from pipeline.errors import MissingInput
     from pipeline.evaluation.annotation.rating_results import RatingResults, read_rating_results
-    from pipeline.evaluation.report.answer_people import section_of
-    from pipeline.evaluation.report.reliability import ratings_section
+    from pipeline.report.people_tables import grades_section, rating_results_section
     from pipeline.tables import HUMAN_GRADES, HUMAN_RATINGS
 
     root = open_workspace().root
@@ -177,10 +176,10 @@ def results(
     if as_json:
         print_json(found.as_json())
         return 0
-    section = ratings_section(found) if isinstance(found, RatingResults) else section_of(found)
+    section = rating_results_section(found) if isinstance(found, RatingResults) else grades_section(found)
     for paragraph in section.paragraphs:
         print_note(paragraph)
-    for grid in section.grids():
+    for grid in section.grids:
         for table in grid_tables(grid):
             out.print(table)
     return 0
@@ -210,7 +209,7 @@ def grid_tables(grid: Grid) -> list[Table]:
     for group in grid.groups:
         title = f"{grid.title}: {group.title}" if group.title else grid.title
         table = make_table(escape(title), ())
-        for column, heading in enumerate(grid.head):
+        for column, heading in enumerate(grid.columns):
             table.add_column(escape(heading), justify="right" if grid.numeric(column) else "left")
         for row in group.rows:
             table.add_row(*(escape(cell.plain()) for cell in row))

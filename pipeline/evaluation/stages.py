@@ -1,4 +1,4 @@
-"""The stages that judge and score, and `report`.
+"""The stages that judge and score.
 
 No URL is among the settings of a stage: a judgement belongs to a model's name, and the same model at another address
 changes no row.
@@ -6,20 +6,18 @@ changes no row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from pipeline import tables
 from pipeline.answering.stages import questions_disabled_reason
 from pipeline.answering.systems import answering_writers
-from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.engine.stage import Stage
 from pipeline.engine.systems import System
 from pipeline.evaluation import judging, scoring, stability
 from pipeline.evaluation.answers import build as answers
 from pipeline.evaluation.citation_support import build as support
 from pipeline.related_work.systems import related_work_writers
 from pipeline.settings import Settings
-from pipeline.storage.provenance import Provenance
-from pipeline.storage.writing import Row
 
 _WRITTEN = (tables.RELATED_WORK_TASKS, tables.SUMMARIES)
 
@@ -102,53 +100,4 @@ ANSWER_SCORES = Stage(
     build=answers.build_scores,
     upstream=(tables.ANSWER_GRADES,),
     disabled_reason=_answers_off,
-)
-
-
-# Imported when they run: Dagster and most commands load the stages, and the report's modules take 0.2 s to import.
-def _publish(job: Job) -> Iterator[Row]:
-    from pipeline.evaluation.publish import publish
-
-    return publish(job)
-
-
-def _report_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    from pipeline.evaluation.publish import inputs
-
-    return inputs(workspace, month)
-
-
-def _report_exists(workspace: Workspace, month: str, provenance: Provenance) -> bool:
-    from pipeline.evaluation.publish import outputs_exist
-
-    return outputs_exist(workspace, month, provenance)
-
-
-REPORT = Stage(
-    table=tables.REPORT,
-    build=_publish,
-    upstream=(
-        tables.DUMP_MEMBERS,
-        tables.METADATA,
-        tables.PAPERS,
-        tables.PASSAGES,
-        tables.REFERENCES,
-        tables.EMBEDDINGS,
-        tables.INDEX_RECEIPTS,
-        tables.RETRIEVAL_QUERIES,
-        tables.RETRIEVAL_SCORES,
-        tables.RELATED_WORK_TASKS,
-        tables.KEY_ELEMENTS,
-        tables.SUMMARIES,
-        tables.G_SCORES,
-        tables.CITATION_SUPPORT,
-        tables.STABILITY,
-        tables.SCORES,
-        tables.QUESTIONS,
-        tables.ANSWERS,
-        tables.ANSWER_GRADES,
-        tables.ANSWER_SCORES,
-    ),
-    inputs=_report_inputs,
-    outputs_exist=_report_exists,
 )

@@ -20,9 +20,9 @@ from assets.partitions import offer_months
 from pipeline.cli.dagster_reporter import DagsterReporter
 from pipeline.engine import progress
 from pipeline.engine.stage import Stage, Workspace
-from pipeline.evaluation.publish import RUN_PAGE
 from pipeline.ops.run_months import RunReport, run_months
 from pipeline.ops.services import release_services
+from pipeline.report.formatting import RUN_PAGE
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
 from resources.dagster_home import dagster_home, open_instance
 from tests.scripted_llm import ScriptedLlm

@@ -7,7 +7,7 @@ from pathlib import Path
 from assets.evaluation import report_details
 from pipeline import tables
 from pipeline.engine.run import run_stage
-from pipeline.evaluation.stages import REPORT
+from pipeline.report.stages import REPORT
 from tests.unit.evaluation.made_up import workspace, write_month, write_table
 
 MONTH = "2024-03"
@@ -21,8 +21,8 @@ def test_a_report_shows_its_main_table_a_picture_and_where_it_lies(tmp_path: Pat
     assert Path(shown["page"].path).is_file()
     assert shown["address"].url.startswith("file://")
     told = shown["systems"].md_str.splitlines()
-    assert told[0] == "2 tasks of March 2024; judge judge-one"
-    assert [line.split(" | ")[0] for line in told[4:]] == ["| ChatCite", "| zero-shot"]
+    assert told[0] == "2 tasks of March 2024; judge judge-one."
+    assert {line.split(" | ")[0] for line in told[4:]} == {"| ChatCite", "| zero-shot"}
     assert "a\\|model" in told[4]
     assert shown["picture"].md_str.startswith("![systems](data:image/svg+xml;base64,")
 

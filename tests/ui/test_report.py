@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipeline.engine.run import run_stage
-from pipeline.evaluation.report.filters import task_file
-from pipeline.evaluation.stages import REPORT
+from pipeline.report.formatting import task_file
+from pipeline.report.stages import REPORT
 from tests.ui.test_ui import FLAGS
 from tests.ui.test_ui import chrome as open_chrome
 from tests.unit.evaluation.hostile import HOSTILE
@@ -137,9 +137,7 @@ def test_a_click_on_a_sentence_of_an_answer_shows_its_claims_and_passages(
     css(chrome, "#arxivbot a.said").click()
     assert panel.is_displayed()
     assert "Claim 1 of the answer." in panel.text
-    assert panel.find_element("css selector", "a.source").get_attribute("href") == (
-        "https://arxiv.org/html/2403.90001#S0.p1"
-    )
+    assert panel.find_element("css selector", ".source").text == "2403.90001 sample"
     panel.find_element("css selector", ".close").click()
     assert not panel.is_displayed()
 
@@ -162,6 +160,19 @@ def test_all_pages_of_a_report_lead_to_one_another(chrome: Chrome, plain: Path) 
     chrome.get((plain / "index.html").as_uri())
     css(chrome, "a[href='failed.html']").click()
     assert "What failed or was left out, March 2024" in css(chrome, "h1").text
+
+
+def test_the_leaderboard_is_sorted_by_a_click_on_a_column(chrome: Chrome, plain: Path) -> None:
+    show(chrome, 1280)
+    chrome.get((plain.parent / "index.html").as_uri())
+    rows = "document.querySelector('table.sortable').tBodies[0].rows"
+    read = f"return [...{rows}].map(row => row.cells[3].dataset.sort)"
+    button = chrome.find_elements("css selector", "table.sortable th button")[3]
+    for descending in (True, False):
+        button.click()
+        values = [float(value) for value in chrome.execute_script(read)]
+        assert len(values) == len(SYSTEMS)
+        assert values == sorted(values, reverse=descending)
 
 
 def test_a_page_that_does_something_is_noticed(chrome: Chrome, tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ from filelock import FileLock
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
-from pipeline.evaluation.publish import FOLDER
-from pipeline.evaluation.report.filters import month_name, number_of, words
-from pipeline.evaluation.report.grid import Grid, Rows, Value
-from pipeline.evaluation.report.pages import changes_page
-from pipeline.evaluation.report.views import ChangesView
 from pipeline.ops.refresh.compare import Counts
+from pipeline.report.formatting import month_name, number_of, words
+from pipeline.report.grid import Cell, Grid
+from pipeline.report.pages import Page, changes_page
+from pipeline.report.publish import FOLDER
+from pipeline.report.rendering import render
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import DataPath
@@ -27,6 +27,7 @@ from pipeline.storage.writing import write_whole
 # Papers that a page lists; the table `changes` has all.
 MOST_PAPERS = 500
 _COUNTED = {name: name.replace("_", " ") for name in Counts.__slots__}
+_REFRESH_COLUMNS = ["refreshed at (UTC)", *_COUNTED.values()]
 _LISTED = ("arxiv_id", "change", "what", "version_before", "version")
 _PASSAGES = ("passages_added", "passages_removed", "passages_kept")
 
@@ -43,10 +44,10 @@ def write_month_page(workspace: Workspace, month: str) -> None:
     folder = changes_folder(workspace.root)
     notes = _notes(workspace.root, month)
     if notes is not None:
-        write_whole(folder / f"{month}.html", changes_page(_month_view(workspace.root, month, notes)))
+        write_whole(folder / f"{month}.html", render("page.html.j2", _month_page(workspace.root, month, notes)))
     # Two months may be compared at once: the last to hold the lock has read what the other wrote.
     with FileLock(workspace.cache("locks") / "overall-changes.lock", timeout=600):
-        write_whole(folder / "index.html", changes_page(_overall_view(workspace.root)))
+        write_whole(folder / "index.html", render("page.html.j2", _overall_page(workspace.root)))
 
 
 def has_page(workspace: Workspace, month: str) -> bool:
@@ -63,7 +64,7 @@ def _notes(root: DataRoot, month: str) -> Notes | None:
     return written.notes if written else None
 
 
-def _overall_view(root: DataRoot) -> ChangesView:
+def _overall_page(root: DataRoot) -> Page:
     notes_of = {month: notes for month in root.months(tables.CHANGES) if (notes := _notes(root, month))}
     stale = [
         (month, table, rows)
@@ -75,24 +76,24 @@ def _overall_view(root: DataRoot) -> ChangesView:
         "first refresh all papers count as new, unless the month was whole before."
     )
     rows = [
-        (Value(month, page=f"{month}.html"), Value(_when(notes["refreshed_at"])), *_counts(notes))
+        (Cell(month, page=f"{month}.html"), _when(notes["refreshed_at"]), *_counts(notes))
         for month, notes in notes_of.items()
     ]
-    months = Grid("months", "Months", ("month", "refreshed at (UTC)", *_COUNTED.values()), [Rows(rows)])
-    return ChangesView("", [about], [months, _stale_grid(stale)])
+    months = Grid("months", "Months", ["month", *_REFRESH_COLUMNS], rows)
+    return changes_page("", [about], [months, _stale_grid(stale)])
 
 
-def _month_view(root: DataRoot, month: str, notes: Notes) -> ChangesView:
+def _month_page(root: DataRoot, month: str, notes: Notes) -> Page:
     changed = [row for row in root.iterate(tables.CHANGES, month, [*_LISTED, *_PASSAGES]) if row["change"] != "kept"]
     summary = (
         f"{number_of(len(changed), 'paper')} of {month_name(month)} changed by {_when(notes['refreshed_at'])} (UTC)."
     )
     stale = [(month, table, rows) for table, rows in sorted(notes["out_of_date"].items())]
     history = [
-        (Value(_when(refresh["refreshed_at"])), *_counts(refresh)) for refresh in reversed(notes["history"])
+        (_when(refresh["refreshed_at"]), *_counts(refresh)) for refresh in reversed(notes["history"])
     ]  # fmt: skip
-    refreshes = Grid("refreshes", "Refreshes", ("refreshed at (UTC)", *_COUNTED.values()), [Rows(history)])
-    return ChangesView(month, [summary], [_papers_grid(root, month, changed), _stale_grid(stale), refreshes])
+    refreshes = Grid("refreshes", "Refreshes", _REFRESH_COLUMNS, history)
+    return changes_page(month, [summary], [_papers_grid(root, month, changed), _stale_grid(stale), refreshes])
 
 
 def _papers_grid(root: DataRoot, month: str, changed: Sequence[Mapping[str, Any]]) -> Grid:
@@ -101,20 +102,21 @@ def _papers_grid(root: DataRoot, month: str, changed: Sequence[Mapping[str, Any]
     described = root.iterate(tables.METADATA, month, ["arxiv_id", "title"]) if wanted else iter(())
     titles = {row["arxiv_id"]: row["title"] for row in described if row["arxiv_id"] in wanted}
     more = len(changed) - len(listed)
-    head = ("paper", "title", "change", "what", "version", *(name.replace("_", " ") for name in _PASSAGES))
+    passages = [name.replace("_", " ") for name in _PASSAGES]
+    columns = ["paper", "title", "change", "what", "version", *passages]
     notes = [f"{more:,} more are in the table changes."] if more else []
-    return Grid("papers", "Papers", head, [Rows(list(_papers(listed, titles)))], notes=notes, stacked=True)
+    return Grid("papers", "Papers", columns, list(_papers(listed, titles)), notes=notes, stacked=True)
 
 
-def _papers(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> Iterator[Sequence[Value]]:
+def _papers(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> Iterator[Sequence[Any]]:
     for row in rows:
         yield (
-            Value(row["arxiv_id"], arxiv_id=row["arxiv_id"]),
-            Value(titles.get(row["arxiv_id"], "")),
-            Value(row["change"]),
-            Value(", ".join(row["what"])),
-            Value(_versions(row["version_before"], row["version"])),
-            *(Value(row[name], "count") for name in _PASSAGES),
+            Cell(row["arxiv_id"], arxiv_id=row["arxiv_id"]),
+            titles.get(row["arxiv_id"], ""),
+            row["change"],
+            ", ".join(row["what"]),
+            _versions(row["version_before"], row["version"]),
+            *(row[name] for name in _PASSAGES),
         )
 
 
@@ -124,19 +126,20 @@ def _versions(before: int | None, now: int | None) -> str:
 
 
 def _stale_grid(stale: Sequence[tuple[str, str, int]]) -> Grid:
-    rows = [(Value(month), Value(words(name)), Value(name), Value(count, "count")) for month, name, count in stale]
+    rows = [(month, words(name), name, count) for month, name, count in stale]
     about = (
         "What a language model wrote or judged and what no longer matches what it was made from. It stays as it was; "
         "citeloom refresh --redo makes it again, and so does a refresh with a budget (CITELOOM_REFRESH_LLM_TOKENS)."
     )
+    columns = ["month", "what", "table", "rows"]
     return Grid(
-        "out-of-date", "Out of date", ("month", "what", "table", "rows"), [Rows(rows)],
+        "out-of-date", "Out of date", columns, rows,
         about=about if rows else "Nothing that a language model wrote or judged is out of date.", stacked=True,
     )  # fmt: skip
 
 
-def _counts(notes: Notes) -> list[Value]:
-    return [Value(notes[name], "count") for name in _COUNTED]
+def _counts(notes: Notes) -> list[int]:
+    return [notes[name] for name in _COUNTED]
 
 
 def _when(moment: str) -> str:

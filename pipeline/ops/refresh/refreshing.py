@@ -12,7 +12,6 @@ from pipeline.engine.failures import forget_failure
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import CiteloomError
-from pipeline.evaluation.publish import write_overall_index
 from pipeline.index import close_indexes
 from pipeline.llm.budget import is_budget_reached
 from pipeline.ops.preflight import check, check_data_root
@@ -21,6 +20,7 @@ from pipeline.ops.refresh.page import changes_folder
 from pipeline.ops.refresh.plan import downstream, due_months, find_changes, preparing, stages_in_use, stale_of
 from pipeline.ops.refresh.stages import CHANGES, is_stale, is_whole, take_baseline
 from pipeline.ops.run_months import RunReport, known_months, report_broken_zips, run_months
+from pipeline.report.publish import write_overall_page
 from pipeline.stages import LLM_STAGES, STAGES
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import DataPath
@@ -127,7 +127,7 @@ class _Refresh:
         for month in to_compare:
             self._compare(month, report)
         if to_compare:
-            write_overall_index(self.workspace)
+            write_overall_page(self.workspace)
         report.months = [self._month(month) for month in self.months if month in computed or month in self.changes]
         self._fill_left(report)
         page = changes_folder(self.workspace.root) / "index.html"

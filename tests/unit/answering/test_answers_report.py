@@ -9,12 +9,12 @@ from selectolax.lexbor import LexborHTMLParser
 from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.stages import REPORT
+from pipeline.report.stages import REPORT
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH
 from tests.unit.answering.staging import answers_of, reading, run_all, staged
 from tests.unit.evaluation.made_up import paper, write_table
-from tests.unit.evaluation.test_report import assert_inert, folded, pages
+from tests.unit.report.test_pages import assert_inert, folded, pages
 
 
 def published(corpus: Workspace, folder: Path) -> Workspace:
@@ -54,5 +54,5 @@ def test_the_table_of_the_stages_answers_counts_their_questions(corpus: Workspac
     place = published(corpus, tmp_path)
     text = folded(LexborHTMLParser((place.root.path / "reports" / MARCH / "answers.html").read_text()).text())
     assert "3 questions answered by the model alone; extractive; WikiChat; arXivBot" in text
-    assert "Can the judge be believed?" in text
-    assert "Time of answers" in (place.root.path / "reports" / MARCH / "run.html").read_text()
+    assert "Can the judge be trusted?" in text
+    assert "Seconds per request" in (place.root.path / "reports" / MARCH / "run.html").read_text()

@@ -13,8 +13,8 @@ import pytest
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.publish import write_overall_index
 from pipeline.ops.refresh.stages import CHANGES, take_baseline
+from pipeline.report.publish import write_overall_page
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter, Row
@@ -158,5 +158,5 @@ def test_the_pages_show_changes_and_obey_no_title(workspace: Workspace) -> None:
     assert f"{len(HOSTILE)} papers of March 2024 changed" in page
     overview = (workspace.root.path / "reports" / "changes" / "index.html").read_text()
     assert f'href="{MONTH}.html"' in overview
-    write_overall_index(workspace)
+    write_overall_page(workspace)
     assert 'href="changes/index.html"' in (workspace.root.path / "reports" / "index.html").read_text()

@@ -15,7 +15,7 @@ from tests.unit.evaluation.annotation.people_month import MONTH, give_out, rows_
 from tests.unit.evaluation.annotation.test_export import assert_inert
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import workspace, write_table
-from tests.unit.evaluation.test_report import folded
+from tests.unit.report.test_pages import folded
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from pipeline.evaluation.judge_check.record import (
     read_checks,
     write_check,
 )
-from pipeline.evaluation.stages import REPORT
+from pipeline.report.stages import REPORT
 from pipeline.tables import CITATION_SUPPORT
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.evaluation.judge_check.labelled import write_citation_integrity, write_scifact

@@ -1,0 +1,197 @@
+"""Questions and answers of one or several months, read from the tables for a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline import tables
+from pipeline.answering.questions import PosedQuestion, read_posed_questions
+from pipeline.engine.parts import statistics_name
+from pipeline.evaluation.answers.ages import age_of
+from pipeline.evaluation.answers.controls import HALF, OTHER, OWN
+from pipeline.evaluation.answers.grades import Grade
+from pipeline.evaluation.answers.results import ALL, Group, SystemResult, results
+from pipeline.evaluation.answers.rows import grade_of
+from pipeline.evaluation.judge_check.record import JudgeChecks, read_checks
+from pipeline.llm.models import is_small_model
+from pipeline.report.corpus import rows_out
+from pipeline.report.costs import USAGE, Cost, PriceList, RunAccounts
+from pipeline.report.related_work_data import read_or_empty, writer_names
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import read_provenance
+from pipeline.tables import parse_writer, with_writer_names
+
+CONTROLS = (OWN, HALF, OTHER)
+_ANSWER_COLUMNS = ["question_id", "system", "model", "hops", *USAGE]
+_GRADE_COLUMNS = ["system", "model", "judge", *USAGE]
+# The order of the arXivBot report's Table 1: the model alone, sites (imported answers), WikiChat, arXivBot.
+_ORDER = {"direct": 0, "wikichat": 2, "arxivbot_report": 3, "arxivbot": 4}
+_IMPORTED = 1
+
+
+def answering_order(system: str) -> tuple[int, str]:
+    """The position of a system among others."""
+    return _ORDER.get(parse_writer(system).system, _IMPORTED), system
+
+
+@dataclass(frozen=True, slots=True)
+class MonthAnswers:
+    """What a report needs of a month's questions and answers; empty where their tables are missing."""
+
+    questions: Sequence[PosedQuestion]
+    answers: pa.Table
+    grades: Sequence[Grade]
+    grading: pa.Table
+    why_none: str
+
+
+@dataclass
+class AnswersData:
+    """Questions and answers of one or several months.
+
+    preferred_judges: judges in order of preference. cutoff: the knowledge cut-off that divides old from recent
+    questions.
+    """
+
+    prices: PriceList = field(default_factory=PriceList)
+    preferred_judges: Sequence[str] = ()
+    cutoff: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Name of a writer → its name in the report, which is the `system` of everything below."""
+    accounts: RunAccounts = field(default_factory=RunAccounts)
+    months: list[str] = field(default_factory=list)
+    papers: int = 0
+    """Papers of the corpus over which the questions of the last month were asked."""
+    questions: list[PosedQuestion] = field(default_factory=list)
+    grades: list[Grade] = field(default_factory=list)
+    """Of systems, not of control answers."""
+    controls: list[Grade] = field(default_factory=list)
+    written: dict[str, Cost] = field(default_factory=dict)
+    """System → what its answers cost."""
+    grading: Cost = field(default_factory=Cost)
+    control_grading: Cost = field(default_factory=Cost)
+    hops: dict[str, Counter[int]] = field(default_factory=dict)
+    """System → number of searches → questions."""
+    judge_checks: JudgeChecks = field(default_factory=JudgeChecks)
+    why_none: str = ""
+    """Why there is no question."""
+
+    @property
+    def systems(self) -> list[str]:
+        """Systems that answered, in the order of Table 1."""
+        return sorted((system for system, cost in self.written.items() if cost.items), key=answering_order)
+
+    @property
+    def called_model(self) -> bool:
+        """Whether a model was called."""
+        return any(cost.calls for cost in (*self.written.values(), self.grading))
+
+    @cached_property
+    def judges(self) -> list[str]:
+        """Models that graded, the preferred ones first."""
+        judged = {grade.judge for grade in (*self.grades, *self.controls)}
+        return [judge for judge in self.preferred_judges if judge in judged] + sorted(
+            judged - set(self.preferred_judges)
+        )
+
+    @property
+    def judge(self) -> str:
+        """The model whose verdicts the main tables show; '' where none graded."""
+        return next(iter(self.judges), "")
+
+    @cached_property
+    def by_group(self) -> dict[tuple[str, str, Group], SystemResult]:
+        """(Judge, system, group of questions) → results."""
+        measured = results(self.grades, lambda grade: age_of(grade.date, self.cutoff))
+        return {(each.judge, each.system, each.group): each for each in measured}
+
+    @cached_property
+    def by_control(self) -> dict[tuple[str, str], SystemResult]:
+        """(Judge, control) → results over all of its questions."""
+        return {(each.judge, each.system): each for each in results(self.controls) if each.group == ALL}
+
+    def result(self, system: str, group: Group = ALL, judge: str | None = None) -> SystemResult | None:
+        """The results of a system over a group of questions, by the first judge unless another is named."""
+        return self.by_group.get((self.judge if judge is None else judge, system, group))
+
+    @property
+    def small_model(self) -> str:
+        """The embedded model's name where it answered or graded, else ''."""
+        models = {
+            model for cost in (*self.written.values(), self.grading, self.control_grading) for model in cost.models
+        }
+        return min(filter(is_small_model, models), default="")
+
+    def add_month(self, root: DataRoot, month: str, read: MonthAnswers, *, qualify: bool = False) -> None:
+        """Add a month as `read_answers` read it. qualify: put the month before each question's id, since several months
+        may use one id."""
+        self.judge_checks = read_checks(root)
+        self.months.append(month)
+        self.questions += read.questions
+        self.why_none = self.why_none or read.why_none
+        if read.questions:
+            self.papers = max(self.papers, papers_up_to(root, month))
+        for grade in read.grades:
+            question_id = f"{month} {grade.question_id}" if qualify else grade.question_id
+            named = replace(grade, question_id=question_id, system=self.names.get(grade.system, grade.system))
+            (self.controls if named.system in CONTROLS else self.grades).append(named)
+        for system in sorted(set(read.answers["system"].to_pylist())):
+            mine = read.answers.filter(pc.equal(read.answers["system"], system))
+            self.written.setdefault(system, Cost()).add(mine, ("model",))
+            self.hops.setdefault(system, Counter()).update(mine["hops"].to_pylist())
+        control = pc.is_in(read.grading["system"], value_set=pa.array(CONTROLS))
+        self.grading.add(read.grading.filter(pc.invert(control)), ("judge",))
+        self.control_grading.add(read.grading.filter(control), ("judge",))
+        parts = [statistics_name(tables.ANSWERS.name, name) for name in self.names]
+        self.accounts.add(root, month, (*parts, tables.ANSWER_GRADES.name))
+
+
+def read_month_answers(
+    root: DataRoot, month: str, judges: Sequence[str], prices: PriceList, cutoff: str
+) -> AnswersData:
+    """One month. Raises as `read_answers` does."""
+    data = AnswersData(prices, judges, cutoff, writer_names(root, [month], tables.ANSWERS))
+    data.add_month(root, month, read_answers(root, month, data.names))
+    return data
+
+
+def read_answers(root: DataRoot, month: str, names: Mapping[str, str]) -> MonthAnswers:
+    """The questions, answers and grades of a month; old data roots have none of these tables.
+
+    names: name of a writer → its name in the report.
+
+    Raises as `DataRoot.read` does for a file that is damaged or of another version, before anything is counted.
+    """
+    questions = read_posed_questions(_rows(root, tables.QUESTIONS, month))
+    return MonthAnswers(
+        questions,
+        with_writer_names(read_or_empty(root, tables.ANSWERS, month, _ANSWER_COLUMNS), names),
+        [grade_of(row) for row in _rows(root, tables.ANSWER_GRADES, month)],
+        with_writer_names(read_or_empty(root, tables.ANSWER_GRADES, month, _GRADE_COLUMNS), names),
+        "" if questions else _why_none(root, month),
+    )
+
+
+def _rows(root: DataRoot, table: tables.Table, month: str) -> Iterable[dict[str, Any]]:
+    return root.iterate(table, month) if read_provenance(root.file(table, month)) is not None else ()
+
+
+def _why_none(root: DataRoot, month: str) -> str:
+    provenance = read_provenance(root.file(tables.QUESTIONS, month))
+    if provenance is None:
+        return "the month has no table of questions"
+    if provenance.notes.get("off"):
+        return str(provenance.notes["off"])
+    return "the question set has no question for this month" if not provenance.left_out else "all were left out"
+
+
+def papers_up_to(root: DataRoot, month: str) -> int:
+    """Papers of the months up to this one, over which its questions are asked."""
+    return sum(rows_out(root, other, tables.PAPERS) for other in root.months(tables.PAPERS) if other <= month)

@@ -1,0 +1,316 @@
+"""What related work and answers cost: calls, tokens and money by system, times of runs, and estimates beside them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pipeline import tables
+from pipeline.engine.parts import statistics_name
+from pipeline.engine.run_stats import StageEstimate, StageTiming, read_estimates, read_timings
+from pipeline.llm.messages import Prices
+from pipeline.llm.models import Models
+from pipeline.report.formatting import answering_system, words
+from pipeline.report.grid import Cell, Grid, Row, Section
+from pipeline.settings import Settings
+from pipeline.storage.data_root import DataRoot
+
+if TYPE_CHECKING:
+    from pipeline.report.answers_data import AnswersData
+    from pipeline.report.related_work_data import RelatedWorkData
+
+USAGE = ("calls", "prompt_tokens", "completion_tokens")
+# What a run measured of tokens; a prompt counts once for all samples of a request, in a row once for each.
+_RUN_TOKENS = ("llm_prompt_tokens", "llm_completion_tokens", "llm_cached_tokens")
+_OTHER_COSTS = {
+    tables.KEY_ELEMENTS.name: "Key elements, for all systems that use them",
+    tables.G_SCORES.name: "Judging: G-Score",
+    tables.CITATION_SUPPORT.name: "Judging: citations",
+    tables.STABILITY.name: "Stability: repeated writing and judging",
+}
+_TOTAL = "All"
+
+
+@dataclass(slots=True)
+class Cost:
+    """What something cost, answers from the cache included. items: how many rows it made."""
+
+    items: int = 0
+    calls: int = 0
+    tokens: Counter[tuple[tuple[str, ...], str]] = field(default_factory=Counter)
+    """(Models that share them, `prompt_tokens` or `completion_tokens`) → tokens. A row that was written and judged has
+    two models, and its tokens cannot be told apart."""
+
+    def add(self, table: pa.Table, models: Sequence[str]) -> None:
+        """Add the rows of a month. models: columns with the models whose tokens these are."""
+        self.items += table.num_rows
+        sums = table.group_by(list(models), use_threads=False).aggregate([(name, "sum") for name in USAGE])
+        for row in sums.to_pylist():
+            self.calls += row["calls_sum"] or 0
+            sharing = tuple(sorted({row[name] for name in models if row[name]}))
+            for name in USAGE[1:]:
+                self.tokens[sharing, name] += row[f"{name}_sum"] or 0
+
+    @property
+    def models(self) -> set[str]:
+        """Every model that was called."""
+        return {model for sharing, _ in self.tokens for model in sharing}
+
+    def tokens_of(self, kind: str) -> int:
+        """Tokens of one kind, `prompt_tokens` or `completion_tokens`, of all models."""
+        return sum(number for (_, name), number in self.tokens.items() if name == kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """Money for all answers, cached ones included. at_most: some tokens are shared by models of different prices and
+    taken at the higher one. unpriced: models without a price, whose tokens are left out."""
+
+    value: float
+    at_most: bool = False
+    unpriced: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PriceList:
+    """Prices by model, of the models that have one."""
+
+    by_model: Mapping[str, Prices] = field(default_factory=dict)
+
+    def money(self, cost: Cost) -> Money | None:
+        """What tokens cost; None where none of their models has a price."""
+        unpriced = tuple(sorted(model for model in cost.models if model not in self.by_model))
+        if len(unpriced) == len(cost.models):
+            return None
+        total, at_most = 0.0, False
+        for (sharing, kind), number in sorted(cost.tokens.items()):
+            known = [self.by_model.get(model, Prices()) for model in sharing]
+            prices = {price.read if kind == "prompt_tokens" else price.written for price in known}
+            total += number * max(prices, default=0.0) / 1e6
+            at_most |= len(prices) > 1
+        return Money(total, at_most, unpriced)
+
+
+def prices_of(settings: Settings) -> PriceList:
+    """The known prices of all models."""
+    return PriceList(Models.of(settings).prices())
+
+
+@dataclass(slots=True)
+class RunAccounts:
+    """What stages took in their longest runs and were estimated to take, summed over months, by name of the stage or
+    its part."""
+
+    estimates: dict[str, StageEstimate] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    seconds_per_item: dict[str, float] = field(default_factory=dict)
+    """Only where a run measured it itself."""
+    measured: dict[str, Counter[str]] = field(default_factory=dict)
+    """Stage → numbers that its runs measured, by name."""
+
+    def add(self, root: DataRoot, month: str, stages: Iterable[str]) -> None:
+        """Add a month. The longest run of the month counts, since later ones take their answers from the cache."""
+        for stage, expected in read_estimates(root, month).items():
+            before = self.estimates.get(stage, StageEstimate(0, 0, 0.0, 0.0))
+            sums = (one + other for one, other in zip(astuple(before), astuple(expected), strict=True))
+            self.estimates[stage] = StageEstimate(*sums)
+        for stage in stages:
+            longest = max(read_timings(root, stage, month), key=lambda run: run.seconds, default=None)
+            if longest is not None:
+                self._add_run(stage, longest)
+
+    def _add_run(self, stage: str, run: StageTiming) -> None:
+        numbers = {name: value for name, value in run.measured.items() if isinstance(value, int | float)}
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + run.seconds
+        self.measured.setdefault(stage, Counter()).update(numbers)
+        if "seconds_a_question" in numbers:
+            self.seconds_per_item[stage] = numbers["seconds_a_question"]
+
+    def tokens(self, stage: str) -> int | None:
+        """Tokens that a stage's runs used, those of cached answers too, as an estimate counts them."""
+        measured = self.measured.get(stage, Counter())
+        return int(sum(measured.get(name, 0) for name in _RUN_TOKENS)) or None
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """One line of the tables of costs. stage: name of the stage or its part, where it has run statistics."""
+
+    stage: str
+    label: str
+    cost: Cost
+
+
+def related_work_costs(data: RelatedWorkData) -> list[CostLine]:
+    """Each system that wrote, then what was paid beside the sections."""
+    writers = {shown: name for name, shown in data.names.items()}
+    lines = [
+        CostLine(
+            statistics_name(tables.SUMMARIES.name, writers.get(system, system)), words(system), data.written[system]
+        )
+        for system in data.systems
+    ]
+    beside = [CostLine(name, label, data.beside.get(name, Cost())) for name, label in _OTHER_COSTS.items()]
+    return lines + [line for line in beside if line.cost.items]
+
+
+def answer_costs(data: AnswersData) -> list[CostLine]:
+    """Each system that called a model, then grading."""
+    writers = {shown: name for name, shown in data.names.items()}
+    lines = [
+        CostLine(
+            statistics_name(tables.ANSWERS.name, writers.get(system, system)),
+            answering_system(system),
+            data.written[system],
+        )
+        for system in data.systems
+    ]
+    lines.append(CostLine(tables.ANSWER_GRADES.name, "Grading the answers", data.grading))
+    return [line for line in lines if line.cost.calls]
+
+
+def related_work_cost_section(data: RelatedWorkData) -> Section:
+    """Calls, tokens and money of related work; the same after every run, since it follows from the rows."""
+    about = (
+        "Items are sections, papers read, judgements, citations or repeats. A prompt counts once for each of its "
+        "samples; an endpoint that returns several samples for one request bills it once."
+    )
+    said = "All answers count, those taken from the cache too."
+    if not data.prices.by_model:
+        said += " There is no column of money because no price of a model is set."
+    grid = _cost_grid("cost", "Calls and tokens", about, related_work_costs(data), data.prices)
+    return Section("cost", "Cost", (said,), (grid,))
+
+
+def answer_cost_section(data: AnswersData) -> Section | None:
+    """The same of answers; None where no model was called."""
+    if not data.called_model:
+        return None
+    lines = answer_costs(data)
+    if data.control_grading.calls:
+        lines.append(CostLine("", "Checking the judge on control answers", data.control_grading))
+    about = (
+        "Items are the questions that a system answered, or the answers that a judge graded. A call that two answers "
+        "share counts for both."
+    )
+    said = "All answers count, those taken from the cache too. Times are on the page of runs."
+    grid = _cost_grid("answers_cost", "Calls and tokens of answers", about, lines, data.prices)
+    return Section("cost-of-answers", "Cost of answers", (said,), (grid,))
+
+
+def _cost_grid(key: str, title: str, about: str, lines: Sequence[CostLine], prices: PriceList) -> Grid:
+    total = Cost()
+    for line in lines:
+        total.calls += line.cost.calls
+        total.tokens.update(line.cost.tokens)
+    columns = ["Stage", "Model", "Items", "Calls", "Calls per item", "Tokens read", "Tokens written", "Tokens per item"]
+    if prices.by_model:
+        columns += ["Money", "Money per item"]
+    rows = [_cost_row(line, prices) for line in [*lines, CostLine("", _TOTAL, total)]]
+    notes = _price_notes([line.cost for line in lines], prices)
+    return Grid(key, title, columns, rows, about=about, notes=notes, totals=(_TOTAL,))
+
+
+def _cost_row(line: CostLine, prices: PriceList) -> Row:
+    cost = line.cost
+    read, written = cost.tokens_of("prompt_tokens"), cost.tokens_of("completion_tokens")
+    models = "" if line.label == _TOTAL else ", ".join(sorted(cost.models))
+    calls_per_item = Cell(_per_item(cost.calls, cost.items), "one")
+    tokens_per_item = Cell(_per_item(read + written, cost.items), "count")
+    row = [line.label, models, cost.items or None, cost.calls, calls_per_item, read, written, tokens_per_item]
+    if not prices.by_model:
+        return row
+    money = prices.money(cost)
+    if money is None:
+        return [*row, None, None]
+    return [
+        *row,
+        Cell(money.value, "three", tag="at most" if money.at_most else ""),
+        Cell(_per_item(money.value, cost.items), "three"),
+    ]
+
+
+def _per_item(number: float | None, items: int) -> float | None:
+    return number / items if number is not None and items else None
+
+
+def _price_notes(costs: Iterable[Cost], prices: PriceList) -> list[str]:
+    if not prices.by_model:
+        return []
+    listed = "; ".join(f"{model} {price.read:g} and {price.written:g}" for model, price in prices.by_model.items())
+    notes = [f"Prices for a million tokens read and written, in the currency of the settings: {listed}."]
+    monies = [money for cost in costs if (money := prices.money(cost))]
+    unpriced = sorted({model for money in monies for model in money.unpriced})
+    if unpriced:
+        notes.append(f"No price is set for {', '.join(unpriced)}; the money leaves its tokens out.")
+    if any(money.at_most for money in monies):
+        notes.append("At most: a row has the tokens of writer and judge together, all taken at the higher price.")
+    return notes
+
+
+def run_sections(related: RelatedWorkData, answers: AnswersData) -> list[Section]:
+    """Times of the runs, and estimates beside what was used; they differ from run to run."""
+    lines = related_work_costs(related)
+    paragraphs = [] if related.accounts.seconds else ["No run of this month is recorded."]
+    if not related.accounts.estimates:
+        paragraphs.append("There is no estimate to compare with: citeloom estimate makes one before a run.")
+    parts = _run_grids(lines, related.accounts, related.prices, "")
+    sections = [Section("run", "Related work", paragraphs, parts)]
+    parts = _run_grids(answer_costs(answers), answers.accounts, answers.prices, "answers_")
+    return [*sections, Section("run-of-answers", "Answers to questions", (), parts)] if parts else sections
+
+
+def _run_grids(lines: Sequence[CostLine], accounts: RunAccounts, prices: PriceList, prefix: str) -> list[Grid]:
+    grids = []
+    timed = [_time_row(line, accounts) for line in lines if line.stage in accounts.seconds]
+    if timed:
+        columns = [
+            "Stage", "Seconds", "Seconds per item", "Requests",
+            "Seconds per request", "Request seconds per item",
+        ]  # fmt: skip
+        about = (
+            "Of the longest run of the stage on the month, since later runs take their answers from the cache. Seconds "
+            "per item: of the whole run, which works on many items at once. Request seconds per item: the requests of "
+            "one item one after another, which is what a single reader waits for."
+        )
+        grids.append(Grid(f"{prefix}time", "Time", columns, timed, about=about))
+    expected = [_estimate_row(line, accounts, prices) for line in lines if line.stage in accounts.estimates]
+    if expected:
+        columns = [
+            "Stage", "Calls estimated", "Calls made", "Tokens estimated", "Tokens used", "Used of estimated",
+            "Seconds estimated", "Seconds taken",
+        ]  # fmt: skip
+        if prices.by_model:
+            columns += ["Money estimated", "Money paid"]
+        about = (
+            "What citeloom estimate said before a run, and the longest run. Calls and tokens are of all items, a "
+            "prompt counted once for all its samples; seconds and money are of what no earlier run had answered."
+        )
+        grids.append(Grid(f"{prefix}estimate", "Estimated and used", columns, expected, about=about))
+    return grids
+
+
+def _time_row(line: CostLine, accounts: RunAccounts) -> Row:
+    seconds, measured, items = accounts.seconds[line.stage], accounts.measured[line.stage], line.cost.items
+    requests = int(measured.get("llm_requests", 0)) or None
+    waited = measured.get("llm_request_seconds")
+    per_request = waited / requests if waited is not None and requests else None
+    per_item = accounts.seconds_per_item.get(line.stage) or _per_item(seconds, items)
+    return [line.label, Cell(seconds, "one"), per_item, requests, per_request, _per_item(waited, items)]
+
+
+def _estimate_row(line: CostLine, accounts: RunAccounts, prices: PriceList) -> Row:
+    expected, used = accounts.estimates[line.stage], accounts.tokens(line.stage)
+    row = [
+        line.label, expected.calls, line.cost.calls, expected.tokens, used,
+        used / expected.tokens if used and expected.tokens else None,
+        Cell(expected.seconds, "one"), Cell(accounts.seconds.get(line.stage), "one"),
+    ]  # fmt: skip
+    if not prices.by_model:
+        return row
+    paid = accounts.measured.get(line.stage, Counter()).get("llm_cost")
+    return [*row, Cell(expected.money, "three"), Cell(paid, "three")]

@@ -1,0 +1,156 @@
+"""How numbers, names, months and file names are written in a report."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from pipeline.arxiv.identifiers import month_of
+from pipeline.index.links import abstract_url, passage_url
+from pipeline.tables import parse_writer
+
+ANSWERS_PAGE, FAILURES_PAGE, RUN_PAGE = "answers.html", "failed.html", "run.html"
+MISSING = "–"
+"""Stands for a number that does not exist."""
+
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+# Names as their authors write them, and the ablations by what they lack.
+_NAMES = {
+    "chatcite": "ChatCite",
+    "chatcite_grounded": "grounded ChatCite",
+    "chatcite_no_elements": "ChatCite without key elements",
+    "chatcite_no_incremental": "ChatCite without incremental steps",
+    "chatcite_no_reflection": "ChatCite without reflection",
+    "litllm": "LitLLM",
+    "lexrank": "LexRank",
+    "lead": "LEAD",
+    "arxivbot": "arXivBot",
+    "arxivbot_report": "arXivBot as reported",
+    "wikichat": "WikiChat",
+    "direct": "the model alone",
+    "zero_shot": "zero-shot",
+    "few_shot": "few-shot",
+    "no_text": "no known text",
+    "item": "bibliography item only",
+    "abstract": "abstract only",
+    "full_text": "full text",
+}
+# arXiv has never used numbers this high, and the sample corpus uses no others (examples/README.md).
+_FIRST_SAMPLE_NUMBER = 90_000
+_SAFE_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
+_ENDS_LIKE_DIGEST = re.compile(r"-[0-9a-f]{8}$")
+
+
+def fixed(number: float, digits: int) -> str:
+    """A number with a fixed count of decimals; never a negative zero."""
+    text = f"{number:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def percent(share: float) -> str:
+    """A share, 0 to 1, in whole percent; 100 % only for all, and 0 % only for none."""
+    whole = round(100 * share)
+    if share < 1 and whole == 100:
+        return "over 99 %"
+    return "under 1 %" if share > 0 and whole == 0 else f"{whole} %"
+
+
+def count(number: int) -> str:
+    """A count with commas between thousands."""
+    return f"{number:,}"
+
+
+def number_of(number: int, noun: str) -> str:
+    """A count with its noun."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def words(name: str) -> str:
+    """A name of the code as words: `not_in_corpus` → `not in corpus`, `chatcite@gpt-4` → `ChatCite (gpt-4)`."""
+    system, at, model = name.partition("@")
+    shown = _NAMES.get(system, system.replace("_", " "))
+    return f"{shown} ({model})" if at else shown
+
+
+def answering_system(name: str) -> str:
+    """An answering system with its model where that is shown; an imported system exactly as its file names it."""
+    writer = parse_writer(name)
+    shown = _NAMES.get(writer.system, writer.system)
+    return shown if writer.model is None else f"{shown} ({writer.model})"
+
+
+def criterion_name(criterion: str) -> str:
+    """`citation_accuracy` → `Citation accuracy`."""
+    return words(criterion).capitalize()
+
+
+def reference(number: int) -> str:
+    """A reference as texts cite it: `[Reference 3]`."""
+    return f"[Reference {number}]"
+
+
+def references(numbers: object) -> str:
+    """Several references, comma-separated."""
+    return ", ".join(map(reference, numbers))  # type: ignore[call-overload]
+
+
+def month_name(month: str) -> str:
+    """`2024-03` → `March 2024`."""
+    year, number = month.split("-")
+    return f"{_MONTHS[int(number) - 1]} {year}"
+
+
+def month_range(months: list[str]) -> str:
+    """`March 2024`, or `March 2024 to May 2024`."""
+    if not months:
+        return "no month"
+    return " to ".join(map(month_name, dict.fromkeys((min(months), max(months)))))
+
+
+def small_model_note(model: str) -> str:
+    """The warning where the embedded model wrote or judged."""
+    return (
+        f"{model} wrote or judged here. It is the small model that comes with citeloom so that every stage runs "
+        "without a server. Its texts and scores show that the stages work, not how good the methods are."
+    )
+
+
+def is_sample(arxiv_id: str) -> bool:
+    """Whether a paper is an invented one of the sample corpus, whose id leads nowhere on arXiv."""
+    number = arxiv_id.partition(".")[2]
+    return month_of(arxiv_id) is not None and number.isdecimal() and int(number) >= _FIRST_SAMPLE_NUMBER
+
+
+def paper_link(arxiv_id: str | None) -> str:
+    """The abstract page of a paper, always on arxiv.org or Wikipedia; empty for no paper and for a sample paper."""
+    return "" if not arxiv_id or is_sample(arxiv_id) else abstract_url(arxiv_id)
+
+
+def passage_link(arxiv_id: str | None, anchor: str | None) -> str:
+    """Where a passage can be read; empty for no paper and for a sample paper."""
+    if not arxiv_id or is_sample(arxiv_id):
+        return ""
+    return passage_url(arxiv_id, anchor) if anchor else abstract_url(arxiv_id)
+
+
+def task_file(task_id: str, suffix: str = "") -> str:
+    """The name of a task's page: safe on every file system, unique, readable.
+
+    suffix: goes before `.html`, as in `-written`.
+    """
+    readable = re.sub(r"[^A-Za-z0-9.]+", "-", task_id).strip("-.")[:60]
+    return f"task-{readable}-{hashlib.sha256(task_id.encode()).hexdigest()[:8]}{suffix}.html"
+
+
+def question_file(question_id: str) -> str:
+    """The name of a question's page: `question-<id>.html`, unique on every file system.
+
+    An id with capitals, or that looks like a name made here, gets a digest at its end.
+    """
+    if _SAFE_ID.fullmatch(question_id) and not _ENDS_LIKE_DIGEST.search(question_id):
+        return f"question-{question_id}.html"
+    readable = re.sub(r"[^a-z0-9.]+", "-", question_id.lower()).strip("-.")[:60]
+    return f"question-{readable}-{hashlib.sha256(question_id.encode()).hexdigest()[:8]}.html"

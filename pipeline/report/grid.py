@@ -1,0 +1,216 @@
+"""Tables of a report as data, rendered from one definition as HTML, Markdown and JSON.
+
+A grid has a title, columns, rows and notes. A row holds plain values, or cells with a form of their own, an interval, a
+tag or a link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import isclose
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from pipeline.evaluation.cited import printable
+from pipeline.report.formatting import MISSING, count, fixed, percent
+
+if TYPE_CHECKING:
+    from pipeline.evaluation.statistics import Interval
+
+Form = Literal["text", "count", "percent", "one", "two", "three"]
+"""How a value is written: as text, a whole number, a share in percent, or a number with 1 to 3 decimals."""
+
+_DIGITS = {"one": 1, "two": 2, "three": 3}
+
+
+class Measured(Protocol):
+    """A mean with the ends of its interval, which are None where there is none."""
+
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: a number or text, None where there is none.
+
+    low, high: the ends of its interval. tag: a word beside it. page: a file of the report that it links to. arxiv_id:
+    a paper that it links to. best: whether it is the best of its column in its group.
+    """
+
+    value: float | int | str | None
+    form: Form = "text"
+    low: float | None = None
+    high: float | None = None
+    tag: str = ""
+    page: str = ""
+    arxiv_id: str | None = None
+    best: bool = False
+
+    @property
+    def numeric(self) -> bool:
+        return self.form != "text"
+
+    @property
+    def interval(self) -> str:
+        """The interval as text, `24.1 to 26.5`; empty where there is none or all tasks have one value."""
+        if self.low is None or self.high is None or isclose(self.low, self.high, abs_tol=1e-9):
+            return ""
+        low, high = _format(self.low, self.form), _format(self.high, self.form)
+        return f"{low.removesuffix(' %')} to {high}" if self.form == "percent" else f"{low} to {high}"
+
+    @property
+    def text(self) -> str:
+        """The value as text, without its interval."""
+        return MISSING if self.value is None else _format(self.value, self.form)
+
+    def plain(self) -> str:
+        """The value with interval and tag, as text."""
+        interval = f" ({self.interval})" if self.interval else ""
+        return f"{self.text}{interval}{f' [{self.tag}]' if self.tag else ''}"
+
+    def as_json(self) -> Any:
+        """The value, or an object where it has an interval, a tag or a page; text without control characters."""
+        value = printable(self.value) if isinstance(self.value, str) else self.value
+        more: dict[str, Any] = {} if self.low is None or self.high is None else {"low": self.low, "high": self.high}
+        more |= {name: text for name, text in (("tag", self.tag), ("page", self.page)) if text}
+        return {"value": value, **more} if more else value
+
+
+def mean_cell(mean: Measured | None, form: Form, scale: float = 1) -> Cell:
+    """A mean with its interval as a cell; empty for None. scale: what all three numbers are multiplied by."""
+    if mean is None or mean.value is None:
+        return Cell(None, form)
+    if mean.low is None or mean.high is None:
+        return Cell(scale * mean.value, form)
+    return Cell(scale * mean.value, form, scale * mean.low, scale * mean.high)
+
+
+def difference_cell(difference: Interval | None, form: Form = "two", scale: float = 1) -> Cell:
+    """A mean difference with its interval as a cell; empty for None."""
+    if difference is None:
+        return Cell(None, form)
+    return Cell(scale * difference.mean, form, scale * difference.low, scale * difference.high)
+
+
+def percent_cell(value: float | None) -> Cell:
+    """A share, 0 to 1, in percent."""
+    return Cell(value, "percent")
+
+
+def _form(value: float | int | str | None) -> Form:
+    return "two" if isinstance(value, float) else "count" if isinstance(value, int) else "text"
+
+
+def _format(value: float | int | str, form: Form) -> str:
+    if isinstance(value, str):
+        return value
+    if form == "percent":
+        return percent(value)
+    return fixed(value, _DIGITS[form]) if form in _DIGITS else count(int(value)) if form == "count" else str(value)
+
+
+Row = Sequence[Any]
+"""Values of a row: cells, or texts, whole numbers, numbers to be written with two decimals, and None."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """Rows under a heading of their own. about: what they rest on, such as model, judge and data."""
+
+    rows: Sequence[Row]
+    title: str = ""
+    about: str = ""
+
+
+@dataclass(slots=True)
+class Grid:
+    """A table.
+
+    best_of: columns whose highest value is emphasised in each group, unless all are equal. totals: first cells of rows
+    that are emphasised. stacked: a narrow screen shows each row as a block. sortable: readers can sort it by any
+    column.
+    """
+
+    key: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Row] = ()
+    groups: Sequence[RowGroup] = ()
+    about: str = ""
+    notes: Sequence[str] = ()
+    best_of: Sequence[str] = ()
+    totals: Sequence[str] = ()
+    stacked: bool = False
+    sortable: bool = False
+
+    def __post_init__(self) -> None:
+        groups = self.groups or [RowGroup(self.rows)]
+        self.groups = [replace(group, rows=self._best([*map(self._cells, group.rows)])) for group in groups]
+        self.rows = [row for group in self.groups for row in group.rows]
+
+    def _cells(self, row: Row) -> list[Cell]:
+        if len(row) != len(self.columns):
+            raise ValueError(f"table {self.key}: {len(row)} cells under {len(self.columns)} columns")
+        return [value if isinstance(value, Cell) else Cell(value, _form(value)) for value in row]
+
+    def _best(self, rows: list[list[Cell]]) -> list[list[Cell]]:
+        for place, name in enumerate(self.columns):
+            values: list[float] = [value for row in rows if isinstance(value := row[place].value, int | float)]
+            if name in self.best_of and len(set(values)) > 1:
+                for row in rows:
+                    row[place] = replace(row[place], best=row[place].value == max(values))
+        return rows
+
+    def numeric(self, column: int) -> bool:
+        """Whether a column holds numbers, which are aligned to the right."""
+        return any(row[column].numeric for row in self.rows)
+
+    def as_json(self) -> dict[str, Any]:
+        """Title, notes, and rows as objects by column name, with the group that each belongs to."""
+        rows = [
+            ({"group": group.title} if group.title else {})
+            | {name: cell.as_json() for name, cell in zip(self.columns, row, strict=True)}
+            for group in self.groups
+            for row in group.rows
+        ]
+        groups = [{"title": group.title, "about": group.about} for group in self.groups if group.title or group.about]
+        head = {"title": self.title, "about": self.about, "notes": list(self.notes)}
+        return head | ({"groups": groups} if groups else {}) | {"rows": rows}
+
+
+def with_rows(*grids: Grid) -> list[Grid]:
+    """The grids that have rows."""
+    return [grid for grid in grids if grid.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Parts of a section in an element that is closed at first."""
+
+    title: str
+    parts: Sequence[Any]
+    kind: Literal["details"] = "details"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading of a report with its paragraphs and links, then grids, figures and details in order.
+
+    links: (text, file and place). definitions: what the numbers mean, in an element that is closed at first.
+    """
+
+    key: str
+    title: str
+    paragraphs: Sequence[str] = ()
+    parts: Sequence[Any] = field(default_factory=tuple)
+    definitions: Sequence[str] = ()
+    links: Sequence[tuple[str, str]] = ()
+
+    @property
+    def grids(self) -> list[Grid]:
+        return [part for part in self.parts if isinstance(part, Grid)]

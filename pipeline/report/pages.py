@@ -1,0 +1,474 @@
+"""The pages of a report that consist of sections: of a month, its answers, failures and runs, of all months, and of
+changes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pipeline import tables
+from pipeline.errors import CiteloomError
+from pipeline.evaluation.annotation.grade_results import MonthGrades, read_month_grades
+from pipeline.evaluation.retrieval.picture import RetrievalView
+from pipeline.report import answer_tables, related_work_tables
+from pipeline.report.answers_data import CONTROLS, AnswersData, read_answers
+from pipeline.report.corpus import (
+    CORPUS_STAGES,
+    MOST_ROWS,
+    FunnelStep,
+    LeftOut,
+    corpus_section,
+    count_left_out,
+    funnel,
+    funnel_figure,
+    funnel_grid,
+    left_out_grid,
+    papers_section,
+    read_ledger,
+    read_retrieval,
+    reasons_text,
+    rows_out,
+)
+from pipeline.report.costs import PriceList, answer_cost_section, related_work_cost_section, run_sections
+from pipeline.report.formatting import (
+    ANSWERS_PAGE,
+    FAILURES_PAGE,
+    RUN_PAGE,
+    answering_system,
+    count,
+    is_sample,
+    month_name,
+    number_of,
+    percent,
+    small_model_note,
+    words,
+)
+from pipeline.report.grid import Cell, Grid, Row, Section, mean_cell
+from pipeline.report.people_tables import month_grades_section, pooled_grades_section, ratings_section
+from pipeline.report.related_work_data import RelatedWorkData, Scores, read_month, writer_names
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import read_provenance
+from pipeline.tables import Table
+
+SAMPLE_NOTE = (
+    "These are the invented papers of citeloom's sample corpus. Their ids are not on arXiv, so they are not linked."
+)
+# A month of the whole dump has thousands of papers, whose ids need not be read to know that it is no sample.
+_MOST_SAMPLE_PAPERS = 1_000
+_HOME = ("citeloom", "../index.html")
+_OTHER_FORMS = (("Markdown", "report.md"), ("JSON", "report.json"))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of sections.
+
+    path: (text, address) of the pages above it, then its own text with ''. headline: (name, value, remark) of its main
+    figures. links: (text, address). notes: shown framed below the lead.
+    """
+
+    title: str
+    path: Sequence[tuple[str, str]]
+    lead: str
+    sections: Sequence[Section]
+    headline: Sequence[tuple[str, str, str]] = ()
+    links: Sequence[tuple[str, str]] = ()
+    notes: Sequence[str] = ()
+    contents: bool = True
+
+    @property
+    def sortable(self) -> bool:
+        """Whether a table of the page can be sorted, for which it needs the script."""
+        return any(grid.sortable for section in self.sections for grid in section.grids)
+
+
+@dataclass(frozen=True, slots=True)
+class MonthReport:
+    """What the pages of a month and its Markdown and JSON forms show."""
+
+    month: str
+    steps: Sequence[FunnelStep]
+    related: RelatedWorkData
+    answers: AnswersData
+    retrieval: Section
+    related_sections: Sequence[Section]
+    answer_sections: Sequence[Section]
+    failures: Sequence[Section]
+    failed: int
+    sample: bool = False
+
+    @property
+    def lead(self) -> str:
+        """Papers, passages and tasks in a sentence."""
+        pages, _, papers, passages, *_ = self.steps
+        return (
+            f"{number_of(papers.rows, 'paper')} of {number_of(pages.rows, 'page')} in the dump, "
+            f"{number_of(passages.rows, 'passage')}, {number_of(self.related.tasks, 'related-work task')}."
+        )
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know before any number."""
+        return _notes(self.related, self.answers, self.sample)
+
+
+def _notes(related: RelatedWorkData, answers: AnswersData, sample: bool) -> list[str]:
+    small_model = related.small_model or answers.small_model
+    notes = [small_model_note(small_model)] if small_model else []
+    return [*notes, SAMPLE_NOTE] if sample else notes
+
+
+def related_work_sections(data: RelatedWorkData, tasks: Sequence[Mapping[str, Any]] = ()) -> list[Section]:
+    """The related work of a month, with its tasks, or of all months, without."""
+    if not data.tasks:
+        return []
+    one_month = bool(tasks)
+    sections = [
+        related_work_tables.paper_section(data),
+        related_work_tables.criteria_section(data),
+        related_work_tables.preference_section(data),
+        related_work_tables.differences_section(data),
+        related_work_tables.stability_section(data) if one_month else None,
+        related_work_tables.citation_section(data) if data.systems else None,
+        related_work_tables.judge_section(data),
+        ratings_section(data) if one_month else None,
+        related_work_cost_section(data) if data.systems else None,
+        related_work_tables.tasks_section(data, tasks, MOST_ROWS) if one_month else None,
+    ]
+    return [section for section in sections if section is not None]
+
+
+def answer_sections(root: DataRoot, month: str, data: AnswersData) -> list[Section]:
+    """The answers of a month; none where there is no question."""
+    if not data.questions:
+        return []
+    sections = [
+        answer_tables.table_section(data),
+        answer_tables.kinds_section(data),
+        answer_tables.retrieval_section(data, MOST_ROWS),
+        answer_tables.differences_section(data),
+        answer_cost_section(data),
+        answer_tables.controls_section(data),
+        answer_tables.judges_section(data),
+        month_grades_section(root, month, data.grades, data.names),
+        answer_tables.questions_section(data, MOST_ROWS),
+    ]
+    return [section for section in sections if section is not None]
+
+
+def has_sample_papers(root: DataRoot, month: str) -> bool:
+    """Whether a month is one of the sample corpus, which has ten papers a month at most."""
+    papers = read_provenance(root.file(tables.PAPERS, month))
+    if papers is None or papers.rows > _MOST_SAMPLE_PAPERS:
+        return False
+    return any(map(is_sample, root.read(tables.PAPERS, month, ["arxiv_id"])["arxiv_id"].to_pylist()))
+
+
+def month_page(root: DataRoot, report: MonthReport) -> Page:
+    """The page of a month."""
+    month = report.month
+    ledger = read_ledger(root, month, CORPUS_STAGES)
+    failed = f"What failed or was left out where a model was called: {count(report.failed)}"
+    links = [(failed if report.failed else "Nothing failed where a model was called", FAILURES_PAGE)]
+    if report.related.systems or report.answers.systems:
+        links.append(("Times and estimates", RUN_PAGE))
+    return Page(
+        title=month_name(month),
+        path=[_HOME, (month, "")],
+        lead=report.lead,
+        links=[*links, *_OTHER_FORMS],
+        notes=report.notes,
+        sections=[
+            corpus_section(root, month, report.steps, ledger),
+            papers_section(root, month),
+            report.retrieval,
+            _related_work_intro(report.related, report.steps, ledger),
+            *report.related_sections,
+            _answers_intro(report.answers),
+        ],
+    )
+
+
+def _related_work_intro(data: RelatedWorkData, steps: Sequence[FunnelStep], ledger: Sequence[LeftOut]) -> Section:
+    stage = tables.RELATED_WORK_TASKS.name
+    title = "Related work"
+    if data.tasks:
+        number = "One target" if data.tasks == 1 else f"{count(data.tasks)} targets, each"
+        text = (
+            f"{number} without its own related-work section, which is the gold text. Every system writes the section "
+            "from the target and its references."
+        )
+        if data.systems:
+            return Section("related-work", title, (text, f"Written by {'; '.join(map(words, data.systems))}."))
+        return Section(
+            "related-work", title, (text, "No system wrote anything."), links=[("What failed", FAILURES_PAGE)]
+        )
+    text = (
+        "There is no related-work task in this month. A task needs a paper with a related-work section that cites "
+        "enough papers of the corpus."
+    )
+    reasons = next(step.left_out for step, name in zip(steps, CORPUS_STAGES, strict=True) if name == stage)
+    if not reasons:
+        return Section("related-work", title, (text,))
+    items = [item for item in ledger if item.stage == stage]
+    counts = f"Of {number_of(steps[2].rows, 'paper')}: {reasons_text(reasons)}."
+    return Section(
+        "related-work", title, (text, counts), (left_out_grid("no_task", "Papers without a task", items, "the ledger"),)
+    )
+
+
+def _answers_intro(data: AnswersData) -> Section:
+    title = "Answers to questions"
+    if not data.questions:
+        return Section("answers", title, (f"No question was asked: {data.why_none}.",))
+    links = [(f"{number_of(len(data.questions), 'question')}, every answer with its evidence", ANSWERS_PAGE)]
+    if data.systems:
+        return Section("answers", title, (), (answer_tables.summary_grid(data),), links=links)
+    return Section("answers", title, ("No system answered.",), links=[*links, ("What failed", FAILURES_PAGE)])
+
+
+def answers_page(report: MonthReport) -> Page:
+    """The page of a month's answers."""
+    data = report.answers
+    systems = f" answered by {'; '.join(map(answering_system, data.systems))}" if data.systems else ""
+    no_answer = [] if data.systems else ["No system answered; the page of failures may say why."]
+    return Page(
+        title=f"Answers to questions, {month_name(report.month)}",
+        path=[_HOME, (report.month, "index.html"), ("answers", "")],
+        lead=f"{number_of(len(data.questions), 'question')}{systems}, each from the papers up to this month.",
+        links=[("What failed or was left out", FAILURES_PAGE), ("Times and estimates", RUN_PAGE), *_OTHER_FORMS],
+        notes=[*report.notes, *no_answer],
+        sections=report.answer_sections,
+    )
+
+
+def failures_page(report: MonthReport) -> Page:
+    """The page of what failed or was left out where a model was called."""
+    return Page(
+        title=f"What failed or was left out, {month_name(report.month)}",
+        path=[_HOME, (report.month, "index.html"), ("failures", "")],
+        lead="Stages that call a language model: key elements, sections, judgements, citations, repeats and scores; "
+        "questions, answers and their grades. The month's page has what the earlier stages left out.",
+        sections=report.failures,
+        contents=False,
+    )
+
+
+def run_page(month: str, related: RelatedWorkData, answers: AnswersData) -> Page:
+    """The page of what runs took, the only one that differs from run to run."""
+    links = [("Calls, tokens and money of related work", "index.html#cost")] if related.systems else []
+    links += [("Calls, tokens and money of answers", f"{ANSWERS_PAGE}#cost-of-answers")] if answers.called_model else []
+    return Page(
+        title=f"Times and estimates, {month_name(month)}",
+        path=[_HOME, (month, "index.html"), ("times", "")],
+        lead="These figures differ from run to run, so no other page has them.",
+        links=links,
+        sections=run_sections(related, answers),
+        contents=False,
+    )
+
+
+def changes_page(month: str, paragraphs: Sequence[str], grids: Sequence[Grid]) -> Page:
+    """A page of what refreshes changed in a month; '' for the page over all months."""
+    path = [_HOME, ("changes", "index.html"), (month, "")] if month else [_HOME, ("changes", "")]
+    title = f"What refreshes changed{f', {month_name(month)}' if month else ''}"
+    return Page(
+        title=title, path=path, lead=" ".join(paragraphs), contents=False,
+        sections=[Section(grid.key, grid.title, (), (grid,)) for grid in grids],
+    )  # fmt: skip
+
+
+@dataclass
+class _AllMonths:
+    """What the page over all months pools."""
+
+    related: RelatedWorkData
+    answers: AnswersData
+    people: dict[str, MonthGrades] = field(default_factory=dict)
+    readable: list[str] = field(default_factory=list)
+    """Months whose tables can be read, finished or not."""
+    audit: Counter[str] = field(default_factory=Counter)
+    """Sums of the columns of `index_receipts`."""
+    left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+    retrieval: dict[str, RetrievalView] = field(default_factory=dict)
+    sample: bool = False
+    rows: list[Row] = field(default_factory=list)
+
+
+_MONTH_COUNTS: tuple[tuple[str, Table], ...] = (
+    ("Pages", tables.DUMP_MEMBERS), ("Papers", tables.PAPERS), ("Passages", tables.PASSAGES),
+    ("In the index", tables.INDEX_RECEIPTS), ("References", tables.REFERENCES), ("Tasks", tables.RELATED_WORK_TASKS),
+)  # fmt: skip
+
+
+def overall_page(root: DataRoot, judges: Sequence[str], prices: PriceList, cutoff: str = "") -> Page:
+    """The page over all months. A month with unreadable tables stays in the list with a remark.
+
+    cutoff: the knowledge cut-off that divides old from recent questions.
+    """
+    months = root.months(tables.DUMP_MEMBERS)
+    pool = _AllMonths(
+        RelatedWorkData(Scores(judges), prices, _readable_names(root, tables.SUMMARIES, months)),
+        AnswersData(prices, judges, cutoff, _readable_names(root, tables.ANSWERS, months)),
+    )
+    for month in months:
+        pool.rows.append(_add_month(root, month, pool))
+    related, answers = pool.related, pool.answers
+    steps = funnel(root, pool.readable, pool.left_out)
+    lead = ", ".join(
+        [
+            number_of(len(months), "month"), number_of(steps[2].rows, "paper"), number_of(steps[3].rows, "passage"),
+            number_of(sum(row[-1] for row in pool.rows), "related-work task"),
+            *([number_of(len(answers.questions), "question")] if answers.questions else []),
+        ]
+    )  # fmt: skip
+    sections = [
+        Section("funnel", "From the dump to the index", (), (funnel_figure(steps), funnel_grid(steps))),
+        _months_section(pool),
+        *_overall_retrieval(pool.retrieval),
+        *_overall_related_work(related),
+        *_overall_answers(answers, pool.people),
+    ]
+    return Page(
+        title="All months",
+        path=[("citeloom", "")],
+        lead=f"{lead}.",
+        headline=_headline(steps, pool),
+        links=[("What the last refreshes changed", "changes/index.html")] if root.months(tables.CHANGES) else [],
+        notes=_notes(related, answers, pool.sample),
+        sections=sections,
+    )
+
+
+def _readable_names(root: DataRoot, table: Table, months: Sequence[str]) -> dict[str, str]:
+    """As `writer_names`, over the months of a table that can be read."""
+    readable = []
+    for month in months:
+        with contextlib.suppress(CiteloomError):
+            writer_names(root, [month], table)
+            readable.append(month)
+    return writer_names(root, readable, table)
+
+
+def _add_month(root: DataRoot, month: str, pool: _AllMonths) -> Row:
+    """The month's row, after its data was added to the others'."""
+    try:
+        counts = [rows_out(root, month, table) for _, table in _MONTH_COUNTS]
+        receipts = (
+            root.rows(tables.INDEX_RECEIPTS, month)
+            if read_provenance(root.file(tables.INDEX_RECEIPTS, month)) is not None
+            else []
+        )
+        left_out, sample = count_left_out(root, month), has_sample_papers(root, month)
+        finished = read_provenance(root.file(tables.SCORES, month)) is not None
+        if finished:
+            related = read_month(root, month, details=False)
+            answered = read_answers(root, month, pool.answers.names)
+            grades = [
+                replace(grade, system=pool.answers.names.get(grade.system, grade.system))
+                for grade in answered.grades
+                if grade.system not in CONTROLS
+            ]
+            people = read_month_grades(root, month, grades, shown=pool.answers.names)
+            retrieval = read_retrieval(root, month)
+            pool.related.add_month(root, month, related)
+            pool.answers.add_month(root, month, answered, qualify=True)
+            pool.people[month] = people
+            pool.retrieval[month] = retrieval
+    except CiteloomError:
+        return [
+            Cell(month_name(month), tag="has tables that cannot be read: see citeloom status"),
+            *[0] * len(_MONTH_COUNTS),
+        ]
+    for receipt in receipts:
+        pool.audit.update({name: receipt[name] for name in ("expected", "present", "missing", "stale")})
+    pool.left_out.update(left_out)
+    pool.sample |= sample
+    pool.readable.append(month)
+    page = f"{month}/index.html" if finished else ""
+    return [Cell(month_name(month), page=page, tag="" if finished else "not finished"), *counts]
+
+
+def _months_section(pool: _AllMonths) -> Section:
+    columns = ["Month", *(name for name, _ in _MONTH_COUNTS)]
+    return Section("months", "Months", (), (Grid("months", "Months", columns, pool.rows, stacked=True),))
+
+
+def _headline(steps: Sequence[FunnelStep], pool: _AllMonths) -> list[tuple[str, str, str]]:
+    """Papers, passages, the audit of the index, and the best systems with their intervals."""
+    related, answers, audit = pool.related, pool.answers, pool.audit
+    headline = [
+        ("Papers", count(steps[2].rows), f"of {number_of(steps[0].rows, 'page')} in the dump"),
+        ("Passages", count(steps[3].rows), f"in {number_of(len(pool.readable), 'month')}"),
+    ]
+    if audit["expected"]:
+        wrong = [f"{count(audit[name])} {name}" for name in ("missing", "stale") if audit[name]]
+        remark = ", ".join(wrong) or f"all of {number_of(audit['expected'], 'point')} found"
+        headline.append(("Index audit", percent(audit["present"] / audit["expected"]), remark))
+    if related.systems:
+        _, name = related_work_tables.main_metric(related)
+        best = max(related.systems, key=lambda system: related_work_tables.main_mean(related, system).value or 0)
+        cell = mean_cell(related_work_tables.main_mean(related, best), "two")
+        headline.append(("Best related work", words(best), f"{name} {cell.plain()}"))
+    graded = [system for system in answers.systems if answers.result(system) is not None]
+    if graded:
+        cells = {system: answer_tables.measure_cell(answers.result(system), "coverage") for system in graded}
+        best = max(graded, key=lambda system: float(cells[system].value or 0))
+        headline.append(("Best answers", answering_system(best), f"Coverage {cells[best].plain()}"))
+    return headline
+
+
+def _overall_retrieval(views: Mapping[str, RetrievalView]) -> list[Section]:
+    """nDCG@10 of each way to search in the form of text that is in the index, by month."""
+    scored = {month: (view, form) for month, view in views.items() for form in view.forms if form.in_use}
+    if not scored:
+        return []
+    methods = list(dict.fromkeys(line.name for _, form in scored.values() for line in form.lines))
+    columns = ["Month", *methods, "Queries"]
+    rows = []
+    for month, (view, form) in scored.items():
+        by_method = {line.name: mean_cell(line.values[view.drawn], "two") for line in form.lines}
+        link = Cell(month_name(month), page=f"{month}/index.html#retrieval")
+        rows.append([link, *(by_method.get(name) for name in methods), view.queries])
+    drawn = next(iter(scored.values()))[0].drawn
+    text = (
+        f"{drawn} with 95 % intervals: how well each way to search finds the papers that a sentence cites. No language "
+        "model is involved."
+    )
+    return [Section("retrieval", "Retrieval", (text,), (Grid("retrieval", f"{drawn} by month", columns, rows),))]
+
+
+def _overall_related_work(data: RelatedWorkData) -> list[Section]:
+    sections = related_work_sections(data)
+    if not sections:
+        return []
+    parts: list[Any] = [related_work_tables.leaderboard(data)] if data.systems else []
+    parts += related_work_tables.published_figures(data)
+    text = (
+        "All finished months together, by the first judge where there is one. A month's own page adds its tasks, "
+        "preference (Figure 5), stability (Figure 3), other judges, and people's ratings."
+    )
+    return [Section("related-work", "Related work", (text,), parts), *sections]
+
+
+def _overall_answers(data: AnswersData, people: Mapping[str, MonthGrades]) -> list[Section]:
+    if not data.questions:
+        return []
+    parts: list[Any] = [answer_tables.leaderboard(data)] if data.systems else []
+    parts += answer_tables.published_figures(data)
+    text = (
+        "The questions of all finished months together, by the first judge where there is one. A month's own page of "
+        "answers adds cost, other judges, controls, and every question with its answers."
+    )
+    sections = [
+        Section("questions-and-answers", "Answers to questions", (text,), parts),
+        answer_tables.table_section(data),
+        answer_tables.kinds_section(data),
+        answer_tables.retrieval_section(data),
+        answer_tables.differences_section(data),
+        pooled_grades_section(people),
+    ]
+    return [section for section in sections if section is not None]

@@ -1,0 +1,286 @@
+"""The pages of a month's questions: every answer with its sentences, claims, passages, grades and steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline import tables
+from pipeline.answering.answer import Answer, Claim, answer_of_row
+from pipeline.answering.questions import PosedQuestion, Question, paper_months
+from pipeline.answering.rendering import step_lines
+from pipeline.answering.retrieval import RetrievedPassage
+from pipeline.evaluation.answers.ages import age_of
+from pipeline.evaluation.answers.measures import answer_measures
+from pipeline.evaluation.answers.rows import grade_of
+from pipeline.evaluation.cited import parted
+from pipeline.index.links import passage_url
+from pipeline.llm.models import is_small_model
+from pipeline.report.answers_data import CONTROLS, AnswersData, answering_order
+from pipeline.report.corpus import LeftOut
+from pipeline.report.costs import USAGE
+from pipeline.report.figures import answering_colour
+from pipeline.report.formatting import MISSING, answering_system, passage_link, question_file
+from pipeline.report.grid import Cell, Grid
+from pipeline.report.rows_by_key import RowsByKey, rows_by_writer
+from pipeline.report.task_page import PassageExcerpt, excerpt
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import read_provenance
+from pipeline.tables import with_shown_name
+
+Row = Mapping[str, Any]
+Places = Mapping[str, tuple[str, str]]
+"""Passage id → arXiv id and anchor."""
+
+_SOURCES = {"passage": "", "model": "said by the model, supported by this passage", "front_matter": "from the tables"}
+_GOLD_WORDS = {"held": "held", "partly": "partly held", "not": "not held"}
+_PLACE_COLUMNS = ["passage_id", "arxiv_id", "anchor"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPassage:
+    """A passage that a system read. where: title and sections; gold: numbers of the gold claims that it holds."""
+
+    where: str
+    excerpt: PassageExcerpt
+    gold: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedClaim:
+    """A claim with the passage that it rests on. source: '' where it was read there; used: whether a sentence names
+    it."""
+
+    claim: Claim
+    source: str
+    passage: ReadPassage | None
+    used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerGrade:
+    """A row of `answer_grades` with its shares; claims: (verdict on a claim, passages that the judge was shown)."""
+
+    row: Row
+    factual: Cell
+    coverage: Cell
+    claims: Sequence[tuple[Row, Sequence[PassageExcerpt]]]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemAnswer:
+    """One system's answer. anchor: its place on the page. paragraphs: the text, where no sentence rests on a claim;
+    sentences: (text, its claims). hops: (query, passages read). failures: (step, reason) of unreadable answers."""
+
+    system: str
+    anchor: str
+    colour: int
+    row: Row
+    abstained: bool
+    paragraphs: Sequence[str]
+    sentences: Sequence[tuple[str, Sequence[LinkedClaim]]]
+    claims: Sequence[LinkedClaim]
+    hops: Sequence[tuple[str, Sequence[ReadPassage]]]
+    steps: Sequence[Sequence[str]]
+    grades: Sequence[AnswerGrade]
+    failures: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPage:
+    """The page of a question. papers: (arXiv id, address); gold: (claim, (address, anchor) of its passages)."""
+
+    month: str
+    file: str
+    question: Question
+    date: str
+    age: str
+    papers: Sequence[tuple[str, str]]
+    gold: Sequence[tuple[Any, Sequence[tuple[str, str]]]]
+    held: Grid | None
+    answers: Sequence[SystemAnswer]
+    small_model: str = ""
+    judge_notes: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class QuestionTally:
+    """What the other pages of the month need of the questions, so that no trace is read twice."""
+
+    recovered: list[LeftOut] = field(default_factory=list)
+    pages: dict[str, str] = field(default_factory=dict)
+    """Question id → page."""
+
+    def add(self, page: QuestionPage) -> None:
+        """Add a question."""
+        self.pages[page.question.id] = page.file
+        self.recovered += [
+            LeftOut(answer.system, page.question.id, step, reason, page.file)
+            for answer in page.answers
+            for step, reason in answer.failures
+        ]
+
+
+def question_pages(root: DataRoot, month: str, data: AnswersData, tally: QuestionTally) -> Iterator[QuestionPage]:
+    """The pages of a month's questions, by id, one question in memory at a time."""
+    if not data.questions:
+        return
+    answers = rows_by_writer(root, month, tables.ANSWERS, key="question_id")
+    grades = RowsByKey(root, month, tables.ANSWER_GRADES, key="question_id")
+    places = _places(root, data.questions)
+    for posed in sorted(data.questions, key=lambda posed: posed.question.id):
+        question_id = posed.question.id
+        rows = [with_shown_name(row, data.names) for writer in answers for row in writer.of(question_id)]
+        graded = [with_shown_name(row, data.names) for row in grades.of(question_id)]
+        page = _question_page(month, posed, rows, graded, places, data)
+        tally.add(page)
+        yield page
+
+
+def _places(root: DataRoot, questions: Sequence[PosedQuestion]) -> Places:
+    """Where the passages of the questions' papers are."""
+    papers = pa.array(sorted({paper for posed in questions for paper in posed.question.papers}))
+    places: dict[str, tuple[str, str]] = {}
+    for month in paper_months(root, (posed.question for posed in questions)):
+        if read_provenance(root.file(tables.PASSAGES, month)) is not None:
+            table = root.read(tables.PASSAGES, month, _PLACE_COLUMNS)
+            mine = table.filter(pc.is_in(table["arxiv_id"], value_set=papers))
+            ids, arxiv_ids, anchors = (mine[name].to_pylist() for name in _PLACE_COLUMNS)
+            places |= {
+                passage: (paper, anchor or "") for passage, paper, anchor in zip(ids, arxiv_ids, anchors, strict=True)
+            }
+    return places
+
+
+def _question_page(
+    month: str, posed: PosedQuestion, rows: Sequence[Row], graded: Sequence[Row], places: Places, data: AnswersData
+) -> QuestionPage:
+    question = posed.question
+    systems = sorted(row["system"] for row in rows)
+    arxivbot_first = sorted(rows, key=lambda row: answering_order(row["system"]), reverse=True)
+    by_system: dict[str, list[Row]] = {}
+    for row in sorted(graded, key=lambda row: data.judges.index(row["judge"])):
+        if row["system"] not in CONTROLS:
+            by_system.setdefault(row["system"], []).append(row)
+    date = question.date or question.month
+    models = [row["model"] for row in rows] + [row["judge"] for row in graded]
+    gold = [
+        (
+            claim,
+            [(passage_link(*places[name]), places[name][1]) for name in posed.gold_passages[place] if name in places],
+        )
+        for place, claim in enumerate(question.claims)
+    ]
+    return QuestionPage(
+        month=month,
+        file=question_file(question.id),
+        question=question,
+        date=date,
+        age=age_of(date, data.cutoff) or "",
+        papers=[(paper, passage_link(paper, "") and passage_url(paper, "")) for paper in question.papers],
+        gold=gold,
+        held=_held_grid(posed, [row["system"] for row in arxivbot_first], by_system, data.judge),
+        answers=[_answer(row, by_system.get(row["system"], ()), posed, places, systems) for row in arxivbot_first],
+        small_model=min((model for model in models if is_small_model(model)), default=""),
+        judge_notes=data.judge_checks.sentences(sorted({row["judge"] for row in graded}), "claim_grade"),
+    )
+
+
+def _held_grid(
+    posed: PosedQuestion, systems: Sequence[str], graded: Mapping[str, Sequence[Row]], judge: str
+) -> Grid | None:
+    """Gold claims by system: whether the answer holds each, and which hop showed it first; by the first judge."""
+    gold = {system: row["gold"] for system in systems for row in graded.get(system, ()) if row["judge"] == judge}
+    if not gold:
+        return None
+    rows = []
+    for place in range(len(posed.question.claims)):
+        cells = [Cell(None)] * len(systems)
+        for column, system in enumerate(systems):
+            if place < len(gold.get(system, ())):
+                claim = gold[system][place]
+                hop = claim["shown_in_hop"]
+                cells[column] = Cell(_GOLD_WORDS.get(claim["verdict"]), tag=f"shown in hop {hop}" if hop else "")
+        rows.append([f"Gold claim {place + 1}", *cells])
+    columns = ["Claim", *(answering_system(name) for name in systems)]
+    about = (
+        f"By {judge}. The tag is the hop that first showed a passage which holds the claim. {MISSING}: no verdict "
+        "could be read."
+    )
+    return Grid("held", "Which answers hold it", columns, rows, about=about)
+
+
+def _answer(
+    row: Row, graded: Sequence[Row], posed: PosedQuestion, places: Places, systems: Sequence[str]
+) -> SystemAnswer:
+    """One system's answer with its grades, the first judge's first. systems: all that answered."""
+    answer, system = answer_of_row(dict(row)), row["system"]
+    passages = {passage.passage_id: passage for hop in answer.shown for passage in hop}
+    read = {name: _read_passage(passage, posed) for name, passage in passages.items()}
+    used = {number for sentence in answer.sentences for number in sentence.claims}
+    claims = [
+        LinkedClaim(claim, _SOURCES.get(claim.source, claim.source), read.get(claim.passage_id), claim.number in used)
+        for claim in answer.claims
+    ]
+    by_number = {linked.claim.number: linked for linked in claims}
+    grounded = bool(claims) and not answer.abstained
+    queries = dict(enumerate(answer.queries, 1))
+    steps = answer.trace.get("steps", ())
+    known = system in tables.ANSWERING_SYSTEMS
+    usage = {name: row[name] or 0 for name in USAGE}
+    return SystemAnswer(
+        system=system,
+        # An imported system may be called anything, so its name is no anchor.
+        anchor=system if known else f"answer-{systems.index(system) + 1}",
+        colour=answering_colour(system, systems),
+        row=usage | {"model": row["model"] or ("no model" if known else "written elsewhere")},
+        abstained=answer.abstained,
+        paragraphs=() if grounded else parted(answer.text),
+        sentences=[
+            (sentence.text, [by_number[number] for number in sentence.claims])
+            for sentence in (answer.sentences if grounded else ())
+        ],
+        claims=claims,
+        hops=[
+            (queries.get(number, ""), [read[passage.passage_id] for passage in hop])
+            for number, hop in enumerate(answer.shown, 1)
+        ],
+        steps=_steps(answer, passages),
+        grades=[_grade(grade, posed, places) for grade in graded],
+        failures=[(str(step["stage"]), str(step["failure"])) for step in steps if step.get("failure")],
+    )
+
+
+def _read_passage(passage: RetrievedPassage, posed: PosedQuestion) -> ReadPassage:
+    where = " › ".join((passage.title, *(passage.section_path or (passage.kind.replace("_", " "),))))
+    gold = [place + 1 for place, ids in sorted(posed.gold_passages.items()) if passage.passage_id in ids]
+    return ReadPassage(where, excerpt(passage.text, passage.arxiv_id, passage.anchor), gold)
+
+
+def _steps(answer: Answer, passages: Mapping[str, RetrievedPassage]) -> list[list[str]]:
+    """The trace in words, step by step; a ranking with its order."""
+    steps = []
+    for step in answer.trace.get("steps", ()):
+        orders = [f"  order: {' > '.join(map(str, window.get('order', ())))}" for window in step.get("windows", ())]
+        steps.append(step_lines(step, passages) + orders)
+    return steps
+
+
+def _grade(row: Row, posed: PosedQuestion, places: Places) -> AnswerGrade:
+    measures = answer_measures(grade_of(dict(row)))
+    factual, coverage = (Cell(measures.get(name), "percent") for name in ("factual", "coverage"))
+    papers = posed.question.papers
+    claims = []
+    for claim in row["claims"]:
+        passages = []
+        for passage in claim["passages"] or ():
+            name = passage["passage_id"]
+            quote = claim["quote"] if claim["quoted"] == "passage" and claim["passage_id"] == name else ""
+            arxiv_id, _ = places.get(name, (papers[0] if len(papers) == 1 else None, ""))
+            passages.append(excerpt(passage["text"], arxiv_id, passage["anchor"], quote))
+        claims.append((claim, passages))
+    return AnswerGrade(row, factual, coverage, claims)

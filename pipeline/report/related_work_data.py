@@ -1,0 +1,264 @@
+"""Related work of one or several months, read from the tables for a report."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import fmean
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline import tables
+from pipeline.engine.parts import statistics_name
+from pipeline.evaluation.annotation.rating_results import RATING_COLUMNS, RatingResults, rating_results
+from pipeline.evaluation.annotation.ratings import digests
+from pipeline.evaluation.judge_check.record import JudgeChecks, read_checks
+from pipeline.evaluation.judging import TOGETHER, named_judgement
+from pipeline.llm.models import is_small_model
+from pipeline.report.costs import USAGE, Cost, PriceList, RunAccounts
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import read_provenance
+from pipeline.tables import CRITERIA, Table, full_name, short_names, with_shown_name, with_writer_names, writer_name
+
+Row = dict[str, Any]
+MonthTables = Mapping[str, pa.Table]
+"""Name of a table → its rows of a month."""
+
+_SUPPORT = ["system", "verdict", "unjudged", "quote_found"]
+_JUDGEMENT = ["task_id", "mode", "judge", "repeat", "order", "marks", "best"]
+_REPEATED = [
+    "task_id", "system", "varied", "repeat", "rouge1", "rouge2", "rougeL", "coverage", "g_score",
+    *(f"g_{criterion}" for criterion in CRITERIA), "model", "judge",
+]  # fmt: skip
+# What was paid for beside the sections: table → its columns with the models whose tokens a row has.
+_BESIDE: dict[str, tuple[str, ...]] = {
+    tables.KEY_ELEMENTS.name: ("model",),
+    tables.G_SCORES.name: ("judge",),
+    tables.CITATION_SUPPORT.name: ("judge",),
+    tables.STABILITY.name: ("model", "judge"),
+}
+_COLUMNS: dict[str, list[str]] = {
+    tables.RELATED_WORK_TASKS.name: ["task_id"],
+    tables.SCORES.name: ["task_id", "system", "model", "metric", "value", "judge", "mode"],
+    tables.SUMMARIES.name: ["system", "model", *USAGE],
+    **{name: [*models, *USAGE] for name, models in _BESIDE.items()},
+    tables.CITATION_SUPPORT.name: [*_SUPPORT, "model", "judge", *USAGE],
+}
+_DETAILS: dict[str, list[str]] = {
+    tables.G_SCORES.name: [*_JUDGEMENT, *USAGE],
+    tables.STABILITY.name: [*_REPEATED, *USAGE],
+    tables.HUMAN_RATINGS.name: list(RATING_COLUMNS),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over tasks with its 95 % interval, None where there are too few for one; tasks: how many."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    tasks: int = 0
+
+
+class Scores:
+    """Values of `scores` by metric, system and task; repeats of one judgement are averaged."""
+
+    def __init__(self, judges: Sequence[str] = ()) -> None:
+        """judges: models in order of preference; the main tables show the first that judged."""
+        self._values: dict[tuple[str, str, str], dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+        self._preferred = tuple(judges)
+
+    def add(self, table: pa.Table) -> None:
+        """Add the rows of a month."""
+        keys = ["metric", "mode", "judge", "system", "task_id"]
+        means = table.group_by(keys, use_threads=False).aggregate([("value", "mean")])
+        columns = [means[name].to_pylist() for name in (*keys, "value_mean")]
+        for metric, mode, judge, system, task, value in zip(*columns, strict=True):
+            if value is not None:
+                key = (metric, mode or "", judge or "") if metric.startswith("g_") else (metric, "", "")
+                self._values[key][system][task] = value
+
+    def judges(self) -> list[str]:
+        """Models that judged, the preferred ones first."""
+        judged = {judge for _, _, judge in self._values if judge}
+        return [judge for judge in self._preferred if judge in judged] + sorted(judged - set(self._preferred))
+
+    @property
+    def judge(self) -> str:
+        """The model whose marks the main tables show; '' where none judged."""
+        return next(iter(self.judges()), "")
+
+    def by_task(self, system: str, metric: str, mode: str = TOGETHER, judge: str | None = None) -> Mapping[str, float]:
+        """Task → value. Mode and judge apply to metrics of the G-Score alone."""
+        g_score = metric.startswith("g_")
+        key = (metric, mode, self.judge if judge is None else judge) if g_score else (metric, "", "")
+        return self._values.get(key, {}).get(system, {})
+
+    def mean(self, system: str, metric: str, mode: str = TOGETHER, judge: str | None = None) -> Mean:
+        """The mean over tasks with its interval."""
+        return mean_of(self.by_task(system, metric, mode, judge))
+
+    def of_task(self, task: str, systems: Iterable[str], metric: str) -> dict[str, float]:
+        """System → value of one task, by the first judge where a judge is needed; only systems that have one."""
+        values = {system: self.by_task(system, metric).get(task) for system in systems}
+        return {system: value for system, value in values.items() if value is not None}
+
+
+def mean_of(by_task: Mapping[str, float]) -> Mean:
+    """The mean over tasks with its bootstrap interval over tasks."""
+    from pipeline.evaluation.statistics import mean_interval
+
+    if not by_task:
+        return Mean(None)
+    # In order of the tasks: the draws of an interval must not depend on the order of rows.
+    interval = mean_interval({task: [by_task[task]] for task in sorted(by_task)})
+    if interval is None:
+        return Mean(fmean(by_task.values()), tasks=len(by_task))
+    return Mean(*interval, tasks=len(by_task))
+
+
+@dataclass
+class RelatedWorkData:
+    """Related work of one or several months."""
+
+    scores: Scores
+    prices: PriceList = field(default_factory=PriceList)
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Name of a writer → its name in the report, which is the `system` of everything below."""
+    accounts: RunAccounts = field(default_factory=RunAccounts)
+    months: list[str] = field(default_factory=list)
+    tasks: int = 0
+    written: dict[str, Cost] = field(default_factory=dict)
+    """System → what its sections cost."""
+    beside: dict[str, Cost] = field(default_factory=dict)
+    """Name of a table → what it cost beside the sections."""
+    judgements: list[Row] = field(default_factory=list)
+    verdicts: dict[str, Counter[str]] = field(default_factory=dict)
+    """System → its citations by verdict, `unjudged: <why>` for those without."""
+    quotes: dict[str, Counter[bool]] = field(default_factory=dict)
+    """System → its supported citations by whether the quote was found."""
+    stability: list[Row] = field(default_factory=list)
+    ratings: list[Row] = field(default_factory=list)
+    outdated_ratings: int = 0
+    """Ratings of sections that have changed since."""
+    off: dict[str, str] = field(default_factory=dict)
+    """Name of a table without rows → why, where its file says so."""
+    retention: dict[str, dict[int, list[float]]] = field(default_factory=dict)
+    """System → step of its search → shares of earlier references that it kept, one for each task."""
+    judge_checks: JudgeChecks = field(default_factory=JudgeChecks)
+
+    @cached_property
+    def people(self) -> RatingResults | None:
+        """What raters said; None where nobody rated."""
+        return rating_results(self.ratings, self.judgements) if self.ratings else None
+
+    @property
+    def systems(self) -> list[str]:
+        """Systems that wrote anything, by name."""
+        return sorted(system for system, cost in self.written.items() if cost.items)
+
+    @property
+    def support_judges(self) -> list[str]:
+        """Models that judged citations."""
+        return sorted(self.beside.get(tables.CITATION_SUPPORT.name, Cost()).models)
+
+    @property
+    def small_model(self) -> str:
+        """The embedded model's name where it wrote or judged, else ''."""
+        models = {model for cost in (*self.written.values(), *self.beside.values()) for model in cost.models}
+        return min(filter(is_small_model, models), default="")
+
+    def add_month(self, root: DataRoot, month: str, read: MonthTables) -> None:
+        """Add a month as `read_month` read it."""
+        self.judge_checks = read_checks(root)
+        self.months.append(month)
+        self.tasks += read[tables.RELATED_WORK_TASKS.name].num_rows
+        sections = with_writer_names(read[tables.SUMMARIES.name], self.names)
+        for system in sorted(set(sections["system"].to_pylist())):
+            mine = sections.filter(pc.equal(sections["system"], system))
+            self.written.setdefault(system, Cost()).add(mine, ("model",))
+        for name, models in _BESIDE.items():
+            self.beside.setdefault(name, Cost()).add(read[name], models)
+        self.scores.add(with_writer_names(read[tables.SCORES.name], self.names))
+        self._add_support(with_writer_names(read[tables.CITATION_SUPPORT.name], self.names))
+        judgements = _rows(read, tables.G_SCORES, _JUDGEMENT)
+        self.judgements += [named_judgement(row, self.names) for row in judgements]
+        self.stability += [with_shown_name(row, self.names) for row in _rows(read, tables.STABILITY, _REPEATED)]
+        self._add_ratings(root, month, _rows(read, tables.HUMAN_RATINGS, RATING_COLUMNS))
+        for name in (*_BESIDE, tables.SUMMARIES.name):
+            provenance = read_provenance(root.file(tables.TABLES[name], month))
+            if provenance is not None and provenance.notes.get("off"):
+                self.off[name] = str(provenance.notes["off"])
+        parts = [statistics_name(tables.SUMMARIES.name, name) for name in self.names]
+        self.accounts.add(root, month, (*self.beside, *parts))
+
+    def _add_support(self, table: pa.Table) -> None:
+        counts = table.group_by(_SUPPORT, use_threads=False).aggregate([([], "count_all")])
+        for row in counts.to_pylist():
+            verdict = row["verdict"] or f"unjudged: {row['unjudged'] or 'unknown'}"
+            self.verdicts.setdefault(row["system"], Counter())[verdict] += row["count_all"]
+            if verdict == "supported":
+                self.quotes.setdefault(row["system"], Counter())[bool(row["quote_found"])] += row["count_all"]
+
+    def _add_ratings(self, root: DataRoot, month: str, ratings: list[Row]) -> None:
+        """Add ratings of sections that have not changed since; the others are counted."""
+        if not ratings:
+            return
+        sections = digests(root, month)
+        names = {name for _, name in sections}
+        named = [{**row, "system": full_name(writer_name(row), names)} for row in ratings]
+        current = [row for row in named if sections.get((row["task_id"], row["system"])) == row["text_sha256"]]
+        self.ratings += [{**row, "system": self.names.get(row["system"], row["system"])} for row in current]
+        self.outdated_ratings += len(ratings) - len(current)
+
+
+def read_related_work(root: DataRoot, month: str, judges: Sequence[str], prices: PriceList) -> RelatedWorkData:
+    """One month with its single judgements, ratings and repeats. Raises as `read_month` does."""
+    names = writer_names(root, [month], tables.SUMMARIES, tables.STABILITY)
+    data = RelatedWorkData(Scores(judges), prices, names)
+    data.add_month(root, month, read_month(root, month, details=True))
+    return data
+
+
+def writer_names(root: DataRoot, months: Iterable[str], *written: Table) -> dict[str, str]:
+    """Name of a writer → its name in a report over these months of tables. Raises as `DataRoot.read` does."""
+    names: set[str] = set()
+    for month in months:
+        for table in written:
+            rows = with_writer_names(read_or_empty(root, table, month, ["system", "model"]))
+            names.update(rows["system"].to_pylist())
+    return short_names(names)
+
+
+def read_month(root: DataRoot, month: str, *, details: bool) -> MonthTables:
+    """What a report needs of a month's tables, by name; no rows of a table that is missing.
+
+    details: single judgements, ratings, repeats and other modes of judging too, which only a month's page shows.
+
+    Raises as `DataRoot.read` does for a file that is damaged or of another version, before anything is counted.
+    """
+    columns = _COLUMNS | (_DETAILS if details else {})
+    read = {name: read_or_empty(root, tables.TABLES[name], month, wanted) for name, wanted in columns.items()}
+    if not details:
+        scores = read[tables.SCORES.name]
+        together = pc.or_(pc.is_null(scores["mode"]), pc.equal(scores["mode"], TOGETHER))
+        read[tables.SCORES.name] = scores.filter(pc.fill_null(together, fill_value=True))
+    return read
+
+
+def read_or_empty(root: DataRoot, table: Table, month: str, columns: list[str] | None = None) -> pa.Table:
+    """A month of a table; no rows where it is missing."""
+    if read_provenance(root.file(table, month)) is None:
+        return table.schema.empty_table().select(columns or table.schema.names)
+    return root.read(table, month, columns)
+
+
+def _rows(read: MonthTables, table: Table, columns: list[str]) -> list[Row]:
+    """The rows of a table, where these columns of it were read."""
+    rows = read.get(table.name)
+    return rows.select(columns).to_pylist() if rows is not None and set(columns) <= set(rows.column_names) else []

@@ -1,0 +1,149 @@
+"""Pages as HTML: one self-contained file each.
+
+Everything that a page shows of papers and models is untrusted. Jinja2 escapes all of it (`autoescape=True` for every
+template: `select_autoescape` goes by file name and lets `*.html.j2` through), nothing is rendered from Markdown, and
+formulas become MathML of a fixed set of elements. The policy of a page allows the one style sheet whose hash it names,
+and on pages with a sortable table the one script whose hash it names (https://www.w3.org/TR/CSP3/#directive-style-src).
+A click from a sentence to its quotes needs no script: the sentence links to a panel that the style sheet shows while it
+is the target.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from functools import cache, lru_cache
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from pipeline.evaluation.cited import printable
+from pipeline.report import formatting
+
+TEMPLATES = Path(__file__).parent / "templates"
+_FILTERS = (
+    "answering_system", "count", "fixed", "is_sample", "month_name", "number_of", "paper_link", "reference",
+    "references", "small_model_note", "words",
+)  # fmt: skip
+# A verdict has a sign and a word beside its colour, which not everybody sees.
+_VERDICTS = {
+    "supported": ("✓", "supported"),
+    "partly": ("◐", "partly supported"),
+    "not": ("✗", "not supported"),
+    "unjudged": ("?", "not judged"),
+}
+# Verdicts on claims of answers and on gold claims: the colour, a sign, a word.
+_GRADES = {
+    "correct": ("supported", "✓", "correct"),
+    "held": ("supported", "✓", "held"),
+    "partly": ("partly", "◐", "partly"),
+    "wrong": ("not", "✗", "wrong"),
+    "not": ("not", "✗", "not held"),
+    "not_checkable": ("unjudged", "?", "could not be checked"),
+    "": ("unjudged", "?", "no readable verdict"),
+}
+# As Pandoc has it: no white space inside the dollar signs, no digit after them, so that prices stay text.
+_FORMULA = re.compile(r"\$(?=\S)([^$\n]{1,400}?)(?<=\S)\$(?!\d)")
+# latex2mathml is recursive, and no formula of the corpus nests this deep.
+_MOST_NESTING = 20
+_MATH_ELEMENTS = {
+    "math", "mrow", "mi", "mn", "mo", "ms", "mtext", "mspace", "msup", "msub", "msubsup", "mover", "munder",
+    "munderover", "mfrac", "msqrt", "mroot", "mtable", "mtr", "mtd", "mstyle", "mpadded", "mphantom", "mmultiscripts",
+    "mprescripts", "none",
+}  # fmt: skip
+_MATH_ATTRIBUTES = {
+    "mathvariant", "stretchy", "fence", "separator", "form", "accent", "columnalign", "rowspacing", "columnspacing",
+    "linethickness", "lspace", "rspace", "largeop", "movablelimits", "symmetric", "displaystyle", "scriptlevel",
+    "width", "height", "depth", "minsize", "maxsize",
+}  # fmt: skip
+
+
+def render(template: str, page: object) -> bytes:
+    """A page, UTF-8; its bytes depend on the page's data and the templates alone."""
+    return _environment().get_template(template).render(page=page).encode()
+
+
+def templates_digest() -> str:
+    """SHA-256 over the templates, the style sheet and the script: what a page is made of besides its data."""
+    files = sorted(TEMPLATES.iterdir(), key=lambda file: file.name)
+    parts = [f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}" for file in files if file.is_file()]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalize,
+    )
+    style, script = ((TEMPLATES / name).read_text() for name in ("style.css", "sort.js"))
+    policy = f"default-src 'none'; style-src {_source(style)}; base-uri 'none'; form-action 'none'"
+    environment.globals.update(
+        style=Markup(style),  # noqa: S704 - our own file, which the policy names by its hash
+        script=Markup(script),  # noqa: S704 - our own file, which the policy names by its hash
+        policy=policy,
+        script_policy=f"{policy}; script-src {_source(script)}",
+        verdicts=_VERDICTS,
+        grades=_GRADES,
+        answers_file=formatting.ANSWERS_PAGE,
+        failures_file=formatting.FAILURES_PAGE,
+    )
+    environment.filters.update({name: getattr(formatting, name) for name in _FILTERS}, tex=render_formulas)
+    return environment
+
+
+def _finalize(value: object) -> object:
+    return printable(value) if type(value) is str else value
+
+
+def _source(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def render_formulas(text: str) -> Markup:
+    """A text with its formulas, `$…$`, as MathML, or as code where they cannot be converted; the rest is escaped."""
+    parts, end = [], 0
+    text = printable(text)
+    for formula in _FORMULA.finditer(text):
+        parts += [escape(text[end : formula.start()]), _formula(formula[1])]
+        end = formula.end()
+    return Markup("").join([*parts, escape(text[end:])])
+
+
+@lru_cache(maxsize=10_000)
+def _formula(tex: str) -> Markup:
+    from latex2mathml.converter import convert_to_element
+
+    code = Markup('<code class="tex">{}</code>').format(f"${tex}$")
+    if tex.count("{") > _MOST_NESTING or tex.count("\\left") > _MOST_NESTING:
+        return code
+    try:
+        element = convert_to_element(tex)
+    except Exception:
+        return code
+    markup = _mathml(element)
+    return code if markup is None else markup
+
+
+def _mathml(element: Element) -> Markup | None:
+    """An element as MathML; None where it or one of its children is not of the fixed set.
+
+    The library's own text form is not used: it undoes the escaping of texts, such as that of \\text{<script>}.
+    """
+    children = [_mathml(child) for child in element]
+    if element.tag not in _MATH_ELEMENTS or None in children:
+        return None
+    attributes = Markup("").join(
+        Markup(' {}="{}"').format(name, value) for name, value in element.attrib.items() if name in _MATH_ATTRIBUTES
+    )
+    inner = Markup("").join([escape(html.unescape(element.text or "")), *filter(None, children)])
+    return Markup("<{0}{1}>{2}</{0}>").format(element.tag, attributes, inner)

@@ -1,0 +1,59 @@
+"""The stage `report`: the static pages of a month."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pipeline import tables
+from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import Row
+
+
+# Imported when they run: Dagster and most commands load the stages, and the report's modules take 0.2 s to import.
+def _publish(job: Job) -> Iterator[Row]:
+    from pipeline.report.publish import publish
+
+    return publish(job)
+
+
+def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
+    from pipeline.report.publish import inputs
+
+    return inputs(workspace, month)
+
+
+def _outputs_exist(workspace: Workspace, month: str, provenance: Provenance) -> bool:
+    from pipeline.report.publish import outputs_exist
+
+    return outputs_exist(workspace, month, provenance)
+
+
+REPORT = Stage(
+    table=tables.REPORT,
+    build=_publish,
+    upstream=(
+        tables.DUMP_MEMBERS,
+        tables.METADATA,
+        tables.PAPERS,
+        tables.PASSAGES,
+        tables.REFERENCES,
+        tables.EMBEDDINGS,
+        tables.INDEX_RECEIPTS,
+        tables.RETRIEVAL_QUERIES,
+        tables.RETRIEVAL_SCORES,
+        tables.RELATED_WORK_TASKS,
+        tables.KEY_ELEMENTS,
+        tables.SUMMARIES,
+        tables.G_SCORES,
+        tables.CITATION_SUPPORT,
+        tables.STABILITY,
+        tables.SCORES,
+        tables.QUESTIONS,
+        tables.ANSWERS,
+        tables.ANSWER_GRADES,
+        tables.ANSWER_SCORES,
+    ),
+    inputs=_inputs,
+    outputs_exist=_outputs_exist,
+)

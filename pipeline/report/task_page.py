@@ -1,0 +1,398 @@
+"""The pages of a month's tasks: sections side by side, each sentence with its citations, quotes and passages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pipeline import tables
+from pipeline.evaluation.cited import Piece, paragraphs, parted, pieces, printable
+from pipeline.evaluation.judging import named_judgement
+from pipeline.llm.models import is_small_model
+from pipeline.report.corpus import LeftOut
+from pipeline.report.figures import system_colour
+from pipeline.report.formatting import MISSING, criterion_name, passage_link, task_file, words
+from pipeline.report.grid import Cell, Form, Grid, RowGroup
+from pipeline.report.related_work_data import RelatedWorkData
+from pipeline.report.related_work_tables import best_voted
+from pipeline.report.rows_by_key import RowsByKey, rows_by_writer
+from pipeline.report.trace import Trace, parse_trace
+from pipeline.storage.data_root import DataRoot
+from pipeline.tables import CRITERIA, with_shown_name
+
+Row = Mapping[str, Any]
+
+# A passage of the corpus has some 200 words; an abstract given by a file may be a book.
+_MOST_PASSAGE_CHARS = 6_000
+_VERDICTS = ("supported", "partly", "not", "unjudged")
+_ELEMENTS = (
+    "research_questions", "methodology", "results", "conclusions", "contributions", "innovations", "limitations",
+)  # fmt: skip
+_CRITERIA_METRICS: tuple[tuple[str, str, Form], ...] = tuple(
+    (f"g_{criterion}", criterion_name(criterion), "two") for criterion in CRITERIA
+)
+_METRICS: tuple[tuple[str, str, tuple[tuple[str, str, Form], ...]], ...] = (
+    ("ROUGE", "F1 against the gold section, in percent", (
+        ("rouge1", "ROUGE-1", "two"), ("rouge2", "ROUGE-2", "two"), ("rougeLsum", "ROUGE-L by sentence", "two"),
+        ("rougeL", "ROUGE-L of the whole", "two"),
+    )),
+    ("G-Score", "marks from 1 to 5 by {g_score}, all systems in one conversation, mean over the orders", (
+        *_CRITERIA_METRICS, ("g_score", "G-Score, mean of the six", "two"), ("g_vote", "Voted best", "percent"),
+    )),
+    ("Citations", "verdicts by {support}", (
+        ("citation_precision", "Citation precision", "percent"), ("citation_recall", "Citation recall", "percent"),
+    )),
+    ("Citation format and length", "", (
+        ("reference_coverage", "References cited", "percent"), ("retention", "Retention", "percent"),
+        ("citation_exact", "Exact format", "percent"), ("citation_out_of_range", "Out of range", "count"),
+        ("words", "Words", "count"),
+    )),
+)  # fmt: skip
+"""Groups of metrics: title, what they rest on, (metric, name, form)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageExcerpt:
+    """A passage around a quote, and where it can be read; holds_quote: whether the quote is said to be from it."""
+
+    before: str
+    quote: str
+    after: str
+    url: str
+    holds_quote: bool
+    arxiv_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCitation:
+    """A row of `citation_support`, the title of the cited work ('' for no reference of the task), and the passages that
+    the judge was shown."""
+
+    row: Row
+    title: str
+    verdict: str
+    passages: Sequence[PassageExcerpt] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSentence:
+    """A sentence. verdict: of its citations together, '' where none is known. own_support, own_passages: the verdict of
+    the system's own judge, and the passages that the system based the sentence on."""
+
+    place: int
+    pieces: Sequence[Piece]
+    verdict: str = ""
+    citations: Sequence[JudgedCitation] = ()
+    own_support: str = ""
+    own_passages: Sequence[PassageExcerpt] = ()
+
+    @property
+    def opens(self) -> bool:
+        """Whether it has a panel."""
+        return bool(self.citations or self.own_passages)
+
+
+@dataclass(frozen=True, slots=True)
+class TextBetween:
+    """Text between sentences, or a paragraph whose sentences were not found in it."""
+
+    pieces: Sequence[Piece]
+
+
+Runs = list[JudgedSentence | TextBetween]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemSection:
+    """A row of `summaries` laid out. verdicts: citations by verdict; best: whether it had most votes."""
+
+    row: Row
+    colour: int
+    paragraphs: Sequence[Runs]
+    verdicts: Sequence[tuple[str, int]]
+    best: bool
+    trace: Trace
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """The two pages of a task. elements: (paper, whether its text was cut, (question, answer)) of the key elements;
+    judge_notes: how good the judges of citations are."""
+
+    month: str
+    file: str
+    written_file: str
+    task: Row
+    gold: Sequence[Sequence[Piece]]
+    systems: Sequence[SystemSection]
+    scores: Grid | None
+    judgements: Grid | None
+    elements: Sequence[tuple[str, bool, Sequence[tuple[str, str]]]]
+    small_model: str = ""
+    judge_notes: Sequence[str] = ()
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether there is anything for the page of how the sections were written."""
+        return bool(self.elements or any(system.trace.has_steps for system in self.systems))
+
+
+@dataclass(slots=True)
+class TaskTally:
+    """What the other pages of the month need of the tasks, so that no trace is read twice."""
+
+    retention: dict[str, dict[int, list[float]]] = field(default_factory=dict)
+    recovered: list[LeftOut] = field(default_factory=list)
+    tasks: list[dict[str, Any]] = field(default_factory=list)
+    """The tasks as the month's page lists them."""
+
+    @property
+    def pages(self) -> dict[str, str]:
+        """Task id → page."""
+        return {task["task_id"]: task["page"] for task in self.tasks}
+
+    def add(self, page: TaskPage) -> None:
+        """Add a task."""
+        from pipeline.evaluation.citation_support.measures import retention_by_round
+
+        task = {name: page.task[name] for name in ("task_id", "arxiv_id", "title", "outside")}
+        self.tasks.append(task | {"page": page.file, "references": len(page.task["references"])})
+        for system in page.systems:
+            name = system.row["system"]
+            shares = retention_by_round(json.loads(system.row["trace"] or "{}"))
+            for step, share in enumerate(shares, 2):  # the first step has no earlier reference to lose
+                self.retention.setdefault(name, {}).setdefault(step, []).append(share)
+            self.recovered += [
+                LeftOut(name, task["task_id"], step.split(" of ")[0].split(" for ")[0], f"{step}: {reason}", page.file)
+                for step, reason in system.trace.failures
+            ]
+
+
+def task_pages(root: DataRoot, month: str, data: RelatedWorkData, tally: TaskTally) -> Iterator[TaskPage]:
+    """The pages of a month's tasks, by task id, one task in memory at a time."""
+    columns = ["task_id", "arxiv_id", "title", "section_title", "references", "outside", "gold"]
+    tasks = RowsByKey(root, month, tables.RELATED_WORK_TASKS, columns)
+    summaries = rows_by_writer(root, month, tables.SUMMARIES)
+    elements, judgements, support = (
+        RowsByKey(root, month, table) for table in (tables.KEY_ELEMENTS, tables.G_SCORES, tables.CITATION_SUPPORT)
+    )
+    for task_id in sorted(root.read(tables.RELATED_WORK_TASKS, month, ["task_id"])["task_id"].to_pylist()):
+        (task,) = tasks.of(task_id)
+        page = _task_page(
+            month,
+            task,
+            [with_shown_name(row, data.names) for writer in summaries for row in writer.of(task_id)],
+            sorted(elements.of(task_id), key=lambda row: (row["number"], row["model"])),
+            [named_judgement(row, data.names) for row in judgements.of(task_id)],
+            [with_shown_name(row, data.names) for row in support.of(task_id)],
+            data,
+        )
+        tally.add(page)
+        yield page
+
+
+def _task_page(
+    month: str,
+    task: Row,
+    summaries: Sequence[Row],
+    elements: Sequence[Row],
+    judgements: Sequence[Row],
+    support: Sequence[Row],
+    data: RelatedWorkData,
+) -> TaskPage:
+    task_id = task["task_id"]
+    titles = {reference["number"]: reference["title"] for reference in task["references"]}
+    names = [row["system"] for row in summaries]
+    best = best_voted(data, task_id, names)
+    models = {row["model"] for row in summaries} | {row["judge"] for row in (*judgements, *support)}
+    judges = sorted({row["judge"] for row in support if row["judge"]})
+    return TaskPage(
+        month=month,
+        file=task_file(task_id),
+        written_file=task_file(task_id, "-written"),
+        task=task,
+        gold=paragraphs(task["gold"], set(titles)),
+        systems=[_system_section(row, task, titles, support, row["system"] in best) for row in summaries],
+        scores=_scores_grid(task_id, names, data),
+        judgements=_judgements_grid(judgements),
+        elements=[_element(row, task["title"], titles, elements) for row in elements],
+        small_model=min((model for model in models if is_small_model(model)), default=""),
+        judge_notes=data.judge_checks.sentences(judges, "citation_support"),
+    )
+
+
+def _system_section(
+    row: Row, task: Row, titles: Mapping[int, str], support: Sequence[Row], best: bool
+) -> SystemSection:
+    mine = [citation for citation in support if citation["system"] == row["system"]]
+    sentences = judged_sentences(row, mine, titles, _own_passages(row, task))
+    counts = Counter(citation["verdict"] or "unjudged" for citation in mine)
+    return SystemSection(
+        row=row,
+        colour=system_colour(row["system"]),
+        paragraphs=lay_out(row["text"], sentences, [item["text"] for item in row["sentences"]], set(titles)),
+        verdicts=[(verdict, counts[verdict]) for verdict in _VERDICTS if counts[verdict]],
+        best=best,
+        trace=parse_trace(row["trace"], set(titles)),
+    )
+
+
+def _own_passages(row: Row, task: Row) -> dict[str, PassageExcerpt]:
+    """Passages that a system itself based sentences on, by id. Their names, such as R3P12, tell the reference."""
+    papers = {str(reference["number"]): reference["arxiv_id"] for reference in task["references"]}
+    named = json.loads(row["trace"] or "{}").get("passages", {})
+    return {
+        passage["passage_id"]: excerpt(passage["text"], papers.get(name.removeprefix("R").partition("P")[0]), None)
+        for name, passage in sorted(named.items())
+    }
+
+
+def _scores_grid(task_id: str, systems: Sequence[str], data: RelatedWorkData) -> Grid | None:
+    judges = {"g_score": data.scores.judge, "support": ", ".join(data.support_judges)}
+    groups = []
+    for title, about, metrics in _METRICS:
+        rows = []
+        for metric, name, form in metrics:
+            values = data.scores.of_task(task_id, systems, metric)
+            if values:
+                rows.append([name, *(Cell(values.get(system), form) for system in systems)])
+        needed = [name for name in judges if f"{{{name}}}" in about]
+        rests_on = about.format(**judges) if all(judges[name] for name in needed) else ""
+        groups += [RowGroup(rows, title, rests_on)] if rows else []
+    notes = [
+        f"{MISSING}: no such number. Only systems that write step by step have retention; citation precision needs a "
+        "cited work with a text."
+    ]
+    columns = ["Metric", *(words(system) for system in systems)]
+    return Grid("scores", "Scores", columns, groups=groups, notes=notes) if groups and systems else None
+
+
+def _judgements_grid(judgements: Sequence[Row]) -> Grid | None:
+    """Every conversation with a judge: the order of the systems, its marks, and its vote."""
+    rows = [
+        [
+            row["judge"],
+            row["mode"],
+            row["repeat"] + 1,
+            ", ".join(
+                f"{words(marks['system'])} {'-'.join(str(marks[name]) for name in CRITERIA)}" for marks in row["marks"]
+            ),
+            words(row["best"]) if row["best"] else None,
+            ", ".join(words(text) for text in row["cut"] or ()),
+        ]
+        for row in judgements
+    ]
+    columns = ["Judge", "Mode", "Repeat", "Order and marks", "Vote", "Cut"]
+    criteria = ", ".join(criterion_name(criterion).lower() for criterion in CRITERIA)
+    about = f"Marks in this order: {criteria}. The judge saw no names."
+    return Grid("judgements", "Judgements", columns, rows, about=about) if rows else None
+
+
+def _element(
+    row: Row, target: str, titles: Mapping[int, str], elements: Sequence[Row]
+) -> tuple[str, bool, list[tuple[str, str]]]:
+    """The key elements of one paper, with the model's name where several extracted them."""
+    number = row["number"]
+    title = target if number == 0 else titles.get(number, str(row["arxiv_id"]))
+    model = f" ({row['model']})" if len({other["model"] for other in elements}) > 1 else ""
+    name = "Target" if number == 0 else f"Reference {number}"
+    return f"{name}: {title}{model}", bool(row["content_cut"]), [(words(name), row[name] or "") for name in _ELEMENTS]
+
+
+def judged_sentences(
+    summary: Row, support: Sequence[Row], titles: Mapping[int, str], own_passages: Mapping[str, PassageExcerpt]
+) -> list[JudgedSentence]:
+    """The sentences of a section, not yet laid out. support: its rows of `citation_support`; titles: of the references
+    by number; own_passages: by id, of those that the system itself named."""
+    sentences = []
+    for place, sentence in enumerate(summary["sentences"], 1):
+        rows = sorted((row for row in support if row["sentence"] == place), key=lambda row: int(row["number"]))
+        citations = [judged_citation(row, titles) for row in rows]
+        own = [own_passages[name] for name in sentence["passages"] or () if name in own_passages]
+        verdict = combined_verdict([citation.verdict for citation in citations])
+        sentences.append(JudgedSentence(place, (), verdict, citations, sentence["support"] or "", own))
+    return sentences
+
+
+def combined_verdict(verdicts: Sequence[str]) -> str:
+    """The verdict of a sentence: that of its judged citations where they agree, else partly; unjudged where none was
+    judged, '' where there is none."""
+    judged = {verdict for verdict in verdicts if verdict != "unjudged"}
+    if len(judged) == 1:
+        return judged.pop()
+    return "partly" if judged else "unjudged" if verdicts else ""
+
+
+def judged_citation(row: Row, titles: Mapping[int, str]) -> JudgedCitation:
+    """A row of `citation_support` with its passages, the quote marked in the one that holds it."""
+    passages = [
+        excerpt(
+            passage["text"], row["arxiv_id"], passage["anchor"], row["quote"] or "" if place == row["quoted"] else ""
+        )
+        for place, passage in enumerate(row["passages"] or ())
+    ]
+    return JudgedCitation(row, titles.get(row["number"], ""), row["verdict"] or "unjudged", passages)
+
+
+def excerpt(text: str | None, arxiv_id: str | None, anchor: str | None, quote: str = "") -> PassageExcerpt:
+    """A passage with the quote marked where it is found in it, apart from white space and case."""
+    whole = printable(text or "")
+    kept = whole if len(whole) <= _MOST_PASSAGE_CHARS else f"{whole[:_MOST_PASSAGE_CHARS]}…"
+    words_quoted = printable(quote).split()
+    match = re.search(r"\s+".join(map(re.escape, words_quoted)), kept, re.IGNORECASE) if words_quoted else None
+    start, end = match.span() if match else (len(kept), len(kept))
+    url = passage_link(arxiv_id, anchor)
+    return PassageExcerpt(kept[:start], kept[start:end], kept[end:], url, bool(quote), arxiv_id)
+
+
+def lay_out(text: str, sentences: Sequence[JudgedSentence], texts: Sequence[str], known: Collection[int]) -> list[Runs]:
+    """The paragraphs of a text as sentences and the text between them, which joined give each paragraph back.
+
+    texts: of `sentences`, in order, with folded white space. A sentence that is in no paragraph after the one before it
+    stays part of the text around it. known: numbers of the task's references.
+    """
+    found = [_Paragraph(part, known) for part in parted(text)]
+    at = 0
+    for sentence, sentence_text in zip(sentences, texts, strict=True):
+        characters = "".join(printable(sentence_text).split())
+        place = next((place for place in range(at, len(found)) if found[place].contains(characters)), None)
+        if place is not None:
+            at = place
+            found[place].take(sentence, characters)
+    return [paragraph.runs() for paragraph in found]
+
+
+class _Paragraph:
+    """A paragraph whose sentences are taken one after another, compared without white space."""
+
+    def __init__(self, text: str, known: Collection[int]) -> None:
+        self._text, self._known = text, known
+        self._places = [place for place, character in enumerate(text) if not character.isspace()]
+        self._characters = "".join(text[place] for place in self._places)
+        self._next = 0
+        self._end = 0
+        self._runs: Runs = []
+
+    def contains(self, characters: str) -> bool:
+        return bool(characters) and self._characters.find(characters, self._next) >= 0
+
+    def take(self, sentence: JudgedSentence, characters: str) -> None:
+        first = self._characters.find(characters, self._next)
+        self._next = first + len(characters)
+        start, end = self._places[first], self._places[self._next - 1] + 1
+        self._add_text(start)
+        self._runs.append(replace(sentence, pieces=pieces(self._text[start:end], self._known)))
+        self._end = end
+
+    def runs(self) -> Runs:
+        self._add_text(len(self._text))
+        return self._runs
+
+    def _add_text(self, until: int) -> None:
+        if until > self._end:
+            self._runs.append(TextBetween(pieces(self._text[self._end : until], self._known)))
+            self._end = until

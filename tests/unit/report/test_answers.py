@@ -1,0 +1,485 @@
+"""The report's pages of answers: Table 1 beside ours, every answer with its evidence, and texts that do nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+
+from pipeline import tables
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.run_stats import StageEstimate, StageTiming, note_estimates, note_timing
+from pipeline.engine.stage import Workspace
+from pipeline.evaluation.answers.results import results
+from pipeline.evaluation.answers.rows import grade_of
+from pipeline.evaluation.cited import printable
+from pipeline.report.figures import answering_colour
+from pipeline.report.formatting import question_file
+from pipeline.report.stages import REPORT
+from tests.models_file import write_models
+from tests.unit.evaluation.hostile import HOSTILE
+from tests.unit.evaluation.made_up import workspace, write_ledger, write_month, write_table
+from tests.unit.evaluation.made_up_answers import QUOTE, SYSTEMS, write_answers
+from tests.unit.report.test_pages import assert_inert, folded, pages
+
+MONTH = "2024-03"
+FOLDER = f"reports/{MONTH}"
+SETTINGS = {"judges": "judge-one", "llm_model": "some-model", "llm_cutoff": "2024-03-03"}
+
+
+def published(folder: Path, *, settings: Mapping[str, Any] | None = None, **answers: Any) -> Workspace:
+    """A month's report with questions; a place of its own for each test, without related work."""
+    place = workspace(folder, **{**SETTINGS, **(settings or {})})
+    write_month(place.root, MONTH, tasks=0)
+    write_answers(place.root, MONTH, **answers)
+    run_stage(REPORT, place, MONTH)
+    return place
+
+
+def page(place: Workspace, name: str) -> LexborHTMLParser:
+    return LexborHTMLParser((place.root.path / FOLDER / name).read_text())
+
+
+def text_of(place: Workspace, name: str) -> str:
+    return folded(page(place, name).text())
+
+
+def told(place: Workspace) -> dict[str, Any]:
+    tables_told: dict[str, Any] = json.loads((place.root.path / FOLDER / "report.json").read_text())["tables"]
+    return tables_told
+
+
+def rows_of(place: Workspace, key: str, group: str | None = None) -> list[dict[str, Any]]:
+    return [row for row in told(place)[key]["rows"] if group is None or row["group"] == group]
+
+
+def test_table_1_has_the_reports_numbers_and_ours_by_age_with_intervals(tmp_path: Path) -> None:
+    place = published(tmp_path, questions=9)
+    printed = rows_of(place, "answers_table_1", "As published")
+    assert printed[-1] == {
+        "group": "As published", "System": "arXivBot", "Model": "GPT-4o", "Factual, old": 0.94, "Coverage, old": 0.93,
+        "Factual, recent": 0.94, "Coverage, recent": 0.92, "Factual, all": None, "Coverage, all": None,
+        "Questions": 50,
+    }  # fmt: skip
+    ours = rows_of(place, "answers_table_1", "Ours")
+    assert [row["System"] for row in ours] == ["the model alone", "a chat site", "WikiChat", "arXivBot"]
+    assert [row["Model"] for row in ours] == ["some-model", "elsewhere", "some-model", "some-model"]
+    grades = [grade_of(row) for row in place.root.rows(tables.ANSWER_GRADES, MONTH)]
+    known = {each.group: each for each in results(grades) if each.system == "wikichat@some-model"}
+    mean = next(each for group, each in known.items() if group.by == "all").measures["coverage"]
+    assert ours[2]["Coverage, all"] == {"value": mean.value, "low": mean.low, "high": mean.high}
+    about = told(place)["answers_table_1"]["groups"][1]["about"]
+    assert about == "9 questions on 2 papers, March 2024; judge judge-one (not verified)"
+
+
+def test_the_questions_of_each_age_and_what_became_of_them_are_counted(tmp_path: Path) -> None:
+    place = published(tmp_path, questions=9)
+    groups = ("All", "Old", "Recent")
+    counted = {name: {row["System"]: row for row in rows_of(place, "answers_outcomes", name)} for name in groups}
+    assert [counted[group]["arXivBot"]["Questions"] for group in groups] == [9, 3, 6]
+    mine = counted["All"]["arXivBot"]
+    assert (mine["Answered"], mine["Abstained"]) == (8, 1)
+    assert (mine["Factual is of"], mine["Coverage is of"]) == (8, 9)
+    assert counted["All"]["the model alone"]["Abstained"] == 0
+
+
+def test_without_a_cut_off_nothing_is_old_or_recent_and_the_page_says_so(tmp_path: Path) -> None:
+    place = published(tmp_path, settings={"llm_cutoff": ""})
+    ours = rows_of(place, "answers_table_1", "Ours")
+    assert {row[name] for row in ours for name in ("Factual, old", "Coverage, recent")} == {None}
+    assert ours[0]["Coverage, all"] is not None
+    assert "CITELOOM_LLM_CUTOFF, the model's knowledge cut-off, is not set" in text_of(place, "answers.html")
+
+
+def test_the_page_says_in_what_theirs_and_ours_differ(tmp_path: Path) -> None:
+    text = text_of(published(tmp_path), "answers.html")
+    assert "In the report three people graded; here the judge is judge-one" in text
+    assert "Its corpus has 27,447 papers, ours 4 papers" in text
+    assert "With 4 questions the intervals are too narrow" in text
+
+
+def test_each_kind_of_question_has_its_rows(tmp_path: Path) -> None:
+    rows = rows_of(published(tmp_path, questions=9), "answers_kinds")
+    assert [row["group"] for row in rows[:: len(SYSTEMS)]] == [
+        "Author",
+        "Dataset",
+        "Summary",
+        "Limitation",
+        "Comparison",
+    ]
+    assert sum(row["Questions"] for row in rows if row["System"] == "arXivBot") == 9
+
+
+def test_retrieval_stands_apart_and_leads_to_where_a_second_hop_helped(tmp_path: Path) -> None:
+    place = published(tmp_path)
+    shown = {row["System"]: row for row in rows_of(place, "answers_shown")}
+    assert shown.keys() == {"arXivBot", "WikiChat"}
+    assert shown["WikiChat"]["Shown by the last hop"]["value"] == 0.5
+    assert shown["arXivBot"]["Shown by the first hop"]["value"] == 0.5
+    assert shown["arXivBot"]["Shown by the last hop"]["value"] == 0.625
+    hops = {row["System"]: row for row in rows_of(place, "answers_hops")}
+    assert (hops["arXivBot"]["One hop"], hops["arXivBot"]["Two hops"], hops["arXivBot"]["Hops per question"]) == (
+        3,
+        1,
+        1.25,
+    )
+    second = next(row for row in rows_of(place, "answers_gains") if row["Hop"] == 2)
+    assert (second["Questions"], second["First shown"]) == (1, 1)
+    helped = rows_of(place, "answers_helped")
+    assert len(helped) == second["Questions helped"]
+    assert [row["Question"]["page"] for row in helped] == ["question-q1.html"] * len(helped)
+
+
+def test_a_month_of_systems_that_search_for_nothing_has_no_table_of_retrieval(tmp_path: Path) -> None:
+    place = published(tmp_path, systems=("direct",))
+    assert not {"answers_shown", "answers_hops", "answers_gains", "answers_helped"} & told(place).keys()
+    assert "Not run here (CITELOOM_ANSWER_SYSTEMS): WikiChat" in text_of(place, "answers.html")
+
+
+def test_what_a_question_cost_is_told_by_system_and_of_grading(tmp_path: Path) -> None:
+    models = write_models(tmp_path / "settings", "http://127.0.0.1:9/v1", "judge-one", price="1/0")
+    prices = {"llm_url": "http://127.0.0.1:9/v1", "llm_price": "2/8", "models": models}
+    rows = {row["Stage"]: row for row in rows_of(published(tmp_path, settings=prices), "answers_cost")}
+    asked = {"the model alone", "WikiChat", "arXivBot", "Grading the answers", "Checking the judge on control answers"}
+    assert rows.keys() == asked | {"All"}
+    mine = rows["arXivBot"]
+    assert (mine["Items"], mine["Calls"], mine["Calls per item"], mine["Tokens per item"]) == (4, 20, 5.0, 4_300.0)
+    assert mine["Money"] == pytest.approx(4 * (4_000 * 2 + 300 * 8) / 1e6)
+    assert mine["Money per item"] == pytest.approx((4_000 * 2 + 300 * 8) / 1e6)
+    assert rows["Grading the answers"]["Items"] == 16
+    assert rows["Checking the judge on control answers"]["Money"] == pytest.approx(12 * 2_000 / 1e6)
+    assert rows["All"]["Money per item"] is None
+
+
+def test_time_by_question_stands_on_the_page_of_runs_alone(tmp_path: Path) -> None:
+    place = published(tmp_path)
+    before, rows = pages(place), place.root.rows(tables.REPORT, MONTH)
+    measured = {"llm_requests": 10, "llm_request_seconds": 30.0, "seconds_a_question": 2.5}
+    note_timing(place.root, "answers/arxivbot@some-model", MONTH, StageTiming("f", 12.0, measured))
+    note_timing(place.root, "answers/arxivbot@some-model", MONTH, StageTiming("f", 0.5, {}))
+    note_estimates(place.root, MONTH, {"answers/arxivbot@some-model": StageEstimate(24, 20_000, 0.0, 9.0)})
+    assert state(REPORT, place, MONTH) is State.DONE
+    run_stage(REPORT, place, MONTH, force=True)
+    assert place.root.rows(tables.REPORT, MONTH) == rows
+    after = pages(place)
+    assert {name for name in after if after[name] != before[name]} == {f"{FOLDER}/run.html"}
+    cells = [[folded(cell.text()) for cell in row.css("th, td")] for row in page(place, "run.html").css("tbody tr")]
+    assert cells == [
+        ["arXivBot", "12.0", "2.50", "10", "3.00", "7.50"],
+        ["arXivBot", "24", "20", "20,000", "–", "–", "9.0", "12.0"],
+    ]
+
+
+def test_systems_are_compared_over_the_questions_that_both_have(tmp_path: Path) -> None:
+    rows = rows_of(published(tmp_path, questions=9, systems=("direct", "wikichat")), "answers_differences")
+    assert [(row["System"], row["Less"]) for row in rows] == [("WikiChat", "the model alone")]
+    assert set(rows[0]["Coverage"]) == {"value", "low", "high"}
+
+
+def test_a_second_judge_stands_beside_the_first_with_their_agreement(tmp_path: Path) -> None:
+    place = published(tmp_path, judges=("judge-one", "a-second"), settings={"judges": "judge-one,a-second"})
+    groups = [group["title"] for group in told(place)["answers_judges"]["groups"]]
+    assert groups == ["judge-one", "a-second"]
+    assert {row["Measure"]: row["Answers"] for row in rows_of(place, "answers_agreement")} == {
+        "Factual": 14,
+        "Coverage": 16,
+    }
+    assert told(place)["answers_table_1"]["groups"][1]["about"].endswith("judge judge-one (not verified)")
+    assert text_of(place, "question-q1.html").count("Graded by a-second") == len(SYSTEMS)
+
+
+def test_one_judge_has_no_section_of_a_second(tmp_path: Path) -> None:
+    assert "answers_judges" not in told(published(tmp_path))
+
+
+def test_controls_tell_what_the_judge_should_have_given(tmp_path: Path) -> None:
+    place = published(tmp_path)
+    own, half, other = rows_of(place, "answers_controls", "judge-one")
+    assert (own["Expected coverage"], own["Mean error"]) == (1.0, pytest.approx(1 / 6))
+    assert (half["Expected coverage"], half["Mean error"]) == (pytest.approx(2 / 3), pytest.approx(0))
+    assert (other["Expected coverage"], other["Coverage given"]["value"], other["Factual"]["value"]) == (0, 0, 0)
+    assert "mean nothing" not in text_of(place, "answers.html")
+    assert {row["System"] for row in rows_of(place, "answers_table_1", "Ours")}.isdisjoint({"control_own"})
+
+
+def test_a_judge_that_tells_nothing_apart_is_said_to(tmp_path: Path) -> None:
+    place = published(tmp_path)
+    rows = place.root.rows(tables.ANSWER_GRADES, MONTH)
+    for row in rows:
+        if row["system"] == "control_own":
+            row["gold"] = [each | {"verdict": "not"} for each in row["gold"]]
+    write_table(place.root, tables.ANSWER_GRADES, MONTH, rows)
+    run_stage(REPORT, place, MONTH, force=True)
+    assert "judge-one does not separate a full answer from one on other papers" in text_of(place, "answers.html")
+
+
+def test_a_sentence_leads_to_its_claims_and_their_passages(tmp_path: Path) -> None:
+    shown = page(published(tmp_path), "question-q1.html")
+    sentence = shown.css_first("#arxivbot a.said")
+    assert sentence.attributes["href"] == "#arxivbot-1"
+    assert folded(sentence.text()) == "Sentence 1.[1]"
+    panel = shown.css_first("#arxivbot-1")
+    assert "Claim 1 of the answer." in panel.text()
+    assert panel.css_first(".source").text() == "2403.90001 sample"
+    assert [link.text() for link in panel.css(".tag a")] == ["1"]
+
+
+def test_a_question_shows_its_gold_claims_where_they_stand_and_which_answers_hold_them(tmp_path: Path) -> None:
+    place = published(tmp_path)
+    shown = page(place, "question-q1.html")
+    assert "2403.90001 sample · S0.p1" in folded(shown.css_first("#gold-1").text())
+    assert shown.css("#gold-1 a") == []  # nowhere on arXiv
+    assert "no passage of the corpus is known to hold it" in shown.css_first("#gold-2").text()
+    assert shown.css_first("#gold-3 q").text() == "as it says in place 3"
+    text = folded(shown.text())
+    assert "How are the weights of study 1 learned?" in text
+    assert "newest paper: 2024-03-02, old" in text
+    assert "not yet accepted by a person" in text
+    held = [folded(row.text()) for row in shown.css("table.figures tbody tr")]
+    assert held[2].startswith("Gold claim 3")
+    assert "shown in hop 2" in held[2]
+
+
+def test_an_answer_shows_its_queries_what_was_read_its_grades_and_its_steps(tmp_path: Path) -> None:
+    place = published(tmp_path)
+    text = text_of(place, "question-q1.html")
+    for words in (
+        "Hop 1: searched for “weights 1”", "Hop 2: searched for “weights 2”", "holds gold claim 3",
+        "Step by step (", "order: 2 > 1 > 3", "reflection: not enough; next search: weights 2",
+        "written elsewhere", "It rests on no passage: the system did not search.", "Gold claims one by one (3)",
+    ):  # fmt: skip
+        assert words in text, words
+    assert {mark.text() for number in range(1, 5) for mark in page(place, f"question-q{number}.html").css("mark")} == {
+        QUOTE
+    }
+    verdicts = {
+        folded(each.text()) for name in range(1, 5) for each in page(place, f"question-q{name}.html").css(".verdict")
+    }
+    of_claims = {"✓ correct", "◐ partly", "✗ wrong", "? could not be checked", "? no readable verdict"}
+    assert of_claims | {"✓ held", "✗ not held"} <= verdicts
+
+
+def test_an_abstention_is_told_as_one(tmp_path: Path) -> None:
+    place = published(tmp_path)
+    shown = page(place, "question-q4.html")
+    assert shown.css_first("#arxivbot .tag").text() == "abstained"
+    assert "The corpus does not hold the answer to this question." in shown.css_first("#arxivbot").text()
+    listed = rows_of(place, "answers_questions")[3]
+    assert listed["arXivBot, factual"] == {"value": None, "tag": "abstained"}
+    assert listed["arXivBot, coverage"] == 0
+
+
+def test_the_months_page_leads_to_the_answers_with_a_short_table(tmp_path: Path) -> None:
+    place = published(tmp_path)
+    links = [link.attributes["href"] for link in page(place, "index.html").css("a")]
+    assert "answers.html" in links
+    assert "4 questions, every answer with its evidence" in text_of(place, "index.html")
+    assert "times and estimates" in text_of(place, "index.html").lower()
+
+
+def test_page_markdown_and_json_of_answers_tell_the_same(tmp_path: Path) -> None:
+    place = published(tmp_path, judges=("judge-one", "a-second"))
+    shown = {node.attributes["aria-label"]: node for node in page(place, "answers.html").css("div.scroll")}
+    markdown = (place.root.path / FOLDER / "report.md").read_text()
+    mine = {key: table for key, table in told(place).items() if key.startswith("answers_")}
+    assert len(mine) >= 10
+    for key, table in mine.items():
+        rows = [row for row in shown[table["title"]].css("tbody tr") if row.attributes.get("class") != "group"]
+        assert len(rows) == len(table["rows"]), key
+        assert f"### {table['title']}" in markdown, key
+    cost = next(row for row in mine["answers_cost"]["rows"] if row["Stage"] == "arXivBot")
+    assert f"{cost['Calls']}" in folded(shown["Calls and tokens of answers"].text())
+
+
+def test_hostile_texts_of_questions_papers_and_models_do_nothing(tmp_path: Path) -> None:
+    turn = cycle(HOSTILE)
+    place = published(
+        tmp_path, questions=5, text=lambda words: f"{next(turn)} {words}", model="<script>alert(1)</script>"
+    )
+    for name, content in pages(place).items():
+        assert_inert(name, content)
+    asked = [row["question"] for row in place.root.rows(tables.QUESTIONS, MONTH)]
+    for number, question in enumerate(asked, 1):
+        shown = page(place, f"question-q{number}.html")
+        assert folded(shown.css_first("h1").text()) == folded(printable(question))
+    assert "<script" not in (place.root.path / FOLDER / "report.md").read_text().replace("\\<", "")
+
+
+def test_an_imported_system_may_be_called_anything(tmp_path: Path) -> None:
+    name = 'a"><script>alert(1)</script> site #1'
+    place = published(tmp_path, systems=("direct", name))
+    for file, content in pages(place).items():
+        assert_inert(file, content)
+    shown = page(place, "question-q1.html")
+    assert shown.css_first("#answer-1 h3").text().strip() == name
+    assert "written elsewhere" in shown.css_first("#answer-1").text()
+
+
+def test_every_link_of_the_answers_leads_to_a_page_or_a_place(tmp_path: Path) -> None:
+    place = published(tmp_path, judges=("judge-one", "a-second"))
+    parsed = {(tmp_path / name).resolve(): LexborHTMLParser(content.decode()) for name, content in pages(place).items()}
+    for file, shown in parsed.items():
+        for link in shown.css("a"):
+            target, _, at = (link.attributes["href"] or "").partition("#")
+            if not target.startswith("https:"):
+                leads_to = file.parent.joinpath(target).resolve() if target else file
+                assert leads_to.is_file(), target
+                assert not at or parsed[leads_to].css_first(f"[id='{at}']") is not None, (file.name, at)
+
+
+def test_no_two_elements_of_a_page_have_one_id(tmp_path: Path) -> None:
+    for name, content in pages(published(tmp_path)).items():
+        ids = [node.attributes["id"] for node in LexborHTMLParser(content.decode()).css("[id]")]
+        assert len(ids) == len(set(ids)), name
+
+
+def test_two_builds_of_answers_give_the_same_bytes(tmp_path: Path) -> None:
+    one, two = (published(tmp_path / name) for name in ("one", "two"))
+    assert pages(one) == pages(two)
+    assert one.root.rows(tables.REPORT, MONTH) == two.root.rows(tables.REPORT, MONTH)
+    names = {Path(row["path"]).name for row in one.root.rows(tables.REPORT, MONTH)}
+    assert {"answers.html", "question-q1.html", "question-q4.html"} < names
+
+
+def test_pages_of_questions_that_are_no_more_go_away(tmp_path: Path) -> None:
+    place = published(tmp_path)
+    write_answers(place.root, MONTH, questions=2)
+    run_stage(REPORT, place, MONTH)
+    names = {file.name for file in (place.root.path / FOLDER).glob("question-*.html")}
+    assert names == {"question-q1.html", "question-q2.html"}
+    write_month(place.root, MONTH, tasks=0)
+    run_stage(REPORT, place, MONTH)
+    assert not list((place.root.path / FOLDER).glob("question-*.html"))
+    assert not (place.root.path / FOLDER / "answers.html").exists()
+
+
+def test_a_month_without_a_question_says_why(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    write_month(place.root, MONTH)
+    run_stage(REPORT, place, MONTH)
+    assert "No question was asked: CITELOOM_QUESTIONS names no question set." in text_of(place, "index.html")
+    assert not (place.root.path / FOLDER / "answers.html").exists()
+    assert not [key for key in told(place) if key.startswith("answers_")]
+    assert "No question was asked" in (place.root.path / FOLDER / "report.md").read_text()
+
+
+def test_questions_that_no_system_answered_are_listed_all_the_same(tmp_path: Path) -> None:
+    place = published(tmp_path, systems=(), controls=False)
+    assert "No system answered" in text_of(place, "answers.html")
+    assert "No system answered this question" in text_of(place, "question-q1.html")
+
+
+def test_the_overall_index_pools_the_questions_of_all_months(tmp_path: Path) -> None:
+    place = workspace(tmp_path, **SETTINGS)
+    for month in ("2024-02", MONTH):
+        write_month(place.root, month, tasks=0)
+        write_answers(place.root, month)
+    run_stage(REPORT, place, MONTH)
+    shown = LexborHTMLParser((tmp_path / "reports/index.html").read_text())
+    text = folded(shown.text())
+    assert "8 questions on 4 papers, February 2024 to March 2024; judge judge-one (not verified)" in text
+    assert "Table 1: answers to questions" in text
+    rows = [folded(row.text()) for row in shown.css("[aria-label='Table 1: answers to questions'] tr")]
+    assert rows[-1].startswith("arXivBot some-model")
+    assert rows[-1].endswith(" 8")
+
+
+def test_an_old_data_root_without_tables_of_answers_breaks_nothing(tmp_path: Path) -> None:
+    place = workspace(tmp_path, **SETTINGS)
+    for month in ("2024-02", MONTH):
+        write_month(place.root, month)
+    for table in (tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES, tables.ANSWER_SCORES):
+        place.root.file(table, "2024-02").unlink()
+    write_answers(place.root, MONTH)
+    run_stage(REPORT, place, MONTH)
+    shown = LexborHTMLParser((tmp_path / "reports/index.html").read_text())
+    assert "2024-02/index.html" in {link.attributes["href"] for link in shown.css("tbody a")}
+    assert "4 questions on 2 papers" in folded(shown.text())
+
+
+def test_a_broken_table_of_answers_of_another_month_is_told_and_stops_nothing(tmp_path: Path) -> None:
+    place = workspace(tmp_path, **SETTINGS)
+    for month in ("2024-02", MONTH):
+        write_month(place.root, month, tasks=0)
+        write_answers(place.root, month)
+    place.root.file(tables.ANSWER_GRADES, "2024-02").write_bytes(b"torn")
+    run_stage(REPORT, place, MONTH)
+    text = folded(LexborHTMLParser((tmp_path / "reports/index.html").read_text()).text())
+    assert "has tables that cannot be read" in text
+    assert "4 questions on 2 papers" in text
+
+
+def test_failures_of_answers_lead_to_their_questions(tmp_path: Path) -> None:
+    place = published(tmp_path)
+    write_ledger(place.root, "answer_grades", MONTH, [("q2 arxivbot", "unreadable_verdict", "judge-one: no JSON")])
+    write_ledger(place.root, "questions", MONTH, [("q9", "over_the_limit", "CITELOOM_MAX_QUESTIONS is 4")])
+    assert state(REPORT, place, MONTH) is State.STALE
+    run_stage(REPORT, place, MONTH)
+    links = {link.text(): link.attributes["href"] for link in page(place, "failed.html").css("tbody a")}
+    assert links == {"q2 arxivbot": "question-q2.html", "q1": "question-q1.html"}
+    text = text_of(place, "failed.html")
+    assert "answer grades unreadable verdict 1" in text
+    assert "questions over the limit 1" in text
+    assert "arXivBot unreadable answer: reflect 1" in text
+
+
+def test_stages_that_are_off_for_one_reason_are_told_in_one_line(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    write_month(place.root, MONTH)
+    run_stage(REPORT, place, MONTH)
+    text = text_of(place, "failed.html")
+    assert text.count("CITELOOM_QUESTIONS names no question set") == 1
+    assert (
+        "questions, answers, answer grades, answer scores: not run; CITELOOM_QUESTIONS names no question set." in text
+    )
+
+
+@pytest.mark.parametrize("changed", [{"llm_cutoff": "2024-03-01"}, {"judges": "another"}])
+def test_a_cut_off_or_judge_that_changed_makes_the_report_out_of_date(tmp_path: Path, changed: dict[str, str]) -> None:
+    place = published(tmp_path)
+    assert state(REPORT, place, MONTH) is State.DONE
+    assert state(REPORT, workspace(tmp_path, **{**SETTINGS, **changed}), MONTH) is State.STALE
+
+
+def test_papers_of_an_earlier_month_make_only_a_report_with_questions_out_of_date(tmp_path: Path) -> None:
+    place = published(tmp_path / "asked")
+    silent = workspace(tmp_path / "silent")
+    write_month(silent.root, MONTH, tasks=0)
+    run_stage(REPORT, silent, MONTH)
+    for each, expected in ((place, State.STALE), (silent, State.DONE)):
+        write_table(each.root, tables.PAPERS, "2024-01", [])
+        assert state(REPORT, each, MONTH) is expected
+
+
+def test_the_small_model_is_named_where_it_answered(tmp_path: Path) -> None:
+    place = published(tmp_path, model="smollm2-135m-instruct")
+    for name in ("answers.html", "question-q1.html", "index.html"):
+        assert "not how good the methods are." in text_of(place, name)
+    assert "not a measure of the methods, as smollm2-135m-instruct answered or graded" in text_of(place, "answers.html")
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [("q01", "question-q01.html"), ("boats-1", "question-boats-1.html"), ("v1.2_x", "question-v1.2_x.html")],
+)
+def test_a_plain_id_names_its_page(question: str, name: str) -> None:
+    assert question_file(question) == name
+
+
+def test_ids_that_a_file_system_may_take_for_one_have_pages_of_their_own() -> None:
+    ids = ["q1", "Q1", "q1-0123abcd", question_file("Q1").removeprefix("question-").removesuffix(".html"), "a" * 100]
+    names = [question_file(each) for each in ids]
+    assert len({name.lower() for name in names}) == len(ids)
+    assert all(re.fullmatch(r"question-[a-z0-9._-]+\.html", name) for name in names)
+
+
+def test_a_system_has_one_colour_and_those_made_elsewhere_others() -> None:
+    systems = ["direct", "b site", "a site", "arxivbot", "wikichat"]
+    assert [answering_colour(each, systems) for each in systems] == [2, 6, 5, 1, 3]
+    assert answering_colour("z", [f"s{number}" for number in range(20)] + ["z"]) == 8

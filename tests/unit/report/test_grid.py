@@ -1,0 +1,57 @@
+"""Tables of a report: how a number is told, and that HTML, Markdown and JSON tell the same."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pipeline.report.grid import Cell, Grid, RowGroup
+from pipeline.report.text_formats import escape_markdown
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (Cell(25.304, "two"), "25.30"),
+        (Cell(25.3, "two", 24.1, 26.5), "25.30 (24.10 to 26.50)"),
+        (Cell(0.5, "percent", 0.25, 1.0), "50 % (25 to 100 %)"),
+        (Cell(0.0, "two", 0.0, 0.0), "0.00"),
+        (Cell(5 / 6, "percent", 5 / 6 - 1e-16, 5 / 6), "83 %"),
+        (Cell(1_234, "count"), "1,234"),
+        (Cell(-0.001, "two"), "0.00"),
+        (Cell(None, "two"), "–"),
+        (Cell(0, "count"), "0"),
+        (Cell(3.5, "one", tag="best"), "3.5 [best]"),
+    ],
+)
+def test_a_value_is_told_with_its_interval(value: Cell, told: str) -> None:
+    assert value.plain() == told
+
+
+def test_what_there_is_not_is_null_in_json_and_never_0() -> None:
+    grid = Grid("k", "Title", ("System", "R-1"), groups=[RowGroup([["chatcite", None]], "Here", "2 tasks")])
+    told = json.loads(json.dumps(grid.as_json()))
+    assert told["rows"] == [{"group": "Here", "System": "chatcite", "R-1": None}]
+    assert told["groups"] == [{"title": "Here", "about": "2 tasks"}]
+
+
+def test_a_number_with_an_interval_is_an_object_in_json() -> None:
+    assert Cell(25.3, "two", 24.0, 26.0).as_json() == {"value": 25.3, "low": 24.0, "high": 26.0}
+    assert Cell(0.0, "two", 0.0, 0.0).as_json() == {"value": 0.0, "low": 0.0, "high": 0.0}
+
+
+def test_a_row_of_another_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="1 cells under 2 columns"):
+        Grid("k", "Title", ("a", "b"), [["x"]])
+
+
+@pytest.mark.parametrize("text", ["a|b", "<b>", "[x](javascript:y)", "*x*", "`x`", "#x", "&lt;", "![p](u)"])
+def test_markup_in_markdown_is_escaped_sign_by_sign(text: str) -> None:
+    shown = escape_markdown(text)
+    assert shown.replace("\\", "") == text.replace("\\", "")
+    assert all(shown[place - 1] == "\\" for place, sign in enumerate(shown) if sign in "|<>[]()*`#&!" and place)
+
+
+def test_a_text_is_one_line_of_markdown() -> None:
+    assert escape_markdown("a\n\n| b\x00 ") == "a \\| b�"

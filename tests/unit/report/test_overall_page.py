@@ -1,0 +1,129 @@
+"""The page over all months: its headline, the best systems, leaderboards, and differences between models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+
+from pipeline import tables
+from pipeline.engine.stage import Workspace
+from pipeline.report.grid import Grid
+from pipeline.report.pages import SAMPLE_NOTE, Page, overall_page
+from pipeline.report.publish import read_month_related_work, write_overall_page
+from pipeline.report.related_work_tables import citation_section, differences_section, paper_section
+from tests.unit.evaluation.made_up import workspace, write_month, write_table
+from tests.unit.evaluation.made_up_answers import write_answers
+
+MONTH = "2024-03"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workspace:
+    """Two months with related work and answers."""
+    place = workspace(tmp_path, judges="judge-one", llm_model="some-model")
+    for month in ("2024-02", MONTH):
+        write_month(place.root, month, judges=("judge-one",), tasks=3)
+        write_answers(place.root, month)
+    return place
+
+
+def page_of(place: Workspace) -> Page:
+    settings = place.settings
+    from pipeline.report.costs import prices_of
+
+    return overall_page(place.root, ["judge-one"], prices_of(settings))
+
+
+def grids(page: Page) -> dict[str, Grid]:
+    return {grid.key: grid for section in page.sections for grid in section.grids}
+
+
+def test_the_headline_has_counts_the_audit_and_the_best_systems_with_intervals(place: Workspace) -> None:
+    headline = {name: (value, remark) for name, value, remark in page_of(place).headline}
+    assert headline["Papers"] == ("8", "of 14 pages in the dump")
+    assert headline["Index audit"] == ("100 %", "all of 96 points found")
+    board = grids(page_of(place))["leaderboard"]
+    best = max(board.rows, key=lambda row: row[2].value)
+    assert headline["Best related work"] == (best[0].value, f"G-Score {best[2].plain()}")
+    assert " to " in headline["Best answers"][1]
+
+
+def test_missing_points_are_in_the_headline(place: Workspace) -> None:
+    row = place.root.rows(tables.INDEX_RECEIPTS, MONTH)[0]
+    write_table(place.root, tables.INDEX_RECEIPTS, MONTH, [row | {"present": 40, "missing": 8, "stale": 2}])
+    headline = {name: (value, remark) for name, value, remark in page_of(place).headline}
+    assert headline["Index audit"] == ("92 %", "8 missing, 2 stale")
+
+
+def test_retrieval_comes_before_the_language_models_and_definitions_are_closed(place: Workspace) -> None:
+    page = page_of(place)
+    keys = [section.key for section in page.sections]
+    assert keys.index("funnel") < keys.index("retrieval") < keys.index("related-work")
+    write_overall_page(place)
+    parsed = LexborHTMLParser((place.root.path / "reports/index.html").read_text())
+    assert {node.text() for node in parsed.css("summary")} == {"What the numbers mean"}
+    assert parsed.css("details[open]") == []
+
+
+def test_a_leaderboard_can_be_sorted_by_its_values(place: Workspace) -> None:
+    write_overall_page(place)
+    parsed = LexborHTMLParser((place.root.path / "reports/index.html").read_text())
+    for table in parsed.css("table.sortable"):
+        heads = len(table.css("thead th"))
+        assert all(len(row.css("[data-sort]")) == heads for row in table.css("tbody tr"))
+    assert len(parsed.css("table.sortable")) == 2
+    assert len(parsed.css("script")) == 1
+
+
+def test_sample_papers_are_marked_and_not_linked(place: Workspace) -> None:
+    assert SAMPLE_NOTE in page_of(place).notes
+    papers = [row | {"arxiv_id": "2403.00001"} for row in place.root.rows(tables.PAPERS, MONTH)[:1]]
+    for month in ("2024-02", MONTH):
+        write_table(place.root, tables.PAPERS, month, papers)
+    assert SAMPLE_NOTE not in page_of(place).notes
+
+
+def test_the_best_value_of_each_group_is_marked_not_the_papers_own_system(place: Workspace) -> None:
+    table_1 = paper_section(read_month_related_work(place, MONTH)).grids[0]
+    published = {(row[0].value, row[1].value): row for row in table_1.groups[0].rows}
+    assert published["zero-shot", "gpt-4-turbo-preview"][2].best
+    assert not published["ChatCite", "gpt-3.5-turbo-1106"][2].best
+    assert published["ChatCite", "gpt-3.5-turbo-1106"][6].best
+
+
+def test_two_models_of_one_system_are_compared_over_their_common_tasks(tmp_path: Path) -> None:
+    place = workspace(tmp_path, judges="judge-one")
+    write_month(place.root, MONTH, model="small", tasks=3, judged=False)
+    for table in (tables.SUMMARIES, tables.SCORES):
+        rows = place.root.rows(table, MONTH)
+        large = [row | {"model": "large"} for row in rows if row["system"] == "chatcite"]
+        if table is tables.SCORES:
+            large = [row | {"value": row["value"] + 1} for row in large if row["metric"] == "rouge1"]
+        write_table(place.root, table, MONTH, sorted([*rows, *large], key=lambda row: (row["system"], row["model"])))
+    section = differences_section(read_month_related_work(place, MONTH))
+    assert section is not None
+    by_key = {grid.key: grid for grid in section.grids}
+    (row,) = by_key["model_differences"].rows
+    assert [cell.value for cell in row[:2]] == ["ChatCite (large)", "ChatCite (small)"]
+    assert (row[3].value, row[-1].value) == (1.0, 3)
+    assert [group.title for group in by_key["differences"].groups] == ["ChatCite (large)", "ChatCite (small)"]
+
+
+def test_citations_that_no_judge_could_read_name_no_judge(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    write_month(place.root, MONTH)
+    rows = [row | {"judge": None, "verdict": None, "unjudged": "no_text"} for row in
+            place.root.rows(tables.CITATION_SUPPORT, MONTH)]  # fmt: skip
+    write_table(place.root, tables.CITATION_SUPPORT, MONTH, rows)
+    (text,) = citation_section(read_month_related_work(place, MONTH)).paragraphs
+    assert text.startswith("Citation support was not judged: no citation could be judged.")
+    assert "nobody" not in text
+
+
+def test_a_damaged_ledger_of_a_month_is_a_remark(place: Workspace) -> None:
+    place.root.ledger_file("papers", "2024-02").write_bytes(b"torn")
+    months = grids(page_of(place))["months"]
+    assert months.rows[0][0].tag == "has tables that cannot be read: see citeloom status"
+    assert months.rows[1][0].page == "2024-03/index.html"

@@ -1,0 +1,624 @@
+"""The report's pages: inert whatever the texts hold, the same bytes every time, good also where a month is empty."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from pipeline import tables
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.run_stats import StageEstimate, StageTiming, note_estimates, note_timing
+from pipeline.engine.stage import Job, Workspace
+from pipeline.evaluation.cited import printable
+from pipeline.report.formatting import month_name, paper_link, percent, task_file
+from pipeline.report.rendering import TEMPLATES
+from pipeline.report.stages import REPORT
+from tests.models_file import write_models
+from tests.unit.evaluation.hostile import HOSTILE
+from tests.unit.evaluation.made_up import (
+    QUOTE,
+    same,
+    summary,
+    task,
+    workspace,
+    write_ledger,
+    write_month,
+    write_table,
+)
+
+MONTH = "2024-03"
+SCRIPT = (TEMPLATES / "sort.js").read_text()
+
+_ELEMENTS = {
+    "html", "head", "meta", "title", "style", "body", "header", "nav", "main", "footer", "a", "span", "h1", "h2", "h3",
+    "h4", "p", "b", "bdi", "ul", "ol", "li", "dl", "dt", "dd", "div", "section", "article", "figure", "figcaption",
+    "svg", "rect", "line", "circle", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "mark", "q",
+    "code", "script", "math", "mrow", "mi", "mo", "mn", "msub", "mtext",
+}  # fmt: skip
+
+
+def built(folder: Path) -> Workspace:
+    """The report of MONTH, over tables that are there."""
+    work = workspace(folder)
+    run_stage(REPORT, work, MONTH)
+    return work
+
+
+def pages(work: Workspace) -> dict[str, bytes]:
+    root = work.root.path
+    return {file.relative_to(root).as_posix(): file.read_bytes() for file in sorted(root.glob("reports/**/*.html"))}
+
+
+def nodes(page: bytes) -> Iterator[LexborNode]:
+    top = LexborHTMLParser(page.decode()).root
+    assert top is not None
+    return top.traverse(include_text=False)
+
+
+def folded(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("payload", HOSTILE)
+def test_a_hostile_text_is_shown_and_does_nothing(tmp_path: Path, payload: str) -> None:
+    systems = ("chatcite", "chatcite_grounded", "litllm")
+    root = workspace(tmp_path).root
+    write_month(root, MONTH, text=lambda text: f"{payload} {text}", tasks=1, papers=2, systems=systems)
+    write_ledger(root, "key_elements", MONTH, [("2403.90001#S2 2401.00001", "unreadable_answer", payload)])
+    found = pages(built(tmp_path))
+    for name, page in found.items():
+        assert_inert(name, page)
+    shown = {name: folded(LexborHTMLParser(page.decode()).text()) for name, page in found.items()}
+    page = f"reports/{MONTH}/{task_file('2403.90001#S2')}"
+    written = f"reports/{MONTH}/{task_file('2403.90001#S2', '-written')}"
+    told = folded(printable(payload))
+    for name in (page, f"reports/{MONTH}/index.html"):
+        assert f"{told} Learned Weights for Retrieval" in shown[name]
+    assert f"{told} Sparse retrieval" in shown[page]
+    assert f"{told} Cited Work 2: A Study" in shown[page]
+    assert f"{told} Terms are counted." in shown[page]
+    assert f"{told} Draft 2." in shown[written]
+    assert f"{told} The paper's limitations" in shown[written]
+    assert f"{told} what it does" in shown[written]
+    assert told in shown[f"reports/{MONTH}/failed.html"]
+    json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())
+    assert "<script" not in (tmp_path / f"reports/{MONTH}/report.md").read_text().replace("\\<", "")
+
+
+def assert_inert(name: str, page: bytes) -> None:
+    for node in nodes(page):
+        assert node.tag in _ELEMENTS or node.tag.startswith("-"), f"{name} has <{node.tag}>"
+        for attribute, value in node.attributes.items():
+            assert not attribute.lower().startswith("on"), f"{name}: {node.tag} has {attribute}"
+            assert attribute not in {"style", "src", "srcdoc", "action", "formaction"}, f"{name}: {attribute}"
+            if attribute == "href":
+                assert re.match(
+                    r"(\w[\w.-]*(/index)?\.html)?#[\w-]+$|https://(arxiv|ar5iv\.labs\.arxiv)\.org/(abs|html)/[\w.%/#~-]*$|"
+                    r"(\.\./)?[\w.-]+(/[\w.-]+)?\.html$|report\.(md|json)$",
+                    value or "",
+                ), value
+        if node.tag == "script":
+            assert node.text() == SCRIPT
+        if node.tag == "meta":
+            assert (node.attributes.get("http-equiv") or "Content-Security-Policy") == "Content-Security-Policy"
+
+
+def test_a_page_allows_its_own_style_sheet_and_only_the_overall_page_a_script(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH)
+    for name, page in pages(built(tmp_path)).items():
+        parsed = LexborHTMLParser(page.decode())
+        (style,) = map(digest_of, parsed.css("style"))
+        scripts = [f"; script-src 'sha256-{digest_of(script)}'" for script in parsed.css("script")]
+        assert len(scripts) == (name == "reports/index.html")
+        policy = parsed.css_first("meta[http-equiv]").attributes["content"]
+        rest = "base-uri 'none'; form-action 'none'"
+        assert policy == f"default-src 'none'; style-src 'sha256-{style}'; {rest}{''.join(scripts)}"
+
+
+def digest_of(element: LexborNode) -> str:
+    return base64.b64encode(hashlib.sha256(element.text().encode()).digest()).decode()
+
+
+def test_two_builds_give_the_same_bytes(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        write_month(workspace(tmp_path / folder).root, MONTH)
+    one, two = built(tmp_path / "one"), built(tmp_path / "two")
+    assert pages(one) == pages(two)
+    first = pages(one)
+    run_stage(REPORT, one, MONTH, force=True)
+    assert pages(one) == first
+    assert one.root.rows(tables.REPORT, MONTH) == two.root.rows(tables.REPORT, MONTH)
+
+
+def test_the_table_names_each_file_of_the_month_with_its_hash(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH)
+    work = built(tmp_path)
+    rows = {row["path"]: row for row in work.root.rows(tables.REPORT, MONTH)}
+    folder = tmp_path / f"reports/{MONTH}"
+    files = [file for file in folder.iterdir() if file.name != "run.html"]
+    written = {file.relative_to(tmp_path).as_posix(): file.read_bytes() for file in files}
+    assert {"report.md", "report.json", "failed.html", "index.html"} < {Path(name).name for name in written}
+    assert list(rows) == sorted(written)
+    for name, page in written.items():
+        assert (rows[name]["bytes"], rows[name]["sha256"]) == (len(page), hashlib.sha256(page).hexdigest())
+
+
+@pytest.mark.parametrize("name", ["reports/index.html", f"reports/{MONTH}/index.html"])
+def test_a_page_that_is_gone_is_written_again(tmp_path: Path, name: str) -> None:
+    write_month(workspace(tmp_path).root, MONTH)
+    work = built(tmp_path)
+    before = pages(work)
+    assert state(REPORT, work, MONTH) is State.DONE
+    (tmp_path / name).unlink()
+    assert state(REPORT, work, MONTH) is State.STALE
+    assert pages(built(tmp_path)) == before
+
+
+def test_a_page_that_was_changed_is_written_again(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH)
+    work = built(tmp_path)
+    before = pages(work)
+    (tmp_path / f"reports/{MONTH}/index.html").write_text("torn")
+    assert state(REPORT, work, MONTH) is State.STALE
+    assert pages(built(tmp_path)) == before
+
+
+def test_a_ledger_that_changed_makes_the_report_out_of_date(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH)
+    work = built(tmp_path)
+    write_ledger(work.root, "passages", MONTH, [("2403.90001", "too_short", "3 words")])
+    assert state(REPORT, work, MONTH) is State.STALE
+
+
+def test_pages_of_tasks_that_are_no_more_go_away(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH, tasks=2)
+    assert len(pages(built(tmp_path))) == 4 + 2 * 2
+    write_month(workspace(tmp_path).root, MONTH, tasks=1)
+    assert len(pages(built(tmp_path))) == 4 + 2
+
+
+def test_every_link_within_the_report_leads_to_a_page_or_a_place(tmp_path: Path) -> None:
+    root = workspace(tmp_path).root
+    write_month(root, MONTH, systems=tables.RELATED_WORK_SYSTEMS, judges=("one", "two"), repeats=3, raters=2)
+    work = built(tmp_path)
+    parsed = {(tmp_path / name).resolve(): LexborHTMLParser(page.decode()) for name, page in pages(work).items()}
+    for file, page in parsed.items():
+        for link in page.css("a"):
+            target, _, place = (link.attributes["href"] or "").partition("#")
+            if not target.startswith("https:"):
+                leads_to = file.parent.joinpath(target).resolve() if target else file
+                assert leads_to.is_file()
+                assert not place or parsed[leads_to].css_first(f"[id='{place}']") is not None, (file.name, place)
+
+
+def test_a_citation_of_a_reference_that_the_task_lacks_is_no_link(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH, tasks=1)
+    page = pages(built(tmp_path))[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode()
+    assert "#reference-7" not in page
+    assert LexborHTMLParser(page).css_first(".unknown").text() == "[Reference 7]"
+    assert "The task has no such reference." in page
+
+
+def test_a_month_without_a_task_says_why(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH, tasks=0)
+    text = folded(LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode()).text())
+    assert "There is no related-work task in this month." in text
+    assert "no related work section (4)" in text
+
+
+def test_a_month_without_a_paper_says_what_was_left_out(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH, tasks=0, papers=0)
+    text = folded(LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode()).text())
+    assert "No paper of this month was kept" in text
+    assert "not in categories (1), withdrawn (1)" in text
+
+
+def test_a_month_that_nobody_judged_shows_rouge_and_says_so(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH, judged=False)
+    text = folded(LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode()).text())
+    assert "2 tasks of March 2024; nothing was judged" in text
+    assert "27.00" in text or "26.50" in text
+    failed = folded(LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/failed.html"].decode()).text())
+    assert "g scores unreadable judgement 2" in failed
+
+
+@pytest.mark.parametrize(("model", "said"), [("smollm2-135m-instruct", True), ("a-large-model", False)])
+def test_the_small_model_is_named_where_it_wrote(tmp_path: Path, model: str, said: bool) -> None:
+    write_month(workspace(tmp_path).root, MONTH, model=model)
+    for name, page in pages(built(tmp_path)).items():
+        if not name.endswith(("failed.html", "run.html", "-written.html")):
+            assert ("not how good the methods are." in folded(page.decode())) is said
+
+
+def test_the_overall_index_has_all_months_and_no_link_to_an_unfinished_one(tmp_path: Path) -> None:
+    root = workspace(tmp_path).root
+    write_month(root, "2024-02")
+    write_month(root, MONTH)
+    write_table(root, tables.DUMP_MEMBERS, "2024-04", [{"arxiv_id": "2404.90001", "subset": "error"}])
+    built(tmp_path)
+    parsed = LexborHTMLParser((tmp_path / "reports/index.html").read_text())
+    links = [link.attributes["href"] for link in parsed.css("tbody a")]
+    assert links[:2] == ["2024-02/index.html", "2024-03/index.html"]
+    assert "April 2024 not finished" in folded(parsed.text())
+
+
+def test_the_overall_index_is_the_same_whichever_month_is_written_last(tmp_path: Path) -> None:
+    root = workspace(tmp_path).root
+    for month in ("2024-02", MONTH):
+        write_month(root, month)
+    work = workspace(tmp_path)
+    seen = set()
+    for month in ("2024-02", MONTH, "2024-02"):
+        run_stage(REPORT, work, month, force=True)
+        seen.add((tmp_path / "reports/index.html").read_bytes())
+    assert len(seen) == 1
+
+
+def test_another_months_broken_table_does_not_stop_the_report(tmp_path: Path) -> None:
+    root = workspace(tmp_path).root
+    for month in ("2024-02", MONTH):
+        write_month(root, month)
+    root.file(tables.SCORES, "2024-02").write_bytes(b"torn")
+    built(tmp_path)
+    assert "has tables that cannot be read" in (tmp_path / "reports/index.html").read_text()
+
+
+def test_rows_do_not_come_before_the_files_are_there(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    write_month(work.root, MONTH)
+    rows = iter(REPORT.build(Job(work, MONTH, REPORT)))
+    next(rows)
+    assert len(pages(work)) == 4 + 2 * 2
+
+
+@pytest.mark.parametrize("task_id", ["../../etc/passwd", "a" * 500, "cs/9901001#S2", "", "2403.90001#S2", "x\x00/y"])
+def test_a_task_page_has_a_name_that_stays_in_its_folder(task_id: str) -> None:
+    assert re.fullmatch(r"task-[A-Za-z0-9.-]{0,60}-[0-9a-f]{8}\.html", task_file(task_id))
+    assert ".." not in task_file(task_id) or "/" not in task_file(task_id)
+
+
+def test_two_tasks_never_share_a_page() -> None:
+    assert task_file("2403.90001#S2") != task_file("2403.90001/S2")
+
+
+@pytest.mark.parametrize("identifier", ["javascript:alert(1)", '2403.1" onclick="x', "//evil.example", "x y?z#f"])
+def test_an_identifier_never_leads_off_arxiv(identifier: str) -> None:
+    assert re.fullmatch(r"https://arxiv\.org/abs/[\w%./~-]*", paper_link(identifier))
+
+
+def test_shares_are_not_rounded_to_all_or_nothing() -> None:
+    assert [percent(share) for share in (0.0, 0.001, 0.5, 0.999, 1.0)] == [
+        "0 %", "under 1 %", "50 %", "over 99 %", "100 %",
+    ]  # fmt: skip
+
+
+def test_a_month_is_called_by_its_name() -> None:
+    assert month_name("2024-03") == "March 2024"
+
+
+def test_made_up_tasks_have_the_columns_of_the_table() -> None:
+    assert task("2403.90001", same).keys() == set(tables.RELATED_WORK_TASKS.schema.names)
+
+
+def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path: Path) -> None:
+    place = workspace(tmp_path)
+    write_month(place.root, MONTH, papers=1, tasks=0)
+    row = task("2403.90001")
+    first, second, third = row["references"]
+    told = {"source": "item", "text": "As printed."}
+    row |= {
+        "task_id": "mine-1", "arxiv_id": None,
+        "references": [first, second | {"source": "abstract"}, third | {"arxiv_id": None} | told],
+    }  # fmt: skip
+    step = {"reference": 3, "drafts": [{"choice": 1, "parent": 0, "text": "One."}], "tallies": [0], "kept": [1]}
+    truncated = {"summaries": 2, "sections": 1}
+    trace = json.dumps({"steps": 2, "truncated": truncated, "rounds": [step | {"votes": [], "cut": False}]})
+    write_table(place.root, tables.RELATED_WORK_TASKS, MONTH, [row])
+    system = "chatcite_no_incremental"
+    write_table(place.root, tables.SUMMARIES, MONTH, [summary(row, system) | {"trace": trace}])
+    run_stage(REPORT, place, MONTH)
+    page, written = (pages(place)[f"reports/{MONTH}/{task_file('mine-1', part)}"].decode() for part in ("", "-written"))
+    assert "a task from a file" in page
+    assert page.count("abstract only") == page.count("bibliography item only") == 1
+    assert "The papers were first summarised one by one." in written
+    assert "ended at the token limit: summaries 2, sections 1." in written
+    assert "No vote was taken." in written
+    assert "/abs/None" not in page
+
+
+def test_a_sentence_leads_to_its_verdicts_quotes_and_passages(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH, tasks=1)
+    page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
+    sentence = page.css_first("#chatcite a.said")
+    assert sentence.attributes["href"] == "#chatcite-1"
+    panel = page.css_first("#chatcite-1")
+    assert folded(panel.css_first(".verdict").text()) == "◐ partly supported"
+    assert panel.css_first("q").text() == QUOTE
+    assert panel.css_first("mark").text() == QUOTE
+    assert panel.css_first("a.source").attributes["href"] == "https://arxiv.org/html/2401.00001#S3.p2"
+    words = [folded(node.text()) for node in page.css("#chatcite .unseen")]
+    assert set(words) <= {"(supported)", "(partly supported)", "(not supported)", "(not judged)"}
+    assert len(words) == len(page.css("#chatcite .mark"))
+
+
+def test_the_papers_tables_stand_beside_ours_with_model_judge_and_data(tmp_path: Path) -> None:
+    systems = tables.RELATED_WORK_SYSTEMS
+    write_month(workspace(tmp_path).root, MONTH, systems=systems, judges=("judge-one",), model="writer-one")
+    built(tmp_path)
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]
+    printed = [row for row in told["table_1"]["rows"] if row["group"] == "As published"]
+    assert printed[5] == {
+        "group": "As published", "System": "ChatCite", "Model": "gpt-3.5-turbo-1106", "R-1": 25.3, "R-2": 6.36,
+        "R-L by sentence": 23.13,
+            "R-L of the whole": None, "G-Score": 4.0642, "Best, %": 35.86, "Tasks": 50,
+    }  # fmt: skip
+    ours = [row for row in told["table_2"]["rows"] if row["group"] == "Ours"]
+    assert len(ours) == 5
+    assert {row["Model"] for row in ours} == {"writer-one"}
+    assert set(ours[0]["R-1"]) == {"value", "low", "high"}
+    assert [group["about"] for group in told["table_1"]["groups"]] == [
+        "50 computer-science papers (NudtRwG-Citation, cited 63.59 times each on average); judge gpt-4-turbo-preview",
+        "2 tasks of March 2024; judge judge-one",
+    ]
+
+
+def test_page_markdown_and_json_tell_the_same_numbers(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH, judges=("one", "two"), repeats=3, raters=2)
+    page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode())
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]
+    markdown = (tmp_path / f"reports/{MONTH}/report.md").read_text()
+    shown = {node.attributes["aria-label"]: node for node in page.css("div.scroll")}
+    for key, table in told.items():
+        if key == "failed":
+            continue
+        rows = [row for row in shown[table["title"]].css("tbody tr") if row.attributes.get("class") != "group"]
+        assert len(rows) == len(table["rows"]), key
+        assert f"### {table['title'].replace('(', chr(92) + '(')}" in markdown or key in markdown, key
+    first = told["criteria"]["rows"][0]["Fluency"]
+    assert f"{first['value']:.2f}" in folded(shown["Marks by criterion"].text())
+    assert f"{first['value']:.2f} \\(" in markdown
+
+
+def test_what_was_not_measured_says_how_to_measure_it(tmp_path: Path) -> None:
+    root = workspace(tmp_path).root
+    write_month(root, MONTH)
+    write_table(root, tables.STABILITY, MONTH, [], {"off": "CITELOOM_STABILITY_TASKS is 0"})
+    text = folded(LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode()).text())
+    assert "Not measured: CITELOOM_STABILITY_TASKS is 0. Set CITELOOM_STABILITY_TASKS" in text
+    assert "citeloom annotate export ratings makes blind sheets" in text
+
+
+def test_repeats_judges_and_people_have_their_figures(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH, judges=("one", "two"), repeats=4, raters=3)
+    page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode())
+    boxes = page.css("figure.of-boxes svg[role=img]")
+    assert len(boxes) == 4 * 7  # the G-Score and its six marks
+    assert all("median" in (each.attributes["aria-label"] or "") for each in boxes)
+    assert len(page.css("figure.of-bars")) == 3  # of retrieval too
+    assert len(page.css("figure.of-bars rect.hollow")) == 6 * 2 + 2
+    assert len(page.css("figure.of-lines circle")) == 2
+    text = folded(page.text())
+    for words in ("Entropy of votes", "Effect of position", "Agreement of judges", "Length and G-Score",
+                  "Krippendorff's alpha, ordinal", "Fleiss' kappa", "The judge against people"):  # fmt: skip
+        assert words in text
+
+
+def test_what_failed_is_listed_with_the_page_of_its_task(tmp_path: Path) -> None:
+    root = workspace(tmp_path).root
+    write_month(root, MONTH, systems=("chatcite_grounded",))
+    subject = "2403.90001#S2 2401.00001"
+    write_ledger(root, "key_elements", MONTH, [(subject, "unreadable_answer", "no JSON")])
+    found = pages(built(tmp_path))
+    page = LexborHTMLParser(found[f"reports/{MONTH}/failed.html"].decode())
+    links = {link.text(): link.attributes["href"] for link in page.css("tbody a")}
+    assert links[subject] == task_file("2403.90001#S2")
+    text = folded(page.text())
+    assert "key elements unreadable answer 1" in text
+    assert "unreadable answer: evidence 2" in text
+    index = folded(LexborHTMLParser(found[f"reports/{MONTH}/index.html"].decode()).text())
+    assert "What failed or was left out where a model was called: 3" in index
+
+
+def test_ratings_and_prices_that_changed_make_the_report_out_of_date(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH)
+    work = built(tmp_path)
+    assert state(REPORT, workspace(tmp_path, llm_price="1/0"), MONTH) is State.STALE
+    write_month(work.root, MONTH, raters=1)
+    assert state(REPORT, work, MONTH) is State.STALE
+
+
+def test_money_is_what_the_tokens_cost(tmp_path: Path) -> None:
+    work = workspace(tmp_path, llm_model="some-model", llm_price="2/8")
+    write_month(work.root, MONTH)
+    run_stage(REPORT, work, MONTH)
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]
+    mine = next(row for row in told["cost"]["rows"] if row["Stage"] == "ChatCite")
+    assert mine["Money"] == pytest.approx((122_408 * 2 + 18_240 * 8) / 1e6)
+
+
+def test_time_and_what_was_expected_stand_on_a_page_that_no_other_depends_on(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    write_month(work.root, MONTH)
+    run_stage(REPORT, work, MONTH)
+    before, rows = pages(work), work.root.rows(tables.REPORT, MONTH)
+    note_estimates(work.root, MONTH, {"summaries/chatcite@some-model": StageEstimate(100, 200_000, 1.0, 30.0)})
+    counted = {"llm_prompt_tokens": 90_000, "llm_completion_tokens": 10_000, "llm_cached_tokens": 20_000}
+    note_timing(work.root, "summaries/chatcite@some-model", MONTH, StageTiming("f", 12.5, counted))
+    note_timing(
+        work.root, "summaries/chatcite@some-model", MONTH, StageTiming("f", 0.5, {"llm_cached_tokens": 120_000})
+    )
+    assert state(REPORT, work, MONTH) is State.DONE
+    run_stage(REPORT, work, MONTH, force=True)
+    assert work.root.rows(tables.REPORT, MONTH) == rows
+    after = pages(work)
+    assert {name for name in after if after[name] != before[name]} == {f"reports/{MONTH}/run.html"}
+    page = LexborHTMLParser(after[f"reports/{MONTH}/run.html"].decode())
+    cells = [[folded(cell.text()) for cell in row.css("th, td")] for row in page.css("tbody tr")]
+    assert cells == [
+        ["ChatCite", "12.5", "6.25", "–", "–", "–"],
+        ["ChatCite", "100", "84", "200,000", "120,000", "0.60", "30.0", "12.5"],
+    ]
+
+
+def test_money_that_was_paid_stands_beside_what_was_expected(tmp_path: Path) -> None:
+    work = workspace(tmp_path, llm_price="2/0")
+    write_month(work.root, MONTH)
+    note_estimates(work.root, MONTH, {"summaries/chatcite@some-model": StageEstimate(100, 200_000, 1.25, 30.0)})
+    note_timing(
+        work.root,
+        "summaries/chatcite@some-model",
+        MONTH,
+        StageTiming("f", 12.5, {"llm_cost": 0.75, "llm_prompt_tokens": None}),
+    )
+    run_stage(REPORT, work, MONTH)
+    page = LexborHTMLParser((tmp_path / f"reports/{MONTH}/run.html").read_text())
+    rows = [[folded(cell.text()) for cell in row.css("th, td")] for row in page.css("tbody tr")]
+    assert rows[-1] == ["ChatCite", "100", "84", "200,000", "–", "–", "30.0", "12.5", "1.250", "0.750"]
+
+
+def test_a_judge_is_paid_by_its_own_price(tmp_path: Path) -> None:
+    models = write_models(tmp_path / "settings", "http://127.0.0.1:9/v1", "one", price="10/0")
+    prices = {
+        "llm_url": "http://127.0.0.1:9/v1", "llm_model": "writer", "llm_price": "1/0", "models": models, "judges": "one"
+    }  # fmt: skip
+    work = workspace(tmp_path, **prices | {"judges": "one,two"})
+    write_month(work.root, MONTH, model="writer", judges=("one", "two"), repeats=2)
+    run_stage(REPORT, work, MONTH)
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["cost"]
+    money = {row["Stage"]: row["Money"] for row in told["rows"]}
+    judged = work.root.rows(tables.G_SCORES, MONTH)
+    assert money["ChatCite"] == pytest.approx(122_408 / 1e6)
+    assert money["Judging: G-Score"] == pytest.approx(sum(row["judge"] == "one" for row in judged) * 2_000 * 10 / 1e6)
+    assert any("No price is set for two; the money leaves its tokens out." in note for note in told["notes"])
+
+
+def test_tokens_of_writer_and_judge_together_cost_at_most_the_dearer_price(tmp_path: Path) -> None:
+    models = write_models(tmp_path / "settings", "http://127.0.0.1:9/v1", "one", price="10/0")
+    prices = {
+        "llm_url": "http://127.0.0.1:9/v1", "llm_model": "writer", "llm_price": "1/0", "models": models, "judges": "one"
+    }  # fmt: skip
+    work = workspace(tmp_path, **prices)
+    write_month(work.root, MONTH, model="writer", judges=("one",), repeats=2)
+    rows = [row | {"judge": "one"} for row in work.root.rows(tables.STABILITY, MONTH)]
+    write_table(work.root, tables.STABILITY, MONTH, rows)
+    run_stage(REPORT, work, MONTH)
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["cost"]["rows"]
+    (stability,) = (row for row in told if row["Stage"].startswith("Stability"))
+    assert stability["Money"] == {"value": pytest.approx(len(rows) * 900 * 10 / 1e6), "tag": "at most"}
+    assert stability["Model"] == "one, writer"
+
+
+def test_a_system_that_people_were_not_shown_has_no_share_of_their_choices(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    write_month(work.root, MONTH, systems=("chatcite", "litllm", "zero_shot"), judges=("one",), raters=2)
+    rows = [row for row in work.root.rows(tables.HUMAN_RATINGS, MONTH) if row["system"] != "zero_shot"]
+    write_table(work.root, tables.HUMAN_RATINGS, MONTH, rows)
+    run_stage(REPORT, work, MONTH)
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["preference"]["rows"]
+    shares = {row["System"]: row for row in told}
+    assert shares["zero-shot"]["People"] is None
+    assert shares["zero-shot"]["Judge one"]["value"] == 0.0
+    assert shares["ChatCite"]["People"]["value"] == 0.5
+
+
+def test_ratings_of_sections_that_were_written_anew_are_left_out_and_counted(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    write_month(work.root, MONTH, judges=("one",), raters=2)
+    rows = work.root.rows(tables.HUMAN_RATINGS, MONTH)
+    old = [row | {"text_sha256": "0" * 64} if row["system"] == "chatcite" else row for row in rows]
+    write_table(work.root, tables.HUMAN_RATINGS, MONTH, old)
+    run_stage(REPORT, work, MONTH)
+    told = (tmp_path / f"reports/{MONTH}/report.md").read_text()
+    assert "4 ratings of sections that have changed since are left out." in told
+    marks = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["preference"]["rows"]
+    people = {row["System"]: row["People"] for row in marks}
+    assert people["ChatCite"] is None
+    assert people["zero-shot"] is not None
+
+
+def test_one_task_has_no_table_of_differences(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH, tasks=1, judges=("one",))
+    built(tmp_path)
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]
+    assert "ways" in told
+    assert "differences" not in told
+    assert "Nothing." in (tmp_path / f"reports/{MONTH}/report.md").read_text()
+
+
+def test_sentences_of_a_paragraph_stand_in_one_line(tmp_path: Path) -> None:
+    """White space is shown as it is, so a line's end after a sentence would break the paragraph."""
+    write_month(workspace(tmp_path).root, MONTH, tasks=1)
+    page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
+    sentences = page.css("#chatcite span.sentence")
+    assert len(sentences) > 1
+    assert not [each.html for each in sentences if (each.html or "").endswith("\n</span>")]
+
+
+def test_a_small_judge_is_told_of_on_the_page_of_a_task_and_beside_our_numbers(tmp_path: Path) -> None:
+    work = workspace(tmp_path)
+    write_month(work.root, MONTH, tasks=1, model="writer-one", judges=("smollm2-135m-instruct",))
+    run_stage(REPORT, work, MONTH)
+    assert "smollm2-135m-instruct wrote or judged here" in folded(
+        LexborHTMLParser(pages(work)[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode()).text()
+    )
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["table_1"]["groups"]
+    assert told[1]["about"].endswith("not a measure of the methods, as smollm2-135m-instruct wrote or judged")
+
+
+def test_no_currency_and_no_money_where_no_price_is_set(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH)
+    built(tmp_path)
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["cost"]
+    assert all("Money" not in row for row in told["rows"])
+
+
+def test_every_system_has_a_column_and_a_place_on_the_page_of_how_it_was_written(tmp_path: Path) -> None:
+    systems = tables.RELATED_WORK_SYSTEMS
+    write_month(workspace(tmp_path).root, MONTH, systems=systems, tasks=1)
+    found = pages(built(tmp_path))
+    page = LexborHTMLParser(found[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
+    assert [article.attributes.get("id") for article in page.css("article")] == [None, *sorted(systems)]
+    written = LexborHTMLParser(found[f"reports/{MONTH}/{task_file('2403.90001#S2', '-written')}"].decode())
+    heads = [node.attributes["id"] for node in written.css("h2")]
+    assert heads == [
+        "chatcite",
+        "chatcite_grounded",
+        "chatcite_no_elements",
+        "chatcite_no_reflection",
+        "litllm",
+        "elements",
+    ]
+
+
+def test_a_sentence_of_the_grounded_system_shows_its_own_evidence(tmp_path: Path) -> None:
+    write_month(workspace(tmp_path).root, MONTH, systems=("chatcite_grounded",), tasks=1)
+    page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
+    panel = folded(page.css_first("#chatcite_grounded-1").text())
+    assert "What the system itself based it on its own judge: partly" in panel
+    assert "A passage of its own." in panel
+
+
+def test_a_system_by_two_models_has_two_rows_in_the_papers_table_and_two_sections(tmp_path: Path) -> None:
+    root = workspace(tmp_path).root
+    write_month(root, MONTH, systems=("chatcite", "zero_shot"), model="small", tasks=1)
+    for table in (tables.SUMMARIES, tables.SCORES, tables.CITATION_SUPPORT):
+        rows = root.rows(table, MONTH)
+        mine = [row | {"model": "large"} for row in rows if row["system"] == "chatcite"]
+        write_table(root, table, MONTH, sorted([*rows, *mine], key=lambda row: (row["system"], row["model"])))
+    found = pages(built(tmp_path))
+    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]
+    ours = [row for row in told["table_1"]["rows"] if row["group"] == "Ours"]
+    assert [(row["System"], row["Model"]) for row in ours] == [
+        ("zero-shot", "small"), ("ChatCite (large)", "large"), ("ChatCite (small)", "small")
+    ]  # fmt: skip
+    page = LexborHTMLParser(found[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
+    assert [article.attributes.get("id") for article in page.css("article")] == [
+        None, "chatcite@large", "chatcite@small", "zero_shot"
+    ]  # fmt: skip

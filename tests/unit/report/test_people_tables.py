@@ -1,0 +1,168 @@
+"""People's grades of answers in the report: the numbers of its tables, worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import Workspace
+from pipeline.evaluation.annotation.grade_results import MonthGrades, read_month_grades
+from pipeline.evaluation.annotation.importer import import_files
+from pipeline.report.grid import Grid, Section
+from pipeline.report.people_tables import month_grades_section, pooled_grades_section
+from pipeline.report.stages import REPORT
+from tests.unit.evaluation.annotation.people_month import (
+    MONTH,
+    Verdict,
+    always,
+    fill,
+    give_out,
+    month_grades,
+    write_answers,
+)
+from tests.unit.evaluation.made_up import workspace, write_month
+from tests.unit.evaluation.made_up_answers import write_answers as write_report_answers
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Workspace:
+    """A workspace with one month."""
+    work = workspace(tmp_path / "data")
+    write_answers(work.root)
+    return work
+
+
+def graded(work: Workspace, folder: Path, *verdicts: Verdict, name: str = "pilot", months: str = "all") -> None:
+    """Sheets go out, and come back with these verdicts."""
+    _, files = give_out(work.root, folder, len(verdicts), name=name, months=months)
+    import_files(work, [fill(file, verdict) for file, verdict in zip(files, verdicts, strict=True)])
+
+
+def section(work: Workspace, folder: Path, *verdicts: Verdict, judges: tuple[str, ...] = ("judge",)) -> Section:
+    """The section after sheets with these verdicts came back."""
+    graded(work, folder, *verdicts)
+    found = month_grades_section(work.root, MONTH, [each for judge in judges for each in month_grades(judge)])
+    assert found is not None
+    return found
+
+
+def rows(found: Section, key: str) -> list[dict[str, Any]]:
+    """Rows of a table by the names of its columns, as report.json has them."""
+    grid: Grid = next(grid for grid in found.grids if grid.key == key)
+    told: list[dict[str, Any]] = grid.as_json()["rows"]
+    return told
+
+
+def test_a_month_without_graded_answers_has_no_section_and_one_without_graders_says_how(work: Workspace) -> None:
+    assert month_grades_section(work.root, MONTH, []) is None
+    found = month_grades_section(work.root, MONTH, month_grades())
+    assert found is not None
+    assert found.grids == []
+    assert "citeloom annotate export grades" in found.paragraphs[0]
+
+
+def test_people_stand_beside_the_judge_on_the_same_claims(work: Workspace, tmp_path: Path) -> None:
+    """All claims are correct for people, and every gold claim is partly held. The judge has claims of arXivBot at 1/2
+    and 0, of direct at 1; gold claims at 1 and 1/2, and at 0; direct's abstention has coverage 0 for both."""
+    found = section(work, tmp_path / "out", *[always("correct", "partly")] * 3)
+    told = {(row["Share"], row["System"]): row for row in rows(found, "people_table_1")}
+    first, second = told["Factual", "arXivBot"], told["Factual", "the model alone"]
+    assert first["People"] == {"value": 1.0, "low": 1.0, "high": 1.0}
+    assert (first["Judge"]["value"], first["Difference"]["value"]) == (0.25, 75.0)
+    assert (second["People"], second["Judge"], second["Difference"], second["Questions"]) == (1.0, 1.0, None, 1)
+    first, second = told["Coverage", "arXivBot"], told["Coverage", "the model alone"]
+    assert (first["People"]["value"], first["Judge"]["value"]) == (0.5, 0.75)
+    assert (second["People"]["value"], second["Judge"]["value"], second["Questions"]) == (0.25, 0.0, 2)
+
+
+def test_agreement_accuracy_and_mistakes_are_told(work: Workspace, tmp_path: Path) -> None:
+    """Two graders against one on every line: of four claims the judge has two right; of three gold claims none."""
+    found = section(
+        work, tmp_path / "out", always("correct", "partly"), always("correct", "partly"), always("wrong", "held")
+    )
+    claims, gold = rows(found, "judge_accuracy")
+    assert (claims["group"], claims["Compared"], claims["Same verdict"]["value"]) == ("judge", 4, 0.5)
+    assert gold["Same verdict"]["value"] == pytest.approx(1 / 3)
+    mistakes = {row["People say"]: row for row in rows(found, "judge_mistakes_claim")}
+    assert (mistakes["correct"]["Judge: correct"], mistakes["correct"]["Judge: wrong"]) == (2, 1)
+    assert mistakes["correct"]["Judge: not checkable"] == 1
+    assert sum(mistakes["wrong"][f"Judge: {each}"] for each in ("correct", "partly", "wrong")) == 0
+    # In every unit two of three agree: observed disagreement 2/3; 8 and 4 marks of 12 give 64/132 by chance.
+    assert rows(found, "answer_graders")[0]["Agreement"]["value"] == pytest.approx(1 - (2 / 3) / (64 / 132))
+
+
+def test_the_judge_is_not_measured_by_what_graders_are_split_on_but_each_of_them_counts(
+    work: Workspace, tmp_path: Path
+) -> None:
+    found = section(work, tmp_path / "out", always("correct", "held"), always("wrong", "held"))
+    claims = rows(found, "judge_accuracy")[0]
+    assert (claims["Compared"], claims["Graders split"], claims["Same verdict"]) == (0, 4, None)
+    told = {(row["Share"], row["System"]): row for row in rows(found, "people_table_1")}
+    assert told["Factual", "arXivBot"]["People"]["value"] == 0.5
+    assert told["Coverage", "arXivBot"]["People"]["value"] == 1.0
+
+
+def test_where_a_grader_marked_a_part_the_judge_is_taken_for_the_same_part(work: Workspace, tmp_path: Path) -> None:
+    """Of arXivBot's claims on question 1 the judge has the first correct and the second wrong."""
+    found = section(work, tmp_path / "out", lambda row: "partly" if row["text"] == "Claim 1." else "")
+    told = {(row["Share"], row["System"]): row for row in rows(found, "people_table_1")}
+    assert told["Factual", "arXivBot"]["People"]["value"] == 0.5
+    assert told["Factual", "arXivBot"]["Judge"] == {"value": 0.5, "low": 0.0, "high": 1.0}
+    assert set(told) == {("Factual", "arXivBot"), ("Factual", "the model alone")}
+
+
+def test_one_grader_agrees_with_nobody_and_two_judges_stand_apart(work: Workspace, tmp_path: Path) -> None:
+    found = section(work, tmp_path / "out", always("correct", "held"), judges=("judge", "second"))
+    assert [grid.key for grid in found.grids] == [
+        "judge_accuracy", "judge_mistakes_claim", "judge_mistakes_gold", "people_table_1",
+    ]  # fmt: skip
+    assert {row["group"] for row in rows(found, "people_table_1")} == {"judge", "second"}
+    assert [row["System"] for row in rows(found, "people_table_1")] == ["the model alone", "arXivBot"] * 4
+
+
+def test_months_are_pooled_and_questions_of_one_id_in_two_of_them_stay_two(work: Workspace, tmp_path: Path) -> None:
+    """All of March is correct, and nothing of April."""
+    months = (MONTH, "2024-04")
+    write_answers(work.root, months[1])
+    graded(work, tmp_path / "march", always("correct", "held"), name="march", months=months[0])
+    graded(work, tmp_path / "april", always("wrong", "not"), name="april", months=months[1])
+    found = pooled_grades_section({month: read_month_grades(work.root, month, month_grades()) for month in months})
+    assert found is not None
+    assert "4 questions" in found.paragraphs[0]
+    told = {(row["Share"], row["System"]): row for row in rows(found, "people_table_1")}
+    assert (told["Factual", "arXivBot"]["People"]["value"], told["Factual", "arXivBot"]["Questions"]) == (0.5, 4)
+    assert pooled_grades_section({MONTH: MonthGrades((), month_grades())}) is None
+
+
+def test_verdicts_on_what_is_no_longer_there_are_counted(work: Workspace, tmp_path: Path) -> None:
+    section(work, tmp_path / "out", always("correct", "held"))
+    write_answers(work.root, words=" Mended.")
+    found = month_grades_section(work.root, MONTH, month_grades())
+    assert found is not None
+    assert "2 verdicts on answers or claims that have changed since are left out." in found.paragraphs
+
+
+def test_the_report_is_made_anew_once_people_graded_and_shows_their_tables(tmp_path: Path) -> None:
+    place = workspace(tmp_path / "data", judges="judge-one", llm_model="some-model")
+    write_month(place.root, MONTH, tasks=0)
+    write_report_answers(place.root, MONTH, questions=6)
+    run_stage(REPORT, place, MONTH)
+    page = place.root.path / "reports" / MONTH / "answers.html"
+    assert "citeloom annotate export grades" in page.read_text()
+    overall = place.root.path / "reports" / "index.html"
+    assert "People's grades" not in overall.read_text()
+    graded(place, tmp_path / "out", always("correct", "held"), lambda row: "partly")
+    assert state(REPORT, place, MONTH) is State.STALE
+    run_stage(REPORT, place, MONTH)
+    told = json.loads((page.parent / "report.json").read_text())["tables"]
+    assert {"answer_graders", "people_table_1"} <= told.keys()
+    assert [row["System"] for row in told["people_table_1"]["rows"]][:4] == [
+        "the model alone", "a chat site", "WikiChat", "arXivBot",
+    ]  # fmt: skip
+    assert "Table 1 by people" in page.read_text()
+    assert "Table 1 by people" in overall.read_text()
+    assert state(REPORT, place, MONTH) is State.DONE

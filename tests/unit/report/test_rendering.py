@@ -1,0 +1,56 @@
+"""Formulas in texts of papers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
+
+from pipeline.report.rendering import render_formulas
+from tests.unit.evaluation.hostile import HOSTILE
+
+
+def test_a_formula_becomes_mathml_between_escaped_text() -> None:
+    html = render_formulas("so that $n \\leq k^2$ <b>holds</b>")
+    parsed = LexborHTMLParser(str(html))
+    assert parsed.css_first("math msup").text() == "k2"
+    assert parsed.css("b") == []
+    assert html.startswith("so that <math>")
+    assert html.endswith(" &lt;b&gt;holds&lt;/b&gt;")
+
+
+@pytest.mark.parametrize("text", ["it costs $5 and $6", "a lone $ sign", "$ x $", "$$"])
+def test_money_stays_text(text: str) -> None:
+    assert render_formulas(text) == text
+
+
+@pytest.mark.parametrize("tex", ["x_1_2", "{" * 60 + "x" + "}" * 60, "\\left( x", "\\begin{matrix} a"])
+def test_tex_that_cannot_be_converted_is_shown_as_code(tex: str) -> None:
+    parsed = LexborHTMLParser(str(render_formulas(f"where ${tex}$ is")))
+    assert parsed.css_first("code.tex").text() == f"${tex}$"
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [
+        "\\text{<script>alert(1)</script>}",
+        "\\href{javascript:alert(1)}{x}",
+        "\\mathrm{&lt;img src=x onerror=alert(1)&gt;}",
+        "\\style{background:url(//evil.example)}{x}",
+        "\\class{x}{y}",
+        *HOSTILE,
+    ],
+)
+def test_tex_cannot_bring_markup_into_a_page(tex: str) -> None:
+    parsed = LexborHTMLParser(f"<main>{render_formulas(f'a ${tex}$ b')}</main>")
+    main = parsed.css_first("main")
+    assert main.css("script, img, svg, iframe, a, style, form, input, object, embed, [href], [style], [src]") == []
+    assert not [name for node in main.traverse(include_text=False) for name in node.attributes if name.startswith("on")]
+
+
+@given(st.text(alphabet="ab$\\{}^_<>&\"' 1frac", max_size=60))
+def test_any_text_can_be_rendered_and_nothing_of_it_becomes_an_element_of_html(text: str) -> None:
+    parsed = LexborHTMLParser(f"<main>{render_formulas(text)}</main>")
+    html_elements = {"a", "b", "i", "script", "img", "f"}
+    assert not [node.tag for node in parsed.css_first("main").traverse() if node.tag in html_elements]

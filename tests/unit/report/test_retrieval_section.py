@@ -1,0 +1,78 @@
+"""The section of a page on retrieval scores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pipeline.evaluation.retrieval.picture import Measured, RetrievalView, retrieval_view, told
+from pipeline.report.corpus import retrieval_section
+from pipeline.report.figures import BarFigure
+from pipeline.report.grid import Grid
+from tests.unit.evaluation.made_up import retrieval_scores, same
+
+NOTES = {
+    "form_in_use": "sections", "asking_papers": 4, "papers_in_all": 90,
+    "not_measured": {"colbert": "no <b>vectors</b>", "R@50": "too few papers"},
+}  # fmt: skip
+
+
+def parts(view: RetrievalView) -> tuple[BarFigure, Grid]:
+    figure, grid = retrieval_section(view).parts
+    return figure, grid
+
+
+def text_of(view: RetrievalView) -> str:
+    return " ".join(retrieval_section(view).paragraphs)
+
+
+def test_each_method_has_a_row_and_a_bar_for_each_form() -> None:
+    figure, grid = parts(retrieval_view(retrieval_scores(30, same), NOTES))
+    assert [len(group.rows) for group in grid.groups] == [4, 4, 4]
+    assert [cell.plain() for cell in grid.rows[0][:2]] == ["lexical (BM25)", "0.60 (0.50 to 0.70)"]
+    bars = [bar for _, group in figure.groups for bar in group]
+    assert len(bars) == 12
+    assert all(bar.low is not None and bar.high is not None for bar in bars)
+
+
+def test_the_best_method_of_each_form_is_marked() -> None:
+    _, grid = parts(retrieval_view(retrieval_scores(30, same), NOTES))
+    best = [row[0].value for row in grid.rows if row[1].best]
+    assert best == ["lexical (BM25)"] * 3
+
+
+def test_the_section_says_how_many_queries_and_papers_there_are() -> None:
+    text = text_of(retrieval_view(retrieval_scores(30, same), NOTES))
+    assert "30 sentences of 4 papers" in text
+    assert "360 passages of 30 papers (of 90 up to this month)" in text
+    assert "With 4 asking papers the intervals are too narrow" in text
+    assert "-0.10 (-0.25 to +0.05)" in text
+
+
+def test_what_was_not_measured_is_in_the_notes() -> None:
+    _, grid = parts(retrieval_view(retrieval_scores(30, same), NOTES))
+    assert "fused, then ColBERT: not measured; no <b>vectors</b>." in grid.notes
+    assert "recall@50: not measured; too few papers." in grid.notes
+
+
+def test_there_is_no_interval_where_none_was_computed() -> None:
+    rows = [{**row, "low": None, "high": None} for row in retrieval_scores(30, same)]
+    figure, grid = parts(retrieval_view(rows, NOTES))
+    assert all(bar.low is None for _, group in figure.groups for bar in group)
+    assert grid.rows[0][1].plain() == "0.60"
+
+
+def test_a_month_without_scores_says_why() -> None:
+    view = retrieval_view([], {"no_scores": "CITELOOM_RETRIEVAL_QUERIES is 0"})
+    assert "was not measured: CITELOOM_RETRIEVAL_QUERIES is 0." in text_of(view)
+    assert retrieval_section(view).parts == ()
+
+
+def test_a_month_of_many_asking_papers_has_no_warning() -> None:
+    view = retrieval_view(retrieval_scores(30, same), {**NOTES, "asking_papers": 20})
+    assert "too narrow" not in text_of(view)
+    assert "of 90 up to" not in text_of(replace(view, papers_in_all=30))
+
+
+def test_a_difference_has_its_sign() -> None:
+    assert told(Measured(0.1, -0.02, 0.2), signed=True) == "+0.10 (-0.02 to +0.20)"
+    assert told(Measured(0.5, None, None)) == "0.50"

@@ -1,0 +1,76 @@
+"""Means of scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipeline import tables
+from pipeline.evaluation.judging import ALONE
+from pipeline.evaluation.statistics import MOST_DRAWN
+from pipeline.llm.models import is_small_model
+from pipeline.report.related_work_data import Scores, mean_of
+
+
+def score(task: str, metric: str, value: float, judge: str | None = None, **more: Any) -> dict[str, Any]:
+    row = {"task_id": task, "system": "chatcite", "metric": metric, "value": value, "judge": judge, "repeat": 0}
+    return row | {"mode": "together" if judge else None, "order": None} | more
+
+
+def scores(*rows: dict[str, Any], judges: tuple[str, ...] = ()) -> Scores:
+    found = Scores(judges)
+    found.add(pa.Table.from_pylist(list(rows), schema=tables.SCORES.schema))
+    return found
+
+
+def test_a_system_has_the_mean_over_its_own_tasks() -> None:
+    mean = scores(score("a", "rouge1", 20.0), score("b", "rouge1", 30.0)).mean("chatcite", "rouge1")
+    assert (mean.value, mean.tasks) == (25.0, 2)
+    assert mean.low is not None
+    assert mean.low <= 25.0
+
+
+def test_one_task_has_a_mean_and_no_interval() -> None:
+    mean = scores(score("a", "rouge1", 20.0)).mean("chatcite", "rouge1")
+    assert (mean.value, mean.low, mean.high) == (20.0, None, None)
+
+
+def test_an_interval_over_very_many_tasks_is_that_of_draws() -> None:
+    many = {f"{number:05}": float(number % 7) for number in range(MOST_DRAWN)}
+    drawn, normal = mean_of(many), mean_of({**many, "more": 3.0})
+    assert normal.value == pytest.approx(drawn.value, abs=0.01)
+    assert normal.low == pytest.approx(drawn.low, abs=0.01)
+    assert normal.high == pytest.approx(drawn.high, abs=0.01)
+
+
+def test_nothing_has_no_mean() -> None:
+    assert scores().mean("chatcite", "rouge1").value is None
+
+
+def test_a_task_weighs_the_same_however_often_it_was_judged() -> None:
+    often = [score("a", "g_score", value, "j", repeat=place) for place, value in enumerate((1.0, 3.0))]
+    assert scores(*often, score("b", "g_score", 4.0, "j")).mean("chatcite", "g_score").value == 3.0
+
+
+def test_judges_and_modes_stand_apart_and_the_first_judge_leads() -> None:
+    rows = [score("a", "g_score", 2.0, "a-judge"), score("a", "g_score", 5.0, "z-judge"),
+            score("a", "g_score", 1.0, "z-judge", mode="alone")]  # fmt: skip
+    found = scores(*rows, judges=("z-judge",))
+    assert found.judges() == ["z-judge", "a-judge"]
+    assert found.mean("chatcite", "g_score").value == 5.0
+    assert found.mean("chatcite", "g_score", ALONE).value == 1.0
+    assert found.mean("chatcite", "g_score", judge="a-judge").value == 2.0
+
+
+def test_a_measure_by_verdicts_has_one_value_whatever_judge_it_names() -> None:
+    found = scores(score("a", "citation_precision", 0.5, "j", mode=None))
+    assert found.mean("chatcite", "citation_precision").value == 0.5
+    assert found.judges() == []
+
+
+def test_the_embedded_model_is_known_by_its_name() -> None:
+    assert is_small_model("SmolLM2-135M-Instruct-Q4_K_M.gguf")
+    assert not is_small_model("gpt-4-turbo-preview")
+    assert not is_small_model(None)

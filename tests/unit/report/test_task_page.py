@@ -1,0 +1,131 @@
+"""Sentences where they stand in their section, and what was found of their citations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.related_work.summary import split_sentences
+from pipeline.report.task_page import (
+    JudgedSentence,
+    Runs,
+    TextBetween,
+    combined_verdict,
+    excerpt,
+    judged_citation,
+    judged_sentences,
+    lay_out,
+)
+
+TEXT = "One says [Reference 1]. Two\nsays more.\n\n* A list\n* of things [Reference 2]."
+
+
+def laid(text: str, found: list[str]) -> list[Runs]:
+    sentences = [JudgedSentence(place, ()) for place in range(1, len(found) + 1)]
+    return lay_out(text, sentences, found, {1, 2})
+
+
+def shown(runs: Runs) -> str:
+    return "".join(piece.text for run in runs for piece in run.pieces)
+
+
+def test_sentences_stand_in_their_paragraphs_with_line_breaks_kept() -> None:
+    first, second = laid(TEXT, split_sentences(TEXT))
+    assert [run.place for run in first if isinstance(run, JudgedSentence)] == [1, 2]
+    assert shown(first) == "One says [Reference 1]. Two\nsays more."
+    assert shown(second) == "* A list\n* of things [Reference 2]."
+    assert [run.place for run in second if isinstance(run, JudgedSentence)] == [3]
+
+
+def test_a_sentence_that_stands_nowhere_leaves_the_others_where_they_are() -> None:
+    first, _ = laid(TEXT, ["One says [Reference 1].", "Nobody wrote this.", "Two says more."])
+    assert [run.place for run in first if isinstance(run, JudgedSentence)] == [1, 3]
+    assert shown(first) == "One says [Reference 1]. Two\nsays more."
+
+
+def test_a_section_without_sentences_is_its_text() -> None:
+    paragraphs = laid(TEXT, [])
+    assert all(isinstance(run, TextBetween) for runs in paragraphs for run in runs)
+    assert len(paragraphs) == 2
+
+
+@given(st.text(alphabet="AB. \n[]Reference12\x00é", max_size=160))
+def test_no_text_is_lost_and_no_sentence_is_shown_twice(text: str) -> None:
+    paragraphs = laid(text, split_sentences(text))
+    joined = "".join(shown(runs) for runs in paragraphs)
+    assert "".join(joined.split()) == "".join(text.replace("\x00", "\N{REPLACEMENT CHARACTER}").split())
+    places = [run.place for runs in paragraphs for run in runs if isinstance(run, JudgedSentence)]
+    assert places == sorted(set(places))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "come_to"),
+    [
+        ([], ""),
+        (["unjudged"], "unjudged"),
+        (["supported", "unjudged"], "supported"),
+        (["supported", "not"], "partly"),
+        (["not", "not"], "not"),
+        (["partly", "not"], "partly"),
+    ],
+)
+def test_a_sentence_is_supported_where_all_its_judged_citations_are(verdicts: list[str], come_to: str) -> None:
+    assert combined_verdict(verdicts) == come_to
+
+
+def support(**changed: Any) -> dict[str, Any]:
+    passages = [
+        {"passage_id": "p", "anchor": "S3.p2", "text": "Before. The very\nWORDS  of it. After."},
+        {"passage_id": "q", "anchor": "abstract", "text": "Another."},
+    ]
+    row = {
+        "sentence": 1, "number": 1, "arxiv_id": "2401.00001", "source": "full_text", "verdict": "supported",
+        "unjudged": None, "quote": "the very words of it", "quote_found": True, "passages": passages, "quoted": 0,
+        "judge": "j",
+    }  # fmt: skip
+    return row | changed
+
+
+def test_the_quote_is_marked_in_its_passage_which_leads_to_its_place() -> None:
+    view = judged_citation(support(), {1: "A Study"})
+    first, second = view.passages
+    assert (first.before, first.quote, first.after) == ("Before. ", "The very\nWORDS  of it", ". After.")
+    assert first.url == "https://arxiv.org/html/2401.00001#S3.p2"
+    assert second.quote == ""
+    assert second.url == "https://arxiv.org/html/2401.00001"
+    assert view.title == "A Study"
+
+
+def test_a_quote_that_stands_nowhere_is_shown_and_said_so() -> None:
+    view = judged_citation(support(quote="never written", quote_found=False, quoted=None), {1: "A Study"})
+    assert view.row["quote"] == "never written"
+    assert all(not passage.quote for passage in view.passages)
+
+
+def test_a_citation_out_of_range_has_no_title_and_says_why() -> None:
+    row = support(number=9, arxiv_id=None, verdict=None, unjudged="out_of_range", passages=None, quote=None)
+    view = judged_citation(row | {"quote_found": None, "source": None, "judge": None}, {1: "A Study"})
+    assert (view.title, view.verdict, list(view.passages)) == ("", "unjudged", [])
+
+
+def test_a_passage_of_an_old_paper_leads_to_ar5iv_and_one_without_a_paper_nowhere() -> None:
+    assert excerpt("t", "1706.03762", "S1").url == "https://ar5iv.labs.arxiv.org/html/1706.03762#S1"
+    assert excerpt("t", None, "S1").url == ""
+
+
+@pytest.mark.parametrize("anchor", ['"><script>', "javascript:alert(1)", "a b", "../../x"])
+def test_an_anchor_never_leads_off_its_page(anchor: str) -> None:
+    url = excerpt("t", "2401.00001", anchor).url
+    assert url.startswith("https://arxiv.org/html/2401.00001#")
+    assert not set(url) & set("\"<> '")
+
+
+def test_what_a_system_rested_a_sentence_on_stands_beside_the_judges_passages() -> None:
+    told = {"text": "One.", "references": [1], "passages": ["p-1", "gone"], "support": "partly"}
+    (view,) = judged_sentences({"sentences": [told]}, [], {1: "A"}, {"p-1": excerpt("Own.", None, None)})
+    assert view.opens
+    assert view.own_support == "partly"
+    assert [passage.before for passage in view.own_passages] == ["Own."]

@@ -1,0 +1,115 @@
+"""Every template of a page, however many there come to be, and every hostile text: shown, and inert.
+
+The pages of a report are made once as data, with a mark in all that papers, models, judges and settings say; each
+payload is put in the mark's place and the pages are rendered from that.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+
+from pipeline.engine.run import run_stage
+from pipeline.evaluation.cited import printable
+from pipeline.report import publish, rendering
+from pipeline.report.grid import Grid
+from pipeline.report.pages import changes_page
+from pipeline.report.stages import REPORT
+from tests.unit.evaluation.hostile import HOSTILE
+from tests.unit.evaluation.made_up import workspace, write_ledger, write_month
+from tests.unit.evaluation.made_up_answers import write_answers
+from tests.unit.report.test_pages import assert_inert, folded
+
+PROJECT = Path(__file__).resolve().parents[3]
+TEMPLATES = sorted(PROJECT.glob("pipeline/**/*.html.j2"))
+MONTH, MARK = "2024-03", "Zmarkz"
+# Each is tried by a test of its own, with what the two share.
+FORMS = {"ratings.html.j2", "grades.html.j2", "base_form.html.j2"}
+# Extended or imported by the others.
+PARTS = {"base.html.j2", "parts.html.j2"}
+
+
+def marked(text: str) -> str:
+    return f"{MARK} {text}"
+
+
+@pytest.fixture(scope="module")
+def views(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Any]]:
+    """What each template of the report was given to show, by template."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    place = workspace(tmp_path_factory.mktemp("templates"), judges=MARK, llm_model=MARK)
+    write_month(place.root, MONTH, text=marked, tasks=1, papers=2, model=MARK, judges=(MARK,))
+    write_answers(place.root, MONTH, text=marked, model=MARK)
+    write_ledger(place.root, "key_elements", MONTH, [("2403.90001#S2 2401.00001", MARK, MARK)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(publish, "render", lambda template, page: found[template].append(page) or b"")
+        run_stage(REPORT, place, MONTH)
+    grids = [each for page in found["page.html.j2"] for each in within(page) if isinstance(each, Grid)]
+    found["page.html.j2"].append(changes_page(MONTH, [MARK], grids))
+    return found
+
+
+def within(value: object) -> Iterator[object]:
+    """The value and all that it holds."""
+    yield value
+    if is_dataclass(value):
+        yield from (each for part in fields(value) for each in within(getattr(value, part.name)))
+    elif isinstance(value, Mapping):
+        yield from (each for pair in value.items() for part in pair for each in within(part))
+    elif isinstance(value, list | tuple):
+        yield from (each for part in value for each in within(part))
+
+
+def put(value: Any, change: Callable[[str], str]) -> Any:
+    """The value with every text in it changed."""
+    if type(value) is str:
+        return change(value)
+    if is_dataclass(value):
+        return replace(value, **{each.name: put(getattr(value, each.name), change) for each in fields(value)})  # type: ignore[type-var]
+    if isinstance(value, Mapping):
+        return {put(name, change): put(each, change) for name, each in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(put(each, change) for each in value))
+    return type(value)(put(each, change) for each in value) if isinstance(value, list | tuple) else value
+
+
+def test_every_template_is_among_those_that_are_tried(views: Mapping[str, list[Any]]) -> None:
+    """A new one fails here until a view of it is made above."""
+    of_report = {file.name for file in TEMPLATES if file.parent == rendering.TEMPLATES}
+    assert of_report - PARTS == views.keys()
+    assert {file.name for file in TEMPLATES if file.parent != rendering.TEMPLATES} == FORMS
+    silent = [template for template, seen in views.items() if MARK not in str(seen)]
+    assert silent == [], "these were given nothing foreign to show"
+
+
+@pytest.mark.parametrize("payload", HOSTILE)
+def test_a_hostile_text_is_inert_on_every_page(views: Mapping[str, list[Any]], payload: str) -> None:
+    for template, seen in views.items():
+        for view in seen if template == "page.html.j2" else seen[:1]:
+            page = rendering.render(template, put(view, lambda text: text.replace(MARK, payload)))
+            assert_inert(template, page)
+            if MARK in str(view):
+                assert folded(printable(payload)) in folded(LexborHTMLParser(page.decode()).text()), template
+
+
+def test_every_environment_of_html_escapes_all_of_it() -> None:
+    for file in TEMPLATES:
+        text = file.read_text()
+        assert "|safe" not in text.replace(" ", ""), file
+        assert "autoescape" not in text, file
+    escaping = {}
+    for file in sorted((PROJECT / "pipeline").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Environment"):
+                given = {each.arg: ast.unparse(each.value) for each in node.keywords}
+                escaping[file.parent / "templates"] = given.get("autoescape")
+    assert {folder: escaping.get(folder) for folder in {file.parent for file in TEMPLATES}} == {
+        file.parent: "True" for file in TEMPLATES
+    }
