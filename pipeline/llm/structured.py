@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -110,11 +111,13 @@ def parse_answer(text: str, schema: type[Form]) -> Form:
         return schema.model_validate(dict.fromkeys(schema.model_fields, "") | lines)
 
 
-def _repair_json(text: str) -> object:
+def _repair_json(text: str) -> Any:
     try:
-        return json_repair.loads(text)
+        written = json.dumps(json_repair.loads(text), ensure_ascii=False)
     except RecursionError:
         raise ValueError("the JSON object in the answer is nested too deeply") from None
+    # An escape may stand for half of a surrogate pair, which no file can hold.
+    return json.loads(written.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def parse_headed_lines(text: str, names: Iterable[str]) -> dict[str, str]:

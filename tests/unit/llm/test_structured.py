@@ -63,6 +63,10 @@ def test_a_formula_in_broken_json_keeps_its_macros() -> None:
     assert parse_answer(r"{'why': '$\frac{1}{2}\delta$',}", Verdict).why == r"$\frac{1}{2}\delta$"
 
 
+def test_half_a_character_is_replaced() -> None:
+    assert parse_answer(r'{"why": "half \ud83d of \ud83d\ude00"}', Verdict).why == "half \ufffd of \U0001f600"
+
+
 @pytest.mark.parametrize("nested", ["[" * 5000, '{"why": ' * 5000])
 def test_deep_nesting_is_an_error_of_the_answer(nested: str) -> None:
     with pytest.raises(ValueError, match="nested too deeply"):
