@@ -11,7 +11,7 @@ from selenium.common.exceptions import WebDriverException
 
 from tests.monthly_dump import cut_short, write_monthly_dump
 from tests.scripted_llm import ScriptedLlm
-from tests.ui.test_ui import MATERIALIZE_ALL, Page, Running, browse, llm, start, tool, wait_until
+from tests.ui.test_ui import MATERIALIZE_ALL, PARTITIONS, Page, Running, browse, llm, start, tool, wait_until
 
 __all__ = ["llm"]  # the fixture
 
@@ -22,7 +22,6 @@ BAD = "2024-05"
 BAD_ZIP = "ar5iv-2405.zip"
 STAGES = ("dump_members", "metadata", "papers", "passages", "references")
 VIEW = "//*[self::a or self::button][normalize-space(.)='View']"
-PARTITIONS = "//input[contains(@placeholder, '2024-03')]"
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +84,7 @@ def launch(page: Page) -> str:
     """Launch the backfill from the page of the asset group; its path."""
     page.open("/locations/citeloom/asset-groups/corpus/lineage")
     page.click_for(MATERIALIZE_ALL, PARTITIONS)
-    page.click(PARTITIONS)
-    page.find(PARTITIONS).send_keys(f"[{MONTHS[0]}...{MONTHS[-1]}]", "\ue004")
+    page.click("//button[normalize-space(.)='All']")
     page.says(f"{len(MONTHS)} partitions")
     page.keep("range_chosen")
     page.click("//button[normalize-space(.)='Launch backfill']")

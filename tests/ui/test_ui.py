@@ -38,6 +38,7 @@ pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(600)]
 T = TypeVar("T")
 MONTH, BY_COMMAND = "2024-03", "2024-04"
 COMMAND = str(Path(sys.executable).with_name("citeloom"))
+PARTITIONS = "//*[normalize-space(text())='Select a partition or create one']"
 MATERIALIZE_ALL = "//button[starts-with(normalize-space(.), 'Materialize all')]"
 GROUPS = {
     "corpus": ["dump_members", "metadata", "papers", "passages", "references"],
@@ -349,10 +350,10 @@ def test_jobs_sensors_and_schedules_are_there(page: Page) -> None:
 
 def test_a_month_materialized_from_the_page_succeeds_and_tells_its_rows(page: Page, running: Running) -> None:
     page.open("/locations/citeloom/jobs/refresh_corpus")
-    page.click_for(MATERIALIZE_ALL, "//input[contains(@placeholder, '2024-03')]")
-    page.click("//input[contains(@placeholder, '2024-03')]")
-    # The field takes what is typed once it is left, hence the tab.
-    page.find("//input[contains(@placeholder, '2024-03')]").send_keys(MONTH, "\ue004")
+    page.click_for(MATERIALIZE_ALL, PARTITIONS)
+    page.click(PARTITIONS)
+    page.click(f"//*[@title='{MONTH}']/span")
+    page.find("//body").send_keys("\ue00c")  # Escape closes the list
     page.says("1 partition")
     page.keep("choice_of_a_month")
     page.click("//button[normalize-space(.)='Launch 1 run']")
