@@ -22,6 +22,9 @@ LONG_TESTS := \
 SHORT := $(LONG:%=--ignore %) $(LONG_TESTS:%=--deselect %)
 PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 
+# Packages are installed without bytecode. Where an image sets this variable, every process would compile all it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-fast test-faults lint ui bench bench-gpu gpu-wheels install install-dev qdrant sample styles lock
 
 demo: install
