@@ -42,6 +42,7 @@ from pipeline.evaluation.report.plain import month_json, month_markdown
 from pipeline.evaluation.report.tasks import Tally, task_views
 from pipeline.evaluation.report.views import RunView
 from pipeline.settings import Settings
+from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.store import DataPath, listing_cache
@@ -87,7 +88,8 @@ def _answers(workspace: Workspace, month: str) -> AnswersFound:
 
 
 def _judges(settings: Settings) -> list[str]:
-    return list(settings.judges or (settings.llm_model,))
+    """The judges of this run in their order; overlap judges citations alone, so the default model comes after it."""
+    return list(settings.judges if set(settings.judges) - {OVERLAP_JUDGE} else (*settings.judges, settings.llm_model))
 
 
 def write_overall_index(workspace: Workspace) -> None:
