@@ -14,8 +14,8 @@ from typing import Any, Literal
 from pipeline.answering.questions import Question
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.answers import evidence
-from pipeline.evaluation.answers.prompting import CLAIM
-from pipeline.evaluation.answers.prompting import PROMPTS as ANSWER_PROMPTS
+from pipeline.evaluation.answers.splitting import CLAIM
+from pipeline.evaluation.answers.splitting import PROMPTS as ANSWER_PROMPTS
 from pipeline.evaluation.answers.verdicts import judge_claim
 from pipeline.evaluation.citation_support import judge as citation_judge
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge

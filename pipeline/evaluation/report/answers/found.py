@@ -14,11 +14,10 @@ import pyarrow.compute as pc
 from pipeline import tables
 from pipeline.answering.question_rows import PosedQuestion, read_posed_questions
 from pipeline.engine.parts import statistics_name
-from pipeline.evaluation.answers.ages import Age, age_of
-from pipeline.evaluation.answers.controls import HALF, OTHER, OWN
-from pipeline.evaluation.answers.grades import Grade
+from pipeline.evaluation.answers.grades import Grade, grade_of
+from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
+from pipeline.evaluation.answers.measures import Age, age_of
 from pipeline.evaluation.answers.results import ALL, Group, SystemResult, results
-from pipeline.evaluation.answers.rows import grade_of
 from pipeline.evaluation.judge_check.record import JudgeChecks, read_checks
 from pipeline.evaluation.report.corpus import rows_out
 from pipeline.evaluation.report.found import Accounts, Cost, PriceList, read_or_none, shown_writers

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from statistics import fmean
 
-from pipeline.evaluation.answers.controls import HALF, OTHER, OWN, expected_coverage
+from pipeline.evaluation.answers.grading import HALF, OTHER, OWN, expected_coverage
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.answers.results import answers_agreement, difference
 from pipeline.evaluation.report.answers.found import CONTROLS, AnswersFound, cell, name_of

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipeline.answering.questions import KINDS
-from pipeline.evaluation.answers.ages import AGES
-from pipeline.evaluation.answers.published import (
+from pipeline.evaluation.answers.measures import AGES
+from pipeline.evaluation.answers.results import (
+    ALL,
     CORPUS_PAPERS,
     CUTOFF,
     DATA,
     GRADERS,
     SYSTEMS,
     TABLE_1,
+    Group,
     Printed,
+    SystemResult,
 )
-from pipeline.evaluation.answers.results import ALL, Group, SystemResult
 from pipeline.evaluation.report.answers.found import AnswersFound, cell, name_of, series_of
 from pipeline.evaluation.report.comparison import FEW, OURS, PUBLISHED
 from pipeline.evaluation.report.figures import Bar, BarFigure

@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.answering.question_rows import PosedQuestion, paper_months
-from pipeline.evaluation.answers.ages import age_of
-from pipeline.evaluation.answers.measures import answer_measures
+from pipeline.evaluation.answers.measures import age_of, answer_measures
 from pipeline.evaluation.report.answers.found import CONTROLS, AnswersFound, name_of, order_of
 from pipeline.evaluation.report.answers.names import question_file
 from pipeline.evaluation.report.answers.shown import Places, Question, answer_view

@@ -13,8 +13,8 @@ from pipeline.answering.answer import Answer, Claim, answer_of_row
 from pipeline.answering.question_rows import PosedQuestion
 from pipeline.answering.rendering import step_lines
 from pipeline.answering.retrieval import RetrievedPassage
+from pipeline.evaluation.answers.grades import grade_of
 from pipeline.evaluation.answers.measures import answer_measures
-from pipeline.evaluation.answers.rows import grade_of
 from pipeline.evaluation.cited import parted
 from pipeline.evaluation.report.answers.found import series_of
 from pipeline.evaluation.report.answers.views import (
