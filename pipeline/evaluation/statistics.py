@@ -152,12 +152,6 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> Correla
     return Correlation(float(spearmanr(first, second).statistic), len(first))
 
 
-def length_correlation(words: Sequence[float], scores: Sequence[float]) -> Correlation | None:
-    """Whether longer sections have higher scores: Spearman's rho of words and scores, in one order. As
-    `rank_correlation`; over sections of several tasks it also holds what the tasks differ in."""
-    return rank_correlation(words, scores)
-
-
 def correlation_within_tasks(
     first: Mapping[Key, float], second: Mapping[Key, float], resamples: int = RESAMPLES
 ) -> Interval | None:

@@ -1,4 +1,4 @@
-"""The passages by which a claim is judged: those of the question's papers that are nearest to it.
+"""Passages by which a claim is judged: those of the question's papers that are nearest by vectors and words.
 
 They are searched for again for every claim, among all passages of all papers of the question, whatever the system was
 shown: a claim may be right though its system never saw why. Front matter is among them, since it says who wrote a

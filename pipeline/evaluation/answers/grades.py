@@ -1,4 +1,4 @@
-"""A graded answer: a verdict with its quote on each of its claims, and on each gold claim."""
+"""Graded answers: verdicts on claims and gold claims, gold passages shown by hop, and the rows of `answer_grades`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grading answers, many at once: split all of them, look up evidence for all claims, judge all.
+"""Grading of answers: split all of them, look up evidence for all claims, judge all; and control answers.
 
 Three steps, since evidence is looked up between calls and may block: `split_all`, `evidence` (`evidence_for` of each
 question), `judge_all`.
@@ -165,6 +165,8 @@ async def _blind(asked: Iterable[tuple[str, Coroutine[Any, Any, T]]]) -> list[T]
     return [found[place] for place in range(len(given))]
 
 
+# Answers made of gold claims, whose grades are known: all claims of the question (coverage 1), the first half of them
+# (their share), and those of a question on other papers (coverage 0). A judge that cannot tell them apart cannot grade.
 OWN, HALF, OTHER = "control_own", "control_half", "control_other"
 
 

@@ -1,4 +1,4 @@
-"""Measures of one graded answer, as pure functions.
+"""Measures of one graded answer, and the age of a question for a model, as pure functions.
 
 Factual % and coverage % are those of the arXivBot report, from 0 to 1; docs/methods/answer-grades.md says what is ours.
 A measure that nothing could be computed for is absent, never 0.

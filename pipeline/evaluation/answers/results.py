@@ -1,4 +1,4 @@
-"""What grades say of each system: means with intervals, by kind and by age, and what further hops brought.
+"""Results of each system: means with intervals by kind and age, gains of hops, and the arXivBot report's Table 1.
 
 Pure: grades in, numbers out; what cannot be computed is absent. A question weighs the same however many claims its
 answer makes, and intervals draw whole questions.
@@ -169,6 +169,7 @@ def _scores(grades: Iterable[Grade], measure: str) -> dict[tuple[str, str], floa
     return {key: values[measure] for key, values in measures.items() if measure in values}
 
 
+# Figures that the arXivBot report printed; none of ours.
 QUESTIONS, PAPERS, GRADERS = 50, 15, 3
 QUESTIONS_OF_AN_AGE = 25
 CUTOFF = "2023-12"

@@ -1,4 +1,4 @@
-"""Splitting an answer into the claims that it makes, in the same way whichever system gave it.
+"""Splitting an answer into the claims that it makes, and the prompts of grading with the room that they leave.
 
 A system's own claims are never taken for those of its answer: it may say less, or more, than they do. A long answer is
 split part by part, so that a list of at most `MOST_CLAIMS` ends every call and yet no answer is too long.

@@ -19,11 +19,10 @@ from pipeline.engine.digests import digest_of
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.citation_support.citations import Citation, citations_of
-from pipeline.evaluation.citation_support.judge import PROMPT, PROMPTS, Asked, Judged, conversation, judge
+from pipeline.evaluation.citation_support.judge import PROMPT, PROMPTS, Asked, Judged, conversation, judge, place_of
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
 from pipeline.evaluation.citation_support.overlap_judge import fingerprint as overlap_fingerprint
 from pipeline.evaluation.citation_support.passages import Passage, among, paragraphs_of, search
-from pipeline.evaluation.citation_support.quotes import place_of
 from pipeline.evaluation.retrieval.corpus import passages_by_paper
 from pipeline.llm.client import ClientWorkspace, LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side

@@ -265,14 +265,14 @@ def _judges(found: Found) -> Grid | None:
 
 
 def _lengths(found: Found) -> Grid | None:
-    from pipeline.evaluation.statistics import correlation_within_tasks, length_correlation
+    from pipeline.evaluation.statistics import correlation_within_tasks, rank_correlation
 
     rows = []
     words_of = _by_section(found, "words", TOGETHER, "")
     for mode, judge, name in _settings(found):
         marks = _by_section(found, "g_score", mode, judge)
         both = sorted(words_of.keys() & marks.keys())
-        rho = length_correlation([words_of[key] for key in both], [marks[key] for key in both])
+        rho = rank_correlation([words_of[key] for key in both], [marks[key] for key in both])
         within = correlation_within_tasks(words_of, marks)
         rows.append(
             [Value(name), Value(rho.value if rho else None, "two"), _interval(within), Value(len(both), "count")]

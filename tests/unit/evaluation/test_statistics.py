@@ -16,7 +16,6 @@ from pipeline.evaluation.statistics import (
     bootstrap_interval,
     correlation_within_tasks,
     exact_agreement,
-    length_correlation,
     mean_ends,
     normalised_vote_entropy,
     paired_difference,
@@ -126,11 +125,11 @@ def test_rank_correlation_is_that_of_the_definition() -> None:
     ("words", "scores"), [([], []), ([1, 2], [1, 2]), ([5, 5, 5], [1, 2, 3]), ([1, 2, 3], [4] * 3)]
 )
 def test_nothing_correlates_with_too_few_or_with_a_constant(words: list[float], scores: list[float]) -> None:
-    assert length_correlation(words, scores) is None
+    assert rank_correlation(words, scores) is None
 
 
 def test_longer_sections_with_higher_scores_correlate() -> None:
-    found = length_correlation([100, 200, 300, 150], [1.0, 3.0, 4.0, 2.0])
+    found = rank_correlation([100, 200, 300, 150], [1.0, 3.0, 4.0, 2.0])
     assert found is not None
     assert found.value == pytest.approx(1.0)
 
@@ -143,7 +142,7 @@ def test_within_tasks_a_difference_between_tasks_does_not_correlate() -> None:
     scores = {
         (task, system): base - number for task, base in (("a", 2.0), ("b", 5.0)) for number, system in enumerate("xyz")
     }
-    pooled = length_correlation([words[key] for key in words], [scores[key] for key in words])
+    pooled = rank_correlation([words[key] for key in words], [scores[key] for key in words])
     assert pooled is not None
     assert pooled.value > 0
     assert correlation_within_tasks(words, scores) == Interval(-1.0, -1.0, -1.0)
