@@ -34,7 +34,7 @@ from benchmarks.harness import Claim, report
 from benchmarks.qdrant_server import INSTALLED, running
 from pipeline.embedding.choice import make_embedder
 from pipeline.embedding.lexical import lexical_rows
-from pipeline.evaluation.statistics import Draws
+from pipeline.evaluation.statistics import mean_ends
 from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeCollections
 from pipeline.index.exact import SparseScores, fused_scores
@@ -245,11 +245,10 @@ def measure(labelled: LabelledSet, embedder: Embedder, foreign: Sequence[str]) -
                 closing(ServerCollections(server.url, ALIAS, grpc_port=server.grpc_port)) as on_server,
             ):
                 rankings["server"] = measurement.through(on_server.collection(layout.collection(ALIAS)), layout)
-    draws = Draws(list(labelled.queries))
     figures: dict[str, Any] = {}
     for method, ranking in rankings.items():
         values = ndcg(relevant, ranking)
-        low, high = draws.interval(values)
+        low, high = mean_ends(values, list(labelled.queries))
         figures[method] = {"ndcg@10": round(float(values.mean()), 4), "low": _rounded(low), "high": _rounded(high)}
     letters = random_letters(100)
     figures["without fit"] = {

@@ -187,7 +187,7 @@ def results(
 
 def _read_grades(root: DataRoot, months: list[str], study: str | None) -> GradeResults:
     from pipeline.evaluation.annotation.grade_results import pool_months, read_month_grades
-    from pipeline.evaluation.answers.rows import grade_of
+    from pipeline.evaluation.answers.grades import grade_of
     from pipeline.tables import ANSWER_GRADES
 
     judged = {

@@ -82,12 +82,15 @@ def _models(workspace: Workspace, judge: str | None) -> list[Model]:
 
 
 def _checks(workspace: Workspace, models: Sequence[Model], sets: Sequence[Any]) -> list[JudgeCheck]:
-    from pipeline.evaluation.citation_support.overlap_judge import NAME, OverlapJudge
+    from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
     from pipeline.evaluation.judge_check.record import JudgeCheck, current_digest, write_check
     from pipeline.evaluation.judge_check.verify import verify_model, verify_overlap
+    from pipeline.settings.validators import OVERLAP_JUDGE
 
     overlap = verify_overlap(OverlapJudge.of(workspace.settings), sets)
-    checks = [JudgeCheck(NAME, "citation_support", current_digest(NAME, "citation_support"), tuple(overlap))]
+    checks = [
+        JudgeCheck(OVERLAP_JUDGE, "citation_support", current_digest(OVERLAP_JUDGE, "citation_support"), tuple(overlap))
+    ]
     for model in models:
         for task, results in verify_model(workspace, model, sets).items():
             checks.append(JudgeCheck(model.name, task, current_digest(model.name, task), tuple(results)))

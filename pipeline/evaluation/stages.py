@@ -18,6 +18,7 @@ from pipeline.evaluation.answers import build as answers
 from pipeline.evaluation.citation_support import build as support
 from pipeline.related_work.systems import related_work_writers
 from pipeline.settings import Settings
+from pipeline.settings.validators import OVERLAP_JUDGE
 
 _WRITTEN = (tables.RELATED_WORK_TASKS, tables.SUMMARIES)
 
@@ -28,7 +29,7 @@ def _sections_off(settings: Settings) -> str:
 
 
 def _citations_off(settings: Settings) -> str:
-    return support.off(settings) or _sections_off(settings)
+    return support.off(settings) or ("" if support.judged_by_overlap(settings) else _sections_off(settings))
 
 
 def _answers_off(settings: Settings) -> str:
@@ -38,7 +39,8 @@ def _answers_off(settings: Settings) -> str:
 
 
 def _off(settings: Settings, setting: str, systems: Sequence[System]) -> str:
-    if not settings.embedded_llm or settings.judges or any(system.calls_model for system in systems):
+    named = set(settings.judges) - {OVERLAP_JUDGE}
+    if not settings.embedded_llm or named or any(system.calls_model for system in systems):
         return ""
     return f"no endpoint is set, and no system of {setting} calls a model: set CITELOOM_LLM_URL or CITELOOM_JUDGES"
 

@@ -1,17 +1,16 @@
-"""What scores say beyond their means: intervals, differences, agreement, disorder of votes, what length and place do.
+"""Statistics of scores: bootstrap intervals, paired differences, agreement, vote entropy, effects of length and place.
 
-Pure functions of numbers, names and rows. A number that would be computed from nothing is None. What is drawn again
-for an interval is whole clusters (a task with all its judgements, a paper with all its sentences), since what lies
-within one is not independent (the cluster bootstrap; Field and Welsh 2007, Bootstrapping clustered data), and the
-interval is that between percentiles (Efron and Tibshirani 1993, 13.3).
+A number that would be computed from nothing is None. Intervals are percentile intervals (Efron and Tibshirani 1993,
+13.3) of the cluster bootstrap (Field and Welsh 2007, Bootstrapping clustered data): whole clusters are resampled (a
+task with all its judgements, a paper with all its sentences), since the values within one are not independent.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
 from itertools import combinations
 from math import log2, sqrt
 from statistics import fmean, stdev
@@ -23,13 +22,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# With 2,000 draws the ends of an interval move by about a twentieth of its width from seed to seed.
-DRAWS = 2_000
-# At 10,000 by less than half of that; systems are compared by a tenth of a mark, and have few tasks.
+# With 2,000 resamples the ends of an interval move by about a twentieth of its width from seed to seed.
+CLUSTER_RESAMPLES = 2_000
+# With 10,000 by less than half of that; systems are compared by a tenth of a mark, and have few tasks.
 RESAMPLES = 10_000
-# 10,000 draws of 2,000 tasks are 160 MB, of all months' tasks many times that; of so many the mean is normal, and the
-# two intervals differ by less than the draws' own noise.
+# 10,000 resamples of more tasks take seconds; of so many the mean is normal, and the two intervals differ by less than
+# the noise of resampling.
 MOST_DRAWN = 2_000
+# Numbers that one batch of resamples holds: 64 MB.
+_BATCH_NUMBERS = 8_000_000
 _NORMAL = 1.96
 _SEED = 20_240_301
 
@@ -46,52 +47,59 @@ class Interval(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True)
-class Draws:
-    """Draws with replacement of clusters; the same for all that is compared, so differences are paired.
+def bootstrap_sums(
+    statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    values: NDArray[np.float64],
+    clusters: Sequence[str],
+    resamples: int = CLUSTER_RESAMPLES,
+) -> tuple[float | None, float | None, float | None]:
+    """A statistic of sums with the ends of its 95 % interval, by resampling clusters.
 
-    asking: the cluster of every value. The draws follow from the number of clusters alone.
+    statistic: sums of shape (..., columns) → values of shape (...), NaN where it is undefined; resamples in which it is
+    undefined do not count. values: shape (values, columns). clusters: the cluster of each value. The resamples follow
+    from the number of clusters alone, so that statistics of the same clusters are paired. All None where the statistic
+    is undefined; no ends for a single cluster.
     """
+    import numpy as np
+    from scipy.stats import DegenerateDataWarning, bootstrap
 
-    asking: Sequence[str]
-    draws: int = DRAWS
-
-    def interval(self, values: NDArray[np.float64]) -> tuple[float, float] | tuple[None, None]:
-        """The 95 % interval of the mean of values, one for each of `asking`; (None, None) for a single cluster."""
-        import numpy as np
-
-        clusters, sizes = self._clusters
-        if len(sizes) < 2:
-            return None, None
-        sums = np.bincount(clusters, weights=values, minlength=len(sizes))
-        weights = _weights(len(sizes), self.draws)
-        low, high = np.percentile((weights @ sums) / (weights @ sizes), [2.5, 97.5])
-        mean = float(values.mean())
-        # The mean lies between them but for the last digit, where all values are one.
-        return min(float(low), mean), max(float(high), mean)
-
-    def weights(self) -> NDArray[np.float64] | None:
-        """How often each value counts in each draw, shape (draws, values); None for a single cluster."""
-        clusters, sizes = self._clusters
-        return None if len(sizes) < 2 else _weights(len(sizes), self.draws)[:, clusters].astype(float)
-
-    @cached_property
-    def _clusters(self) -> tuple[Any, Any]:
-        import numpy as np
-
-        _, clusters, sizes = np.unique(np.array(self.asking), return_inverse=True, return_counts=True)
-        return clusters, sizes
+    value = float(statistic(values.sum(axis=0)))
+    if np.isnan(value):
+        return None, None, None
+    names, places = np.unique(np.array(clusters), return_inverse=True)
+    if len(names) < 2:
+        return value, None, None
+    sums = np.zeros((len(names), values.shape[1]))
+    np.add.at(sums, places, values)
+    with warnings.catch_warnings():
+        # scipy's own interval is not used: it is NaN where one resample is.
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        sampled = bootstrap(
+            (np.arange(len(names)),),
+            lambda sample, axis: statistic(sums[sample].sum(axis=axis - 1)),
+            n_resamples=resamples,
+            batch=max(_BATCH_NUMBERS // sums.size, 1),
+            vectorized=True,
+            axis=-1,
+            method="percentile",
+            rng=np.random.default_rng(_SEED),
+        ).bootstrap_distribution
+    if np.isnan(sampled).all():
+        return value, None, None
+    low, high = np.nanpercentile(sampled, [2.5, 97.5])
+    # The value lies between them but for the last digit, where all clusters are alike.
+    return value, min(float(low), value), max(float(high), value)
 
 
-# Some are kept, since not every system has every measure of every task: for 1,000 tasks one of 10,000 draws takes 0.7 s
-# to make and, in the fewest bytes that a count can need, 20 MB.
-@lru_cache(maxsize=8)
-def _weights(clusters: int, draws: int) -> NDArray[np.unsignedinteger[Any]]:
-    """How often each cluster is in each draw, of shape (draws, clusters)."""
+def mean_ends(
+    values: NDArray[np.float64], clusters: Sequence[str], resamples: int = CLUSTER_RESAMPLES
+) -> tuple[float, float] | tuple[None, None]:
+    """The ends of the 95 % interval of a mean, by resampling clusters; (None, None) for a single cluster."""
     import numpy as np
 
-    drawn = np.random.default_rng(_SEED).multinomial(clusters, np.full(clusters, 1 / clusters), size=draws)
-    return drawn.astype(np.min_scalar_type(clusters))
+    columns = np.column_stack([values, np.ones(len(values))])
+    _, low, high = bootstrap_sums(lambda sums: sums[..., 0] / sums[..., 1], columns, clusters, resamples)
+    return (None, None) if low is None or high is None else (low, high)
 
 
 def bootstrap_interval(values_by_task: Mapping[str, Sequence[float]], resamples: int = RESAMPLES) -> Interval | None:
@@ -103,7 +111,9 @@ def bootstrap_interval(values_by_task: Mapping[str, Sequence[float]], resamples:
     import numpy as np
 
     means = {task: fmean(values) for task, values in sorted(values_by_task.items()) if values}
-    low, high = Draws(list(means), resamples).interval(np.array(list(means.values())))
+    if len(means) < 2:
+        return None
+    low, high = mean_ends(np.array(list(means.values())), list(means), resamples)
     return None if low is None or high is None else Interval(fmean(means.values()), low, high)
 
 
@@ -140,12 +150,6 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> Correla
     if len(first) < 3 or len(set(first)) < 2 or len(set(second)) < 2:
         return None
     return Correlation(float(spearmanr(first, second).statistic), len(first))
-
-
-def length_correlation(words: Sequence[float], scores: Sequence[float]) -> Correlation | None:
-    """Whether longer sections have higher scores: Spearman's rho of words and scores, in one order. As
-    `rank_correlation`; over sections of several tasks it also holds what the tasks differ in."""
-    return rank_correlation(words, scores)
 
 
 def correlation_within_tasks(

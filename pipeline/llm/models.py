@@ -14,7 +14,7 @@ from pipeline.settings import Settings
 from pipeline.settings.models_file import ModelEntry, read_key, read_models_file
 from pipeline.settings.settings import EMBEDDED_CONTEXT, EMBEDDED_LLM
 from pipeline.settings.urls import refuse_key_over_http, refuse_unsendable_key, split_url
-from pipeline.settings.validators import parse_price
+from pipeline.settings.validators import OVERLAP_JUDGE, parse_price
 
 EMBEDDED_MODEL = "smollm2-135m-instruct"
 # llama.context_length in the embedded model's file: what it was trained to read.
@@ -99,7 +99,8 @@ class Models:
     @property
     def judges(self) -> list[Model]:
         """The models that judge, one or two; the default model where none is named. Raises as `get` does."""
-        return [self.get(name, "CITELOOM_JUDGES") for name in self.settings.judges] or [self.default]
+        names = [name for name in self.settings.judges if name != OVERLAP_JUDGE]
+        return [self.get(name, "CITELOOM_JUDGES") for name in names] or [self.default]
 
     @property
     def names(self) -> list[str]:

@@ -9,11 +9,10 @@ from statistics import fmean
 from typing import Any
 
 from pipeline.answering.questions import KINDS
-from pipeline.evaluation.answers import published
-from pipeline.evaluation.answers.ages import AGES
-from pipeline.evaluation.answers.controls import HALF, OTHER, OWN, expected_coverage
+from pipeline.evaluation.answers import results as published
 from pipeline.evaluation.answers.grades import Outcome
-from pipeline.evaluation.answers.measures import answer_measures
+from pipeline.evaluation.answers.grading import HALF, OTHER, OWN, expected_coverage
+from pipeline.evaluation.answers.measures import AGES, answer_measures
 from pipeline.evaluation.answers.results import (
     ALL,
     Group,

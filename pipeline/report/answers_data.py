@@ -14,11 +14,10 @@ import pyarrow.compute as pc
 from pipeline import tables
 from pipeline.answering.questions import PosedQuestion, read_posed_questions
 from pipeline.engine.parts import statistics_name
-from pipeline.evaluation.answers.ages import age_of
-from pipeline.evaluation.answers.controls import HALF, OTHER, OWN
-from pipeline.evaluation.answers.grades import Grade
+from pipeline.evaluation.answers.grades import Grade, grade_of
+from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
+from pipeline.evaluation.answers.measures import age_of
 from pipeline.evaluation.answers.results import ALL, Group, SystemResult, results
-from pipeline.evaluation.answers.rows import grade_of
 from pipeline.evaluation.judge_check.record import JudgeChecks, read_checks
 from pipeline.llm.models import is_small_model
 from pipeline.report.corpus import rows_out

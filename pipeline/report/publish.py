@@ -33,6 +33,7 @@ from pipeline.report.rendering import render, templates_digest
 from pipeline.report.task_page import TaskTally, task_pages
 from pipeline.report.text_formats import month_json, month_markdown
 from pipeline.settings import Settings
+from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.store import DataPath, listing_cache
@@ -75,7 +76,8 @@ def _read_answers(workspace: Workspace, month: str) -> AnswersData:
 
 
 def _judges(settings: Settings) -> list[str]:
-    return list(settings.judges or (settings.llm_model,))
+    """The judges in their order. Overlap judges citations alone, so the default model follows it."""
+    return list(settings.judges if set(settings.judges) - {OVERLAP_JUDGE} else (*settings.judges, settings.llm_model))
 
 
 def write_overall_page(workspace: Workspace) -> None:

@@ -14,9 +14,8 @@ from pipeline.answering.answer import Answer, Claim, answer_of_row
 from pipeline.answering.questions import PosedQuestion, Question, paper_months
 from pipeline.answering.rendering import step_lines
 from pipeline.answering.retrieval import RetrievedPassage
-from pipeline.evaluation.answers.ages import age_of
-from pipeline.evaluation.answers.measures import answer_measures
-from pipeline.evaluation.answers.rows import grade_of
+from pipeline.evaluation.answers.grades import grade_of
+from pipeline.evaluation.answers.measures import age_of, answer_measures
 from pipeline.evaluation.cited import parted
 from pipeline.index.links import passage_url
 from pipeline.llm.models import is_small_model

@@ -725,14 +725,14 @@ def _judge_agreement(data: RelatedWorkData) -> Grid:
 
 
 def _lengths(data: RelatedWorkData) -> Grid:
-    from pipeline.evaluation.statistics import correlation_within_tasks, length_correlation
+    from pipeline.evaluation.statistics import correlation_within_tasks, rank_correlation
 
     rows = []
     lengths = _by_section(data, "words", TOGETHER, "")
     for mode, judge, name in _judging_ways(data):
         marks = _by_section(data, "g_score", mode, judge)
         both = sorted(lengths.keys() & marks.keys())
-        rho = length_correlation([lengths[key] for key in both], [marks[key] for key in both])
+        rho = rank_correlation([lengths[key] for key in both], [marks[key] for key in both])
         within = difference_cell(correlation_within_tasks(lengths, marks))
         rows.append([name, rho.value if rho else None, within, len(both)])
     columns = ["Way of judging", "All sections", "Within a task, mean", "Sections"]

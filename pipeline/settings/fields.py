@@ -214,7 +214,7 @@ class JudgeSettings(BaseModel):
     judges: Annotated[CommaSeparated, AfterValidator(check_judges)] = Field(
         (),
         description="Models that judge, by their names in CITELOOM_MODELS: one, or two separated by a comma; empty for "
-        "the default model.",
+        "the default model. The first judges citations; as the first, overlap does so without a model.",
     )
     judge_repeats: int = Field(
         3, ge=1, description="Times that each judge marks a task's systems side by side, each time in another order."

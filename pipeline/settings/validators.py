@@ -108,11 +108,15 @@ def check_web_address(value: SecretStr | None) -> SecretStr | None:
     return value
 
 
+OVERLAP_JUDGE = "overlap"
+"""The judge of citations that calls no model."""
+
+
 def check_judges(value: tuple[str, ...]) -> tuple[str, ...]:
     """The names without repetition; at most two."""
     names = tuple(dict.fromkeys(value))
     if len(names) > 2:
-        raise ValueError("must name one model or two")
+        raise ValueError("must name one judge or two")
     return names
 
 

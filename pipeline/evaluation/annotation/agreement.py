@@ -5,8 +5,8 @@ value, so that chance alone would agree as well.
 
 Alpha: K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), sections C to E: coincidences and the ordinal
 difference. Kappa: J. L. Fleiss, Measuring nominal scale agreement among many raters, Psychological Bulletin 76 (1971);
-with different numbers of annotators each subject counts with its own pairs. Intervals draw whole tasks or questions:
-what lies within one is annotated side by side, and so is not independent.
+with different numbers of annotators each subject counts with its own pairs. Intervals resample whole tasks
+or questions: what lies within one is annotated side by side, and so is not independent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pipeline.evaluation.statistics import Draws
+from pipeline.evaluation.statistics import bootstrap_sums
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,6 +46,8 @@ def alpha(units: Sequence[Sequence[int]], tasks: Sequence[str], level: Level = "
     import numpy as np
 
     compared = [(unit, task) for unit, task in zip(units, tasks, strict=True) if len(unit) > 1]
+    if not compared:
+        return Agreement(None, None, None, 0)
     values = sorted({value for unit, _ in compared for value in unit})
     coincidences = np.zeros((len(compared), len(values), len(values)))
     for number, (unit, _) in enumerate(compared):
@@ -53,10 +55,10 @@ def alpha(units: Sequence[Sequence[int]], tasks: Sequence[str], level: Level = "
         counts = np.array([unit.count(value) for value in values], dtype=float)
         coincidences[number] = (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
 
-    def coefficient(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _alpha(np.tensordot(weights, coincidences, 1), values, level)
+    def coefficient(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _alpha(sums.reshape(*sums.shape[:-1], len(values), len(values)), values, level)
 
-    return _with_interval(coefficient, [task for _, task in compared])
+    return _agreement(coefficient, coincidences.reshape(len(compared), -1), [task for _, task in compared])
 
 
 def kappa(counts: Sequence[Sequence[int]], tasks: Sequence[str]) -> Agreement:
@@ -68,63 +70,55 @@ def kappa(counts: Sequence[Sequence[int]], tasks: Sequence[str]) -> Agreement:
     import numpy as np
 
     compared = [(row, task) for row, task in zip(counts, tasks, strict=True) if sum(row) > 1]
+    if not compared:
+        return Agreement(None, None, None, 0)
     table = np.array([row for row, _ in compared], dtype=float)
+    annotators = table.sum(axis=1)
+    agreeing = (table * (table - 1)).sum(axis=1) / (annotators * (annotators - 1))
 
-    def coefficient(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        annotators = table.sum(axis=1)
-        agreeing = (table * (table - 1)).sum(axis=1) / (annotators * (annotators - 1))
-        observed = weights @ agreeing / weights.sum(axis=1)
-        shares = weights @ table
-        expected = ((shares / shares.sum(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    def coefficient(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        observed = sums[..., 0] / sums[..., 1]
+        choices = sums[..., 2:]
+        expected = ((choices / choices.sum(axis=-1, keepdims=True)) ** 2).sum(axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
             # Where all choices are of one category, their share differs from 1 in the last digit at most.
             return np.where(expected < 1 - 1e-12, (observed - expected) / (1 - expected), np.nan)
 
-    return _with_interval(coefficient, [task for _, task in compared])
+    columns = np.column_stack([agreeing, np.ones(len(table)), table])
+    return _agreement(coefficient, columns, [task for _, task in compared])
 
 
-def _with_interval(
-    coefficient: Callable[[NDArray[np.float64]], NDArray[np.float64]], tasks: Sequence[str]
+def _agreement(
+    coefficient: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    values: NDArray[np.float64],
+    tasks: Sequence[str],
 ) -> Agreement:
-    """A coefficient and its interval. coefficient: weights of shape (draws, units) → one value for each draw, nan
-    where it is undefined; such draws are passed over."""
-    import numpy as np
-
-    if not tasks:
-        return Agreement(None, None, None, 0)
-    value = float(coefficient(np.ones((1, len(tasks))))[0])
-    weights = Draws(tasks).weights()
-    if np.isnan(value) or weights is None:
-        return Agreement(None if np.isnan(value) else value, None, None, len(tasks))
-    drawn = coefficient(weights)
-    if not np.isfinite(drawn).any():
-        return Agreement(value, None, None, len(tasks))
-    low, high = np.percentile(drawn[np.isfinite(drawn)], [2.5, 97.5])
-    return Agreement(value, min(float(low), value), max(float(high), value), len(tasks))
+    """A coefficient of sums and its interval, as `bootstrap_sums` takes them."""
+    return Agreement(*bootstrap_sums(coefficient, values, tasks), len(tasks))
 
 
 def _alpha(coincidences: NDArray[np.float64], values: Sequence[int], level: Level) -> NDArray[np.float64]:
-    """Alpha of each matrix of coincidences, shape (draws, values, values); nan where it is undefined."""
+    """Alpha of matrices of coincidences, shape (..., values, values); NaN where it is undefined."""
     import numpy as np
 
-    counts = coincidences.sum(axis=2)
-    total = counts.sum(axis=1)
+    counts = coincidences.sum(axis=-1)
+    total = counts.sum(axis=-1)
     distances = _distances(counts, values, level)
-    observed = (coincidences * distances).sum(axis=(1, 2))
-    expected = (counts[:, :, None] * counts[:, None, :] * distances).sum(axis=(1, 2))
+    observed = (coincidences * distances).sum(axis=(-2, -1))
+    expected = (counts[..., :, None] * counts[..., None, :] * distances).sum(axis=(-2, -1))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(expected > 0, 1 - (total - 1) * observed / expected, np.nan)
 
 
 def _distances(counts: NDArray[np.float64], values: Sequence[int], level: Level) -> NDArray[np.float64]:
-    """Squared distances of each two values, shape (draws, values, values).
+    """Squared distances of each two values, of a shape that broadcasts to (..., values, values).
 
     The ordinal one is the number of values from the one to the other, the two themselves counted by half.
     """
     import numpy as np
 
     if level == "nominal":
-        return np.broadcast_to(1 - np.eye(len(values)), (len(counts), len(values), len(values)))
-    position = np.cumsum(counts, axis=1) - counts / 2 if level == "ordinal" else np.array(values, dtype=float)[None]
-    distance: NDArray[np.float64] = position[:, :, None] - position[:, None, :]
+        return 1 - np.eye(len(values))
+    position = np.cumsum(counts, axis=-1) - counts / 2 if level == "ordinal" else np.array(values, dtype=float)
+    distance: NDArray[np.float64] = position[..., :, None] - position[..., None, :]
     return distance**2

@@ -1,4 +1,4 @@
-"""What annotators receive: instructions, and for each of them a CSV sheet and an HTML form that works from disk.
+"""Export of what annotators receive: instructions, and for each a CSV sheet and an HTML form that works from disk.
 
 Texts come from papers and models. Jinja2 escapes them, and a form's policy allows its own style and script by their
 hashes and nothing else, not even a request (https://www.w3.org/TR/CSP3/); what depends on the study reaches the script
@@ -9,8 +9,11 @@ tell more than annotators should know.
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
-from collections.abc import Mapping, Sequence
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,11 +22,34 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pipeline.errors import SettingError
-from pipeline.evaluation.annotation.cells import csv_bytes
 from pipeline.evaluation.annotation.study import Schema, Study, shuffled
 from pipeline.evaluation.cited import printable
 from pipeline.index.links import abstract_url
 from pipeline.storage.writing import write_whole
+
+# A cell that begins with one of these signs is computed when the file is opened, whatever quotes stand around it; an
+# apostrophe before it makes it text (OWASP, CSV Injection; CWE-1236).
+# The full-width forms too: East Asian spreadsheet programs take them for the same signs.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_GUARDED = re.compile(r"''*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+
+
+def guarded(text: str) -> str:
+    """The text as a cell that no spreadsheet program computes; `unguarded` gives the text back."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unguarded(cell: str) -> str:
+    """The text of a cell that `guarded` made, or the cell itself."""
+    return cell[1:] if _GUARDED.match(cell) else cell
+
+
+def csv_bytes(rows: Iterable[Sequence[str]]) -> bytes:
+    """Rows as a CSV file with every cell guarded: UTF-8 with the mark that Excel needs to see it, lines as RFC 4180."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerows([guarded(cell) for cell in row] for row in rows)
+    return text.getvalue().encode("utf-8-sig")
+
 
 _TEMPLATES = Path(__file__).parent / "templates"
 

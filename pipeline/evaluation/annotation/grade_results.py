@@ -235,7 +235,7 @@ def _accuracy(
     both = sorted(key for key in judged.keys() & decided.keys() if key.part == part)
     questions = [key.question_id for key in both]
     same = np.array([decided[key] == judged[key] for key in both], dtype=float)
-    low, high = statistics.Draws(questions).interval(same) if both else (None, None)
+    low, high = statistics.mean_ends(same, questions) if both else (None, None)
     counts = [[(decided[key], judged[key]).count(verdict) for verdict in VERDICTS[part]] for key in both]
     return Accuracy(
         part=part,

@@ -25,9 +25,8 @@ from pipeline.evaluation.annotation.study import (
     select_items,
     sha256,
 )
-from pipeline.evaluation.answers.controls import HALF, OTHER, OWN
-from pipeline.evaluation.answers.grades import CLAIM_VERDICTS, GOLD_VERDICTS, Grade
-from pipeline.evaluation.answers.rows import grade_of
+from pipeline.evaluation.answers.grades import CLAIM_VERDICTS, GOLD_VERDICTS, Grade, grade_of
+from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
 from pipeline.evaluation.cited import parted
 from pipeline.index.links import abstract_url
 from pipeline.storage.data_root import DataRoot

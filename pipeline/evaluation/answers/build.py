@@ -19,22 +19,19 @@ from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.engine.digests import digest_of
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Workspace
-from pipeline.evaluation.answers.controls import control_cases
-from pipeline.evaluation.answers.evidence import Evidence, Passage, evidence_for, passages_of
-from pipeline.evaluation.answers.grades import Grade
+from pipeline.evaluation.answers.evidence import Evidence, Passage, dense_of, evidence_for, passages_of
+from pipeline.evaluation.answers.grades import Grade, grade_of, grade_row
 from pipeline.evaluation.answers.grading import (
     Advance,
     Case,
     claims_by_question,
+    control_cases,
     judge_all,
     planned_verdicts,
     split_all,
 )
 from pipeline.evaluation.answers.measures import answer_measures
-from pipeline.evaluation.answers.prompting import prompt_digest
-from pipeline.evaluation.answers.rows import grade_of, grade_row
-from pipeline.evaluation.answers.splitting import Split
-from pipeline.evaluation.answers.vectors import dense_of
+from pipeline.evaluation.answers.splitting import Split, prompt_digest
 from pipeline.llm.client import ClientWorkspace, open_client
 from pipeline.llm.loop import run
 from pipeline.llm.messages import Usage, measured_together

@@ -1,4 +1,4 @@
-"""The passages by which a claim is judged: those of the question's papers that are nearest to it.
+"""Passages by which a claim is judged: those of the question's papers that are nearest by vectors and words.
 
 They are searched for again for every claim, among all passages of all papers of the question, whatever the system was
 shown: a claim may be right though its system never saw why. Front matter is among them, since it says who wrote a
@@ -7,13 +7,14 @@ paper.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.answering.questions import Question
 from pipeline.corpus.policies import without_markers
-from pipeline.evaluation.citation_support.passages import best_places
+from pipeline.embedding.choice import model_name
+from pipeline.evaluation.citation_support.passages import best_places, by_month, read_vectors
 from pipeline.index.exact import fused_scores, lexical_scores
 
 if TYPE_CHECKING:
@@ -22,6 +23,43 @@ if TYPE_CHECKING:
 
     Dense = Callable[[Sequence[str], Sequence[str]], Sequence[NDArray[np.float32]]]
     """(claims, passage ids) → for each claim its score with each passage; minus infinity where there is no vector."""
+    from pipeline.embedding.embedder import Embedder
+    from pipeline.engine.stage import Workspace
+    from pipeline.settings import Settings
+
+
+def dense_of(
+    workspace: Workspace, papers: Collection[str], claims: Sequence[str], make: Callable[[Settings], Embedder]
+) -> Dense | None:
+    """Scores of any of these claims with passages of these papers: inner products, 0 without a vector.
+
+    None where no passage of them has a vector of the embedder's model, which is then not loaded. Raises SettingError
+    where it is to be, and is not there.
+    """
+    import numpy as np
+
+    model = model_name(workspace.settings)
+    held: dict[str, NDArray[np.float32]] = {}
+    for choice in by_month(workspace, sorted(papers)):
+        held |= read_vectors(workspace, choice, model)
+    if not held or not claims:
+        return None
+    encoded = make(workspace.settings).encode_queries(list(claims))
+    vectors = {claim: each.dense for claim, each in zip(claims, encoded, strict=True)}
+
+    def dense(asked: Sequence[str], passage_ids: Sequence[str]) -> list[NDArray[np.float32]]:
+        known = [place for place, each in enumerate(passage_ids) if each in held]
+        matrix = np.array([held[passage_ids[place]] for place in known], np.float32)
+        found = []
+        for claim in asked:
+            scores = np.zeros(len(passage_ids), np.float32)
+            if known:
+                scores[known] = matrix @ vectors[claim]
+            found.append(scores)
+        return found
+
+    return dense
+
 
 Evidence = Mapping[tuple[str, str], "tuple[Passage, ...]"]
 """(question id, claim) → the passages that it is judged by, best first."""

@@ -1,4 +1,4 @@
-"""Measures of one graded answer, as pure functions.
+"""Measures of one graded answer, and the age of a question for a model, as pure functions.
 
 Factual % and coverage % are those of the arXivBot report, from 0 to 1; docs/methods/answer-grades.md says what is ours.
 A measure that nothing could be computed for is absent, never 0.
@@ -6,9 +6,14 @@ A measure that nothing could be computed for is absent, never 0.
 
 from __future__ import annotations
 
+import calendar
+import re
 from collections.abc import Sequence
+from datetime import date
 from statistics import fmean
+from typing import Literal, get_args
 
+from pipeline.errors import SettingError
 from pipeline.evaluation.answers.grades import ClaimGrade, GoldGrade, Grade
 
 FACTUAL = ("factual", "factual_full", "factual_checkable", "factual_quoted")
@@ -67,3 +72,33 @@ def _retrieval(grade: Grade) -> dict[str, float]:
     points = [each for each in seen if each is not None]
     found = {"gold_shown": shown.by_hop[-1], "gold_shown_first_hop": shown.by_hop[0]}
     return found | ({"coverage_of_shown": fmean(points)} if points else {})
+
+
+Age = Literal["old", "recent"]
+AGES: tuple[Age, ...] = get_args(Age)
+_MONTH = re.compile(r"(\d{4})-(\d{2})")
+
+
+def age_of(question_date: str, cutoff: str) -> Age | None:
+    """old where the newest paper of a question first appeared up to a model's cut-off, recent after it; None where no
+    cut-off is known (it is empty).
+
+    Both are `YYYY-MM-DD`, or `YYYY-MM` for the month's last day: the report's "December 2023" is all of December, and a
+    paper of which the month alone is known is taken to be as new as it may be. Raises SettingError for anything else.
+    """
+    if not cutoff.strip():
+        return None
+    return (
+        "old" if _last_day(question_date, "date of a question") <= _last_day(cutoff, "knowledge cut-off") else "recent"
+    )
+
+
+def _last_day(text: str, what: str) -> date:
+    month = _MONTH.fullmatch(text.strip())
+    try:
+        if month is None:
+            return date.fromisoformat(text.strip())
+        year, number = int(month[1]), int(month[2])
+        return date(year, number, calendar.monthrange(year, number)[1])
+    except (ValueError, calendar.IllegalMonthError):
+        raise SettingError(f"{text!r} is no {what}: write it as YYYY-MM or YYYY-MM-DD") from None

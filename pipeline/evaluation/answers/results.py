@@ -1,4 +1,4 @@
-"""What grades say of each system: means with intervals, by kind and by age, and what further hops brought.
+"""Results of each system: means with intervals by kind and age, gains of hops, and the arXivBot report's Table 1.
 
 Pure: grades in, numbers out; what cannot be computed is absent. A question weighs the same however many claims its
 answer makes, and intervals draw whole questions.
@@ -14,9 +14,8 @@ from typing import Literal
 
 from pipeline.answering.questions import KINDS
 from pipeline.evaluation import statistics
-from pipeline.evaluation.answers.ages import AGES, Age
 from pipeline.evaluation.answers.grades import Grade, Outcome
-from pipeline.evaluation.answers.measures import MEASURES, answer_measures
+from pipeline.evaluation.answers.measures import AGES, MEASURES, Age, answer_measures
 
 AgeOf = Callable[[Grade], Age | None]
 """The age of a grade's question for the model that answered it: `age_of(grade.date, …)` with its cut-off."""
@@ -168,3 +167,41 @@ def answers_agreement(first: Iterable[Grade], second: Iterable[Grade], measure: 
 def _scores(grades: Iterable[Grade], measure: str) -> dict[tuple[str, str], float]:
     measures = {(grade.question_id, grade.system): answer_measures(grade) for grade in grades}
     return {key: values[measure] for key, values in measures.items() if measure in values}
+
+
+# Figures that the arXivBot report printed; none of ours.
+QUESTIONS, PAPERS, GRADERS = 50, 15, 3
+QUESTIONS_OF_AN_AGE = 25
+CUTOFF = "2023-12"
+"""The dividing line of old and recent papers, GPT-4's knowledge cut-off."""
+DATA = "50 questions over 15 papers of ar5iv's computer science, answers graded by three people"
+CORPUS_PAPERS = 27_447
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """One row of Table 1, in percent. models: as printed in each half; one row's two halves name two models."""
+
+    name: str
+    models: tuple[str, str]
+    old_factual: int
+    old_coverage: int
+    recent_factual: int
+    recent_coverage: int
+
+
+TABLE_1: tuple[Printed, ...] = (
+    Printed("GPT-4", ("GPT-4", "GPT-4"), 25, 22, 0, 0),
+    Printed("GPT-4o", ("GPT-4o", "GPT-4o"), 28, 25, 0, 0),
+    Printed("ChatGPT site", ("GPT-4", "GPT-4"), 81, 71, 82, 72),
+    Printed("ChatGPT site", ("GPT-4o", "GPT-4o"), 84, 72, 83, 71),
+    Printed("WikiChat", ("GPT-4o", "GPT-4"), 95, 87, 94, 88),
+    Printed("arXivBot", ("GPT-4o", "GPT-4o"), 94, 93, 94, 92),
+)
+SYSTEMS = {
+    "direct": ("GPT-4", "GPT-4o"),
+    "wikichat": ("WikiChat",),
+    "arxivbot_report": ("arXivBot",),
+    "arxivbot": ("arXivBot",),
+}
+"""Our system → names of the rows that it stands beside; the ChatGPT site's stand beside what was imported."""

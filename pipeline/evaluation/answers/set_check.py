@@ -16,7 +16,7 @@ from pipeline.answering.draft_subjects import read_papers
 from pipeline.answering.questions import KINDS, Question, gold_passages, read_questions
 from pipeline.answering.rendering import one_line
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.answers.ages import age_of
+from pipeline.evaluation.answers.measures import age_of
 from pipeline.wikipedia.root import held_snapshot
 
 

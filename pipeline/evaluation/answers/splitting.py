@@ -1,4 +1,4 @@
-"""Splitting an answer into the claims that it makes, in the same way whichever system gave it.
+"""Splitting an answer into the claims that it makes, and the prompts of grading with the room that they leave.
 
 A system's own claims are never taken for those of its answer: it may say less, or more, than they do. A long answer is
 split part by part, so that a list of at most `MOST_CLAIMS` ends every call and yet no answer is too long.
@@ -6,20 +6,59 @@ split part by part, so that a list of at most `MOST_CLAIMS` ends every call and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, FormAnswer, ask, short_question
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.evaluation.answers.prompting import PROMPTS, SPLIT, room
-from pipeline.llm.client import LlmClient, Message, Spent
-from pipeline.llm.context import count_tokens, fit
+from pipeline.errors import SettingError
+from pipeline.evaluation.annotation.study import shuffled
+from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Message, Spent
+from pipeline.llm.context import count_message_tokens, count_tokens, fit
 from pipeline.llm.loop import side_by_side
+from pipeline.llm.prompts import PromptFolder
 from pipeline.llm.structured import AtMost
+
+PROMPTS = PromptFolder(Path(__file__).parent / "prompts")
+SPLIT, CLAIM, GOLD = "split", "claim", "gold"
+
+# Fewer tokens than this of an answer or of passages tell nothing.
+_FEWEST_TOKENS = 96
+_SEED = 20_240_607
+
+
+def prompt_digest() -> str:
+    """SHA-256 of all that is asked, for fingerprints."""
+    return PROMPTS.digest(SPLIT, CLAIM, GOLD)
+
+
+def room(context: int, answer: int, prompt: str, /, **values: object) -> int:
+    """Tokens that a prompt with these values leaves free, beside an answer of `answer` tokens and its repair.
+
+    Raises SettingError where next to nothing is left.
+    """
+    left = context - answer - REPAIR_TOKENS - count_message_tokens(PROMPTS.messages(prompt, **values))
+    if left < _FEWEST_TOKENS:
+        raise SettingError(
+            f"the judge's context of {context} tokens has no room for an answer's grading (the prompt {prompt!r}): "
+            "raise CITELOOM_LLM_CONTEXT, or the judge's context in the file of CITELOOM_MODELS"
+        )
+    return left
+
+
+def in_shown_order(question_id: str, names: Iterable[str]) -> list[str]:
+    """Names in the order in which a judge is shown what they stand for.
+
+    It follows from the question alone: the same for every system and claim, so that prompts share their beginning,
+    and another one for every question, so that no rank and no place in a file favours anything.
+    """
+    return shuffled(_SEED, question_id, names)
+
 
 # Three sentences with ten claims have room for a sentence that lists eight authors. A part of 160 tokens is about
 # three long sentences; a single one that is longer is a part by itself.

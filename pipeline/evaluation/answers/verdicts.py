@@ -16,9 +16,8 @@ from pipeline.answering.model_calls import ask, cut_to_share, first_that_fit, sh
 from pipeline.answering.questions import Question
 from pipeline.evaluation.answers.evidence import Passage
 from pipeline.evaluation.answers.grades import ClaimGrade, ClaimVerdict, GoldGrade, GoldVerdict
-from pipeline.evaluation.answers.prompting import CLAIM, GOLD, PROMPTS, in_shown_order, room
-from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, QUOTE_CHARS
-from pipeline.evaluation.citation_support.quotes import place_of
+from pipeline.evaluation.answers.splitting import CLAIM, GOLD, PROMPTS, in_shown_order, room
+from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, QUOTE_CHARS, place_of
 from pipeline.llm.client import LlmClient
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.structured import AtMost

@@ -19,13 +19,16 @@ from pipeline.engine.digests import digest_of
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.citation_support.citations import Citation, citations_of
-from pipeline.evaluation.citation_support.judge import PROMPT, PROMPTS, Asked, Judged, conversation, judge
+from pipeline.evaluation.citation_support.judge import PROMPT, PROMPTS, Asked, Judged, conversation, judge, place_of
+from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
+from pipeline.evaluation.citation_support.overlap_judge import fingerprint as overlap_fingerprint
 from pipeline.evaluation.citation_support.passages import Passage, among, paragraphs_of, search
 from pipeline.evaluation.retrieval.corpus import passages_by_paper
 from pipeline.llm.client import ClientWorkspace, LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import Models
 from pipeline.related_work.task_reader import in_corpus, reference_months
+from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.writing import Row
 from pipeline.tables import Writer, writer_of
 
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 # Claims for which an estimate loads a model to rank as the run will, so that it sees which answers are kept. At 8 to 30
 # ms each on two cores this is seconds; a month of 1,000 tasks would be hours, for passages that are as long by words.
 MOST_REHEARSED = 300
+# Citations of which the sentences are embedded together: their vectors are a few megabytes.
+OVERLAP_BATCH = 256
 OUT_OF_RANGE, NO_TEXT, UNREADABLE, OVER = "out_of_range", "no_text", "unreadable_answer", "over_the_limit"
 
 
@@ -67,6 +72,11 @@ def off(settings: Settings) -> str:
     return "" if settings.support_citations else "CITELOOM_SUPPORT_CITATIONS is 0"
 
 
+def judged_by_overlap(settings: Settings) -> bool:
+    """Whether the first judge of CITELOOM_JUDGES, who judges the citations, is the one that calls no model."""
+    return settings.judges[:1] == (OVERLAP_JUDGE,)
+
+
 def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Iterator[Row]:
     """Rows of `citation_support`, by task, system, model, sentence and number.
 
@@ -74,9 +84,10 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
     """
     cases = _with_passages(job, _cases(job), make)
     job.expect(len(cases))
-    judged = run(_judge_all(job, cases))
+    by_overlap = judged_by_overlap(job.settings)
+    judged = _judge_by_overlap(job, cases, make) if by_overlap else run(_judge_all(job, cases))
     _note(job, cases, judged)
-    judge_name = Models.of(job.settings).judges[0].name
+    judge_name = OVERLAP_JUDGE if by_overlap else Models.of(job.settings).judges[0].name
     for case, verdict in zip(cases, judged, strict=True):
         yield _row(case, judge_name, *verdict) if verdict else _unjudged_row(case, case.unjudged)
 
@@ -159,6 +170,32 @@ def _passages(case: _Case, found: Mapping[tuple[str, str], tuple[Passage, ...]],
 
 def _given(case: _Case, passages: tuple[Passage, ...]) -> _Case:
     return replace(case, passages=passages) if passages else replace(case, unjudged=NO_TEXT)
+
+
+def _judge_by_overlap(
+    job: Job, cases: Sequence[_Case], make: Callable[[Settings], Embedder]
+) -> list[tuple[Asked, Judged] | None]:
+    """The verdicts of the judge that calls no model; its quote is the sentence that overlaps most with the claim.
+
+    An estimate counts calls, of which there are none, so it judges nothing.
+    """
+    judged: list[tuple[Asked, Judged] | None] = [None] * len(cases)
+    places = [place for place, case in enumerate(cases) if case.unjudged is None]
+    if not places or isinstance(job.workspace, ClientWorkspace):
+        return judged
+    judge = OverlapJudge.of(job.settings, make)
+    for done in range(0, len(places), OVERLAP_BATCH):
+        batch = places[done : done + OVERLAP_BATCH]
+        texts = [[passage.text for passage in cases[place].passages] for place in batch]
+        claims = [cases[place].citation.claim for place in batch]
+        for place, of_case, verdict in zip(
+            batch, texts, judge.verdicts(list(zip(claims, texts, strict=True))), strict=True
+        ):
+            quoted = place_of(verdict.sentence, of_case)
+            asked = Asked((), cases[place].passages, 0)
+            judged[place] = asked, Judged(verdict.label, verdict.sentence, quoted, Spent())
+        job.advance(len(cases) - len(places) + done + len(batch))
+    return judged
 
 
 async def _judge_all(job: Job, cases: Sequence[_Case]) -> list[tuple[Asked, Judged] | None]:
@@ -244,5 +281,8 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     months = sorted(reference_months(workspace.root.iterate(tables.RELATED_WORK_TASKS, month, ["references"])))
     read = (tables.PASSAGES, tables.EMBEDDINGS)
     held = {f"{table.name} of cited papers": digest_of(workspace, table, months) for table in read}
-    judge = Models.of(workspace.settings).judges[0].fingerprint
-    return {"prompt": PROMPTS.digest(PROMPT), "judge": judge, "model": model_name(workspace.settings), **held}
+    if judged_by_overlap(workspace.settings):
+        prompt, judge = overlap_fingerprint(), OVERLAP_JUDGE
+    else:
+        prompt, judge = PROMPTS.digest(PROMPT), Models.of(workspace.settings).judges[0].fingerprint
+    return {"prompt": prompt, "judge": judge, "model": model_name(workspace.settings), **held}

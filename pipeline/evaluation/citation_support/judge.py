@@ -1,4 +1,4 @@
-"""What a judge is asked of one citation, and how its answer is read.
+"""The question to a judge about one citation, its answer, and the search for its quote in the passages.
 
 One call for each citation, so that each can be kept, and asked again, for itself. Instructions come first, then work
 and passages, then the sentence: passages are most of a prompt, and sentences that cite one work, in whichever system's
@@ -8,6 +8,8 @@ that begin alike are one prefix, and no place says which passage the search held
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,13 +19,46 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.errors import SettingError
 from pipeline.evaluation.citation_support.passages import Passage
-from pipeline.evaluation.citation_support.quotes import place_of
 from pipeline.evaluation.g_score import fair_shares
 from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Message, Spent
 from pipeline.llm.context import count_message_tokens, count_tokens, fit
 from pipeline.llm.prompts import PromptFolder
 from pipeline.llm.structured import AtMost
 from pipeline.related_work.grounded_draft import Verdict
+
+# Kinds of quotes and dashes; translated before NFKC, which makes a space and an accent of ´.
+_QUOTES = dict.fromkeys(map(ord, '‘’‚‛“”„‟«»‹›`´"'), "'")
+_DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−﹣"), "-")
+_ALIKE = str.maketrans(_QUOTES | _DASHES)
+# What TeX has and prose has not: `$x_{i}$` may come back as x_i, \(x_i\) or xi.
+_DELIMITER = re.compile(r"\\[()\[\]]")
+_TEX = dict.fromkeys(map(ord, "$\\{}_^~"), "")
+# Control signs, which a prompt leaves out, and signs that no reader sees.
+_UNSEEN = dict.fromkeys([*range(32), 0x7F, 0xAD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF], "")
+_DROPPED = str.maketrans(_TEX | _UNSEEN)
+# Two dashes are TeX's one, and so are two single quotes.
+_RUN = re.compile(r"(['-])\1+")
+# Around a quote, what its writer put there to say that it is one, or goes on.
+_AROUND = "'….[]()"
+
+
+def folded(text: str) -> str:
+    """The text with case, white space, kinds of quotes and dashes, and the signs of TeX made the same or taken out.
+
+    White space goes wholly, as formulas are spaced at will, and a word may be parted at a line's end.
+    """
+    alike = unicodedata.normalize("NFKC", _DELIMITER.sub("", text).translate(_ALIKE))
+    plain = alike.casefold().translate(_DROPPED)
+    return _RUN.sub(r"\1", "".join(plain.split()))
+
+
+def place_of(quote: str, texts: Sequence[str]) -> int | None:
+    """The first of the texts that the quote stands in; None where none has it, or where it has no letter or digit."""
+    wanted = folded(quote).strip(_AROUND)
+    if not any(sign.isalnum() for sign in wanted):
+        return None
+    return next((place for place, text in enumerate(texts) if wanted in folded(text)), None)
+
 
 PROMPT = "judge"
 PROMPTS = PromptFolder(Path(__file__).parent / "prompts")

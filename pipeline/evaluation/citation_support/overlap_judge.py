@@ -1,13 +1,13 @@
 """A judge of citations that calls no model: overlap of words and of sentence embeddings, with fitted thresholds.
 
-It is the floor for judges that are language models, and stands in for one where there is none. It sees whether a
-passage speaks of what is claimed, and cannot see that it says otherwise: a negated claim overlaps as much as the claim
-itself.
+It is the floor for judges that are language models, and judges citations where CITELOOM_JUDGES names it first. It
+cannot see a contradiction: a negated claim overlaps as much as the claim itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
     from pipeline.settings import Settings
 
-NAME = "overlap"
 # Fitted by `python -m benchmarks.judges --fit` on the training parts of Citation-Integrity and SciFact, for MiniLM:
 # weight of the embeddings beside that of words, and the lowest scores of the two better verdicts.
 EMBEDDING_WEIGHT, SUPPORTED_FROM, PARTLY_FROM = 0.75, 0.64, 0.46
+
+
+def fingerprint() -> str:
+    """SHA-256 of the fitted constants."""
+    return hashlib.sha256(repr((EMBEDDING_WEIGHT, SUPPORTED_FROM, PARTLY_FROM)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +62,9 @@ class OverlapJudge:
         self._embedder = embedder
 
     @classmethod
-    def of(cls, settings: Settings) -> OverlapJudge:
-        """The judge with MiniLM, whichever embedder the settings name."""
-        return cls(make_embedder(settings.model_copy(update={"embedder": "minilm"})))
+    def of(cls, settings: Settings, make: Callable[[Settings], Embedder] = make_embedder) -> OverlapJudge:
+        """The judge with MiniLM, whichever embedder the settings name. Raises SettingError where MiniLM is missing."""
+        return cls(make(settings.model_copy(update={"embedder": "minilm"})))
 
     def verdict(self, claim: str, passages: Sequence[str]) -> OverlapVerdict:
         """Whether passages support a claim; "not" where there are none."""

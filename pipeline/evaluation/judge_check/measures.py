@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evaluation.judge_check.labelled_claims import LABELS, Label
-from pipeline.evaluation.statistics import Draws, Interval
+from pipeline.evaluation.statistics import Interval, bootstrap_sums
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,17 +55,16 @@ def measure(
     supported: str,
     label_of: Mapping[str, Label] | None,
 ) -> Measures:
-    """Measures of verdicts on claims. clusters: the document of each, which intervals draw as a whole. supported: the
+    """Measures of verdicts on claims. clusters: the document of each, which is resampled as a whole. supported: the
     verdict that stands for SUPPORT; label_of: verdict → label, None where three labels are not told apart."""
-    draws = Draws(clusters)
     two = ["SUPPORT" if label == "SUPPORT" else "NOT" for label in labels]
     given = [UNREADABLE if v == UNREADABLE else "SUPPORT" if v == supported else "NOT" for v in verdicts]
-    support_macro_f1, support = _of_classes(two, given, SUPPORT_OR_NOT, draws)
+    support_macro_f1, support = _of_classes(two, given, SUPPORT_OR_NOT, clusters)
     macro_f1: Interval | None = None
     classes: dict[str, ClassMeasures] = {}
     if label_of is not None:
         mapped = [label_of.get(verdict, UNREADABLE) for verdict in verdicts]
-        macro_f1, classes = _of_classes(labels, mapped, LABELS, draws)
+        macro_f1, classes = _of_classes(labels, mapped, LABELS, clusters)
     pairs = Counter(zip(labels, verdicts, strict=True))
     confusion: dict[str, dict[str, int]] = {label: {} for label in LABELS}
     for (label, verdict), count in sorted(pairs.items()):
@@ -74,42 +73,36 @@ def measure(
 
 
 def _of_classes(
-    labels: Sequence[str], given: Sequence[str], classes: Sequence[str], draws: Draws
+    labels: Sequence[str], given: Sequence[str], classes: Sequence[str], clusters: Sequence[str]
 ) -> tuple[Interval | None, dict[str, ClassMeasures]]:
     """Macro-F1 and the measures of each class."""
     import numpy as np
 
-    # The first row weighs every claim by 1, and so gives the measure itself; the others are the draws.
-    drawn = draws.weights()
-    weights = np.ones((1, len(labels))) if drawn is None else np.vstack([np.ones((1, len(labels))), drawn])
+    has = np.array([[label == name for name in classes] for label in labels], dtype=float)
+    gets = np.array([[label == name for name in classes] for label in given], dtype=float)
+    both = has * gets
 
-    def ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            quotient: NDArray[np.float64] = (weights @ numerator) / (weights @ denominator)
-        return quotient
+    def ratio(numerators: NDArray[np.float64], denominators: NDArray[np.float64]) -> Interval | None:
+        """The ratio of two sums; the mean of several such ratios, where they have several columns."""
+        width = numerators.shape[1]
 
-    measures, f1s = {}, []
-    for name in classes:
-        has = np.array([label == name for label in labels], dtype=float)
-        gets = np.array([label == name for label in given], dtype=float)
-        f1s.append(ratio(2 * has * gets, has + gets))
+        def mean_ratio(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+            above, below = sums[..., :width], sums[..., width:]
+            known = below > 0
+            ratios = np.divide(above, below, out=np.zeros_like(above), where=known)
+            count = known.sum(axis=-1)
+            return np.where(count > 0, ratios.sum(axis=-1) / np.maximum(count, 1), np.nan)
+
+        value, low, high = bootstrap_sums(mean_ratio, np.hstack([numerators, denominators]), clusters)
+        return None if value is None or low is None or high is None else Interval(value, low, high)
+
+    measures = {}
+    for place, name in enumerate(classes):
+        column = slice(place, place + 1)
         measures[name] = ClassMeasures(
-            claims=int(has.sum()),
-            accuracy=_interval(ratio(has * gets, has)),
-            precision=_interval(ratio(has * gets, gets)),
-            f1=_interval(f1s[-1]),
+            claims=int(has[:, place].sum()),
+            accuracy=ratio(both[:, column], has[:, column]),
+            precision=ratio(both[:, column], gets[:, column]),
+            f1=ratio(2 * both[:, column], has[:, column] + gets[:, column]),
         )
-    known = np.isfinite(f1s)
-    totals = np.where(known, f1s, 0.0).sum(axis=0)
-    return _interval(totals / np.maximum(known.sum(axis=0), 1)), measures
-
-
-def _interval(values: NDArray[np.float64]) -> Interval | None:
-    """The first value with the 95 % interval of the others; draws in which it is undefined are passed over."""
-    import numpy as np
-
-    value, others = float(values[0]), values[1:][np.isfinite(values[1:])]
-    if not np.isfinite(value) or not len(others):
-        return None
-    low, high = np.percentile(others, [2.5, 97.5])
-    return Interval(value, min(float(low), value), max(float(high), value))
+    return ratio(2 * both, has + gets), measures

@@ -13,6 +13,7 @@ from pipeline.errors import PermanentFailure
 from pipeline.evaluation.citation_support import overlap_judge
 from pipeline.evaluation.judge_check.verify import TASKS, SetResult, TaskName
 from pipeline.evaluation.statistics import Interval
+from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
@@ -90,9 +91,8 @@ def _long(result: SetResult) -> Iterator[str]:
 
 def current_digest(judge: str, task: TaskName) -> str:
     """What a judge's verdicts at a task follow from: the digest of the prompt, or of the fitted constants."""
-    if judge == overlap_judge.NAME:
-        constants = (overlap_judge.EMBEDDING_WEIGHT, overlap_judge.SUPPORTED_FROM, overlap_judge.PARTLY_FROM)
-        return hashlib.sha256(repr(constants).encode()).hexdigest()
+    if judge == OVERLAP_JUDGE:
+        return overlap_judge.fingerprint()
     return TASKS[task].prompt_digest
 
 

@@ -14,13 +14,13 @@ from typing import Any, Literal
 from pipeline.answering.questions import Question
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.answers import evidence
-from pipeline.evaluation.answers.prompting import CLAIM
-from pipeline.evaluation.answers.prompting import PROMPTS as ANSWER_PROMPTS
+from pipeline.evaluation.answers.splitting import CLAIM
+from pipeline.evaluation.answers.splitting import PROMPTS as ANSWER_PROMPTS
 from pipeline.evaluation.answers.verdicts import judge_claim
 from pipeline.evaluation.citation_support import judge as citation_judge
+from pipeline.evaluation.citation_support.judge import place_of
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
 from pipeline.evaluation.citation_support.passages import Passage
-from pipeline.evaluation.citation_support.quotes import place_of
 from pipeline.evaluation.judge_check.labelled_claims import Label, LabelledClaim, LabelledSet, SetName
 from pipeline.evaluation.judge_check.measures import UNREADABLE, Measures, measure
 from pipeline.llm.client import ClientWorkspace, LlmClient, Spent, open_client

@@ -17,7 +17,7 @@ from pipeline.evaluation.retrieval import rankings, reranking
 from pipeline.evaluation.retrieval.corpus import earlier_digests, months_until
 from pipeline.evaluation.retrieval.metrics import RECALLS, per_query
 from pipeline.evaluation.retrieval.vectors import Matrices, pool_vectors
-from pipeline.evaluation.statistics import Draws
+from pipeline.evaluation.statistics import mean_ends
 from pipeline.index.rerank import Reranker, make_reranker
 from pipeline.settings import Settings
 from pipeline.storage.writing import Row
@@ -170,19 +170,19 @@ def _note(run: _Run) -> None:
 def _rows(run: _Run) -> Iterator[Row]:
     relevant = [run.pool.numbers(row["cited"]) for row in run.queries]
     # Sentences of one paper are not independent: its authors and its topic are behind all of them.
-    draws = Draws([row["arxiv_id"] for row in run.queries])
+    papers = [row["arxiv_id"] for row in run.queries]
     values = {key: per_query(ranked, relevant) for key, ranked in run.found.items()}
     for (method, form), metrics in values.items():
         for metric, each in metrics.items():
             if metric not in run.not_measured:
-                yield _row(run, draws, method, form, metric, each)
+                yield _row(run, papers, method, form, metric, each)
     if DIFFERENCE_METRIC not in run.not_measured:
         fused, baseline = (values[method, run.form][DIFFERENCE_METRIC] for method in ("fused", "lexical"))
-        yield _row(run, draws, DIFFERENCE, run.form, DIFFERENCE_METRIC, fused - baseline)
+        yield _row(run, papers, DIFFERENCE, run.form, DIFFERENCE_METRIC, fused - baseline)
 
 
-def _row(run: _Run, draws: Draws, method: str, form: Form, metric: str, values: NDArray[np.float64]) -> Row:
-    low, high = draws.interval(values)
+def _row(run: _Run, papers: Sequence[str], method: str, form: Form, metric: str, values: NDArray[np.float64]) -> Row:
+    low, high = mean_ends(values, papers)
     return {
         "method": method,
         "form": form,

@@ -19,6 +19,7 @@ RETRIEVAL_SCORES = Stage(
     build=scoring.build_scores,
     upstream=(tables.PASSAGES, tables.EMBEDDINGS, tables.RETRIEVAL_QUERIES),
     settings=("retrieval_queries", "retrieval_pool", "embedder", "embedded_form", "reranker"),
+    version=2,
     inputs=scoring.score_inputs,
     pool="gpu",
 )

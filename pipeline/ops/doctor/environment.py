@@ -20,6 +20,7 @@ from pipeline.errors import SettingError
 from pipeline.llm.client import check_llm
 from pipeline.ops.doctor.findings import Finding, not_asked, ok, problem, warning
 from pipeline.settings import PROJECT, Settings
+from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.stages import writer_models
 
 _TRIED_PYTHON = (3, 11)
@@ -60,7 +61,7 @@ def refused_settings(workspace: Workspace) -> Iterator[Finding]:
     checks: Sequence[Callable[[], object]] = (
         partial(_check_writers, settings),
         partial(check_answering, settings),
-        *(partial(check_llm, settings, name) for name in (None, *settings.judges)),
+        *(partial(check_llm, settings, name) for name in (None, *settings.judges) if name != OVERLAP_JUDGE),
         partial(telemetry.check, settings),
     )
     messages = []

@@ -9,11 +9,18 @@ from pipeline import tables
 from pipeline.answering.answer import ABSTAINED, Answer, Claim, Sentence, answer_row, plain_answer
 from pipeline.answering.questions import KINDS, GoldClaim, Question
 from pipeline.answering.retrieval import RetrievedPassage
-from pipeline.evaluation.answers.controls import HALF, OTHER, OWN
 from pipeline.evaluation.answers.evidence import Evidence, Passage
-from pipeline.evaluation.answers.grades import ClaimGrade, ClaimVerdict, GoldGrade, GoldVerdict, Grade, Outcome
-from pipeline.evaluation.answers.rows import grade_row
-from pipeline.evaluation.answers.shown import gold_shown_by_hop
+from pipeline.evaluation.answers.grades import (
+    ClaimGrade,
+    ClaimVerdict,
+    GoldGrade,
+    GoldVerdict,
+    Grade,
+    Outcome,
+    gold_shown_by_hop,
+    grade_row,
+)
+from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
 from pipeline.evaluation.answers.splitting import Split
 from pipeline.llm.client import Spent
 from pipeline.storage.data_root import DataRoot

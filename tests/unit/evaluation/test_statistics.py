@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.evaluation.statistics import (
-    Draws,
     Interval,
     agreement,
     bootstrap_interval,
     correlation_within_tasks,
     exact_agreement,
-    length_correlation,
+    mean_ends,
     normalised_vote_entropy,
     paired_difference,
     position_effect,
@@ -49,7 +48,7 @@ def judgement(task: str, marks: dict[str, int], repeat: int = 0, judge: str = "o
 )
 def test_an_interval_holds_the_mean(pairs: list[tuple[int, float]]) -> None:
     values = np.array([value for _, value in pairs])
-    low, high = Draws([str(paper) for paper, _ in pairs]).interval(values)
+    low, high = mean_ends(values, [str(paper) for paper, _ in pairs])
     assert low is not None
     assert high is not None
     assert low <= values.mean() <= high
@@ -57,14 +56,14 @@ def test_an_interval_holds_the_mean(pairs: list[tuple[int, float]]) -> None:
 
 
 def test_one_paper_that_asks_everything_gives_no_interval() -> None:
-    assert Draws(["a"] * 9).interval(np.linspace(0, 1, 9)) == (None, None)
+    assert mean_ends(np.linspace(0, 1, 9), ["a"] * 9) == (None, None)
 
 
 def test_sentences_of_one_paper_count_as_dependent() -> None:
     """Ten papers of ten sentences each, alike within a paper: as wide as ten sentences, not as a hundred."""
     values = np.repeat([0.0, 1.0], 50)
-    together = Draws([str(number // 10) for number in range(100)]).interval(values)
-    apart = Draws([str(number) for number in range(100)]).interval(values)
+    together = mean_ends(values, [str(number // 10) for number in range(100)])
+    apart = mean_ends(values, [str(number) for number in range(100)])
     assert together[0] is not None
     assert apart[0] is not None
     assert (together[1] - together[0]) > 2 * (apart[1] - apart[0])
@@ -72,7 +71,7 @@ def test_sentences_of_one_paper_count_as_dependent() -> None:
 
 def test_an_interval_is_about_as_wide_as_theory_says() -> None:
     values = np.random.default_rng(1).random(400)
-    low, high = Draws([str(number) for number in range(400)]).interval(values)
+    low, high = mean_ends(values, [str(number) for number in range(400)])
     assert low is not None
     assert high is not None
     assert high - low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
@@ -81,9 +80,9 @@ def test_an_interval_is_about_as_wide_as_theory_says() -> None:
 def test_the_same_papers_are_drawn_every_time() -> None:
     values = np.random.default_rng(2).random(30)
     papers = [str(number % 7) for number in range(30)]
-    assert Draws(papers).interval(values) == Draws(papers).interval(values)
-    low, high = Draws(papers).interval(values)
-    assert Draws(papers).interval(1 - values) == pytest.approx((1 - (high or 0), 1 - (low or 0)))
+    assert mean_ends(values, papers) == mean_ends(values, papers)
+    low, high = mean_ends(values, papers)
+    assert mean_ends(1 - values, papers) == pytest.approx((1 - (high or 0), 1 - (low or 0)))
 
 
 def test_an_interval_over_tasks_is_as_wide_as_theory_says() -> None:
@@ -126,11 +125,11 @@ def test_rank_correlation_is_that_of_the_definition() -> None:
     ("words", "scores"), [([], []), ([1, 2], [1, 2]), ([5, 5, 5], [1, 2, 3]), ([1, 2, 3], [4] * 3)]
 )
 def test_nothing_correlates_with_too_few_or_with_a_constant(words: list[float], scores: list[float]) -> None:
-    assert length_correlation(words, scores) is None
+    assert rank_correlation(words, scores) is None
 
 
 def test_longer_sections_with_higher_scores_correlate() -> None:
-    found = length_correlation([100, 200, 300, 150], [1.0, 3.0, 4.0, 2.0])
+    found = rank_correlation([100, 200, 300, 150], [1.0, 3.0, 4.0, 2.0])
     assert found is not None
     assert found.value == pytest.approx(1.0)
 
@@ -143,7 +142,7 @@ def test_within_tasks_a_difference_between_tasks_does_not_correlate() -> None:
     scores = {
         (task, system): base - number for task, base in (("a", 2.0), ("b", 5.0)) for number, system in enumerate("xyz")
     }
-    pooled = length_correlation([words[key] for key in words], [scores[key] for key in words])
+    pooled = rank_correlation([words[key] for key in words], [scores[key] for key in words])
     assert pooled is not None
     assert pooled.value > 0
     assert correlation_within_tasks(words, scores) == Interval(-1.0, -1.0, -1.0)

@@ -16,8 +16,8 @@ from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.run_stats import StageEstimate, StageTiming, note_estimates, note_timing
 from pipeline.engine.stage import Workspace
+from pipeline.evaluation.answers.grades import grade_of
 from pipeline.evaluation.answers.results import results
-from pipeline.evaluation.answers.rows import grade_of
 from pipeline.evaluation.cited import printable
 from pipeline.report.figures import answering_colour
 from pipeline.report.formatting import question_file

@@ -11,8 +11,7 @@ from pipeline import tables
 from pipeline.evaluation.annotation.export import Export, write_files
 from pipeline.evaluation.annotation.grades import export_grades
 from pipeline.evaluation.annotation.study import write_key
-from pipeline.evaluation.answers.grades import Grade
-from pipeline.evaluation.answers.rows import grade_row
+from pipeline.evaluation.answers.grades import Grade, grade_row
 from pipeline.storage.data_root import DataRoot
 from tests.unit.evaluation.answers.graded import PAPER, grade
 from tests.unit.evaluation.made_up import write_table

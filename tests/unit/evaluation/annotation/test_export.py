@@ -13,8 +13,14 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.evaluation.annotation.cells import csv_bytes, guarded, unguarded
-from pipeline.evaluation.annotation.export import annotator_files, check_folder, write_files
+from pipeline.evaluation.annotation.export import (
+    annotator_files,
+    check_folder,
+    csv_bytes,
+    guarded,
+    unguarded,
+    write_files,
+)
 from pipeline.evaluation.annotation.ratings import RATINGS, TARGET_CHARS, beginning, criteria
 from pipeline.evaluation.annotation.study import (
     assign_letters,

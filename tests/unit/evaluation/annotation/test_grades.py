@@ -13,8 +13,7 @@ from pipeline.errors import CiteloomError, MissingInput, SettingError
 from pipeline.evaluation.annotation.export import Export
 from pipeline.evaluation.annotation.grade_results import GradeResults, pool_months, read_month_grades
 from pipeline.evaluation.annotation.importer import import_files
-from pipeline.evaluation.answers.grades import Grade
-from pipeline.evaluation.answers.rows import grade_of
+from pipeline.evaluation.answers.grades import Grade, grade_of
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import ANSWER_GRADES, HUMAN_GRADES, QUESTIONS
 from tests.unit.evaluation.annotation.people_month import (

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, MissingInput, SettingError
 from pipeline.evaluation.annotation.export import Export, annotator_files
-from pipeline.evaluation.annotation.importer import import_files, read_status
-from pipeline.evaluation.annotation.returned import read_returned
+from pipeline.evaluation.annotation.importer import import_files, read_returned, read_status
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import CRITERIA, HUMAN_RATINGS
 from tests.unit.evaluation.annotation.studied import (

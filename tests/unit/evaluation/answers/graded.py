@@ -12,9 +12,16 @@ from pipeline.answering.answer import Answer, Claim, Sentence, plain_answer
 from pipeline.answering.questions import GoldClaim, Question
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.evaluation.answers.evidence import Passage, evidence_for
-from pipeline.evaluation.answers.grades import ClaimGrade, ClaimVerdict, GoldGrade, GoldVerdict, Grade, Outcome
+from pipeline.evaluation.answers.grades import (
+    ClaimGrade,
+    ClaimVerdict,
+    GoldGrade,
+    GoldShown,
+    GoldVerdict,
+    Grade,
+    Outcome,
+)
 from pipeline.evaluation.answers.grading import Case, claims_by_question, judge_all, split_all
-from pipeline.evaluation.answers.shown import GoldShown
 from pipeline.evaluation.answers.splitting import Split
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.evaluation.answers.controls import HALF, OTHER, OWN, control_cases, expected_coverage
+from pipeline.evaluation.answers.grading import HALF, OTHER, OWN, control_cases, expected_coverage
 from pipeline.evaluation.answers.results import ALL, results
 from tests.scripted_llm import Asked
 from tests.unit.evaluation.answers.graded import OTHER as OTHER_PAPER

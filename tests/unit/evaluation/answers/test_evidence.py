@@ -14,13 +14,13 @@ import pytest
 from pipeline.answering.questions import gold_passages, read_questions
 from pipeline.corpus import html
 from pipeline.corpus.passages.packing import pack, with_ids
-from pipeline.evaluation.answers import prompting
+from pipeline.evaluation.answers import splitting
 from pipeline.evaluation.answers.evidence import Passage, evidence_for, passages_of
-from pipeline.evaluation.answers.prompting import CLAIM, GOLD, SPLIT, in_shown_order, prompt_digest
+from pipeline.evaluation.answers.splitting import CLAIM, GOLD, SPLIT, in_shown_order, prompt_digest
 from tests.unit.evaluation.answers.graded import OTHER, PAPER, PASSAGES, question
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
-PROMPT_FOLDER = Path(prompting.__file__).parent / "prompts"
+PROMPT_FOLDER = Path(splitting.__file__).parent / "prompts"
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 

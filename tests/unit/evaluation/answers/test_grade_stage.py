@@ -20,9 +20,9 @@ from pipeline.engine import progress
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.evaluation.answers.controls import HALF, OTHER, OWN
+from pipeline.evaluation.answers.grades import grade_of
+from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
 from pipeline.evaluation.answers.measures import answer_measures
-from pipeline.evaluation.answers.rows import grade_of
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index import close_indexes
 from pipeline.settings import Settings

@@ -12,7 +12,7 @@ from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.annotation.grade_results import GradeResults, pool_months, read_month_grades
 from pipeline.evaluation.annotation.importer import import_files
-from pipeline.evaluation.answers.rows import grade_of
+from pipeline.evaluation.answers.grades import grade_of
 from pipeline.index import close_indexes
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.corpus import MARCH, build_corpus

@@ -8,12 +8,19 @@ import pytest
 
 from pipeline.answering.answer import Answer, plain_answer
 from pipeline.errors import SettingError
-from pipeline.evaluation.answers.ages import age_of
-from pipeline.evaluation.answers.grades import ClaimGrade, GoldGrade
-from pipeline.evaluation.answers.measures import MEASURES, answer_measures, coverage, factual
-from pipeline.evaluation.answers.published import QUESTIONS, QUESTIONS_OF_AN_AGE, SYSTEMS, TABLE_1
-from pipeline.evaluation.answers.results import ALL, Group, difference, hop_gains, results
-from pipeline.evaluation.answers.shown import GoldShown, gold_shown_by_hop
+from pipeline.evaluation.answers.grades import ClaimGrade, GoldGrade, GoldShown, gold_shown_by_hop
+from pipeline.evaluation.answers.measures import MEASURES, age_of, answer_measures, coverage, factual
+from pipeline.evaluation.answers.results import (
+    ALL,
+    QUESTIONS,
+    QUESTIONS_OF_AN_AGE,
+    SYSTEMS,
+    TABLE_1,
+    Group,
+    difference,
+    hop_gains,
+    results,
+)
 from tests.unit.evaluation.answers.graded import grade, grounded, question
 
 

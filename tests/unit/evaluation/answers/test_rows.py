@@ -30,12 +30,13 @@ from pipeline.evaluation.answers.grades import (
     GOLD_VERDICTS,
     ClaimGrade,
     GoldGrade,
+    GoldShown,
     Grade,
     Outcome,
+    grade_of,
+    grade_row,
 )
 from pipeline.evaluation.answers.measures import answer_measures
-from pipeline.evaluation.answers.rows import grade_of, grade_row
-from pipeline.evaluation.answers.shown import GoldShown
 from pipeline.evaluation.answers.splitting import Split
 from pipeline.llm.client import Spent
 from tests.unit.evaluation.answers.graded import grade, grounded

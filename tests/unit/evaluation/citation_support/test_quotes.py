@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evaluation.citation_support.quotes import folded, place_of
+from pipeline.evaluation.citation_support.judge import folded, place_of
 
 PASSAGE = (
     "We call it “self-attention” – a layer’s output $x_{i} = \\alpha W^{2}$ depends on all positions. "

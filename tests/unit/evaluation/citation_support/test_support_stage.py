@@ -18,7 +18,7 @@ from pipeline.evaluation.citation_support import build
 from pipeline.evaluation.citation_support.build import MOST_REHEARSED, inputs
 from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, conversation
 from pipeline.evaluation.citation_support.judge import Asked as Question
-from pipeline.evaluation.stages import CITATION_SUPPORT
+from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES
 from pipeline.llm.client import ClientWorkspace
 from pipeline.llm.loop import without_waiting
 from pipeline.llm.messages import Message
@@ -281,3 +281,39 @@ def test_a_change_of_judge_room_or_limits_puts_the_month_out_of_date(tmp_path: P
         assert state(CITATION_SUPPORT, changed, MONTH) is State.STALE, change
     moved = Workspace(work.settings.model_copy(update={"llm_url": "http://127.0.0.1:2/v1"}))
     assert state(CITATION_SUPPORT, moved, MONTH) is State.DONE
+
+
+def test_the_overlap_judge_gives_verdicts_without_a_model(tmp_path: Path) -> None:
+    text = (
+        "The method weighs quartz by its colour [Reference 1]. Zebras ran a marathon [Reference 2]. See [Reference 9]."
+    )
+    work = place_with(tmp_path, [section(text, NUMBERS)], REFERENCES, judges="overlap", systems="extractive")
+    assert CITATION_SUPPORT.disabled_reason(work.settings) == ""
+    assert G_SCORES.disabled_reason(work.settings) != ""
+    _, rows = judged(work, WordEmbedder())
+    assert [told(row) for row in rows] == [
+        (1, 1, "supported", None),
+        (2, 2, "not", None),
+        (3, 9, None, "out_of_range"),
+    ]
+    first = rows[0]
+    assert (first["judge"], first["calls"], first["quote"]) == ("overlap", 0, "The method weighs quartz by its colour.")
+    assert first["quote_found"]
+    assert first["passages"][first["quoted"]]["text"] == first["quote"]
+
+
+def test_the_fingerprint_names_the_overlap_judge(tmp_path: Path) -> None:
+    work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, judges="overlap", systems="extractive")
+    named = inputs(work, MONTH)
+    other = inputs(place_with(tmp_path / "other", [section(TEXT, NUMBERS)], REFERENCES), MONTH)
+    assert named["judge"] == "overlap"
+    assert named["prompt"] != other["prompt"]
+
+
+def test_an_estimate_with_the_overlap_judge_loads_no_embedder(tmp_path: Path) -> None:
+    work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, judges="overlap", systems="extractive")
+    rehearsal = Rehearsal(lambda _prompt, _tokens, word: word)
+    stage = stage_with(None)
+    job = Job(ClientWorkspace(work.settings, rehearsal.make_client), MONTH, stage)
+    list(stage.build(job))
+    assert rehearsal.count("calls") == 0
