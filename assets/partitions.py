@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
 
 import dagster as dg
 
+from pipeline.arxiv.months import is_month
+
 # docs/contributing/decisions/0006-months-as-dynamic-partitions.md
 _NAME = "months"
-MONTHS = dg.DynamicPartitionsDefinition(name=_NAME)
+
+
+class _Months(dg.DynamicPartitionsDefinition):
+    """The months that the instance offers. A run may name any month, so that `dagster asset materialize` works on an
+    instance that offers none yet; a month without pages is empty.
+    """
+
+    def has_partition_key(
+        self, partition_key: str, current_time: datetime | None = None, dynamic_partitions_store: Any = None
+    ) -> bool:
+        return is_month(partition_key)
+
+
+MONTHS = _Months(name=_NAME)
 
 
 def offer_months(instance: dg.DagsterInstance, months: Iterable[str]) -> None:

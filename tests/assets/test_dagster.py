@@ -292,6 +292,17 @@ def test_months_are_offered_in_order_whenever_they_come() -> None:
         assert list(instance.get_dynamic_partitions("months")) == ["2024-03", "2024-04", "2024-05", "2024-06"]
 
 
+def test_a_month_is_materialized_by_dagsters_own_command_with_nothing_but_the_settings(empty: Place) -> None:
+    command = [str(Path(sys.executable).with_name("dagster")), "asset", "materialize", "-m", "pipeline.definitions"]
+    arguments = ["--select", "dump_members", "--partition", MONTHS[0]]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("CITELOOM_", "DAGSTER_"))}
+    ended = subprocess.run(
+        [*command, *arguments], env={**environment, **empty.variables}, cwd=empty.root, capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert empty.workspace().root.months(tables.DUMP_MEMBERS) == [MONTHS[0]]
+
+
 def test_a_sensor_offers_the_months_of_the_dump(empty: Place) -> None:
     with empty.entered(), dg.DagsterInstance.ephemeral() as instance:
         context = dg.build_sensor_context(instance=instance, resources={"workspace": empty.workspace()})
