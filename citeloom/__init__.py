@@ -1,7 +1,7 @@
 """Search, read, ask and write over a corpus that `citeloom run` made.
 
     >>> import citeloom
-    >>> corpus = citeloom.open_corpus("data")
+    >>> corpus = citeloom.open_corpus()
     >>> for hit in corpus.search("how related work is summarized", limit=3):
     ...     print(hit.title, hit.passage_url)
 

@@ -20,7 +20,7 @@ def open_corpus(path: str | Path | None = None, **settings: Any) -> Corpus:
     """Open the corpus of a data root.
 
     path: folder, or address on an object store (s3://bucket/folder); None for the one that `CITELOOM_DATA` names, by
-    default `data` below the working directory. settings: by their names without `CITELOOM_` in lower case, such as
+    default `data/demo` below the working directory for the sample corpus. settings: by their names without `CITELOOM_` in lower case, such as
     `qdrant_url="http://localhost:6333"`; they take precedence over the environment and `.env`.
     docs/reference/settings.md lists them all.
 
