@@ -2,17 +2,19 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Two workers: most of the time goes into waiting and into one thread's work. Torch gets one thread in each.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
+# Three workers on two cores: a third of the time goes into waiting for disks and servers. Torch gets one thread in each.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadgroup
 # A tier of its own: 28 minutes of faults.
 LONG := tests/faults tests/server/test_faults.py tests/assets/test_kill.py tests/assets/test_object_store.py \
   tests/assets/test_troubles.py tests/assets/test_operations_chapter.py tests/ui/test_backfill.py \
-  tests/ui/test_scheduled_refresh.py
+  tests/ui/test_scheduled_refresh.py tests/unit/embedding/test_bench_gpu.py
 LONG_TESTS := \
   tests/unit/corpus/test_zips_hostile.py::test_no_hostile_zip_takes_512_mb \
   tests/unit/corpus/test_zips_hostile.py::test_a_hostile_zip_loses_its_own_pages_alone_and_each_is_told[largest_page_under_800_names] \
   tests/assets/test_stages.py::test_force_repeats_a_month_with_equal_bytes \
+  tests/assets/test_dagster.py::test_dagster_and_the_command_line_agree_on_what_is_out_of_date \
   tests/assets/test_dagster.py::test_the_code_location_passes_the_tools_own_check[dagster] \
+  tests/ui/test_ui.py::test_ctrl_c_ends_everything_that_the_ui_started \
   tests/unit/related_work/test_systems.py::test_a_section_on_many_references_may_be_longer \
   tests/unit/answering/test_answer_retrieval.py::test_nine_of_ten_gold_claims_are_shown_after_two_hops_of_gold_queries \
   tests/unit/corpus/test_parsers_agree.py::test_they_agree_on_every_real_paper \

@@ -20,8 +20,8 @@ def open_corpus(path: str | Path | None = None, **settings: Any) -> Corpus:
     """Open the corpus of a data root.
 
     path: folder, or address on an object store (s3://bucket/folder); None for the one that `CITELOOM_DATA` names, by
-    default `data/demo` below the working directory for the sample corpus. settings: by their names without `CITELOOM_` in lower case, such as
-    `qdrant_url="http://localhost:6333"`; they take precedence over the environment and `.env`.
+    default `data/demo` below the working directory for the sample corpus. settings: by their names without `CITELOOM_`
+    in lower case, such as `qdrant_url="http://localhost:6333"`; they take precedence over the environment and `.env`.
     docs/reference/settings.md lists them all.
 
     Nothing is read until a method asks for it. Raises SettingError for a setting that is unknown or wrong.

@@ -135,7 +135,7 @@ def _parameter(parameter: inspect.Parameter) -> list[str]:
         names = [name for text in declared for name in text.split("/") if name.startswith("-")]
         name = ", ".join(f"`{option}`" for option in names or [f"--{parameter.name.replace('_', '-')}"])
     else:
-        name = f"`{info.metavar or parameter.name.upper()}{'...' * is_list}`"
+        name = f"`{info.metavar}`"
     values = _values(kind, info) + ", repeatable" * (is_list and isinstance(info, OptionInfo))
     default = "–" if parameter.default is None or parameter.default is False else f"`{parameter.default}`"
     if parameter.default is inspect.Parameter.empty:

@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 
 KindArgument = Annotated[
-    Kind, typer.Argument(help="ratings of related-work sections, or grades of answers to questions.")
+    Kind, typer.Argument(metavar="KIND", help="ratings of related-work sections, or grades of answers to questions.")
 ]
 
 
@@ -87,7 +87,7 @@ def export(
 
 
 def import_(
-    files: Annotated[list[Path], typer.Argument(help="CSV files that annotators sent back.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="CSV files that annotators sent back.")],
     name: Annotated[str | None, typer.Option(help="The study, if a file does not name it.")] = None,
     annotator: Annotated[str | None, typer.Option(help="The annotator, in place of the name in the files.")] = None,
     as_json: AsJson = False,

@@ -33,7 +33,7 @@ _PROMPT = "> "
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="What you want to know, in a sentence.")],
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know, in a sentence.")],
     system: AnsweringSystemOption = None,
     months: PapersOfOption = "all",
     show_work: ShowWorkOption = False,

@@ -111,7 +111,7 @@ def cited_by(arxiv_id: PaperArgument, as_json: AsJson = False) -> int:
 
 
 def find_quote(
-    quote: Annotated[str, typer.Argument(help="A sentence or a part of one, at least four words.")],
+    quote: Annotated[str, typer.Argument(metavar="QUOTE", help="A sentence or a part of one, at least four words.")],
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=50, help="Most passages.")] = 5,
     as_json: AsJson = False,
 ) -> int:

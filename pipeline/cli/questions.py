@@ -79,7 +79,9 @@ def review(
 
 
 def check(
-    file: Annotated[Path | None, typer.Argument(help="Question set; by default that of the settings.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Question set; by default that of the settings.")
+    ] = None,
     as_json: AsJsonNotText = False,
 ) -> int:
     """Check a question set: what it holds, and which of its papers and phrases the corpus lacks.

@@ -93,7 +93,10 @@ class DataSet(StrEnum):
 def import_tasks(
     paths: Annotated[
         list[Path],
-        typer.Argument(help="Files of rwsg-prv, one for each target; or the folder of DeepScholar-Bench or NudtRwG."),
+        typer.Argument(
+            metavar="PATHS...",
+            help="Files of rwsg-prv, one for each target; or the folder of DeepScholar-Bench or NudtRwG.",
+        ),
     ],
     output: Annotated[Path, typer.Option(help="Folder for the task files.")],
     data_set: Annotated[DataSet, typer.Option("--from", help="Data set that the paths are of.")] = DataSet.RWSG,

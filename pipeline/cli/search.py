@@ -54,7 +54,7 @@ _CHARACTERS_SHOWN = 360
 
 
 def search(
-    words: Annotated[str | None, typer.Argument(help="What to search for, in words.")] = None,
+    words: Annotated[str | None, typer.Argument(metavar="WORDS", help="What to search for, in words.")] = None,
     queries: QueriesOption = None,
     limit: LimitOption = 10,
     offset: OffsetOption = 0,

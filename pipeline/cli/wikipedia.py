@@ -22,7 +22,9 @@ Until = Literal["metadata", "papers", "passages", "embeddings", "index_receipts"
 
 
 def import_wikipedia(
-    files: Annotated[list[Path], typer.Argument(help="Files of an HTML dump (…-ENTERPRISE-HTML.json.tar.gz).")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILES...", help="Files of a dump (…-ENTERPRISE-HTML.json.tar.gz).")
+    ],
     month: Annotated[
         str | None, typer.Option(help="Month of the snapshot (2024-09), if the names of the files lack it.")
     ] = None,

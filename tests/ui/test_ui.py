@@ -41,7 +41,7 @@ COMMAND = str(Path(sys.executable).with_name("citeloom"))
 PARTITIONS = "//*[normalize-space(text())='Select a partition or create one']"
 MATERIALIZE_ALL = "//button[starts-with(normalize-space(.), 'Materialize all')]"
 GROUPS = {
-    "corpus": ["dump_members", "metadata", "papers", "passages", "references"],
+    "corpus": ["dump_members", "metadata", "papers", "passages", "references", "citations"],
     "search": ["embeddings", "index_receipts"],
     "related_work": ["related_work_tasks", "key_elements", "summaries"],
     "answers": [
