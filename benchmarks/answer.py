@@ -1,10 +1,11 @@
-"""Fifty questions by three systems on an endpoint of fixed latency: the stages against one call after another.
+"""Fifty questions by the systems that ask a model, on an endpoint of fixed latency, against one call after another.
 
     python -m benchmarks.answer [--quick]
 
 The endpoint (benchmarks/scripted_endpoint.py) is a process of its own. The sample corpus is embedded and indexed first,
-which is not timed; then `answers` runs month by month and system by system, as
-`citeloom run` runs them, with default settings, on the questions of examples/questions.jsonl. Searches are real ones.
+which is not timed; then `answers` runs month by month and system by system, as `citeloom run` runs them, with default
+settings, on the questions of examples/questions.jsonl. Searches are real ones. `direct` takes its answers from the
+cache: WikiChat sends the same requests before it.
 Against them stands a plain loop with the package openai that sends the same requests one after another: a part of them
 is timed, and times their number is what all would take; its searches would come on top. The bound is what calls would
 take that wait for one another or for the limit, without any work of our own. Never how good the answers are.
@@ -37,6 +38,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.settings import load_settings
 
+ASKING = tuple(name for name, system in SYSTEMS.items() if system.calls_model)
 MONTHS = ("2024-03", "2024-04", "2024-05")
 CORPUS = (DUMP_MEMBERS, METADATA, PAPERS, PASSAGES, EMBEDDINGS, INDEX_RECEIPTS, QUESTIONS)
 
@@ -82,7 +84,7 @@ def chain(system: str, answered: Answer) -> int:
 
 
 def place_at(folder: Path, size: Size, url: str) -> Workspace:
-    """The workspace; its systems are all three."""
+    """The workspace; without a limit on the questions of a month."""
     return Workspace(
         load_settings(
             data=folder, llm_url=url, llm_model=MODEL, llm_concurrency=size.limit, max_questions=size.questions,
@@ -102,7 +104,7 @@ def prepare(place: Workspace) -> int:
 def parts(place: Workspace, url: str) -> Iterator[Part]:
     """Every system by itself, month by month."""
     for month in MONTHS:
-        for system in SYSTEMS:
+        for system in ASKING:
             alone = Workspace(place.settings.model_copy(update={"answer_systems": (system,)}))
             before = ask(url, "/recorded")["requests"]
             started, spent = time.perf_counter(), time.process_time()
@@ -118,7 +120,7 @@ def figures_of(run: Sequence[Part], size: Size, recorded: Mapping[str, int]) -> 
     calls = sum(answered.spent.calls for part in run for answered in part.answers)
     by_system = {
         f"{system}: requests, longest chain, second hops": ", ".join(map(str, _of_system(run, system)))
-        for system in SYSTEMS
+        for system in ASKING
     }
     return {
         "seconds of a request at the endpoint": size.latency,
@@ -159,7 +161,7 @@ def main() -> None:
         again = sum(part.requests for part in parts(place, url))
     plain = one_after_another(LoopSize(tasks=0, references=0, latency=size.latency, limit=1, high_limit=1), bodies)
     figures: dict[str, object] = {
-        "questions, systems": f"{asked}, {len(SYSTEMS)}",
+        "questions, systems": f"{asked}, {len(ASKING)}",
         **figures_of(run, size, recorded),
         "plain loop, seconds of a request": round(plain, 3),
         "plain loop, all of them, seconds": round(plain * len(bodies)),
