@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.stages import CORPUS_STAGES, STAGES
+from pipeline.stages import STAGES
 from tests.assets.conftest import MONTHS, Place, make_place
 from tests.assets.processes import start
 from tests.scripted_llm import ScriptedLlm
@@ -77,9 +77,9 @@ def test_three_kills_change_nothing(tmp_path: Path, calm: Place, settings: dict[
     again = disturbed.citeloom("demo")
     assert again.returncode == 0, again.stderr
     assert digests(disturbed.root) == digests(calm.root)
-    # A table and its ledger: every stage of the corpus for each month, the others for the newest alone.
+    # A table and its ledger: every stage of each month.
     tables = {path for path in digests(calm.root) if path.endswith(".parquet")}
-    assert len(tables) == 2 * (len(MONTHS) * len(CORPUS_STAGES) + len(STAGES) - len(CORPUS_STAGES))
+    assert len(tables) == 2 * len(MONTHS) * len(STAGES)
 
 
 @pytest.mark.slow
