@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Three workers on two cores: a third of the time goes into waiting for disks and servers. Torch gets one thread in each.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadgroup
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadgroup
 # A tier of its own: 28 minutes of faults.
 LONG := tests/faults tests/server/test_faults.py tests/assets/test_kill.py tests/assets/test_object_store.py \
   tests/assets/test_troubles.py tests/assets/test_operations_chapter.py tests/ui/test_backfill.py \

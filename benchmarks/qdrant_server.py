@@ -72,7 +72,7 @@ def running(folder: Path) -> Iterator[Server]:
             yield server
         finally:
             process.terminate()
-            process.wait(timeout=60)
+            process.wait(timeout=300)
 
 
 def _environment(folder: Path, http_port: int, grpc_port: int) -> dict[str, str]:
