@@ -95,7 +95,7 @@ def _check(entry: Entry, candidates: Sequence[Candidate], records: Mapping[str, 
         status: Status = "suspicious" if suspicions else "not_found"
         return ReferenceCheck(entry.key, status, notes=tuple(suspicions))
     if _authors_of_another(entry, record):
-        suspicions.append(f"{record.arxiv_id} has this title, and none of these authors")
+        suspicions.append(f"{record.arxiv_id} has this title, and other authors")
     differences = tuple(_differences(entry, record))
     status = "suspicious" if suspicions else "differs" if differences else "verified"
     notes = (*suspicions, *_notes(entry, record))
@@ -143,9 +143,11 @@ def _surnames(names: Sequence[str]) -> list[str]:
 
 
 def _authors_of_another(entry: Entry, record: Record) -> bool:
-    """Whether the entry names authors, and none of them is one of the paper's."""
+    """Whether the entry's first author and three quarters of its authors are none of the paper's: many share a name."""
     ours, theirs = _surnames(entry.authors), _all_words(record.authors)
-    return bool(ours and theirs) and theirs.isdisjoint(ours)
+    if not ours or not theirs or ours[0] in title_words(record.authors[0]):
+        return False
+    return 4 * sum(name in theirs for name in ours) <= len(ours)
 
 
 def _all_words(names: Sequence[str]) -> set[str]:
