@@ -110,6 +110,16 @@ class Snapshot:
                 licences[row["arxiv_id"]] = orjson.loads(row["line"])["license"].strip()
         return licences
 
+    @property
+    def version(self) -> str:
+        """Size and time of the file, as text: equal while the file is the same."""
+        return self._target().stem
+
+    def months(self) -> list[str]:
+        """The months that it has papers of, oldest first."""
+        months = pq.read_table(self._converted(), columns=["month"])["month"].unique().to_pylist()
+        return sorted(month for month in months if month)
+
     def identifiers(self, month: str) -> list[str]:
         """The papers of a month, sorted."""
         return sorted(set(self._month(month, ["arxiv_id"])["arxiv_id"].to_pylist()))

@@ -18,6 +18,7 @@ from pipeline.cli import (
     arxiv,
     ask,
     backfill,
+    check,
     doctor,
     export,
     index,
@@ -59,6 +60,8 @@ PANELS: Mapping[str, Commands] = {
         "ask": ask.ask,
         "chat": ask.chat,
         "relate": relate.relate,
+        "check": check.check,
+        "cite": check.cite,
         "import-tasks": relate.import_tasks,
     },
     "The index": {

@@ -21,9 +21,11 @@ from typer.testing import CliRunner
 from pipeline.answering.systems import SYSTEMS as ANSWERING
 from pipeline.cli import options
 from pipeline.cli.app import GROUPS, PANELS, app
+from pipeline.cli.check import FAILURES
 from pipeline.cli.console import RunTime, expected_seconds, usual_seconds
 from pipeline.cli.export import DEFAULT_TABLES
 from pipeline.cli.status import StatusRow, status_report
+from pipeline.draft_check import check as draft_check
 from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.ops.export import data_files
 from pipeline.related_work.systems import SYSTEMS as RELATED_WORK
@@ -81,6 +83,7 @@ def test_names_known_to_the_command_line_are_those_of_the_stages_systems_and_tab
     assert set(options.ANSWERING_SYSTEMS) == ANSWERING.keys()
     assert set(options.RELATED_WORK_SYSTEMS) == RELATED_WORK.keys()
     assert tuple(DEFAULT_TABLES.split(", ")) == data_files.DEFAULT_TABLES
+    assert draft_check.FAILURES == FAILURES
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -157,12 +158,19 @@ def open_title_index(workspace: Workspace, month: str) -> TitleIndex:
 
 
 def _month_file(workspace: Workspace, folder: Path, month: str, digest: str) -> Path:
-    """The file of a month's titles, made where it is missing. Two processes may make it at once: it is the same."""
+    rows = partial(workspace.root.iterate, tables.METADATA, month, _METADATA_COLUMNS)
+    return title_file(folder, month, digest, rows)
+
+
+def title_file(folder: Path, month: str, digest: str, read: Callable[[], Iterable[Mapping[str, Any]]]) -> Path:
+    """The file of a month's titles, made where it is missing. Two processes may make it at once: it is the same.
+
+    digest: of what `read` gives, rows of metadata (arxiv_id, title, authors, doi, published).
+    """
     file = folder / f"{month}-{VERSION}-{digest[:16]}.parquet"
     if not file.exists():
-        rows = workspace.root.iterate(tables.METADATA, month, _METADATA_COLUMNS)
         content = pa.BufferOutputStream()
-        pq.write_table(title_table(rows, month), content, compression="zstd")
+        pq.write_table(title_table(read(), month), content, compression="zstd")
         write_whole(file, content.getvalue())
         for other in folder.glob(f"{month}-*.parquet"):
             with contextlib.suppress(FileNotFoundError):

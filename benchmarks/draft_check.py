@@ -1,0 +1,259 @@
+"""`citeloom check` on works and related-work sections that nobody here wrote: what it finds of seeded faults.
+
+    python -m benchmarks.draft_check [--quick]
+
+The works that DeepScholar's targets cite and that are on arXiv make a snapshot. Bibliography entries made from them get
+a fault each: precision and recall by kind of fault. The 63 related-work sections are read as drafts: are all keys
+found, and the sentences that the data set has cut by itself? Then sentences of these sections get faults (the key of
+another work, a negation, a digit changed): share found by the judge without a model, beside alarms on sentences as they
+are. Only abstracts of the cited works are here, so most of what sentences say is not in them. Every fault is drawn with
+a fixed seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rapidfuzz import fuzz
+
+from benchmarks.harness import Claim, report
+from pipeline.draft_check.bibliography import read_names
+from pipeline.draft_check.check import check_draft, read_draft
+from pipeline.draft_check.citations import check_citations
+from pipeline.draft_check.draft import CitingSentence, Draft
+from pipeline.draft_check.known_papers import KnownPapers
+from pipeline.draft_check.references import ReferenceCheck, check_references
+from pipeline.engine.stage import Workspace
+from pipeline.settings import load_settings
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "labelled" / "deepscholar"
+SEED = 22
+EXPECTED = {
+    "none": ("verified",),
+    "wrong year": ("differs",),
+    "changed title word": ("differs",),
+    "swapped authors": ("suspicious",),
+    "id of another paper": ("suspicious",),
+    "impossible DOI": ("suspicious",),
+    "invented work": ("not_found",),
+}
+_COMMENT = re.compile(r"(?<!\\)%.*")
+_DIGITS = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
+_VERB = re.compile(r"\b(is|are|was|were|can|has|have|does|do)\b")
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    """The rows of a file of the data set."""
+    with gzip.open(DATA / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def arxiv_id(work: Mapping[str, Any]) -> str:
+    """The identifier without address and version."""
+    return re.sub(r"v\d+$", "", str(work["arxiv"]).rstrip("/").split("/abs/")[-1])
+
+
+def write_snapshot(file: Path, works: Sequence[Mapping[str, Any]]) -> None:
+    """The works in the form of arXiv's snapshot; the day of the first version is the middle of the known year."""
+    with file.open("w", encoding="utf-8") as lines:
+        for work in works:
+            created = f"Mon, 1 Jul {work['year']} 12:00:00 GMT"
+            line = {
+                "id": arxiv_id(work), "title": work["title"], "authors": ", ".join(work["authors"]),
+                "abstract": work["abstract"], "categories": "cs.CL", "update_date": f"{work['year']}-07-01",
+                "versions": [{"version": "v1", "created": created}],
+            }  # fmt: skip
+            lines.write(json.dumps(line) + "\n")
+
+
+def seeded_entries(works: Sequence[dict[str, Any]], of_each: int) -> Iterator[tuple[str, str, str]]:
+    """(key, fault, BibTeX) of entries; every second names its arXiv id, the others a venue."""
+    chance = random.Random(SEED)
+    drawn = chance.sample(list(works), min(len(works), of_each * (len(EXPECTED) - 1) * 2))
+    faults = [fault for fault in EXPECTED for _ in range(of_each if fault != "none" else of_each * 6)]
+    for number, (work, fault) in enumerate(zip(drawn, faults, strict=False)):
+        other = chance.choice([each for each in works if set(each["authors"]).isdisjoint(work["authors"])])
+        title, authors, year, identifier = work["title"], work["authors"], work["year"], arxiv_id(work)
+        doi = ""
+        if fault == "wrong year":
+            year += chance.choice([-5, -4, -3, -2, -1, 1, 2, 3, 4, 5])
+        elif fault == "changed title word":
+            words = title.split()
+            words[chance.randrange(len(words))] = chance.choice(["Neural", "Robust", "Sparse", "Unified", "Deep"])
+            title = " ".join(words)
+        elif fault == "swapped authors":
+            authors = other["authors"]
+        elif fault == "id of another paper":
+            identifier = arxiv_id(other)
+        elif fault == "impossible DOI":
+            doi = f"doi = {{11.{number}/x}}, "
+        elif fault == "invented work":
+            words = f"{title} {other['title']}".split()
+            title, authors = " ".join(chance.sample(words, len(words))), ["Ada Nobody", "Bela Noone"]
+        with_id = (number % 2 == 0 and fault != "invented work") or fault == "id of another paper"
+        where = f"journal = {{arXiv preprint arXiv:{identifier}}}" if with_id else "booktitle = {Proceedings}"
+        names = " and ".join(authors)
+        yield (
+            f"k{number}",
+            fault,
+            (f"@article{{k{number}, title = {{{title}}}, author = {{{names}}}, year = {{{year}}}, {doi}{where}}}"),
+        )
+
+
+def check_entries(workspace: Workspace, works: Sequence[dict[str, Any]], folder: Path, of_each: int) -> dict[str, Any]:
+    """Recall by kind of fault, precision of alarms, and false alarms on entries without a fault."""
+    seeded = list(seeded_entries(works, of_each))
+    (folder / "seeded.bib").write_text("\n".join(entry for _, _, entry in seeded), encoding="utf-8")
+    (folder / "seeded.md").write_text("Nothing is cited.", encoding="utf-8")
+    checks = {
+        check.key: check
+        for check in check_references(read_draft(folder / "seeded.md", folder / "seeded.bib"), KnownPapers(workspace))
+    }
+    total, found = Counter[str](), Counter[str]()
+    right_alarms = alarms = 0
+    for key, fault, _ in seeded:
+        status = checks[key].status if key in checks else "unread"
+        total[fault] += 1
+        found[fault] += status in EXPECTED[fault]
+        alarms += status != "verified"
+        right_alarms += status != "verified" and fault != "none"
+    figures = {
+        f"{fault}: {'verified' if fault == 'none' else 'found'}, %": _percent(found[fault], total[fault])
+        for fault in EXPECTED
+    }
+    return {"entries": len(seeded), **figures, "alarms that are right, %": _percent(right_alarms, alarms)}
+
+
+def read_sections(folder: Path) -> tuple[list[Draft], dict[str, Any]]:
+    """The related-work sections as drafts, and how completely they were read."""
+    drafts, keys, found = [], 0, 0
+    sentences = {target["arxiv"]: [] for target in rows("targets")}
+    for row in rows("citing_sentences"):
+        sentences.setdefault(row["paper"], []).append(" ".join(row["query"].split()))
+    placed = sought = 0
+    for number, target in enumerate(rows("targets")):
+        file = folder / f"section{number}.tex"
+        file.write_text(target["related_work_latex"], encoding="utf-8")
+        draft = read_draft(file)
+        drafts.append(draft)
+        printed = _COMMENT.sub("", target["related_work_latex"])
+        cited = {key for key in target["cites"] if key in printed}
+        keys += len(cited)
+        found += len(cited & set(draft.cited_keys))
+        claims = [sentence.claim("") for sentence in draft.sentences]
+        for query in sentences.get(target["arxiv"], ()):
+            sought += 1
+            placed += any(fuzz.ratio(query, claim) >= 85 or query in claim for claim in claims)
+    return drafts, {
+        "sections, keys": f"{len(drafts)}, {keys}",
+        "keys found, %": _percent(found, keys),
+        "sentences of the data set found among ours, %": _percent(placed, sought),
+    }
+
+
+def check_sentences(
+    workspace: Workspace, drafts: Sequence[Draft], works: Sequence[Mapping[str, Any]], of_each: int
+) -> dict[str, Any]:
+    """Verdicts on sentences as they are and with a fault; each cites one work, whose abstract is here."""
+    chance = random.Random(SEED)
+    known = KnownPapers(workspace)
+    by_id = {work["id"]: work for work in works}
+    records = known.records([arxiv_id(work) for work in works])
+    cases = []
+    for draft, target in zip(drafts, rows("targets"), strict=True):
+        for sentence in draft.sentences:
+            work = by_id.get(target["cites"].get(sentence.keys[0], "")) if len(sentence.keys) == 1 else None
+            if work is not None and arxiv_id(work) in records:
+                cases.append((sentence, arxiv_id(work)))
+    chance.shuffle(cases)
+    figures: dict[str, Any] = {"sentences that cite one work": len(cases)}
+    papers = [paper for _, paper in cases]
+    pairs = [(sentence.claim(""), paper) for sentence, paper in cases]
+    changed_by_fault = {
+        "none": pairs,
+        "key of another work": [(text, chance.choice([p for p in papers if p != paper])) for text, paper in pairs],
+        "negated": [(_VERB.sub(r"\1 not", text, count=1), paper) for text, paper in pairs if _VERB.search(text)],
+        "digit changed": [(_DIGITS.sub(_next, text, count=1), paper) for text, paper in pairs if _DIGITS.search(text)],
+    }
+    for fault, changed in changed_by_fault.items():
+        verdicts = Counter(_verdicts(workspace, changed[: of_each * 4 if fault == "none" else of_each], records))
+        count = sum(verdicts.values())
+        for verdict in ("contradicted", "not_found"):
+            figures[f"{fault}: {verdict.replace('_', ' ')}, % of {count}"] = _percent(verdicts[verdict], count)
+    return figures
+
+
+def _next(number: re.Match[str]) -> str:
+    return str(float(number[0]) + 1).removesuffix(".0")
+
+
+def _verdicts(workspace: Workspace, cases: Sequence[tuple[str, str]], records: Mapping[str, Any]) -> list[str]:
+    draft = Draft(Path("draft.tex"))
+    draft.sentences = [CitingSentence(f"{text} [@{paper}]", (paper,), "draft.tex", 1, 0) for text, paper in cases]
+    references = [ReferenceCheck(paper, "verified", paper, record=records[paper]) for _, paper in cases]
+    return [check.verdict for check in check_citations(workspace, draft, references)]
+
+
+def time_of_a_draft(workspace: Workspace, works: Sequence[Mapping[str, Any]], folder: Path) -> float:
+    """Seconds for a draft of 60 references and 120 citing sentences."""
+    entries = [entry for _, fault, entry in seeded_entries(list(works), 60) if fault == "none"][:60]
+    (folder / "draft.bib").write_text("\n".join(entries), encoding="utf-8")
+    sentences = [row["query"] for row in rows("citing_sentences")][:120]
+    keys = [re.match(r"@\w+\{(\w+)", entry)[1] for entry in entries]  # type: ignore[index]
+    text = "\n\n".join(f"{sentence} [@{keys[number % 60]}]." for number, sentence in enumerate(sentences))
+    (folder / "draft.md").write_text(text, encoding="utf-8")
+    started = time.perf_counter()
+    check_draft(workspace, read_draft(folder / "draft.md", folder / "draft.bib"))
+    return time.perf_counter() - started
+
+
+def _percent(part: int, whole: int) -> float:
+    return round(100 * part / max(whole, 1), 1)
+
+
+def main() -> None:
+    """Measure, print the figures and the claims."""
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    arguments.add_argument("--quick", action="store_true", help="10 faults of each kind in place of 50")
+    arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
+    of_each = 10 if arguments.parse_args().quick else 50
+    if not DATA.is_dir():
+        sys.exit("the labelled data (../shared/data/labelled) are not on this machine")
+    works = [
+        work | {"authors": list(read_names(work["authors"])), "year": int(work["year"])}
+        for work in rows("cited")
+        if work["arxiv"] and work["authors"] and str(work["year"]).isdecimal()
+    ]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_snapshot(folder / "snapshot.jsonl", works)
+        workspace = Workspace(load_settings(
+            data=folder / "data", metadata_snapshot=folder / "snapshot.jsonl", _env_file=None,
+        ))  # fmt: skip
+        entries = check_entries(workspace, works, folder, of_each)
+        drafts, reading = read_sections(folder)
+        sentences = check_sentences(workspace, drafts, works, of_each)
+        time_of_a_draft(workspace, works, folder)  # the first check loads the model
+        seconds = time_of_a_draft(workspace, works, folder)
+    figures = {"works on arXiv": len(works), **entries, **reading, **sentences,
+               "seconds, 60 references and 120 sentences": round(seconds, 2)}  # fmt: skip
+    claims = [
+        Claim("keys of real sections found, %", reading["keys found, %"], 100),
+        Claim("seconds for 60 references and 120 sentences", round(seconds, 2), 10, at_most=True),
+    ]
+    report("draft_check", figures, claims)
+
+
+if __name__ == "__main__":
+    main()

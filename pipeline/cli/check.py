@@ -1,0 +1,148 @@
+"""The commands `citeloom check` and `cite`: citations of your own draft."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.cli.options import AsJson, check_file
+from pipeline.cli.workspace import open_workspace
+from pipeline.errors import SettingError
+
+if TYPE_CHECKING:
+    from pipeline.draft_check.check import DraftCheck
+
+# The same as in `pipeline.draft_check.check`, which is too heavy for --help; a test holds them equal.
+FAILURES = ("contradicted", "not_supported", "missing", "not_found", "suspicious", "differs")
+BibOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Bibliography (.bib or .bbl) in place of the one that it names.")
+]
+
+
+def check(
+    draft: Annotated[Path, typer.Argument(metavar="DRAFT", help="Main file: .tex, .md or .txt.")],
+    bib: BibOption = None,
+    report: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Also write a page to this folder.")] = None,
+    missing: Annotated[bool, typer.Option("--missing", help="Also find papers that the draft does not cite.")] = False,
+    write_bib: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the bibliography with what differs corrected.")
+    ] = None,
+    fail_on: Annotated[
+        str, typer.Option(metavar="KIND,…", help=f"End with 1 if there are any: {', '.join(FAILURES)}.")
+    ] = "",
+    as_json: AsJson = False,
+) -> int:
+    """Check the citations of a draft: does each reference exist as stated, and does the cited paper say it?
+
+    Examples:
+      citeloom check paper.tex
+      citeloom check paper.tex --report check --fail-on contradicted,missing
+    """
+    from pipeline.cli.console import print_json, print_note, spinner
+    from pipeline.draft_check.check import check_draft, read_draft
+    from pipeline.draft_check.mended import write_bibliography
+    from pipeline.draft_check.page import write_page
+
+    kinds = _kinds(fail_on)
+    check_file("DRAFT", draft)
+    check_file("--bib", bib)
+    loaded = read_draft(draft, bib)
+    files = [bib] if bib else loaded.bibliography_files
+    if write_bib is not None and (len(files) != 1 or files[0].suffix != ".bib"):
+        raise SettingError("--write-bib: the draft must have exactly one .bib file; name it with --bib")
+
+    def announce(judge: str, calls: int) -> None:
+        if calls:
+            print_note(f"{judge} is asked {calls} questions at most; answers of earlier checks cost nothing")
+
+    with spinner("checking"):
+        result = check_draft(open_workspace(), loaded, suggest=missing, announce=announce)
+    page = write_page(result, report) if report else None
+    if as_json:
+        print_json(result.as_json())
+    else:
+        _print_result(result)
+    if page:
+        print_note(f"Page: {page}")
+    if write_bib is not None:
+        corrected = write_bibliography(files[0], result.references, write_bib)
+        print_note(f"{write_bib}: {corrected} entries corrected")
+    counts = result.counts()
+    return int(any(counts[kind] for kind in kinds))
+
+
+def _kinds(fail_on: str) -> list[str]:
+    kinds = [kind.strip() for kind in fail_on.split(",") if kind.strip()]
+    for kind in kinds:
+        if kind not in FAILURES:
+            raise SettingError(f"--fail-on {kind}: there is no such kind; give some of {', '.join(FAILURES)}")
+    return kinds
+
+
+def _print_result(result: DraftCheck) -> None:
+    from rich.text import Text
+
+    from pipeline.cli.console import make_table, out, print_note
+    from pipeline.draft_check.page import STATUS_WORDS, VERDICT_WORDS, explain
+    from pipeline.index.answers import visible
+
+    problems = [*result.draft.problems, *(f"two entries have the key {key}" for key in result.draft.duplicate_keys)]
+    problems += [f"{s.file}, line {s.line}: {key} is cited and has no entry" for key, s in result.without_entry]
+    for problem in problems:
+        print_note(visible(problem))
+    statuses = [check.status for check in result.references]
+    table = make_table(f"{len(statuses)} references, {statuses.count('verified')} verified", ("key", "status", "what"))
+    for check in result.references:
+        if check.status != "verified" or check.notes:
+            table.add_row(Text(visible(check.key)), STATUS_WORDS[check.status], Text(visible(explain(check))))
+    out.print(table)
+    verdicts: list[str] = [check.verdict for check in result.citations]
+    title = ", ".join(f"{verdicts.count(name)} {words.lstrip('✓◐✗? ')}" for name, words in VERDICT_WORDS.items())
+    table = make_table(f"{len(verdicts)} citations: {title}", ("place", "verdict", "the draft and the cited paper"))
+    for citation in result.citations:
+        if citation.verdict != "supported":
+            place = f"{citation.sentence.file}:{citation.sentence.line}"
+            paper = f"→ {visible(citation.key)}: {visible(citation.reason or citation.quote)}"
+            said = f"{visible(citation.sentence.readable)}\n{paper}"
+            table.add_row(Text(visible(place)), VERDICT_WORDS[citation.verdict], Text(said))
+    out.print(table)
+    for missing in result.missing:
+        out.print(visible(f"not cited: {missing.arxiv_id} {missing.title} ({missing.beginning} …)"), markup=False)
+    print_note(f"Judge of citations: {result.judge}")
+
+
+def cite(
+    sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="A sentence that needs a citation.")],
+    bib: BibOption = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=50, help="Most papers.")] = 5,
+    as_json: AsJson = False,
+) -> int:
+    """Find the papers of the corpus to cite for a sentence, with their keys in your bibliography.
+
+    Examples:
+      citeloom cite "retrieval reduces invented citations"
+      citeloom cite "drafts are written one reference at a time" --bib refs.bib
+    """
+    from rich.text import Text
+
+    from pipeline.cli.console import make_table, out, print_json, spinner
+    from pipeline.draft_check.suggestions import papers_to_cite
+    from pipeline.index.answers import visible
+
+    check_file("--bib", bib)
+    with spinner("searching"):
+        papers = papers_to_cite(open_workspace(), sentence, bib, limit)
+    if as_json:
+        print_json([paper.as_json() for paper in papers])
+        return 0
+    if not papers:
+        out.print("Nothing found.")
+        return 0
+    table = make_table("To cite", ("key", "paper", "passage"))
+    for paper in papers:
+        passage = f"{visible(paper.hit.title)}\n{visible(paper.hit.text)}"
+        table.add_row(visible(paper.key or ""), paper.hit.arxiv_id, Text(passage))
+    out.print(table)
+    return 0

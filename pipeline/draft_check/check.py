@@ -1,0 +1,184 @@
+"""The whole check of a draft: read it, check its references and citations, and find papers that it does not cite."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.draft_check.bibliography import read_bbl, read_bibtex
+from pipeline.draft_check.citations import OVERLAP_FIGURES, CitationCheck, check_citations, judge_name
+from pipeline.draft_check.draft import CitingSentence, Draft
+from pipeline.draft_check.known_papers import KnownPapers
+from pipeline.draft_check.latex import read_latex
+from pipeline.draft_check.markdown import read_markdown
+from pipeline.draft_check.references import ReferenceCheck, check_references
+from pipeline.engine.stage import Workspace
+from pipeline.errors import SettingError
+from pipeline.evaluation.judge_check.record import NOT_VERIFIED, read_checks
+from pipeline.index.search import search_many
+from pipeline.index.search_options import SearchOptions
+from pipeline.settings.validators import OVERLAP_JUDGE
+
+# A paragraph of fewer words is a heading or a caption.
+_FEWEST_WORDS = 25
+_MISSING_PAPERS = 3
+FAILURES = ("contradicted", "not_supported", "missing", "not_found", "suspicious", "differs")
+"""What `--fail-on` knows: verdicts on citations, citations without an entry (`missing`), and statuses of references."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingPaper:
+    """A paper of the corpus that a paragraph does not cite. paragraph: its place, from 0, and its beginning."""
+
+    paragraph: int
+    beginning: str
+    arxiv_id: str
+    title: str
+    text: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class DraftCheck:
+    """The result. judge: with its measured error rate. without_entry: sentences that cite a key without an entry."""
+
+    draft: Draft
+    references: Sequence[ReferenceCheck]
+    citations: Sequence[CitationCheck]
+    missing: Sequence[MissingPaper]
+    judge: str
+
+    @property
+    def without_entry(self) -> list[tuple[str, CitingSentence]]:
+        """(key, first sentence) of each key that is cited and has no entry."""
+        found: dict[str, CitingSentence] = {}
+        for sentence in self.draft.sentences:
+            for key in sentence.keys:
+                if key not in self.draft.entries:
+                    found.setdefault(key, sentence)
+        return list(found.items())
+
+    def counts(self) -> Counter[str]:
+        """How many of each kind of `FAILURES` there are."""
+        counts = Counter[str](check.status for check in self.references)
+        counts.update(check.verdict for check in self.citations if check.verdict == "contradicted")
+        counts["not_supported"] = sum(check.verdict == "not_found" for check in self.citations)
+        counts["missing"] = len(self.without_entry)
+        return counts
+
+    def as_json(self) -> dict[str, Any]:
+        """The result as plain data."""
+        return {
+            "draft": str(self.draft.file),
+            "judge": self.judge,
+            "references": [
+                {
+                    "key": check.key,
+                    "status": check.status,
+                    "arxiv_id": check.arxiv_id,
+                    "differences": [asdict(difference) for difference in check.differences],
+                    "notes": list(check.notes),
+                }
+                for check in self.references
+            ],
+            "citations": [
+                {
+                    "key": check.key,
+                    "sentence": check.sentence.readable,
+                    "file": check.sentence.file,
+                    "line": check.sentence.line,
+                    "verdict": check.verdict,
+                    "reason": check.reason,
+                    "quote": check.quote,
+                    "passage_id": check.passage_id,
+                    "url": check.url,
+                    "abstract_only": check.abstract_only,
+                }
+                for check in self.citations
+            ],
+            "without_entry": [
+                {"key": key, "file": sentence.file, "line": sentence.line} for key, sentence in self.without_entry
+            ],
+            "duplicate_keys": list(self.draft.duplicate_keys),
+            "missing": [asdict(paper) for paper in self.missing],
+            "problems": list(self.draft.problems),
+        }
+
+
+def read_draft(file: Path, bibliography: Path | None = None) -> Draft:
+    """The draft in a LaTeX, Markdown or text file, with its bibliography.
+
+    bibliography: a `.bib` or `.bbl` file in place of the one that the draft names. Raises SettingError for a file that
+    is missing, too large or of another kind, and for a project that includes itself.
+    """
+    suffix = file.suffix.lower()
+    if suffix not in (".tex", ".ltx", ".md", ".markdown", ".txt"):
+        raise SettingError(f"{file}: a draft is a .tex, .md or .txt file")
+    draft = read_latex(file) if suffix in (".tex", ".ltx") else read_markdown(file)
+    files = [bibliography] if bibliography else draft.bibliography_files
+    bbl = file.with_suffix(".bbl")
+    if not files and bbl.is_file():
+        files = [bbl]
+    for each in files:
+        _add_bibliography(draft, each)
+    if draft.sentences and not draft.entries:
+        draft.problems.append(f"{file.name} cites, and no bibliography was found: give it with --bib")
+    return draft
+
+
+def read_bibliography(file: Path) -> Draft:
+    """A draft of nothing but a bibliography. Raises SettingError as `read_draft` does."""
+    draft = Draft(file)
+    _add_bibliography(draft, file)
+    return draft
+
+
+def _add_bibliography(draft: Draft, file: Path) -> None:
+    if file.suffix.lower() == ".bbl":
+        read_bbl(file, draft)
+    else:
+        read_bibtex(file, draft)
+
+
+def check_draft(
+    workspace: Workspace,
+    draft: Draft,
+    *,
+    suggest: bool = False,
+    announce: Callable[[str, int], None] = lambda judge, calls: None,
+) -> DraftCheck:
+    """Check a draft. suggest: also find papers that its paragraphs do not cite, for which the index is searched.
+
+    Raises MissingInput where there is no metadata, and as `check_citations` and `search` do.
+    """
+    references = check_references(draft, KnownPapers(workspace))
+    citations = check_citations(workspace, draft, references, announce=announce)
+    missing = _missing_papers(workspace, draft, references) if suggest else []
+    return DraftCheck(draft, references, citations, missing, _judge(workspace))
+
+
+def _judge(workspace: Workspace) -> str:
+    """The judge's name with how good it was found to be."""
+    name = judge_name(workspace.settings)
+    label = read_checks(workspace.root).label(name, "citation_support")
+    return f"{name} ({OVERLAP_FIGURES})" if name == OVERLAP_JUDGE and NOT_VERIFIED in label else label
+
+
+def _missing_papers(workspace: Workspace, draft: Draft, references: Sequence[ReferenceCheck]) -> list[MissingPaper]:
+    """For each paragraph the papers of the corpus that fit it best and that the draft never cites."""
+    known = {check.arxiv_id for check in references}
+    places = [place for place, text in enumerate(draft.paragraphs) if len(text.split()) >= _FEWEST_WORDS]
+    queries = [draft.paragraphs[place] for place in places]
+    options = SearchOptions(limit=_MISSING_PAPERS + len(known), per_paper=True)
+    missing = []
+    for place, hits in zip(places, search_many(workspace, queries, options) if queries else [], strict=True):
+        fitting = [hit for hit in hits if hit.arxiv_id not in known and hit.relevance != "none"]
+        beginning = " ".join(draft.paragraphs[place].split()[:12])
+        missing += [
+            MissingPaper(place, beginning, hit.arxiv_id, hit.title, hit.text, hit.passage_url)
+            for hit in fitting[:_MISSING_PAPERS]
+        ]
+    return missing

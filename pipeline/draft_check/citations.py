@@ -1,0 +1,245 @@
+"""Whether cited papers say what the draft says they do: the best passages of each, and a verdict on them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from pipeline.corpus.passages.sentences import split_sentences
+from pipeline.draft_check.draft import CitingSentence, Draft
+from pipeline.draft_check.references import ReferenceCheck
+from pipeline.embedding.choice import make_embedder
+from pipeline.embedding.lexical import words_of
+from pipeline.engine.stage import Workspace
+from pipeline.evaluation.citation_support.judge import conversation, judge, place_of
+from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
+from pipeline.evaluation.citation_support.passages import Passage, among, search
+from pipeline.index.links import abstract_url, passage_url
+from pipeline.llm.client import open_client
+from pipeline.llm.loop import run, side_by_side
+from pipeline.llm.models import Models
+from pipeline.settings.validators import OVERLAP_JUDGE
+
+if TYPE_CHECKING:
+    from pipeline.embedding.embedder import Embedder
+    from pipeline.settings import Settings
+
+Verdict = Literal["supported", "partly", "contradicted", "not_found", "not_checked"]
+
+# Measured by `python -m benchmarks.judges`: docs/methods/judges.md.
+OVERLAP_FIGURES = "macro-F1 0.51 on Citation-Integrity, 0.73 on SciFact"
+# Passages of a cited paper that a verdict rests on, as in the evaluation of citations.
+PASSAGES = 3
+_VERDICTS: Mapping[str, Verdict] = {"supported": "supported", "partly": "partly", "not": "not_found"}
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?![\w]|\.\d)")
+_WORD = re.compile(r"[^\W\d_]+")
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|none|neither|nor|cannot|without|fails?|failed|lacks?|hardly)\b|n['’]t\b", re.IGNORECASE
+)
+# Share of the claim's words that a sentence must have before a difference in a number or a negation is a contradiction
+# and not another subject. Chosen on the drafts of benchmarks/draft_check.py.
+_SAME_SUBJECT = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class CitationCheck:
+    """What a cited paper says about a sentence; one for each key of each citing sentence.
+
+    verdict: `supported`, `partly`, `contradicted`, `not_found` (the best passages do not say it), or `not_checked`,
+    for `reason`. quote: the words of the paper that decide. url: of the passage. abstract_only: whether only the
+    paper's abstract could be read.
+    """
+
+    key: str
+    sentence: CitingSentence
+    verdict: Verdict
+    reason: str = ""
+    arxiv_id: str | None = None
+    quote: str = ""
+    passage_id: str | None = None
+    url: str = ""
+    abstract_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    key: str
+    sentence: CitingSentence
+    claim: str
+    arxiv_id: str
+    title: str
+    passages: tuple[Passage, ...]
+    abstract_only: bool
+
+
+def judge_name(settings: Settings) -> str:
+    """The first judge that CITELOOM_JUDGES names; without an endpoint, the one that calls no model."""
+    if settings.embedded_llm or settings.judges[:1] == (OVERLAP_JUDGE,):
+        return OVERLAP_JUDGE
+    return Models.of(settings).judges[0].name
+
+
+def check_citations(
+    workspace: Workspace,
+    draft: Draft,
+    references: Sequence[ReferenceCheck],
+    make: Callable[[Settings], Embedder] = make_embedder,
+    announce: Callable[[str, int], None] = lambda judge, calls: None,
+) -> list[CitationCheck]:
+    """A check of every citation of a draft, in order.
+
+    announce: is called with the judge's name and the number of its calls before the first is made. Raises SettingError
+    where the judge's context is too small, and what the client of a language model raises.
+    """
+    by_key = {check.key: check for check in references}
+    pairs = [(key, sentence) for sentence in draft.sentences for key in sentence.keys]
+    cases, unchecked = _with_passages(workspace, pairs, by_key, make)
+    name = judge_name(workspace.settings)
+    announce(name, 0 if name == OVERLAP_JUDGE else len(cases))
+    if name == OVERLAP_JUDGE:
+        judged = _by_overlap(workspace.settings, list(cases.values()), make)
+    else:
+        judged = run(_by_model(workspace, name, list(cases.values())))
+    checked = dict(zip(cases, judged, strict=True))
+    return [checked[place] if place in checked else unchecked[place] for place in range(len(pairs))]
+
+
+def _with_passages(
+    workspace: Workspace,
+    pairs: Sequence[tuple[str, CitingSentence]],
+    checks: Mapping[str, ReferenceCheck],
+    make: Callable[[Settings], Embedder],
+) -> tuple[dict[int, _Case], dict[int, CitationCheck]]:
+    """The citations that can be judged, by place, with the passages to judge them by; and the others with a reason."""
+    claims: dict[str, dict[str, None]] = defaultdict(dict)
+    for key, sentence in pairs:
+        if (check := checks.get(key)) is not None and check.arxiv_id:
+            claims[check.arxiv_id][sentence.claim(key)] = None
+    asked = {arxiv_id: list(texts) for arxiv_id, texts in claims.items()}
+    passages = search(workspace, asked, PASSAGES, make).passages if asked else {}
+    cases, unchecked = {}, {}
+    for place, (key, sentence) in enumerate(pairs):
+        check = checks.get(key)
+        if check is None or not check.arxiv_id or check.record is None:
+            reason = "the bibliography has no such entry" if check is None else "the work is not in arXiv's metadata"
+            unchecked[place] = CitationCheck(key, sentence, "not_checked", reason)
+            continue
+        claim = sentence.claim(key)
+        of_paper = passages.get((check.arxiv_id, claim), ())
+        from_abstract = () if of_paper else _of_abstract(check.record.abstract, claim)
+        if not (of_paper or from_abstract):
+            reason = "neither the paper's text nor its abstract is here"
+            unchecked[place] = CitationCheck(key, sentence, "not_checked", reason, check.arxiv_id)
+            continue
+        title = check.record.title or check.arxiv_id
+        chosen = of_paper or from_abstract
+        cases[place] = _Case(
+            key, sentence, sentence.claim(key), check.arxiv_id, title, chosen, abstract_only=not of_paper
+        )
+    return cases, unchecked
+
+
+def _of_abstract(abstract: str | None, claim: str) -> tuple[Passage, ...]:
+    return among([abstract], claim, 1) if abstract else ()
+
+
+def _by_overlap(
+    settings: Settings, cases: Sequence[_Case], make: Callable[[Settings], Embedder]
+) -> list[CitationCheck]:
+    if not cases:
+        return []
+    judge = OverlapJudge.of(settings, make)
+    texts = [[passage.text for passage in case.passages] for case in cases]
+    verdicts = judge.verdicts([(case.claim, text) for case, text in zip(cases, texts, strict=True)])
+    checks = []
+    for case, text, verdict in zip(cases, texts, verdicts, strict=True):
+        against = contradicting_sentence(case.claim, text)
+        label = "contradicted" if against else _VERDICTS[verdict.label]
+        quote = against or verdict.sentence
+        checks.append(_checked(case, label, quote, place_of(quote, text)))
+    return checks
+
+
+async def _by_model(workspace: Workspace, model: str, cases: Sequence[_Case]) -> list[CitationCheck]:
+    context = Models.of(workspace.settings).get(model, "CITELOOM_JUDGES").context
+    async with open_client(workspace, model) as client:
+
+        async def one(case: _Case) -> CitationCheck:
+            question = conversation(case.title, case.passages, case.claim, context)
+            answer = await judge(client, question)
+            if answer.verdict is None:
+                reason = f"the judge's answer could not be read: {answer.failure}"
+                return CitationCheck(case.key, case.sentence, "not_checked", reason, case.arxiv_id)
+            texts = [passage.text for passage in case.passages]
+            against = contradicting_sentence(case.claim, texts) if answer.verdict != "supported" else ""
+            label = "contradicted" if against else _VERDICTS[answer.verdict]
+            quote = against or answer.quote
+            return _checked(case, label, quote, place_of(quote, texts))
+
+        return await side_by_side(one(case) for case in cases)
+
+
+def _checked(case: _Case, verdict: Verdict, quote: str, place: int | None) -> CitationCheck:
+    """place: of the passage that holds the quote; None if none does."""
+    passage = case.passages[place] if place is not None else case.passages[0]
+    url = passage_url(case.arxiv_id, passage.anchor) if passage.anchor else abstract_url(case.arxiv_id)
+    return CitationCheck(
+        case.key,
+        case.sentence,
+        verdict,
+        arxiv_id=case.arxiv_id,
+        quote=quote,
+        passage_id=passage.passage_id,
+        url=url,
+        abstract_only=case.abstract_only,
+    )
+
+
+def contradicting_sentence(claim: str, passages: Sequence[str]) -> str:
+    """The sentence of some passages that says the claim with another number, or denies it; empty if none does.
+
+    It must share most of the claim's words, and no sentence of the passages may say the claim as it is. Words alone
+    decide: a paraphrase that contradicts is not seen.
+    """
+    stems = _stems(claim)
+    numbers, denied = _numbers(claim), _is_denied(claim)
+    anywhere = {number for text in passages for number in _numbers(text)}
+    unknown = {number: beside for number, beside in numbers.items() if number not in anywhere}
+    against, best = "", 0.0
+    for sentence in (sentence for text in passages for sentence in split_sentences(text)):
+        shared = len(stems & _stems(sentence)) / max(len(stems), 1)
+        if shared < _SAME_SUBJECT:
+            continue
+        if not _has_other_number(unknown, _numbers(sentence), numbers) and _is_denied(sentence) == denied:
+            return ""
+        if shared > best:
+            best, against = shared, sentence
+    return against
+
+
+def _stems(text: str) -> set[str]:
+    return set(words_of(_NUMBER.sub(" ", _NEGATION.sub(" ", text))))
+
+
+def _numbers(text: str) -> dict[str, set[str]]:
+    """Each number of a text with the words before and after it."""
+    numbers: dict[str, set[str]] = {}
+    for match in _NUMBER.finditer(text):
+        before, after = _WORD.findall(text[: match.start()])[-1:], _WORD.findall(text[match.end() :])[:1]
+        numbers.setdefault(match[0], set()).update(word.lower() for word in (*before, *after))
+    return numbers
+
+
+def _has_other_number(
+    unknown: Mapping[str, set[str]], theirs: Mapping[str, set[str]], ours: Mapping[str, set[str]]
+) -> bool:
+    """Whether a sentence has another number beside the same word as a number of the claim that no passage has."""
+    others = [beside for number, beside in theirs.items() if number not in ours]
+    return any(beside & other for beside in unknown.values() for other in others)
+
+
+def _is_denied(text: str) -> bool:
+    return len(_NEGATION.findall(text)) % 2 == 1

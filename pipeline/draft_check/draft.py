@@ -1,0 +1,134 @@
+"""A draft as data: its sentences that cite, its bibliography, and what could not be read of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipeline.errors import SettingError
+
+# A book of 600 pages is 2 MB of LaTeX. What is larger is no draft, or an attack on the parser.
+LARGEST_FILE_BYTES = 10_000_000
+MOST_FILES = 200
+_CITATION = re.compile(r"\[@([^\[\]]*)\]")
+# Fewer words before a citation are no claim of their own.
+_FEWEST_WORDS = 5
+_SPACE_BEFORE_STOP = re.compile(r"\s+([.,;:!?)])")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An item of the draft's bibliography.
+
+    fields: BibTeX's, in lower case, without braces and TeX accents. authors: names in reading order, without "others";
+    empty if none are given. title, year, venue, doi, arxiv_id: None if the entry has none. arxiv_id: as written, with
+    its version. line: of the file, from 1.
+    """
+
+    key: str
+    kind: str
+    title: str | None
+    authors: tuple[str, ...]
+    year: int | None
+    venue: str | None
+    doi: str | None
+    arxiv_id: str | None
+    file: str
+    line: int
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CitingSentence:
+    """A sentence that cites, in plain text.
+
+    text: formulas as `$TeX$`, citations as `[@key1; @key2]`. keys: in the order of the sentence, each once. paragraph:
+    its place among the draft's paragraphs, from 0. line: of the first citation, from 1.
+    """
+
+    text: str
+    keys: tuple[str, ...]
+    file: str
+    line: int
+    paragraph: int
+
+    def claim(self, key: str) -> str:
+        """What the sentence says with reference to a key: the words before its citation, back to the citation before.
+
+        The whole sentence, without citations, where these are few words, as in "[@key] show that …".
+        """
+        groups = list(_CITATION.finditer(self.text))
+        starts = [0, *(group.end() for group in groups)]
+        for start, group in zip(starts, groups, strict=False):
+            words = _without_space(self.text[start : group.start()]).strip(" ,;:")
+            if len(groups) > 1 and key in _keys(group[1]) and len(words.split()) >= _FEWEST_WORDS:
+                return words
+        return self._whole
+
+    @property
+    def _whole(self) -> str:
+        return _without_space(_CITATION.sub(" ", self.text))
+
+    @property
+    def readable(self) -> str:
+        """The sentence with its citations as `[key1, key2]`."""
+        return _CITATION.sub(lambda match: f"[{match[1].replace('@', '').replace(';', ',')}]", self.text)
+
+
+@dataclass(slots=True)
+class Draft:
+    """A draft that was read.
+
+    paragraphs: their plain text, in order. entries: by key, in the order of the bibliography. listed: keys that are to
+    appear in the bibliography without a citation (`\\nocite`). duplicate_keys: keys that more than one entry has; the
+    first entry counts. problems: what could not be read, a sentence each with file and line.
+    """
+
+    file: Path
+    sentences: list[CitingSentence] = field(default_factory=list)
+    paragraphs: list[str] = field(default_factory=list)
+    entries: dict[str, Entry] = field(default_factory=dict)
+    listed: set[str] = field(default_factory=set)
+    duplicate_keys: list[str] = field(default_factory=list)
+    bibliography_files: list[Path] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def cited_keys(self) -> list[str]:
+        """The keys of all citations, each once, in order."""
+        return list(dict.fromkeys(key for sentence in self.sentences for key in sentence.keys))
+
+    def add_entries(self, entries: Sequence[Entry]) -> None:
+        """Add the entries of one bibliography; of entries with one key, the first counts."""
+        for entry in entries:
+            if entry.key in self.entries:
+                self.duplicate_keys.append(entry.key)
+            else:
+                self.entries[entry.key] = entry
+
+
+def read_text(file: Path) -> str:
+    """The text of a file of the draft: UTF-8, or else Latin-1.
+
+    Raises SettingError if there is no such file, if it is a folder or if it has more than 10 MB.
+    """
+    if not file.is_file():
+        raise SettingError(f"{file}: there is no such file")
+    if file.stat().st_size > LARGEST_FILE_BYTES:
+        raise SettingError(f"{file} has more than {LARGEST_FILE_BYTES // 1_000_000} MB: a draft is smaller")
+    content = file.read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+
+
+def _keys(group: str) -> list[str]:
+    return [key.strip().removeprefix("@") for key in group.split(";")]
+
+
+def _without_space(text: str) -> str:
+    return _SPACE_BEFORE_STOP.sub(r"\1", " ".join(text.split()))

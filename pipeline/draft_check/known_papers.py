@@ -1,0 +1,89 @@
+"""The papers that arXiv's metadata knows: those of the snapshot, and those of the data root's own table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
+from functools import partial
+
+import numpy as np
+
+from pipeline import tables
+from pipeline.arxiv.identifiers import month_of
+from pipeline.arxiv.record import Record
+from pipeline.arxiv.snapshot import Snapshot
+from pipeline.arxiv.titles import doi_key, title_keys, title_words
+from pipeline.corpus.references.title_index import Candidate, TitleIndex, month_digests, open_title_index, title_file
+from pipeline.engine import progress
+from pipeline.engine.stage import Workspace
+from pipeline.errors import MissingInput
+
+_COLUMNS = [field.name for field in fields(Record)]
+_NEWEST = "9999-12"
+
+
+class KnownPapers:
+    """Look-ups by identifier, and by title or DOI. Raises as the snapshot and the tables do.
+
+    The titles of a snapshot are written to the data root's cache at the first use: 2.7 million records take some
+    minutes once.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._root = workspace.root
+        self._snapshot = Snapshot.of(workspace)
+        if self._snapshot is None and not workspace.root.months(tables.METADATA):
+            raise MissingInput(
+                f"the data root {workspace.root.path} has no metadata to check references against: set "
+                "CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot, or run citeloom run --until metadata"
+            )
+        indexes = [open_title_index(workspace, _NEWEST)] if month_digests(workspace, _NEWEST) else []
+        if self._snapshot is not None:
+            indexes.append(_snapshot_titles(workspace, self._snapshot))
+        self._indexes = indexes
+
+    def candidates(self, works: Sequence[tuple[str | None, Sequence[str]]]) -> list[list[Candidate]]:
+        """For each (title, DOIs) the papers that share a DOI or most words of the title with it, by identifier."""
+        keys = {}
+        for number, (title, dois) in enumerate(works):
+            of_work = [*map(doi_key, dois), *title_keys(title_words(title or ""))]
+            if of_work:
+                keys[number] = np.array(of_work, np.uint64)
+        papers: list[dict[str, Candidate]] = [{} for _ in works]
+        for index in self._indexes:
+            for number, found in index.candidates(keys):
+                papers[number].update({paper.arxiv_id: paper for paper in found})
+        return [[of_work[name] for name in sorted(of_work)] for of_work in papers]
+
+    def records(self, ids: Collection[str]) -> Mapping[str, Record]:
+        """What arXiv says of those papers that it knows; from the snapshot, where both sources know one."""
+        by_month = defaultdict(set)
+        for name in ids:
+            by_month[month_of(name) or ""].add(name)
+        records: dict[str, Record] = {}
+        there = set(self._root.months(tables.METADATA))
+        for month, names in by_month.items():
+            if month in there:
+                for row in self._root.rows_with(tables.METADATA, month, "arxiv_id", names, _COLUMNS):
+                    if row["status"] != "absent":
+                        records[row["arxiv_id"]] = Record.from_row(row)
+        if self._snapshot is not None:
+            records |= self._snapshot.find(ids).records
+        return records
+
+
+def _snapshot_titles(workspace: Workspace, snapshot: Snapshot) -> TitleIndex:
+    folder = workspace.cache("snapshot_titles")
+    version = hashlib.sha256(snapshot.version.encode()).hexdigest()
+    months = snapshot.months()
+    files = []
+    for number, month in enumerate(months, start=1):
+        progress.advanced("titles of the snapshot", month, number, len(months))
+        files.append(title_file(folder, month, version, partial(_rows, snapshot, month)))
+    return TitleIndex(files)
+
+
+def _rows(snapshot: Snapshot, month: str) -> list[Mapping[str, object]]:
+    return [record.as_row() for record in snapshot.find(snapshot.identifiers(month)).records.values()]

@@ -1,0 +1,223 @@
+"""Whether the works of a bibliography exist and are as stated, by arXiv's metadata."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rapidfuzz import fuzz
+
+from pipeline.arxiv.dois import split_dois
+from pipeline.arxiv.identifiers import normalize_arxiv_id, split_version
+from pipeline.arxiv.record import Record
+from pipeline.arxiv.titles import surname, title_words
+from pipeline.corpus.references.title_index import Candidate
+from pipeline.draft_check.draft import Draft, Entry
+from pipeline.draft_check.known_papers import KnownPapers
+
+Status = Literal["verified", "differs", "not_found", "suspicious"]
+
+# Likeness of two titles in percent (rapidfuzz.fuzz.ratio of their words without blanks). From SAME_TITLE on they are
+# one title with a word changed, left out or misspelt; below, they are two works.
+SAME_TITLE = 75.0
+# A title that is found without an identifier must be this like: many titles share most of their words.
+SAME_TITLE_ALONE = 86.0
+# A preprint is printed up to this many years after arXiv's first version, and posted up to one year after printing.
+_YEARS_AFTER, _YEARS_BEFORE = 3, 1
+_DOI = re.compile(r"10\.\d{4,9}/\S+")
+_ARXIV_DOI = "10.48550/arxiv."
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_PREPRINT = re.compile(r"arxiv|corr\b|preprint", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A field of an entry that differs from arXiv's metadata."""
+
+    field: str
+    draft: str
+    metadata: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceCheck:
+    """What the metadata says of an entry.
+
+    status: `verified` (as stated), `differs` (the same work with another title, author or year), `not_found` (not in
+    arXiv's metadata, which is no proof that it does not exist), or `suspicious` (parts that belong to different works,
+    or an identifier that cannot be). arxiv_id: of the paper that the entry means; None if it is not known. notes: all
+    else that the author should know, a sentence each.
+    """
+
+    key: str
+    status: Status
+    arxiv_id: str | None = None
+    differences: tuple[Difference, ...] = ()
+    notes: tuple[str, ...] = ()
+    record: Record | None = None
+
+
+def check_references(draft: Draft, known: KnownPapers) -> list[ReferenceCheck]:
+    """A check of every entry of a draft, in order."""
+    entries = list(draft.entries.values())
+    candidates = known.candidates([(entry.title, split_dois(entry.doi)) for entry in entries])
+    ids = {name for papers in candidates for name in (paper.arxiv_id for paper in papers)}
+    ids |= {name for entry in entries if (name := _identifier(entry))}
+    records = known.records(ids)
+    checks = [_check(entry, papers, records) for entry, papers in zip(entries, candidates, strict=True)]
+    return _with_duplicates(draft, checks)
+
+
+def _identifier(entry: Entry) -> str | None:
+    """The arXiv id of an entry, without version; from its DOI, where that is one of arXiv's."""
+    if entry.arxiv_id:
+        return normalize_arxiv_id(entry.arxiv_id)
+    of_dois = (doi.removeprefix(_ARXIV_DOI) for doi in split_dois(entry.doi) if doi.startswith(_ARXIV_DOI))
+    return next(filter(None, map(normalize_arxiv_id, of_dois)), None)
+
+
+def _check(entry: Entry, candidates: Sequence[Candidate], records: Mapping[str, Record]) -> ReferenceCheck:
+    suspicions = _impossible(entry)
+    identifier = _identifier(entry)
+    by_id = records.get(identifier) if identifier else None
+    by_doi = _by_doi(entry, candidates, records)
+    by_title = _by_title(entry, candidates, records)
+    if identifier and by_id is None and not suspicions:
+        suspicions.append(f"arXiv's metadata knows no paper {identifier}")
+    for record, what in ((by_id, f"arXiv id {identifier}"), (by_doi, f"DOI {entry.doi}")):
+        if record is not None and entry.title and _likeness(entry, record) < SAME_TITLE:
+            suspicions.append(f"{what} belongs to another work: {record.title} ({record.arxiv_id})")
+    stated = [record for record in (by_id, by_doi) if record and _likeness(entry, record) >= SAME_TITLE]
+    record = stated[0] if stated else by_title
+    if record is None:
+        status: Status = "suspicious" if suspicions else "not_found"
+        return ReferenceCheck(entry.key, status, notes=tuple(suspicions))
+    if _authors_of_another(entry, record):
+        suspicions.append(f"{record.arxiv_id} has this title, and other authors")
+    differences = tuple(_differences(entry, record))
+    status = "suspicious" if suspicions else "differs" if differences else "verified"
+    notes = (*suspicions, *_notes(entry, record))
+    return ReferenceCheck(entry.key, status, record.arxiv_id, differences, notes, record)
+
+
+def _impossible(entry: Entry) -> list[str]:
+    """Identifiers that cannot be."""
+    reasons = []
+    if entry.arxiv_id and normalize_arxiv_id(entry.arxiv_id) is None:
+        reasons.append(f"{entry.arxiv_id} is no arXiv id")
+    if entry.doi and not _DOI.fullmatch(entry.doi.strip()):
+        reasons.append(f"{entry.doi} is no DOI: one begins with 10., a number of four to nine digits and a slash")
+    return reasons
+
+
+def _by_doi(entry: Entry, candidates: Sequence[Candidate], records: Mapping[str, Record]) -> Record | None:
+    dois = set(split_dois(entry.doi))
+    return next((records[p.arxiv_id] for p in candidates if dois & set(p.dois.split()) and p.arxiv_id in records), None)
+
+
+def _by_title(entry: Entry, candidates: Sequence[Candidate], records: Mapping[str, Record]) -> Record | None:
+    """The paper with the title most like the entry's, of equals the one that shares an author."""
+    ranked = []
+    for paper in candidates:
+        record = records.get(paper.arxiv_id)
+        if record is not None:
+            likeness, shares = _likeness(entry, record), not _authors_of_another(entry, record)
+            if likeness >= (SAME_TITLE_ALONE if shares else 97):
+                ranked.append((likeness, shares, paper.arxiv_id))
+    return records[max(ranked, key=lambda each: (each[0], each[1], each[2]))[2]] if ranked else None
+
+
+def _likeness(entry: Entry, record: Record) -> float:
+    """Likeness of the titles, 0 to 100; a subtitle that one of the two leaves out counts nothing."""
+    ours, theirs = ("".join(title_words(title or "")) for title in (entry.title, record.title))
+    if not ours or not theirs:
+        return 0.0
+    main = "".join(title_words((record.title or "").split(":")[0]))
+    return max(fuzz.ratio(ours, theirs), 100.0 if len(main) > 12 and ours == main else 0.0)
+
+
+def _surnames(names: Sequence[str]) -> list[str]:
+    return [name for name in map(surname, names) if name]
+
+
+def _authors_of_another(entry: Entry, record: Record) -> bool:
+    """Whether the entry's first author and three quarters of its authors are none of the paper's: many share a name."""
+    ours, theirs = _surnames(entry.authors), _all_words(record.authors)
+    if not ours or not theirs or ours[0] in title_words(record.authors[0]):
+        return False
+    return 4 * sum(name in theirs for name in ours) <= len(ours)
+
+
+def _all_words(names: Sequence[str]) -> set[str]:
+    return {word for name in names for word in title_words(name)}
+
+
+def _differences(entry: Entry, record: Record) -> list[Difference]:
+    differences = []
+    if entry.title and _likeness(entry, record) < 100:
+        differences.append(Difference("title", entry.title, record.title or ""))
+    if _authors_differ(entry, record):
+        differences.append(Difference("authors", ", ".join(entry.authors), ", ".join(record.authors)))
+    possible = _possible_years(entry, record)
+    if entry.year is not None and possible and entry.year not in possible:
+        differences.append(Difference("year", str(entry.year), _years_text(record)))
+    return differences
+
+
+def _authors_differ(entry: Entry, record: Record) -> bool:
+    """Whether an author of the entry is none of the paper's, or the first ones differ. A list may be cut short."""
+    ours = _surnames(entry.authors)
+    if not ours or not record.authors:
+        return False
+    return not _all_words(record.authors).issuperset(ours) or ours[0] not in title_words(record.authors[0])
+
+
+def _possible_years(entry: Entry, record: Record) -> set[int]:
+    """The years in which a work may be dated. A preprint has the years of its versions."""
+    posted = int(record.published[:4]) if record.published else None
+    if posted is None:
+        return set()
+    updated = int(record.updated[:4]) if record.updated else posted
+    printed = set(map(int, _YEAR.findall(record.journal_ref or "")))
+    if entry.venue is None or _PREPRINT.search(entry.venue):
+        return printed | set(range(posted, updated + 1))
+    return printed | set(range(posted - _YEARS_BEFORE, max(posted + _YEARS_AFTER, updated) + 1))
+
+
+def _years_text(record: Record) -> str:
+    journal = f"; {record.journal_ref}" if record.journal_ref else ""
+    return f"first on arXiv {record.published}{journal}"
+
+
+def _notes(entry: Entry, record: Record) -> list[str]:
+    notes = []
+    if record.status == "withdrawn":
+        notes.append(f"{record.arxiv_id} was withdrawn")
+    cited = split_version(entry.arxiv_id)[1] if entry.arxiv_id else None
+    if cited and record.version and int(cited) < record.version:
+        notes.append(f"version {cited} is cited, and version {record.version} is there")
+    preprint = entry.venue is None or _PREPRINT.search(entry.venue) is not None
+    if preprint and (record.journal_ref or (record.doi and not entry.doi)):
+        notes.append(f"published since: {record.journal_ref or f'DOI {record.doi}'}")
+    return notes
+
+
+def _with_duplicates(draft: Draft, checks: Sequence[ReferenceCheck]) -> list[ReferenceCheck]:
+    """The checks with a note on entries that mean one work, and on those that the draft never cites."""
+    first: dict[str, str] = {}
+    cited = set(draft.cited_keys) | draft.listed
+    result = []
+    for check in checks:
+        notes = list(check.notes)
+        entry = draft.entries[check.key]
+        work = check.arxiv_id or " ".join(title_words(entry.title or ""))
+        if work and first.setdefault(work, check.key) != check.key:
+            notes.append(f"the same work as {first[work]}")
+        if check.key not in cited and "*" not in cited:
+            notes.append("never cited")
+        result.append(
+            ReferenceCheck(check.key, check.status, check.arxiv_id, check.differences, tuple(notes), check.record)
+        )
+    return result

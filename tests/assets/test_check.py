@@ -1,0 +1,136 @@
+"""`citeloom check` on the example draft and the finished sample corpus, and `citeloom cite`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.draft_check.check import FAILURES, DraftCheck, check_draft, read_draft
+from pipeline.draft_check.citations import contradicting_sentence
+from pipeline.draft_check.mended import write_bibliography
+from pipeline.draft_check.page import write_page
+from pipeline.draft_check.suggestions import papers_to_cite
+from pipeline.engine.stage import Workspace
+from pipeline.index import close_indexes
+from pipeline.index.papers import read_paper
+from pipeline.settings import load_settings
+from tests.assets.conftest import Finished
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "draft"
+FAULTS = json.loads((EXAMPLE / "faults.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def workspace(finished: Finished) -> Iterator[Workspace]:
+    """The finished sample corpus, without an endpoint."""
+    with finished.place.entered():
+        yield Workspace(load_settings(llm_url=None, llm_model="", _env_file=None))
+    close_indexes()
+
+
+@pytest.fixture(scope="module")
+def checked(workspace: Workspace) -> DraftCheck:
+    """The check of the example."""
+    return check_draft(workspace, read_draft(EXAMPLE / "draft.tex"))
+
+
+def test_every_planted_fault_of_a_reference_is_found_and_nothing_else(checked: DraftCheck) -> None:
+    remarkable = {check.key: check for check in checked.references if check.status != "verified" or check.notes}
+    notes = {key: [note for note in check.notes if "published since" not in note] for key, check in remarkable.items()}
+    assert {key for key, check in remarkable.items() if check.status != "verified" or notes[key]} == set(
+        FAULTS["references"]
+    )
+    for key, (status, words) in FAULTS["references"].items():
+        found = " ".join([*(each.field for each in remarkable[key].differences), *notes[key]])
+        assert (remarkable[key].status, words in found) == (status, True), (key, found)
+
+
+def test_every_planted_fault_of_a_citation_is_found_and_nothing_else(checked: DraftCheck) -> None:
+    faults = {
+        f"{check.sentence.file}:{check.sentence.line}": check
+        for check in checked.citations
+        if check.verdict in ("contradicted", "not_found", "partly")
+    }
+    assert {place: check.verdict for place, check in faults.items()} == {
+        place: verdict for place, (verdict, _) in FAULTS["citations"].items()
+    }
+    for place, (_, words) in FAULTS["citations"].items():
+        assert words in faults[place].quote
+    assert [key for key, _ in checked.without_entry] == FAULTS["without_entry"]
+    assert sum(check.verdict == "not_checked" for check in checked.citations) == 2
+
+
+def test_a_verdict_leads_to_its_passage(checked: DraftCheck, workspace: Workspace) -> None:
+    judged = [check for check in checked.citations if check.passage_id]
+    assert len(judged) > 10
+    for check in judged:
+        paper = read_paper(workspace.root, check.arxiv_id or "")
+        (passage,) = [each for each in paper.passages if each.passage_id == check.passage_id]
+        assert check.url == passage.url
+        assert check.quote in passage.text
+
+
+def test_the_result_as_json_counts_every_citation(checked: DraftCheck) -> None:
+    result: dict[str, Any] = json.loads(json.dumps(checked.as_json()))
+    assert len(result["citations"]) == sum(len(sentence.keys) for sentence in checked.draft.sentences)
+    assert {each["status"] for each in result["references"]} == {"verified", "differs", "suspicious", "not_found"}
+    assert checked.counts()["contradicted"] == 2
+    assert set(FAILURES) >= {kind for kind in checked.counts() if kind != "verified"}
+
+
+def test_the_page_escapes_what_the_draft_says(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "draft.md").write_text("<script>alert(1)</script> is said [@<b>x].\n")
+    draft = read_draft(tmp_path / "draft.md")
+    page = write_page(check_draft(workspace, draft), tmp_path / "page").read_text()
+    assert "<script>alert" not in page
+    assert "<b>x" not in page
+
+
+def test_a_corrected_bibliography_is_verified(workspace: Workspace, checked: DraftCheck, tmp_path: Path) -> None:
+    target = tmp_path / "mended.bib"
+    assert write_bibliography(EXAMPLE / "references.bib", checked.references, target) == 2
+    again = check_draft(workspace, read_draft(EXAMPLE / "draft.tex", target))
+    assert not [check for check in again.references if check.status == "differs"]
+
+
+def test_papers_that_fit_a_paragraph_are_suggested(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "draft.txt").write_text(
+        "A judge that reads several summaries in a list prefers the first of them more often than chance would, and "
+        "shuffling the order in which summaries are read removes most of this bias of position from its grades.\n"
+    )
+    missing = check_draft(workspace, read_draft(tmp_path / "draft.txt"), suggest=True).missing
+    assert missing[0].arxiv_id == "2404.90009"
+    papers = papers_to_cite(workspace, "position bias of judges in graded summaries", EXAMPLE / "references.bib", 3)
+    assert papers[0].hit.arxiv_id == "2404.90009"
+    assert papers[0].key is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage", "contradicts"),
+    [
+        ("The set has 1,400 questions by students.", "The set has 1,200 questions by students.", True),
+        ("The set has 1,200 questions by students.", "The set has 1,200 questions by students.", False),
+        ("More votes improve the final score.", "More votes do not improve the final score.", True),
+        ("More votes do not improve the final score.", "More votes never improve the final score.", False),
+        ("Ferries carry 12 seeds to islands.", "The set has 1,200 questions by students.", False),
+        ("It reaches a recall of 0.52 on it.", "It reaches a recall of 0.53 on it, and of 0.52 elsewhere.", False),
+    ],
+)
+def test_other_numbers_and_negations_contradict(claim: str, passage: str, contradicts: bool) -> None:
+    assert bool(contradicting_sentence(claim, [passage])) is contradicts
+
+
+def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(finished: Finished, tmp_path: Path) -> None:
+    draft = str(EXAMPLE / "draft.tex")
+    ended = finished.place.citeloom(
+        "check", draft, "--json", "--fail-on", "contradicted", "--report", str(tmp_path / "page")
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert json.loads(ended.stdout)["without_entry"][0]["key"] == FAULTS["without_entry"][0]
+    assert (tmp_path / "page" / "index.html").is_file()
+    assert finished.place.citeloom("check", draft, "--fail-on", "nonsense").returncode == 2
+    assert finished.place.citeloom("check", "no-such.tex").returncode == 2
