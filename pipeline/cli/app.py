@@ -27,6 +27,7 @@ from pipeline.cli import (
     relate,
     run,
     search,
+    serve,
     status,
     ui,
     verify_judge,
@@ -59,6 +60,7 @@ PANELS: Mapping[str, Commands] = {
         "ask": ask.ask,
         "chat": ask.chat,
         "relate": relate.relate,
+        "serve": serve.serve,
         "import-tasks": relate.import_tasks,
     },
     "The index": {

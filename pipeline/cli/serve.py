@@ -1,0 +1,50 @@
+"""The commands `citeloom serve` and `mcp`: the corpus for a browser, for programs and for assistants."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pipeline.cli.workspace import open_workspace
+from pipeline.errors import SettingError
+
+
+def serve(
+    port: Annotated[int, typer.Option(metavar="PORT", min=1, max=65535, help="Port to listen on.")] = 8000,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; another than loopback needs a token.")
+    ] = "127.0.0.1",
+    token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Token that every visitor must give; other users of this machine can see it "
+            "here, so that CITELOOM_SERVE_TOKEN is better.",
+        ),
+    ] = None,
+) -> int:
+    """Serve search, papers, questions and reports to browsers, programs and assistants. Ctrl-C ends it.
+
+    Examples:
+      citeloom serve --port 8000
+      CITELOOM_SERVE_TOKEN=... citeloom serve --host 0.0.0.0
+    """
+    from pipeline.cli.console import err
+    from pipeline.ops.preflight import check_data_root
+    from pipeline.settings.urls import is_loopback
+
+    workspace = open_workspace(serve_token=token)
+    secret = workspace.settings.serve_token
+    if secret is None and not is_loopback(host):
+        raise SettingError(
+            f"--host {host}: everybody who reaches this address could read the corpus: set CITELOOM_SERVE_TOKEN, or "
+            "leave --host out and use an SSH tunnel"
+        )
+    check_data_root(workspace)
+    from pipeline.serve.run import check_port, run_server
+
+    check_port(host, port)
+    err.print(f"citeloom: http://{host}:{port} (data in {workspace.root.path}); Ctrl-C ends it", soft_wrap=True)
+    run_server(workspace, host, port, None if secret is None else secret.get_secret_value())
+    return 0
