@@ -61,6 +61,7 @@ PANELS: Mapping[str, Commands] = {
         "chat": ask.chat,
         "relate": relate.relate,
         "serve": serve.serve,
+        "mcp": serve.mcp,
         "import-tasks": relate.import_tasks,
     },
     "The index": {

@@ -48,3 +48,15 @@ def serve(
     err.print(f"citeloom: http://{host}:{port} (data in {workspace.root.path}); Ctrl-C ends it", soft_wrap=True)
     run_server(workspace, host, port, None if secret is None else secret.get_secret_value())
     return 0
+
+
+def mcp() -> int:
+    """Offer the corpus to an assistant as tools of the Model Context Protocol, over standard input and output.
+
+    Examples:
+      claude mcp add citeloom -- citeloom mcp
+    """
+    from pipeline.serve.run import run_mcp
+
+    run_mcp(open_workspace())
+    return 0

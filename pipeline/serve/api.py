@@ -22,11 +22,11 @@ from pipeline.serve.paper_view import (
     FoundPaper,
     Heading,
     RelatedPaper,
+    bibtex_of,
     citing_papers,
     find_papers,
     outline_of,
     papers_citing_the_same,
-    read_bibtex,
     similar_papers,
 )
 from pipeline.serve.search_results import LONGEST_QUERY, SearchResults, parse_parameters, run_search
@@ -115,7 +115,7 @@ def _similar(site: Site, request: Request) -> list[RelatedPaper]:
 
 
 def _bibtex(site: Site, request: Request) -> str:
-    return read_bibtex(site.root, requested_paper(site, request))
+    return bibtex_of([requested_paper(site, request)])
 
 
 def _arxiv_id(request: Request) -> str:

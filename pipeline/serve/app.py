@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
+from typing import Any
 
+from mcp.server import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from pipeline.engine.stage import Workspace
 from pipeline.serve import api, pages
 from pipeline.serve.guard import Guard
+from pipeline.serve.mcp_server import make_server
 from pipeline.serve.problems import Problem, problem_of
 from pipeline.serve.site import Site
+
+_MOST_BODY_BYTES = 1 << 20
 
 Handler = Callable[[Site, Request], Response]
 
@@ -34,7 +39,7 @@ _PAGES: Mapping[str, Handler] = {
 def make_app(workspace: Workspace, token: str | None = None) -> Starlette:
     """The application over a data root. token: what every request must bring; None for a server on loopback."""
     site = Site(workspace)
-    routes = [_route(path, handler, site) for path, handler in _PAGES.items()]
+    routes: list[BaseRoute] = [_route(path, handler, site) for path, handler in _PAGES.items()]
     routes += [_route(point.path, partial(api.answer, point), site) for point in api.ENDPOINTS]
     routes += [
         Route("/openapi.json", lambda request: JSONResponse(api.openapi())),
@@ -44,6 +49,15 @@ def make_app(workspace: Workspace, token: str | None = None) -> Starlette:
         Route("/reports", lambda request: RedirectResponse("/reports/")),
     ]
 
+    server = make_server(site)
+    # The guard lets no other host through, so that only the header Origin remains to be checked.
+    routes += server.streamable_http_app(
+        json_response=True,
+        stateless_http=True,
+        max_request_body_size=_MOST_BODY_BYTES,
+        transport_security=_transport_security(token),
+    ).routes
+
     def on_error(request: Request, error: Exception) -> Response:
         return refuse(request, problem_of(error, workspace))
 
@@ -51,7 +65,17 @@ def make_app(workspace: Workspace, token: str | None = None) -> Starlette:
         routes=routes,
         middleware=[Middleware(Guard, token=token, refuse=refuse)],
         exception_handlers={Exception: on_error, 404: on_error, 405: on_error},
-        lifespan=partial(_lifespan, site),
+        lifespan=partial(_lifespan, site, server),
+    )
+
+
+def _transport_security(token: str | None) -> TransportSecuritySettings:
+    """Pages of other sites may not call the tools; with a token, they lack it."""
+    hosts = ["127.0.0.1", "localhost", "[::1]"]
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=token is None,
+        allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
+        allowed_origins=[f"http://{host}{port}" for host in hosts for port in ("", ":*")],
     )
 
 
@@ -72,13 +96,7 @@ def refuse(request: Request, problem: Problem) -> Response:
 
 
 @contextlib.asynccontextmanager
-async def _lifespan(site: Site, app: Starlette) -> AsyncIterator[None]:
-    """Release the embedded index whenever nobody searches, and at the end."""
-    ended = threading.Event()
-    releasing = threading.Thread(target=site.index.release_when_idle, args=(ended,), daemon=True)
-    releasing.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        site.index.release_if_idle(0)
+async def _lifespan(site: Site, server: MCPServer[Any], app: Starlette) -> AsyncIterator[None]:
+    with site.index.released_when_idle():
+        async with server.session_manager.run():
+            yield

@@ -70,10 +70,21 @@ class IndexAccess:
             if time.monotonic() - self._last_search >= idle_seconds:
                 self._close_if_unused()
 
-    def release_when_idle(self, ended: threading.Event) -> None:
-        """Call `release_if_idle` every half second until `ended` is set."""
-        while not ended.wait(0.5):
-            self.release_if_idle()
+    @contextmanager
+    def released_when_idle(self) -> Iterator[None]:
+        """Look every half second whether to release the index, and release it at the end of the block."""
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(0.5):
+                self.release_if_idle()
+
+        threading.Thread(target=watch, daemon=True).start()
+        try:
+            yield
+        finally:
+            ended.set()
+            self.release_if_idle(0)
 
     def _close_if_unused(self) -> None:
         if self._is_open and self._searches == 0:

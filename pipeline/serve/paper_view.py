@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, combinations
 from typing import Any
 
 import pyarrow as pa
@@ -104,7 +105,7 @@ def read_paper_view(root: DataRoot, identifier: str) -> PaperView:
         cited_by=tuple(citing_papers(root, paper.arxiv_id)),
         citing_the_same=tuple(papers_citing_the_same(root, paper)),
         quality=_read_quality(root, paper),
-        bibtex=read_bibtex(root, paper),
+        bibtex=bibtex_of([paper]),
     )
 
 
@@ -179,17 +180,21 @@ def _read_quality(root: DataRoot, paper: Paper) -> PageQuality | None:
     return None
 
 
-def read_bibtex(root: DataRoot, paper: Paper) -> str:
-    """The BibTeX entry of a paper."""
-    primary = paper.categories[0] if paper.categories else ""
-    entry: dict[str, Any] = {
+def bibtex_of(papers: Sequence[Paper]) -> str:
+    """The BibTeX entries of papers, each once, under unique keys."""
+    entries = [_bibtex_fields(paper) for paper in {paper.arxiv_id: paper for paper in papers}.values()]
+    pairs = zip(bibtex_keys(entries), entries, strict=True)
+    return "\n\n".join(bibtex_entry(key, entry) for key, entry in pairs)
+
+
+def _bibtex_fields(paper: Paper) -> dict[str, Any]:
+    return {
         "title": paper.title,
         "authors": [{"name": name} for name in paper.authors],
         "year": paper.year,
         "arxiv_id": paper.arxiv_id if normalize_arxiv_id(paper.arxiv_id) else None,
-        "primary_category": primary,
+        "primary_category": paper.categories[0] if paper.categories else "",
     }
-    return bibtex_entry(bibtex_keys([entry])[0], entry)
 
 
 def find_papers(
@@ -245,18 +250,20 @@ def _found_paper(row: Mapping[str, Any]) -> FoundPaper:
 
 
 def section_passages(paper: Paper, section: str) -> list[PaperPassage]:
-    """The passages of a section and its subsections. section: its title, or its path with ` > ` between.
+    """The passages of a section and its subsections. section: its title, or the titles down to it.
 
-    Raises MissingInput for a section that the paper does not have.
+    Case and punctuation do not matter. Raises MissingInput for a section that the paper does not have.
     """
-    wanted = [part.strip().casefold() for part in section.split(">")]
-    passages = [passage for passage in paper.passages if _is_below(passage.section_path, wanted)]
+    wanted = title_words(section)
+    passages = [passage for passage in paper.passages if wanted and _is_within(passage.section_path, wanted)]
     if not passages:
         titles = ", ".join(heading.title for heading in outline_of(paper)[:40])
         raise MissingInput(f"{paper.arxiv_id} has no section {section[:80]!r}: there are {titles or 'no sections'}")
     return passages
 
 
-def _is_below(path: Sequence[str], wanted: Sequence[str]) -> bool:
-    folded = [title.casefold() for title in path]
-    return any(folded[start : start + len(wanted)] == list(wanted) for start in range(len(folded)))
+def _is_within(path: Sequence[str], wanted: list[str]) -> bool:
+    """Whether the words are those of consecutive titles of a section path."""
+    titles = [title_words(title) for title in path]
+    ranges = combinations(range(len(titles) + 1), 2)
+    return any(list(chain.from_iterable(titles[first:last])) == wanted for first, last in ranges)

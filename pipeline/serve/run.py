@@ -7,6 +7,7 @@ import socket
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.serve.app import make_app
+from pipeline.serve.site import Site
 
 
 def check_port(host: str, port: int) -> None:
@@ -35,3 +36,12 @@ def run_server(workspace: Workspace, host: str, port: int, token: str | None) ->
         timeout_graceful_shutdown=5,
         limit_concurrency=200,
     )
+
+
+def run_mcp(workspace: Workspace) -> None:
+    """Serve the tools for assistants over standard input and output until the input ends."""
+    from pipeline.serve.mcp_server import make_server
+
+    site = Site(workspace)
+    with site.index.released_when_idle():
+        make_server(site).run("stdio")

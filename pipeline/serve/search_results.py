@@ -160,12 +160,16 @@ class SearchResults:
     has_more: bool
 
 
-def run_search(workspace: Workspace, access: IndexAccess, parameters: SearchParameters) -> SearchResults:
-    """Search for a page of results.
+def run_search(
+    workspace: Workspace, access: IndexAccess, parameters: SearchParameters, start: int | None = None
+) -> SearchResults:
+    """Search for a page of results. start: number of its first passage, from 0, in place of the parameters' page.
 
     Raises SettingError for a wrong parameter, IndexInUse if another process has the index, and as `search` does.
     """
     options, text, similar_to = parameters.options(), parameters.q, None
+    if start is not None:
+        options = replace(options, offset=start).checked()
     with access.searching():
         paper = normalize_arxiv_id(text)
         if paper is not None:

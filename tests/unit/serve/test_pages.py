@@ -12,8 +12,7 @@ from starlette.testclient import TestClient
 from pipeline.engine.stage import Workspace
 from pipeline.serve.api import ENDPOINTS, openapi
 from pipeline.serve.app import make_app
-from tests.unit.evaluation.hostile import HOSTILE
-from tests.unit.serve.corpus import BEAM, FUSION, RETRIEVAL, passage_id
+from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
 
 HTML = {"Accept": "text/html,application/xhtml+xml"}
 FORBIDDEN = (
@@ -104,7 +103,7 @@ def test_the_corpus_page_counts_and_the_api_agrees(client: TestClient) -> None:
     page = parsed(client, "/corpus")
     months = {month["month"]: month for month in client.get("/api/corpus").json()["months"]}
     assert (months["2024-03"]["counts"]["papers"], months["2024-03"]["points_present"]) == (3, 7)
-    assert f"{3 + len(HOSTILE)}" in page.css_first(".headline").text()
+    assert f"{3 + len(HOSTILE_TEXTS)}" in page.css_first(".headline").text()
 
 
 def test_reports_are_served_with_their_own_policy_and_nothing_else_is(corpus: Workspace, client: TestClient) -> None:
@@ -126,7 +125,7 @@ def test_reports_are_served_with_their_own_policy_and_nothing_else_is(corpus: Wo
         assert client.get(f"/reports/{path}").status_code == 404, path
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
 def test_a_hostile_query_changes_nothing_of_the_page(client: TestClient, text: str) -> None:
     for path in ("/search", "/ask", "/api/search", "/api/papers", "/api/quotes"):
         name = "title" if path == "/api/papers" else "q"
@@ -140,7 +139,7 @@ def test_a_hostile_query_changes_nothing_of_the_page(client: TestClient, text: s
         assert LexborHTMLParser(answer.text).css(FORBIDDEN) == []
 
 
-@pytest.mark.parametrize("number", range(len(HOSTILE)))
+@pytest.mark.parametrize("number", range(len(HOSTILE_TEXTS)))
 def test_a_hostile_paper_is_shown_and_not_obeyed(client: TestClient, number: int) -> None:
     page = parsed(client, f"/paper/2404.{number:05d}")
     assert page.css(FORBIDDEN) == []
