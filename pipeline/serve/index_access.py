@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -31,6 +32,8 @@ class IndexAccess:
         self._workspace = workspace
         self._is_embedded = workspace.settings.qdrant_url is None
         self._lock = threading.Lock()
+        self.turn = threading.Semaphore(os.cpu_count() or 1)
+        """Taken for a search: more at once than there are cores delay one another."""
         self._searches = 0
         self._last_search = 0.0
         self._is_open = False

@@ -28,6 +28,7 @@ from pipeline.serve.passage_html import excerpt, render_inline, render_passage
 from pipeline.serve.problems import Problem, problem_of
 from pipeline.serve.search_results import SearchParameters, parse_parameters, run_search
 from pipeline.serve.site import Site
+from pipeline.settings import SUBSETS
 from pipeline.tables import GRADES
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -46,6 +47,7 @@ def _environment() -> Environment:
     environment.globals.update(
         kind_choices=[(kind, kind.replace("_", " ")) for kind in _KINDS],
         grade_choices=[(grade, f"{grade} or better") for grade in GRADES],
+        severity_choices=[(subset, subset.replace("_", " ")) for subset in SUBSETS],
         excerpt=excerpt,
         notes=answer_notes,
         cost=cost_line,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from pipeline.arxiv.identifiers import normalize_arxiv_id
@@ -18,7 +18,7 @@ from pipeline.index.search import Hit, search_many
 from pipeline.index.search_options import SearchOptions, parse_years
 from pipeline.serve.index_access import IndexAccess
 
-PASSAGES_PER_PAGE = 30
+PASSAGES_PER_PAGE = 20
 # A query of one page of text. The models read some 500 words of it.
 LONGEST_QUERY = 10_000
 _MOST_SENTENCES = 2
@@ -91,6 +91,10 @@ ADDRESS_NAMES = {"first_month": "from", "last_month": "to"}
 """Fields whose names in an address are words of Python."""
 
 
+_SEPARATORS: Mapping[str, str | None] = {"author": ";", "category": None}
+"""What separates several values in one field of the form; white space for None."""
+
+
 def parse_parameters(pairs: Sequence[tuple[str, str]]) -> SearchParameters:
     """The parameters of an address; empty values count as absent, as a form sends them.
 
@@ -105,7 +109,8 @@ def parse_parameters(pairs: Sequence[tuple[str, str]]) -> SearchParameters:
         if not text.strip():
             continue
         if field.default == ():
-            values[field.name] = (*values.get(field.name, ()), text.strip())
+            several = [part.strip() for part in text.split(_SEPARATORS.get(name, ",")) if part.strip()]
+            values[field.name] = (*values.get(field.name, ()), *several)
         elif field.default is False:
             values[field.name] = text not in ("0", "false")
         elif isinstance(field.default, int):
@@ -177,7 +182,8 @@ def run_search(
 
             text, similar_to = read_like(workspace, paper)
             options = replace(options, without_papers=(similar_to,))
-        hits = search_many(workspace, [text], options)[0]
+        with access.turn:
+            hits = search_many(workspace, [text], options)[0]
     fitting = hits if parameters.all else [hit for hit in hits if hit.relevance != "none"]
     return SearchResults(
         query=parameters.q,
@@ -206,20 +212,23 @@ def rank_sentences(query: str, hits: Sequence[Hit]) -> list[RankedPassage]:
     """The hits with their best sentences: those with most of the query's stems, rare ones among the hits first."""
     stems = set(map(term_id, words_of(query)))
     texts = [without_markers(hit.text) for hit in hits]
-    having = Counter(stem for text in texts for stem in stems & set(map(term_id, words_of(text))))
+    sentences = [
+        [(sentence, stems & set(map(term_id, words_of(sentence)))) for sentence in split_sentences(text)]
+        for text in texts
+    ]
+    having = Counter(stem for parts in sentences for stem in set[int]().union(*(shared for _, shared in parts)))
     weights = {stem: math.log(1 + len(texts) / having[stem]) for stem in having}
+    values = [{field.name: getattr(hit, field.name) for field in fields(Hit)} for hit in hits]
     return [
-        RankedPassage(**{**asdict(hit), "text": text}, best_sentences=_best_sentences(text, weights))
-        for hit, text in zip(hits, texts, strict=True)
+        RankedPassage(**{**hit, "text": text}, best_sentences=_best_sentences(parts, weights))
+        for hit, text, parts in zip(values, texts, sentences, strict=True)
     ]
 
 
-def _best_sentences(text: str, weights: Mapping[int, float]) -> tuple[str, ...]:
-    scored = [
-        (sum(weights.get(stem, 0.0) for stem in set(map(term_id, words_of(sentence)))), sentence)
-        for sentence in split_sentences(text)
-    ]
+def _best_sentences(sentences: Sequence[tuple[str, set[int]]], weights: Mapping[int, float]) -> tuple[str, ...]:
+    """The best sentences in the order of the text. sentences: each with the query's stems that it has."""
+    scored = [(sum(weights[stem] for stem in shared), place) for place, (_, shared) in enumerate(sentences)]
     best = max((score for score, _ in scored), default=0.0)
     good = [pair for pair in scored if pair[0] > 0 and pair[0] >= _LEAST_OF_BEST * best]
     chosen = sorted(good, key=lambda pair: -pair[0])[:_MOST_SENTENCES]
-    return tuple(sentence for score, sentence in scored if (score, sentence) in chosen)
+    return tuple(sentences[place][0] for place in sorted(place for _, place in chosen))
