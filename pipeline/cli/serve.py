@@ -11,7 +11,7 @@ from pipeline.errors import SettingError
 
 
 def serve(
-    port: Annotated[int, typer.Option(metavar="PORT", min=1, max=65535, help="Port to listen on.")] = 8000,
+    port: Annotated[int, typer.Option(metavar="PORT", min=1, max=65535, help="Port to listen on.")] = 8080,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Address to listen on; another than loopback needs a token.")
     ] = "127.0.0.1",
@@ -27,7 +27,7 @@ def serve(
     """Serve search, papers, questions and reports to browsers, programs and assistants. Ctrl-C ends it.
 
     Examples:
-      citeloom serve --port 8000
+      citeloom serve --port 8080
       CITELOOM_SERVE_TOKEN=... citeloom serve --host 0.0.0.0
     """
     from pipeline.cli.console import err
@@ -54,7 +54,8 @@ def mcp() -> int:
     """Offer the corpus to an assistant as tools of the Model Context Protocol, over standard input and output.
 
     Examples:
-      claude mcp add citeloom -- citeloom mcp
+      citeloom mcp
+      CITELOOM_DATA=/data/papers citeloom mcp
     """
     from pipeline.serve.run import run_mcp
 

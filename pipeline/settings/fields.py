@@ -337,7 +337,7 @@ class OperationsSettings(BaseModel):
     )
     serve_url: Annotated[str | None, AfterValidator(check_page_address)] = Field(
         None,
-        description="Address where citeloom serve shows reports (http://localhost:8000), for links in the Dagster UI; "
+        description="Address where citeloom serve shows reports (http://localhost:8080), for links in the Dagster UI; "
         "empty for none.",
     )
     serve_token: SecretStr | None = Field(
