@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
+from pipeline.cli.options import AsJson
 from pipeline.cli.workspace import open_workspace
 from pipeline.errors import SettingError
 
@@ -19,10 +21,11 @@ def serve(
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="Token that every visitor must give; other users of this machine can see it "
-            "here, so that CITELOOM_SERVE_TOKEN is better.",
+            help="Token that every visitor must give. Other users of this machine can read it in the list of "
+            "processes: CITELOOM_SERVE_TOKEN is safer.",
         ),
     ] = None,
+    as_json: AsJson = False,
 ) -> int:
     """Serve search, papers, questions and reports to browsers, programs and assistants. Ctrl-C ends it.
 
@@ -30,7 +33,7 @@ def serve(
       citeloom serve --port 8080
       CITELOOM_SERVE_TOKEN=... citeloom serve --host 0.0.0.0
     """
-    from pipeline.cli.console import err
+    from pipeline.cli.console import err, print_json
     from pipeline.ops.preflight import check_data_root
     from pipeline.settings.urls import is_loopback
 
@@ -42,10 +45,15 @@ def serve(
             "leave --host out and use an SSH tunnel"
         )
     check_data_root(workspace)
+
     from pipeline.serve.run import check_port, run_server
 
     check_port(host, port)
-    err.print(f"citeloom: http://{host}:{port} (data in {workspace.root.path}); Ctrl-C ends it", soft_wrap=True)
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    if as_json:
+        print_json({"url": url})
+        sys.stdout.flush()
+    err.print(f"citeloom: {url} (data in {workspace.root.path}); Ctrl-C ends it", soft_wrap=True)
     run_server(workspace, host, port, None if secret is None else secret.get_secret_value())
     return 0
 

@@ -7,31 +7,32 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pipeline.errors import SettingError
+from pipeline.errors import SettingError, TransientFailure
 from pipeline.serve.search_results import LONGEST_QUERY
-from pipeline.serve.site import Site
+from pipeline.serve.site import MOST_QUESTIONS, Site
 
 if TYPE_CHECKING:
     from pipeline.answering.retrieval import RetrievedPassage
-    from pipeline.answering.session import Conversation, Reply, StepObserver
+    from pipeline.answering.session import Reply, StepObserver
 
 
 def ask(site: Site, question: str, system: str | None = None, observer: StepObserver | None = None) -> Reply:
     """The answer to a question. system: None for the default of the settings.
 
-    Raises SettingError for an unknown system or an empty question, IndexInUse if another process has the index, and as
-    `Conversation.ask` does.
+    Raises SettingError for an unknown system or an empty question, TransientFailure if too many questions are being
+    answered, IndexInUse if another process has the index, and as `Conversation.ask` does.
     """
     if len(question) > LONGEST_QUERY:
         raise SettingError(f"the question has {len(question):,} characters: give at most {LONGEST_QUERY:,}")
-    with site.index.searching():
-        return _open(site, system).ask(question, observer)
+    if not site.questions.acquire(blocking=False):
+        raise TransientFailure(f"{MOST_QUESTIONS} questions are being answered: try again in a few seconds")
+    try:
+        from pipeline.answering.session import open_conversation
 
-
-def _open(site: Site, system: str | None) -> Conversation:
-    from pipeline.answering.session import open_conversation
-
-    return open_conversation(site.workspace, system)
+        with site.index.searching():
+            return open_conversation(site.workspace, system).ask(question, observer)
+    finally:
+        site.questions.release()
 
 
 class LiveAnswer:

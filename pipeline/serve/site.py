@@ -13,6 +13,8 @@ from pipeline.storage.data_root import DataRoot
 
 # A month takes 0.1 s to look at.
 _OVERVIEW_SECONDS = 60.0
+# Each holds a thread until its last step.
+MOST_QUESTIONS = 8
 
 
 class Site:
@@ -21,6 +23,8 @@ class Site:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self.index = IndexAccess(workspace)
+        self.questions = threading.Semaphore(MOST_QUESTIONS)
+        """Taken for a question while it is answered."""
         self._overview: CorpusView | None = None
         self._overview_time = 0.0
         self._lock = threading.Lock()

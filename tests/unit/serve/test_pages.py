@@ -99,6 +99,15 @@ def test_a_failed_question_says_why_on_the_page(client: TestClient) -> None:
     assert "10,00" in page.css_first("[role=alert]").text()
 
 
+def test_more_questions_than_may_be_answered_at_once_are_sent_away(
+    corpus: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.serve.site.MOST_QUESTIONS", 0)
+    client = TestClient(make_app(corpus), base_url="http://127.0.0.1:8000")
+    answer = client.get("/api/ask", params={"q": "What is fusion?"})
+    assert (answer.status_code, answer.json()["type"]) == (503, "urn:citeloom:temporary")
+
+
 def test_the_corpus_page_counts_and_the_api_agrees(client: TestClient) -> None:
     page = parsed(client, "/corpus")
     months = {month["month"]: month for month in client.get("/api/corpus").json()["months"]}
