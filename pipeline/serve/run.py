@@ -31,7 +31,7 @@ def run_server(workspace: Workspace, host: str, port: int, token: str | None) ->
         host=host,
         port=port,
         access_log=False,
-        log_level="warning",
+        log_level="error",
         server_header=False,
         timeout_graceful_shutdown=5,
         limit_concurrency=200,
