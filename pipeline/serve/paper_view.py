@@ -27,10 +27,16 @@ from pipeline.storage.data_root import DataRoot
 
 SIMILAR_PAPERS = 8
 COUPLED_PAPERS = 8
-_QUALITY_COLUMNS = [
-    "grade", "grade_reasons", "subset", "losses", "chars_seen", "chars_kept", "missing_citations", "ltx_errors",
-    "math_without_tex", "truncated", "paragraphs", "tables", "figures", "formulas",
-]  # fmt: skip
+_COUNTS = {
+    "paragraphs": "paragraphs",
+    "tables": "tables",
+    "figures": "figures",
+    "formulas": "formulas",
+    "missing_citations": "missing citations",
+    "ltx_errors": "LaTeXML errors",
+    "math_without_tex": "formulas without TeX",
+}
+_QUALITY_COLUMNS = ["grade", "grade_reasons", "subset", "losses", "chars_seen", "chars_kept", "truncated", *_COUNTS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +170,6 @@ def _read_quality(root: DataRoot, paper: Paper) -> PageQuality | None:
     if paper.month not in root.months(tables.PAPERS):
         return None
     for row in root.rows_with(tables.PAPERS, paper.month, "arxiv_id", {paper.arxiv_id}, _QUALITY_COLUMNS):
-        counted = (
-            "paragraphs", "tables", "figures", "formulas", "missing_citations", "ltx_errors", "math_without_tex"
-        )  # fmt: skip
         return PageQuality(
             grade=row["grade"],
             grade_reasons=tuple(row["grade_reasons"] or ()),
@@ -174,7 +177,7 @@ def _read_quality(root: DataRoot, paper: Paper) -> PageQuality | None:
             characters_seen=row["chars_seen"] or 0,
             characters_kept=row["chars_kept"] or 0,
             losses=dict(row["losses"] or {}),
-            counts={name.replace("ltx_errors", "LaTeXML errors").replace("_", " "): row[name] or 0 for name in counted},
+            counts={name: row[column] or 0 for column, name in _COUNTS.items()},
             truncated=bool(row["truncated"]),
         )
     return None
