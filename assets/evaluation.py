@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from assets.rendering import Interval, intervals, markdown_table
+from assets.rendering import Interval, intervals, markdown_table, report_page
 from assets.stage_asset import StageAsset
 from pipeline import tables
 from pipeline.engine.stage import Workspace
@@ -49,15 +49,11 @@ def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
 def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """Where the month's report lies, its systems' main figures, and a picture of them with their intervals."""
     from pipeline.report.formatting import words
-    from pipeline.report.publish import FOLDER, read_month_related_work
+    from pipeline.report.publish import read_month_related_work
     from pipeline.report.related_work_tables import leaderboard
 
-    page = workspace.root.path / FOLDER / month / "index.html"
     figures = read_month_related_work(workspace, month)
-    details: dict[str, Any] = {
-        "page": dg.MetadataValue.path(str(page)),
-        "address": dg.MetadataValue.url(page.as_uri()),
-    }
+    details: dict[str, Any] = {**report_page(workspace, f"{month}/index.html")}
     if figures.systems:
         grid = leaderboard(figures)
         table = markdown_table(grid.columns, [[cell.plain() for cell in row] for row in grid.rows])

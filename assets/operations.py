@@ -9,7 +9,7 @@ import dagster as dg
 
 from assets import OWNER_METADATA, OWNERS
 from assets.partitions import offer_months
-from assets.rendering import markdown_table
+from assets.rendering import markdown_table, report_page
 from assets.stage_asset import StageAsset
 from pipeline import tables
 from pipeline.corpus.dump.catalogue import months_in_dump
@@ -80,12 +80,9 @@ _MOST_PAPERS = 20
 
 def change_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """The first papers that changed, the tables of language models that are out of date, and where the page lies."""
-    from pipeline.ops.refresh.page import changes_folder
-
     rows = workspace.root.iterate(tables.CHANGES, month, _CHANGE_COLUMNS)
     changed = [list(row.values()) for row in rows if row["change"] != "kept"]
-    page = changes_folder(workspace.root) / f"{month}.html"
-    details = {"page": dg.MetadataValue.path(str(page)), "address": dg.MetadataValue.url(page.as_uri())}
+    details: dict[str, Any] = {**report_page(workspace, f"changes/{month}.html")}
     if changed:
         head = [name.replace("_", " ") for name in _CHANGE_COLUMNS]
         details["papers"] = dg.MetadataValue.md(markdown_table(head, changed[:_MOST_PAPERS]))

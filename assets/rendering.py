@@ -9,6 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import dagster as dg
+
+from pipeline.engine.stage import Workspace
+
+REPORTS = "reports"
+"""The folder of reports in a data root, and their path on the pages of `citeloom serve`."""
+
 Interval = tuple[float, float | None, float | None]
 """A value, and the ends of its interval where there is one."""
 
@@ -19,6 +26,19 @@ _BLUE, _GRID, _INK, _PAPER = "#3b6ea5", "#dddddd", "#20242a", "#ffffff"
 # In pixels: the panel, the column of labels, the longest bar, a row.
 _WIDTH, _LABELS, _LONGEST_BAR, _ROW = 700, 200, 420, 20
 _LONGEST_LABEL = 30
+
+
+def report_page(workspace: Workspace, file: str) -> dict[str, dg.MetadataValue]:
+    """Where a page of the reports lies, and its address where `citeloom serve` shows it.
+
+    file: below the folder of reports. A browser opens no file that a page of the UI links to.
+    """
+    page = dg.MetadataValue.path(str(workspace.root.path / REPORTS / file))
+    if workspace.settings.serve_url is None:
+        command = f"citeloom serve shows it at /{REPORTS}/{file}; CITELOOM_SERVE_URL makes this a link"
+        return {"page": page, "address": dg.MetadataValue.text(command)}
+    url = f"{workspace.settings.serve_url.rstrip('/')}/{REPORTS}/{file}"
+    return {"page": page, "address": dg.MetadataValue.url(url)}
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]], longest: int = LONGEST_CELL) -> str:

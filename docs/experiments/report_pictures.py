@@ -1,11 +1,12 @@
-"""Takes pictures of a month's report in headless Chromium: only pictures; the report is made before, by `citeloom run`.
+"""Takes pictures in headless Chromium: of a month's report that `citeloom run` made, or of a running `citeloom serve`.
 
     .venv/bin/python docs/experiments/report_pictures.py data/demo/reports/2024-05 pictures [TASK]
+    .venv/bin/python docs/experiments/report_pictures.py http://127.0.0.1:8080 pictures
 
 `<place>-<light or dark>.png` of: the top of the overall index, to the end of Table 1 (`index`); Figures 4, 5 and 3, as
 far as the month has them (`criteria`, `preference`, `stability`); a task with an opened sentence (`sentence`). TASK is
-a part of the name of the task's page; without it the page with most supported sentences is taken. Needs chromium and
-chromedriver on the path.
+a part of the name of the task's page; without it the page with most supported sentences is taken. Of a server, the page
+of results (`search`) on the demo's corpus. Needs chromium and chromedriver on the path.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from PIL import Image
 from selectolax.lexbor import LexborHTMLParser
@@ -31,6 +33,7 @@ _FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
     "--disable-background-networking",
 )  # fmt: skip
+_QUERY = "does fusing dense and lexical rankings help?"
 # In the order of the page; a month in which nobody voted or nothing was repeated lacks some.
 _FIGURES = ("criteria", "preference", "stability")
 # Of a sentence that opens: first one that is supported with its quote found, then one that is supported, then any.
@@ -58,14 +61,14 @@ def browser() -> Iterator[Chrome]:
             driver.quit()
 
 
-def show(driver: Chrome, page: Path, fragment: str, height: int, *, dark: bool) -> None:
-    """Open a page at a place of it, in a window of this height."""
+def show(driver: Chrome, address: str, height: int, *, dark: bool) -> None:
+    """Open an address in a window of this height."""
     size = {"width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     preferred = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [preferred]})
     driver.get("about:blank")
-    driver.get(f"{page.as_uri()}#{fragment}")
+    driver.get(address)
 
 
 def top_of(driver: Chrome, selector: str) -> int:
@@ -121,21 +124,33 @@ def take_all(folder: Path, output: Path, wanted: str) -> None:
     with browser() as driver:
         for dark in (False, True):
             scheme = "dark" if dark else "light"
-            show(driver, folder.parent / "index.html", "", 900, dark=dark)
+            show(driver, (folder.parent / "index.html").as_uri(), 900, dark=dark)
             take(driver, output / f"index-{scheme}.png", *region(driver, "body", "#table-table_2", 1_600))
-            show(driver, folder / "index.html", "", 900, dark=dark)
+            show(driver, (folder / "index.html").as_uri(), 900, dark=dark)
             for place in (each for each in _FIGURES if top_of(driver, f"#{each} ~ figure") >= 0):
                 take(driver, output / f"{place}-{scheme}.png", *region(driver, f"#{place}", f"#{place} ~ h3", 1_200))
-            show(driver, task, sentence, 900, dark=dark)
+            show(driver, f"{task.as_uri()}#{sentence}", 900, dark=dark)
             take(driver, output / f"sentence-{scheme}.png", 0, 900)
 
 
+def take_served(url: str, output: Path) -> None:
+    """The page of results of a server."""
+    with browser() as driver:
+        for dark in (False, True):
+            show(driver, f"{url}/search?{urlencode({'q': _QUERY})}", 900, dark=dark)
+            take(driver, output / f"search-{'dark' if dark else 'light'}.png", 0, 760)
+
+
 def main() -> None:
-    """Take the pictures of the folder that was named."""
-    if len(sys.argv) not in (3, 4) or not (Path(sys.argv[1]) / "index.html").is_file():
+    """Take the pictures of the folder or the server that was named."""
+    is_server = len(sys.argv) == 3 and sys.argv[1].startswith("http")
+    if not is_server and (len(sys.argv) not in (3, 4) or not (Path(sys.argv[1]) / "index.html").is_file()):
         sys.exit(__doc__)
     output = Path(sys.argv[2])
     output.mkdir(parents=True, exist_ok=True)
+    if is_server:
+        take_served(sys.argv[1].rstrip("/"), output)
+        return
     take_all(Path(sys.argv[1]).resolve(), output, sys.argv[3] if len(sys.argv) == 4 else "")
 
 

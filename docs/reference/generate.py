@@ -38,6 +38,8 @@ PAGES = {
     "chat": "../methods/answering.md",
     "relate": "../methods/related-work.md",
     "import-tasks": "../methods/related-work.md",
+    "serve": "../how-to/serve.md",
+    "mcp": "../how-to/assistants.md",
     "audit": "../methods/index.md",
     "reindex": "../methods/index.md",
     "snapshot": "../methods/index.md",

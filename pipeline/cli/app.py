@@ -28,6 +28,7 @@ from pipeline.cli import (
     relate,
     run,
     search,
+    serve,
     status,
     ui,
     verify_judge,
@@ -62,6 +63,8 @@ PANELS: Mapping[str, Commands] = {
         "relate": relate.relate,
         "check": check.check,
         "cite": check.cite,
+        "serve": serve.serve,
+        "mcp": serve.mcp,
         "import-tasks": relate.import_tasks,
     },
     "The index": {

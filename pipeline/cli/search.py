@@ -97,9 +97,9 @@ def search(
         raise SettingError("give the words to search for, or --queries FILE, or --like ID, and only one of them")
 
     from pipeline.cli.console import out, print_json, print_note, spinner
-    from pipeline.index.search_options import SearchOptions
+    from pipeline.index.search_options import SearchOptions, parse_years
 
-    first_year, last_year = _read_years(year)
+    first_year, last_year = parse_years(year)
     options = SearchOptions(
         limit=limit, offset=offset, categories=category or (), kinds=kind or (), subsets=severity or (),
         worst_grade=grade, first_month=first, last_month=last, authors=author or (), venue=venue,
@@ -139,18 +139,6 @@ def search(
     if unfit:
         print_note(f"{unfit} passages are left out because they do not fit the query: --all shows them too")
     return 0
-
-
-def _read_years(text: str | None) -> tuple[int | None, int | None]:
-    """First and last year of 2023, 2020..2023, 2020.. or ..2023."""
-    if text is None:
-        return None, None
-    first, dots, last = text.partition("..")
-    if not dots:
-        last = first
-    if not all(year == "" or (year.isdigit() and len(year) == 4) for year in (first, last)) or not (first or last):
-        raise SettingError(f"--year: {text!r} is no year: write 2023, 2020..2023, 2020.. or ..2023")
-    return int(first) if first else None, int(last) if last else None
 
 
 def _read_queries(words: str | None, file: Path | None) -> list[str]:

@@ -146,6 +146,19 @@ def check_query(query: str, where: str = "the query") -> None:
         raise SettingError(f"{where} is not valid UTF-8: type it again, or see that the terminal's locale is UTF-8")
 
 
+def parse_years(text: str | None) -> tuple[int | None, int | None]:
+    """First and last year of 2023, 2020..2023, 2020.. or ..2023; None for no bound. Raises SettingError."""
+    if text is None:
+        return None, None
+    first, dots, last = text.partition("..")
+    if not dots:
+        last = first
+    years = [year for year in (first, last) if year]
+    if not years or not all(year.isascii() and year.isdecimal() and len(year) == 4 for year in years):
+        raise SettingError(f"--year: {text!r} is no year: write 2023, 2020..2023, 2020.. or ..2023")
+    return int(first) if first else None, int(last) if last else None
+
+
 def read_queries(content: bytes, file: str) -> list[str]:
     """The queries of a file in UTF-8, one on each line; empty lines are skipped.
 

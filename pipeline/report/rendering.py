@@ -47,7 +47,7 @@ _GRADES = {
     "": ("unjudged", "?", "no readable verdict"),
 }
 # As Pandoc has it: no white space inside the dollar signs, no digit after them, so that prices stay text.
-_FORMULA = re.compile(r"\$(?=\S)([^$\n]{1,400}?)(?<=\S)\$(?!\d)")
+_FORMULA = re.compile(r"(\$\$?)(?=\S)([^$\n]{1,2000}?)(?<=\S)\1(?!\d)")
 # latex2mathml is recursive, and no formula of the corpus nests this deep.
 _MOST_NESTING = 20
 _MATH_ELEMENTS = {
@@ -58,7 +58,7 @@ _MATH_ELEMENTS = {
 _MATH_ATTRIBUTES = {
     "mathvariant", "stretchy", "fence", "separator", "form", "accent", "columnalign", "rowspacing", "columnspacing",
     "linethickness", "lspace", "rspace", "largeop", "movablelimits", "symmetric", "displaystyle", "scriptlevel",
-    "width", "height", "depth", "minsize", "maxsize",
+    "width", "height", "depth", "minsize", "maxsize", "display",
 }  # fmt: skip
 
 
@@ -74,16 +74,23 @@ def templates_digest() -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-@cache
-def _environment() -> Environment:
+def make_environment(*folders: Path) -> Environment:
+    """Templates of these folders, which escape every value, with the filters of reports."""
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader(folders),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_finalize,
     )
+    environment.filters.update({name: getattr(formatting, name) for name in _FILTERS}, tex=render_formulas)
+    return environment
+
+
+@cache
+def _environment() -> Environment:
+    environment = make_environment(TEMPLATES)
     style, script = ((TEMPLATES / name).read_text() for name in ("style.css", "sort.js"))
     policy = f"default-src 'none'; style-src {_source(style)}; base-uri 'none'; form-action 'none'"
     environment.globals.update(
@@ -96,8 +103,12 @@ def _environment() -> Environment:
         answers_file=formatting.ANSWERS_PAGE,
         failures_file=formatting.FAILURES_PAGE,
     )
-    environment.filters.update({name: getattr(formatting, name) for name in _FILTERS}, tex=render_formulas)
     return environment
+
+
+def script_source() -> str:
+    """The source expression of a policy that allows the script of report pages and no other."""
+    return _source((TEMPLATES / "sort.js").read_text())
 
 
 def _finalize(value: object) -> object:
@@ -110,24 +121,25 @@ def _source(text: str) -> str:
 
 
 def render_formulas(text: str) -> Markup:
-    """A text with its formulas, `$…$`, as MathML, or as code where they cannot be converted; the rest is escaped."""
+    """A text with its formulas, `$…$` and `$$…$$`, as MathML, or as code where they cannot be converted; the rest is
+    escaped."""
     parts, end = [], 0
     text = printable(text)
     for formula in _FORMULA.finditer(text):
-        parts += [escape(text[end : formula.start()]), _formula(formula[1])]
+        parts += [escape(text[end : formula.start()]), _formula(formula[2], formula[1])]
         end = formula.end()
     return Markup("").join([*parts, escape(text[end:])])
 
 
 @lru_cache(maxsize=10_000)
-def _formula(tex: str) -> Markup:
+def _formula(tex: str, dollars: str) -> Markup:
     from latex2mathml.converter import convert_to_element
 
-    code = Markup('<code class="tex">{}</code>').format(f"${tex}$")
+    code = Markup('<code class="tex">{}</code>').format(f"{dollars}{tex}{dollars}")
     if tex.count("{") > _MOST_NESTING or tex.count("\\left") > _MOST_NESTING:
         return code
     try:
-        element = convert_to_element(tex)
+        element = convert_to_element(tex, display="block" if dollars == "$$" else "inline")
     except Exception:
         return code
     markup = _mathml(element)
@@ -143,7 +155,9 @@ def _mathml(element: Element) -> Markup | None:
     if element.tag not in _MATH_ELEMENTS or None in children:
         return None
     attributes = Markup("").join(
-        Markup(' {}="{}"').format(name, value) for name, value in element.attrib.items() if name in _MATH_ATTRIBUTES
+        Markup(' {}="{}"').format(name, value)
+        for name, value in element.attrib.items()
+        if name in _MATH_ATTRIBUTES and value != "inline"
     )
     inner = Markup("").join([escape(html.unescape(element.text or "")), *filter(None, children)])
     return Markup("<{0}{1}>{2}</{0}>").format(element.tag, attributes, inner)

@@ -54,6 +54,7 @@ REPORT = Stage(
         tables.ANSWER_GRADES,
         tables.ANSWER_SCORES,
     ),
+    version=2,
     inputs=_inputs,
     outputs_exist=_outputs_exist,
 )

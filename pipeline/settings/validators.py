@@ -108,6 +108,13 @@ def check_web_address(value: SecretStr | None) -> SecretStr | None:
     return value
 
 
+def check_page_address(value: str | None) -> str | None:
+    """Refuse a link that does not lead to a web page."""
+    if value is not None and not value.startswith(("https://", "http://")):
+        raise ValueError("must begin with https:// or http://")
+    return value
+
+
 OVERLAP_JUDGE = "overlap"
 """The judge of citations that calls no model."""
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from assets.evaluation import report_details
+from assets.rendering import report_page
 from pipeline import tables
 from pipeline.engine.run import run_stage
+from pipeline.engine.stage import Workspace
+from pipeline.errors import SettingError
 from pipeline.report.stages import REPORT
+from pipeline.settings import load_settings
 from tests.unit.evaluation.made_up import workspace, write_month, write_table
 
 MONTH = "2024-03"
@@ -19,12 +25,22 @@ def test_a_report_shows_its_main_table_a_picture_and_where_it_lies(tmp_path: Pat
     run_stage(REPORT, place, MONTH)
     shown = report_details(place, MONTH)
     assert Path(shown["page"].path).is_file()
-    assert shown["address"].url.startswith("file://")
+    assert "citeloom serve" in shown["address"].text
     told = shown["systems"].md_str.splitlines()
     assert told[0] == "2 tasks of March 2024; judge judge-one."
     assert {line.split(" | ")[0] for line in told[4:]} == {"| ChatCite", "| zero-shot"}
     assert "a\\|model" in told[4]
     assert shown["picture"].md_str.startswith("![systems](data:image/svg+xml;base64,")
+
+
+def test_where_reports_are_served_the_page_is_a_link(tmp_path: Path) -> None:
+    place = Workspace(load_settings(data=tmp_path, _env_file=None, serve_url="https://papers.example/"))
+    assert (
+        report_page(place, f"{MONTH}/index.html")["address"].value
+        == f"https://papers.example/reports/{MONTH}/index.html"
+    )
+    with pytest.raises(SettingError):
+        load_settings(_env_file=None, serve_url="javascript:alert(1)")
 
 
 def test_a_month_without_related_work_shows_its_page_alone(tmp_path: Path) -> None:

@@ -20,6 +20,12 @@ def test_a_formula_becomes_mathml_between_escaped_text() -> None:
     assert html.endswith(" &lt;b&gt;holds&lt;/b&gt;")
 
 
+def test_a_display_formula_is_set_as_a_block() -> None:
+    parsed = LexborHTMLParser(str(render_formulas("so $$s = \\sum_i r_i$$ (1)")))
+    assert parsed.css_first("math[display=block] munder, math[display=block] msub") is not None
+    assert "$" not in parsed.body.text()
+
+
 @pytest.mark.parametrize("text", ["it costs $5 and $6", "a lone $ sign", "$ x $", "$$"])
 def test_money_stays_text(text: str) -> None:
     assert render_formulas(text) == text

@@ -1,0 +1,201 @@
+"""Searches on the page of `citeloom serve` at a fixed rate, the rate at which it breaks, and the same by the CLI.
+
+    python -m benchmarks.serve [--root FOLDER] [--quick]
+
+root: a data root with an index; by default that of the sample corpus, made in a temporary folder, which is not timed.
+The server is a process of its own. Requests arrive in an open loop: at their times, whether or not earlier ones are
+answered, so that waiting counts. Each asks for the page of results of the first two to twelve words of another
+sentence of the corpus. The rate doubles, then closes in on the highest one at which 95 % of the pages come within
+150 ms and none fails. Against it stands `citeloom search`, which starts anew for each query, one after another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+from benchmarks.harness import Claim, report
+from benchmarks.quotes import paragraphs
+from pipeline import tables
+from pipeline.engine.stage import Workspace
+from pipeline.ops.run_months import known_months, run_months
+from pipeline.ops.services import release_services
+from pipeline.settings import load_settings
+from pipeline.stages import choose_stages
+
+RATE, LONGEST = 20.0, 0.150
+SECONDS, QUICK_SECONDS = 30.0, 5.0
+CLI_SEARCHES, QUICK_CLI_SEARCHES = 10, 2
+_TIMEOUT = 10.0
+_WORDS = (2, 12)
+_COMMAND = [sys.executable, "-c", "from pipeline.cli import main; main()"]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Seconds until each page of a load, sorted, and how many requests failed."""
+
+    rate: float
+    seconds: list[float]
+    failed: int
+
+    def percentile(self, share: float) -> float:
+        """Seconds within which this share of the pages came; a request that failed counts as the longest."""
+        padded = [*self.seconds, *[_TIMEOUT] * self.failed]
+        return padded[min(int(share * len(padded)), len(padded) - 1)]
+
+    @property
+    def holds(self) -> bool:
+        return self.failed == 0 and self.percentile(0.95) <= LONGEST
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=Path, default=None)
+    parser.add_argument("--json", action="store_true", help="as every benchmark has it: the last line is JSON")
+    parser.add_argument("--quick", action="store_true", help="a few seconds of each rate")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Workspace(load_settings(data=options.root or folder, _env_file=None, arxiv_api=False))
+        if options.root is None:
+            run_months(workspace, known_months(workspace, "all"), choose_stages(until="index_receipts"))
+            release_services()
+        measure(workspace, quick=options.quick)
+
+
+def measure(workspace: Workspace, *, quick: bool) -> None:
+    """Load the server at the rate of the claim and then at others, and search by the CLI."""
+    months = workspace.root.months(tables.PASSAGES)
+    sentences = sorted({sentence for month in months for sentence, _ in paragraphs(workspace, month)})
+    draw = random.Random(7)
+    draw.shuffle(sentences)
+    queries = [" ".join(sentence.split()[: draw.randint(*_WORDS)]) for sentence in sentences]
+    seconds = QUICK_SECONDS if quick else SECONDS
+    with serving(workspace) as url:
+        asyncio.run(load(url, queries, RATE, 3.0))  # the model is loaded by the first search
+        at_rate = asyncio.run(load(url, queries, RATE, seconds))
+        highest, loads = find_highest_rate(url, queries, seconds / 2)
+    by_cli = [search_by_cli(workspace, query) for query in queries[: QUICK_CLI_SEARCHES if quick else CLI_SEARCHES]]
+    figures: dict[str, object] = {
+        "queries to draw from": len(queries),
+        **{f"{RATE:.0f}/s: {name}": ms(at_rate.percentile(share)) for name, share in _SHARES.items()},
+        f"{RATE:.0f}/s: requests": len(at_rate.seconds) + at_rate.failed,
+        f"{RATE:.0f}/s: failed": at_rate.failed,
+        **{f"{load.rate:.0f}/s: 95 %, failed": f"{ms(load.percentile(0.95))}, {load.failed}" for load in loads},
+        "highest rate with 95 % under 150 ms": round(highest, 1),
+        "citeloom search: median ms": ms(statistics.median(by_cli)),
+        "citeloom search: searches a second": round(1 / statistics.median(by_cli), 2),
+    }
+    report(
+        "serve",
+        figures,
+        [Claim(f"ms within which 95 % of the pages come at {RATE:.0f} searches a second",
+               ms(at_rate.percentile(0.95)), 1000 * LONGEST, at_most=True)],
+    )  # fmt: skip
+
+
+_SHARES = {"median ms": 0.5, "95 % ms": 0.95, "99 % ms": 0.99}
+
+
+def ms(seconds: float) -> float:
+    """Seconds as milliseconds with one decimal."""
+    return round(1000 * seconds, 1)
+
+
+def find_highest_rate(url: str, queries: Sequence[str], seconds: float) -> tuple[float, list[Load]]:
+    """The highest rate that holds, within 10 %, and the loads that were tried."""
+    loads: list[Load] = []
+    held, broken = RATE, RATE
+    while True:
+        broken *= 2
+        loads.append(asyncio.run(load(url, queries, broken, seconds)))
+        if not loads[-1].holds:
+            break
+        held = broken
+    while broken / held > 1.1:
+        middle = (held * broken) ** 0.5
+        loads.append(asyncio.run(load(url, queries, middle, seconds)))
+        held, broken = (middle, broken) if loads[-1].holds else (held, middle)
+    return held, loads
+
+
+async def load(url: str, queries: Sequence[str], rate: float, seconds: float) -> Load:
+    """Request pages at a rate for some seconds. Arrivals are a Poisson process, as those of independent visitors."""
+    draw = random.Random(rate)
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
+    async with httpx2.AsyncClient(base_url=url, timeout=_TIMEOUT, limits=limits) as client:
+        started = time.perf_counter()
+        arrival, requests = 0.0, []
+        while arrival < seconds:
+            query = queries[len(requests) % len(queries)]
+            requests.append(asyncio.create_task(_request(client, query, started + arrival)))
+            arrival += draw.expovariate(rate)
+        answers = await asyncio.gather(*requests)
+    done = sorted(answer for answer in answers if answer is not None)
+    return Load(rate, done, len(answers) - len(done))
+
+
+async def _request(client: httpx2.AsyncClient, query: str, due: float) -> float | None:
+    """Seconds from the moment when a page was due to be requested until it is there; None if there is none."""
+    await asyncio.sleep(max(0.0, due - time.perf_counter()))
+    try:
+        answer = await client.get("/search", params={"q": query})
+    except httpx2.HTTPError:
+        return None
+    return time.perf_counter() - due if answer.status_code == 200 else None
+
+
+@contextmanager
+def serving(workspace: Workspace) -> Iterator[str]:
+    """The address of a `citeloom serve` over the data root."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen([*_COMMAND, "serve", "--port", str(port)], env=_environment(workspace))
+    url = f"http://127.0.0.1:{port}"
+    try:
+        while process.poll() is None:
+            try:
+                httpx2.get(f"{url}/style.css", timeout=5)
+                break
+            except httpx2.HTTPError:
+                time.sleep(0.2)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def search_by_cli(workspace: Workspace, query: str) -> float:
+    """Seconds of one `citeloom search`."""
+    started = time.perf_counter()
+    subprocess.run(
+        [*_COMMAND, "search", query, "--limit", "30", "--json"],
+        env=_environment(workspace),
+        check=True,
+        capture_output=True,
+    )
+    return time.perf_counter() - started
+
+
+def _environment(workspace: Workspace) -> dict[str, str]:
+    return {**os.environ, "CITELOOM_DATA": str(workspace.root.path)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,272 @@
+"""The JSON API: its endpoints, the values that they return, and their description as OpenAPI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import orjson
+from pydantic import TypeAdapter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pipeline import __version__
+from pipeline.arxiv.identifiers import normalize_arxiv_id
+from pipeline.errors import MissingInput, SettingError
+from pipeline.index.papers import CitingPaper, Paper, PaperReference, read_paper
+from pipeline.index.quotes import QuoteSource, find_quote
+from pipeline.serve import problems
+from pipeline.serve.corpus_view import CorpusView
+from pipeline.serve.paper_view import (
+    FoundPaper,
+    Heading,
+    RelatedPaper,
+    bibtex_of,
+    citing_papers,
+    find_papers,
+    outline_of,
+    papers_citing_the_same,
+    similar_papers,
+)
+from pipeline.serve.search_results import LONGEST_QUERY, SearchResults, parse_parameters, run_search
+from pipeline.serve.site import Site
+
+_MOST_PAPERS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of an address. schema: as OpenAPI has it."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An address of the API. call: computes its value; returns: the type of that value."""
+
+    path: str
+    summary: str
+    call: Callable[[Site, Request], Any]
+    returns: Any
+    parameters: tuple[Parameter, ...] = ()
+
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+_SEARCH = (
+    Parameter("q", "words, a paragraph, or an arXiv id for similar papers", _TEXT, required=True),
+    Parameter("category", "category (cs.CL) or archive (cs)", _TEXTS),
+    Parameter("kind", "kind of passage, such as table", _TEXTS),
+    Parameter("severity", "severity of the page in the dump, such as no_problem", _TEXTS),
+    Parameter("grade", "worst grade of a page, A to D", _TEXT),
+    Parameter("from", "first month, YYYY-MM", _TEXT),
+    Parameter("to", "last month, YYYY-MM", _TEXT),
+    Parameter("author", "whole name or family name", _TEXTS),
+    Parameter("venue", "words of the journal reference or comment", _TEXT),
+    Parameter("year", "2023, 2020..2023, 2020.. or ..2023", _TEXT),
+    Parameter("page", "page of results, from 1", {"type": "integer", "minimum": 1}),
+    Parameter("limit", "passages of a page", {"type": "integer", "minimum": 1, "maximum": 1000}),
+    Parameter("all", "1 for passages that do not fit the query too", _TEXT),
+)
+
+
+def _search(site: Site, request: Request) -> SearchResults:
+    return run_search(site.workspace, site.index, parse_parameters(request.query_params.multi_items()))
+
+
+def _find_papers(site: Site, request: Request) -> list[FoundPaper]:
+    values = request.query_params
+    year = values.get("year", "")
+    if year and not (year.isascii() and year.isdecimal() and len(year) == 4):
+        raise SettingError(f"year: {year[:50]!r} is no year: write 2024")
+    return find_papers(
+        site.root, values.get("title", ""), values.get("author", ""), int(year) if year else None, _MOST_PAPERS
+    )
+
+
+def requested_paper(site: Site, request: Request) -> Paper:
+    """The paper that an address names. Raises MissingInput if the corpus does not hold it."""
+    return read_paper(site.root, request.path_params["id"])
+
+
+def _outline(site: Site, request: Request) -> list[Heading]:
+    return list(outline_of(requested_paper(site, request)))
+
+
+def _references(site: Site, request: Request) -> list[PaperReference]:
+    return list(requested_paper(site, request).references)
+
+
+def _cited_by(site: Site, request: Request) -> list[CitingPaper]:
+    return citing_papers(site.root, _arxiv_id(request))
+
+
+def _citing_the_same(site: Site, request: Request) -> list[RelatedPaper]:
+    return papers_citing_the_same(site.root, requested_paper(site, request))
+
+
+def _similar(site: Site, request: Request) -> list[RelatedPaper]:
+    return similar_papers(site.workspace, site.index, requested_paper(site, request).arxiv_id)
+
+
+def _bibtex(site: Site, request: Request) -> str:
+    return bibtex_of([requested_paper(site, request)])
+
+
+def _arxiv_id(request: Request) -> str:
+    """The id of a paper that need not be in the corpus."""
+    arxiv_id = normalize_arxiv_id(request.path_params["id"])
+    if arxiv_id is None:
+        raise MissingInput(f"{request.path_params['id'][:80]!r} is not an arXiv id: give one such as 2404.90003")
+    return arxiv_id
+
+
+def _quotes(site: Site, request: Request) -> list[QuoteSource]:
+    quote = request.query_params.get("q", "")
+    if len(quote) > LONGEST_QUERY:
+        raise SettingError(f"q has {len(quote):,} characters: give at most {LONGEST_QUERY:,}")
+    with site.index.searching():
+        return find_quote(site.workspace, quote)
+
+
+def _ask(site: Site, request: Request) -> dict[str, Any]:
+    from pipeline.answering.rendering import reply_json
+    from pipeline.serve.asking import ask
+
+    return reply_json(ask(site, request.query_params.get("q", ""), request.query_params.get("system") or None))
+
+
+def _corpus(site: Site, request: Request) -> CorpusView:
+    return site.overview()
+
+
+_OF_PAPER = "/api/papers/{id:path}"
+ENDPOINTS = (
+    Endpoint("/api/search", "Search for passages", _search, SearchResults, _SEARCH),
+    Endpoint(
+        "/api/quotes",
+        "Find where a sentence or quote is from",
+        _quotes,
+        list[QuoteSource],
+        (Parameter("q", "the quote, at least four words", _TEXT, required=True),),
+    ),
+    Endpoint(
+        "/api/ask",
+        "Answer a question from the corpus",
+        _ask,
+        dict[str, Any],
+        (
+            Parameter("q", "the question", _TEXT, required=True),
+            Parameter("system", "arxivbot, wikichat, direct or extractive", _TEXT),
+        ),
+    ),
+    Endpoint("/api/corpus", "Months, counts, quality and index audits", _corpus, CorpusView),
+    Endpoint(
+        "/api/papers",
+        "Find papers by title, author or year",
+        _find_papers,
+        list[FoundPaper],
+        (
+            Parameter("title", "words of the title", _TEXT),
+            Parameter("author", "words of an author's name", _TEXT),
+            Parameter("year", "year", _TEXT),
+        ),
+    ),
+    Endpoint(f"{_OF_PAPER}/outline", "Sections of a paper", _outline, list[Heading]),
+    Endpoint(f"{_OF_PAPER}/references", "Bibliography of a paper", _references, list[PaperReference]),
+    Endpoint(f"{_OF_PAPER}/cited-by", "Papers of the corpus that cite a paper", _cited_by, list[CitingPaper]),
+    Endpoint(f"{_OF_PAPER}/citing-the-same", "Papers that cite the same works", _citing_the_same, list[RelatedPaper]),
+    Endpoint(f"{_OF_PAPER}/similar", "Papers with similar passages", _similar, list[RelatedPaper]),
+    Endpoint(f"{_OF_PAPER}/bibtex", "BibTeX entry of a paper", _bibtex, str),
+    # Last, since an id may hold a slash.
+    Endpoint(_OF_PAPER, "A paper with its passages and references", requested_paper, Paper),
+)
+
+
+def answer(endpoint: Endpoint, site: Site, request: Request) -> Response:
+    """The response of an endpoint. Raises SettingError for a parameter that it does not have."""
+    known = [parameter.name for parameter in endpoint.parameters]
+    for name in request.query_params:
+        if name not in known:
+            raise SettingError(f"{name[:50]!r} is not a parameter here: there are {', '.join(known) or 'none'}")
+    value = endpoint.call(site, request)
+    if isinstance(value, str):
+        return Response(value, media_type="text/plain")
+    return Response(orjson.dumps(value), media_type="application/json")
+
+
+def problem_response(problem: problems.Problem) -> Response:
+    """A problem document."""
+    return Response(
+        orjson.dumps(asdict(problem)),
+        problem.status,
+        headers=dict(problem.headers),
+        media_type=problems.MEDIA_TYPE,
+    )
+
+
+def openapi() -> dict[str, Any]:
+    """The description of the API, OpenAPI 3.1."""
+    returned: dict[str, Any] = {endpoint.path: endpoint.returns for endpoint in ENDPOINTS}
+    returned["problem"] = problems.Problem
+    mode: Literal["serialization"] = "serialization"
+    adapters = [(name, mode, TypeAdapter(kind)) for name, kind in returned.items()]
+    schemas, components = TypeAdapter.json_schemas(adapters, ref_template="#/components/schemas/{model}")
+    failure = {
+        "description": "A problem document (RFC 9457)",
+        "content": {problems.MEDIA_TYPE: {"schema": schemas["problem", mode]}},
+    }
+    paths = {
+        endpoint.path.replace(":path", ""): {
+            "get": {
+                "summary": endpoint.summary,
+                "operationId": _operation_id(endpoint.path),
+                "parameters": [*_path_parameters(endpoint.path), *map(_describe, endpoint.parameters)],
+                "responses": {
+                    "200": {
+                        "description": endpoint.summary,
+                        "content": {
+                            "text/plain" if endpoint.returns is str else "application/json": {
+                                "schema": schemas[endpoint.path, mode]
+                            }
+                        },
+                    },
+                    "default": failure,
+                },
+            }
+        }
+        for endpoint in ENDPOINTS
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "citeloom", "version": __version__, "description": "Read-only access to a corpus of papers."},
+        "paths": paths,
+        "components": {"schemas": components.get("$defs", {})},
+    }
+
+
+def _operation_id(path: str) -> str:
+    words = path.removeprefix("/api/").replace("{id:path}", "paper").replace("-", "_").split("/")
+    return "_".join(words[1:] if words[0] == "papers" and len(words) > 1 else words)
+
+
+def _path_parameters(path: str) -> Sequence[Mapping[str, Any]]:
+    if "{id" not in path:
+        return []
+    description = "arXiv id, such as 2404.90003; slashes of old ids are not escaped"
+    return [{"name": "id", "in": "path", "required": True, "description": description, "schema": _TEXT}]
+
+
+def _describe(parameter: Parameter) -> Mapping[str, Any]:
+    return {
+        "name": parameter.name,
+        "in": "query",
+        "required": parameter.required,
+        "description": parameter.description,
+        "schema": parameter.schema,
+    }

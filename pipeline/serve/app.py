@@ -1,0 +1,102 @@
+"""The web application: routes, errors, and what starts and ends with the server."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+from typing import Any
+
+from mcp.server import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from pipeline.engine.stage import Workspace
+from pipeline.serve import api, pages
+from pipeline.serve.guard import Guard
+from pipeline.serve.mcp_server import make_server
+from pipeline.serve.problems import Problem, problem_of
+from pipeline.serve.site import Site
+
+_MOST_BODY_BYTES = 1 << 20
+
+Handler = Callable[[Site, Request], Response]
+
+_PAGES: Mapping[str, Handler] = {
+    "/": pages.search_page,
+    "/search": pages.search_page,
+    "/paper/{id:path}": pages.paper_page,
+    "/ask": pages.ask_page,
+    "/corpus": pages.corpus_page,
+    "/reports/{file:path}": pages.report_file,
+}
+
+
+def make_app(workspace: Workspace, token: str | None = None) -> Starlette:
+    """The application over a data root. token: what every request must bring; None for a server on loopback."""
+    site = Site(workspace)
+    routes: list[BaseRoute] = [_route(path, handler, site) for path, handler in _PAGES.items()]
+    routes += [_route(point.path, partial(api.answer, point), site) for point in api.ENDPOINTS]
+    routes += [
+        Route("/openapi.json", lambda request: JSONResponse(api.openapi())),
+        Route("/style.css", lambda request: Response(pages.style_sheet(), media_type="text/css")),
+        Route("/script.js", lambda request: Response(pages.script(), media_type="text/javascript")),
+        Route("/icon.svg", lambda request: Response(pages.icon(), media_type="image/svg+xml")),
+        Route("/reports", lambda request: RedirectResponse("/reports/")),
+    ]
+
+    server = make_server(site)
+    # The guard lets no other host through, so that only the header Origin remains to be checked.
+    routes += server.streamable_http_app(
+        json_response=True,
+        stateless_http=True,
+        max_request_body_size=_MOST_BODY_BYTES,
+        transport_security=_transport_security(token),
+    ).routes
+
+    def on_error(request: Request, error: Exception) -> Response:
+        return refuse(request, problem_of(error, workspace))
+
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(Guard, token=token, refuse=refuse)],
+        exception_handlers={Exception: on_error, 404: on_error, 405: on_error},
+        lifespan=partial(_lifespan, site, server),
+    )
+
+
+def _transport_security(token: str | None) -> TransportSecuritySettings:
+    """Pages of other sites may not call the tools; with a token, they lack it."""
+    hosts = ["127.0.0.1", "localhost", "[::1]"]
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=token is None,
+        allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
+        allowed_origins=[f"http://{host}{port}" for host in hosts for port in ("", ":*")],
+    )
+
+
+def _route(path: str, handler: Handler, site: Site) -> Route:
+    def respond(request: Request) -> Response:
+        try:
+            return handler(site, request)
+        except Exception as error:  # Starlette would raise it again after the response, for the server to log
+            return refuse(request, problem_of(error, site.workspace))
+
+    return Route(path, respond, methods=["GET"])
+
+
+def refuse(request: Request, problem: Problem) -> Response:
+    """A problem document, or a page for a browser."""
+    wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
+    return pages.problem_page(request, problem) if wants_page else api.problem_response(problem)
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(site: Site, server: MCPServer[Any], app: Starlette) -> AsyncIterator[None]:
+    with site.index.released_when_idle():
+        async with server.session_manager.run():
+            yield

@@ -1,0 +1,204 @@
+"""The pages: search, paper, question, corpus and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+
+from pipeline.answering.answer import Answer
+from pipeline.answering.rendering import answer_notes, cost_line
+from pipeline.answering.retrieval import RetrievedPassage
+from pipeline.errors import CiteloomError
+from pipeline.evaluation.quality import MEASURES
+from pipeline.report import rendering
+from pipeline.report.formatting import month_name, passage_link
+from pipeline.serve.asking import LiveAnswer
+from pipeline.serve.guard import report_policy
+from pipeline.serve.paper_view import RelatedPaper, read_paper_view, similar_papers
+from pipeline.serve.passage_html import excerpt, render_inline, render_passage
+from pipeline.serve.problems import Problem, problem_of
+from pipeline.serve.search_results import SearchParameters, parse_parameters, run_search
+from pipeline.serve.site import Site
+from pipeline.settings import SUBSETS
+from pipeline.tables import GRADES
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_KINDS = ("front_matter", "abstract", "paragraph", "list", "table", "caption", "theorem", "algorithm")
+_MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".md": "text/plain; charset=utf-8",
+    ".json": "application/json",
+}
+_REPORTS = "reports"
+
+
+@cache
+def _environment() -> Environment:
+    environment = rendering.make_environment(_TEMPLATES, rendering.TEMPLATES)
+    environment.globals.update(
+        kind_choices=[(kind, kind.replace("_", " ")) for kind in _KINDS],
+        grade_choices=[(grade, f"{grade} or better") for grade in GRADES],
+        severity_choices=[(subset, subset.replace("_", " ")) for subset in SUBSETS],
+        excerpt=excerpt,
+        notes=answer_notes,
+        cost=cost_line,
+        passages=_passages_of,
+        measures=MEASURES,
+        render_passage=render_passage,
+        render_inline=render_inline,
+        paper_path=paper_path,
+        passage_link=passage_link,
+        search_path=search_path,
+    )
+    return environment
+
+
+def _passages_of(answer: Answer) -> dict[str, RetrievedPassage]:
+    return {passage.passage_id: passage for hop in answer.shown for passage in hop}
+
+
+@cache
+def style_sheet() -> str:
+    """The style sheet of reports, and what the pages here need besides."""
+    return "\n".join(file.read_text() for file in (rendering.TEMPLATES / "style.css", _TEMPLATES / "serve.css"))
+
+
+@cache
+def script() -> str:
+    """The script: keys on the page of results, and the button that copies BibTeX."""
+    return (_TEMPLATES / "serve.js").read_text()
+
+
+@cache
+def icon() -> str:
+    """The icon of every page, SVG."""
+    return (_TEMPLATES / "icon.svg").read_text()
+
+
+def paper_path(arxiv_id: str) -> str:
+    """The address of a paper's page here."""
+    return f"/paper/{quote(arxiv_id)}"
+
+
+def search_path(parameters: SearchParameters, **changes: Any) -> str:
+    """The address of a search."""
+    pairs = replace(parameters, **changes).pairs()
+    return f"/search?{urlencode(pairs)}" if pairs else "/search"
+
+
+def _page(template: str, request: Request, status: int = 200, **values: Any) -> HTMLResponse:
+    html = _environment().get_template(template).render(path=request.url.path, **values)
+    return HTMLResponse(html, status)
+
+
+def problem_page(request: Request, problem: Problem) -> Response:
+    """An error as a page."""
+    response = _page("problem.html.j2", request, problem.status, problem=problem)
+    response.headers.update(problem.headers)
+    return response
+
+
+def search_page(site: Site, request: Request) -> Response:
+    """The page of results; without a query, the form and what the corpus holds."""
+    pairs = request.query_params.multi_items()
+    parameters = parse_parameters(pairs)
+    if any(not value.strip() for _, value in pairs):  # a form sends its empty fields too
+        return RedirectResponse(search_path(parameters), 303)
+    results, problem = None, None
+    if parameters.q:
+        try:
+            results = run_search(site.workspace, site.index, parameters)
+        except CiteloomError as error:
+            problem = problem_of(error, site.workspace)
+    response = _page(
+        "search.html.j2",
+        request,
+        problem.status if problem else 200,
+        parameters=parameters,
+        results=results,
+        problem=problem,
+        removable=_without_each_filter(parameters),
+        month_choices=[(month, month_name(month)) for month in site.months()],
+    )
+    response.headers.update(problem.headers if problem else {})
+    return response
+
+
+def _without_each_filter(parameters: SearchParameters) -> Sequence[tuple[str, str, str]]:
+    """(Name, value, address without it) of each filter."""
+    pairs = [pair for pair in parameters.pairs() if pair[0] != "page"]
+    return [
+        (name, value, f"/search?{urlencode([pair for pair in pairs if pair != (name, value)])}")
+        for name, value in parameters.filters
+    ]
+
+
+def paper_page(site: Site, request: Request) -> Response:
+    """The page of a paper."""
+    view = read_paper_view(site.root, request.path_params["id"])
+    similar: list[RelatedPaper] = []
+    notice = ""
+    try:
+        similar = similar_papers(site.workspace, site.index, view.paper.arxiv_id)
+    except CiteloomError as error:
+        notice = problem_of(error, site.workspace).detail
+    numbers = {reference.key: number for number, reference in enumerate(view.paper.references, 1)}
+    return _page("paper.html.j2", request, view=view, paper=view.paper, similar=similar, notice=notice, numbers=numbers)
+
+
+def ask_page(site: Site, request: Request) -> Response:
+    """The page of a question, sent piece by piece while it is answered.
+
+    A link on another site must not make this server spend tokens: then the question is only filled in.
+    """
+    question = request.query_params.get("q", "").strip()
+    is_foreign = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+    live = LiveAnswer(site, question, None) if question and not is_foreign and request.method == "GET" else None
+    template = _environment().get_template("ask.html.j2")
+    pieces = template.generate(path=request.url.path, question=question, live=live, problem_of=_problem_text(site))
+    return StreamingResponse(_filled(pieces), media_type="text/html; charset=utf-8")
+
+
+def _problem_text(site: Site) -> Any:
+    return lambda error: problem_of(error, site.workspace).detail
+
+
+def _filled(pieces: Iterator[str]) -> Iterator[str]:
+    """The pieces of a page, joined up to the end of each line."""
+    waiting: list[str] = []
+    for piece in pieces:
+        waiting.append(piece)
+        if piece.endswith("\n"):
+            yield "".join(waiting)
+            waiting.clear()
+    yield "".join(waiting)
+
+
+def corpus_page(site: Site, request: Request) -> Response:
+    """The page of all months."""
+    return _page("corpus.html.j2", request, corpus=site.overview())
+
+
+def report_file(site: Site, request: Request) -> Response:
+    """A file of a report. Raises HTTPException if there is none of this name."""
+    parts = request.path_params["file"].split("/")
+    if parts[-1] == "":
+        parts[-1] = "index.html"
+    file: Any = site.root.path / _REPORTS
+    for part in parts:
+        if not part or part.startswith(".") or "\\" in part or "\0" in part:
+            raise HTTPException(404, "there is no such report")
+        file = file / part
+    media_type = _MEDIA_TYPES.get(Path(parts[-1]).suffix)
+    if media_type is None or not file.is_file():
+        raise HTTPException(404, "there is no such report: citeloom run writes reports with its stage report")
+    return Response(file.read_bytes(), headers={"Content-Type": media_type, "Content-Security-Policy": report_policy()})

@@ -1,0 +1,272 @@
+"""A paper as its page, the JSON API and MCP show it: outline, passages, references, and its place in the citations."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline import tables
+from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
+from pipeline.arxiv.titles import title_words
+from pipeline.engine.stage import Workspace
+from pipeline.errors import MissingInput, SettingError
+from pipeline.index.links import abstract_url
+from pipeline.index.papers import CitingPaper, Paper, PaperPassage, read_citing_papers, read_paper
+from pipeline.index.search import search_many
+from pipeline.index.search_options import SearchOptions
+from pipeline.index.similar import read_like
+from pipeline.related_work.relate import bibtex_entry, bibtex_keys
+from pipeline.serve.index_access import IndexAccess
+from pipeline.storage.data_root import DataRoot
+
+SIMILAR_PAPERS = 8
+COUPLED_PAPERS = 8
+_COUNTS = {
+    "paragraphs": "paragraphs",
+    "tables": "tables",
+    "figures": "figures",
+    "formulas": "formulas",
+    "missing_citations": "missing citations",
+    "ltx_errors": "LaTeXML errors",
+    "math_without_tex": "formulas without TeX",
+}
+_QUALITY_COLUMNS = ["grade", "grade_reasons", "subset", "losses", "chars_seen", "chars_kept", "truncated", *_COUNTS]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A section of the outline. passage_id: its first passage. depth: from 1."""
+
+    title: str
+    depth: int
+    passage_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageQuality:
+    """What the parser read of a page and what it lost.
+
+    grade: A (clean) to D (broken). losses: characters seen and not kept, by kind of element. counts: paragraphs,
+    tables, figures and formulas that were read, and marks of what the conversion to HTML missed.
+    """
+
+    grade: str
+    grade_reasons: tuple[str, ...]
+    subset: str
+    characters_seen: int
+    characters_kept: int
+    losses: Mapping[str, int]
+    counts: Mapping[str, int]
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedPaper:
+    """A paper of the corpus. shared: works that both papers cite; 0 where that was not counted."""
+
+    arxiv_id: str
+    title: str
+    url: str
+    shared: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPaper:
+    """A paper of the corpus as a look-up by title, author or year returns it."""
+
+    arxiv_id: str
+    title: str
+    authors: tuple[str, ...]
+    year: int | None
+    categories: tuple[str, ...]
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class PaperView:
+    """A paper with its surroundings. in_corpus: titles of the cited papers that the corpus holds, by arXiv id."""
+
+    paper: Paper
+    outline: tuple[Heading, ...]
+    in_corpus: Mapping[str, str]
+    cited_by: tuple[CitingPaper, ...]
+    citing_the_same: tuple[RelatedPaper, ...]
+    quality: PageQuality | None
+    bibtex: str
+
+
+def read_paper_view(root: DataRoot, identifier: str) -> PaperView:
+    """A paper with its surroundings. Raises MissingInput if the corpus does not hold it."""
+    paper = read_paper(root, identifier)
+    return PaperView(
+        paper=paper,
+        outline=outline_of(paper),
+        in_corpus=titles_of(root, (reference.arxiv_id for reference in paper.references if reference.arxiv_id)),
+        cited_by=tuple(citing_papers(root, paper.arxiv_id)),
+        citing_the_same=tuple(papers_citing_the_same(root, paper)),
+        quality=_read_quality(root, paper),
+        bibtex=bibtex_of([paper]),
+    )
+
+
+def outline_of(paper: Paper) -> tuple[Heading, ...]:
+    """The sections of a paper in order, each once."""
+    headings: dict[tuple[str, ...], Heading] = {}
+    for passage in paper.passages:
+        for depth in range(1, len(passage.section_path) + 1):
+            path = passage.section_path[:depth]
+            headings.setdefault(path, Heading(path[-1], depth, passage.passage_id))
+    return tuple(headings.values())
+
+
+def citing_papers(root: DataRoot, arxiv_id: str) -> list[CitingPaper]:
+    """The papers of the corpus that cite a paper; none for an article of Wikipedia."""
+    return read_citing_papers(root, arxiv_id) if normalize_arxiv_id(arxiv_id) else []
+
+
+def titles_of(root: DataRoot, arxiv_ids: Iterable[str]) -> dict[str, str]:
+    """Titles of those papers that the corpus holds, by arXiv id."""
+    by_month: dict[str, set[str]] = defaultdict(set)
+    for arxiv_id in arxiv_ids:
+        by_month[month_of(arxiv_id) or ""].add(arxiv_id)
+    titles: dict[str, str] = {}
+    for month in by_month.keys() & set(root.months(tables.PAPERS)):
+        rows = root.rows_with(tables.PAPERS, month, "arxiv_id", by_month[month], ["arxiv_id", "title"])
+        titles.update((row["arxiv_id"], row["title"] or "") for row in rows)
+    return titles
+
+
+def papers_citing_the_same(root: DataRoot, paper: Paper) -> list[RelatedPaper]:
+    """The papers that share most cited works with a paper (bibliographic coupling, Kessler 1963), most first."""
+    cited = {reference.arxiv_id for reference in paper.references if reference.arxiv_id}
+    shared: Counter[str] = Counter()
+    for month in root.months(tables.CITATIONS) if cited else ():
+        shared.update(row["citing"] for row in root.rows_with(tables.CITATIONS, month, "cited", cited, ["citing"]))
+    shared.pop(paper.arxiv_id, None)
+    most = sorted(shared.items(), key=lambda pair: (-pair[1], pair[0]))[:COUPLED_PAPERS]
+    titles = titles_of(root, (arxiv_id for arxiv_id, _ in most))
+    return [RelatedPaper(arxiv_id, titles.get(arxiv_id, ""), abstract_url(arxiv_id), count) for arxiv_id, count in most]
+
+
+def similar_papers(workspace: Workspace, access: IndexAccess, identifier: str) -> list[RelatedPaper]:
+    """The papers whose best passage is nearest to a paper's title and abstract.
+
+    Raises SettingError if the corpus does not hold the paper, IndexInUse if another process has the index.
+    """
+    with access.searching():
+        text, arxiv_id = read_like(workspace, identifier)
+        options = SearchOptions(limit=SIMILAR_PAPERS, per_paper=True, without_papers=(arxiv_id,))
+        hits = search_many(workspace, [text], options)[0]
+    return [RelatedPaper(hit.arxiv_id, hit.title, hit.url) for hit in hits if hit.relevance != "none"]
+
+
+def _read_quality(root: DataRoot, paper: Paper) -> PageQuality | None:
+    if paper.month not in root.months(tables.PAPERS):
+        return None
+    for row in root.rows_with(tables.PAPERS, paper.month, "arxiv_id", {paper.arxiv_id}, _QUALITY_COLUMNS):
+        return PageQuality(
+            grade=row["grade"],
+            grade_reasons=tuple(row["grade_reasons"] or ()),
+            subset=row["subset"],
+            characters_seen=row["chars_seen"] or 0,
+            characters_kept=row["chars_kept"] or 0,
+            losses=dict(row["losses"] or {}),
+            counts={name: row[column] or 0 for column, name in _COUNTS.items()},
+            truncated=bool(row["truncated"]),
+        )
+    return None
+
+
+def bibtex_of(papers: Sequence[Paper]) -> str:
+    """The BibTeX entries of papers, each once, under unique keys."""
+    entries = [_bibtex_fields(paper) for paper in {paper.arxiv_id: paper for paper in papers}.values()]
+    pairs = zip(bibtex_keys(entries), entries, strict=True)
+    return "\n\n".join(bibtex_entry(key, entry) for key, entry in pairs)
+
+
+def _bibtex_fields(paper: Paper) -> dict[str, Any]:
+    return {
+        "title": paper.title,
+        "authors": [{"name": name} for name in paper.authors],
+        "year": paper.year,
+        "arxiv_id": paper.arxiv_id if normalize_arxiv_id(paper.arxiv_id) else None,
+        "primary_category": paper.categories[0] if paper.categories else "",
+    }
+
+
+def find_papers(
+    root: DataRoot, title: str = "", author: str = "", year: int | None = None, limit: int = 20
+) -> list[FoundPaper]:
+    """The papers whose title has these words, in any order, one of whose authors has this name, and of this year.
+
+    Newest months first. Raises SettingError if none of the three is given.
+    """
+    wanted = title_words(title)
+    names = title_words(author)
+    if not wanted and not names and year is None:
+        raise SettingError("give words of a title, an author or a year")
+    papers: list[FoundPaper] = []
+    for month in reversed(root.months(tables.PAPERS)):
+        if year is not None and not month.startswith(f"{year}-"):
+            continue
+        columns = root.read(tables.PAPERS, month, ["arxiv_id", "title", "authors", "year", "categories"])
+        if wanted:
+            columns = columns.filter(_may_contain(columns["title"], max(wanted, key=len)))
+        for row in columns.to_pylist():
+            if _matches(wanted, row["title"]) and _names_author(names, row["authors"]):
+                papers.append(_found_paper(row))
+                if len(papers) == limit:
+                    return papers
+    return papers
+
+
+def _may_contain(titles: pa.ChunkedArray, word: str) -> pa.ChunkedArray:
+    """Whether a title may have a word in lower case without accents: a quick test before the exact one."""
+    plain = pc.match_substring(titles, word, ignore_case=True)
+    to_fold = pc.match_substring_regex(titles, r"[\\{}$]|[^\x00-\x7f]")
+    return pc.fill_null(pc.or_(plain, to_fold), fill_value=False)
+
+
+def _matches(wanted: Sequence[str], text: str | None) -> bool:
+    return set(wanted) <= set(title_words(text or ""))
+
+
+def _names_author(names: Sequence[str], authors: Sequence[Mapping[str, Any]]) -> bool:
+    return not names or any(_matches(names, author["name"]) for author in authors)
+
+
+def _found_paper(row: Mapping[str, Any]) -> FoundPaper:
+    return FoundPaper(
+        arxiv_id=row["arxiv_id"],
+        title=row["title"] or "",
+        authors=tuple(author["name"] for author in row["authors"]),
+        year=row["year"],
+        categories=tuple(row["categories"]),
+        url=abstract_url(row["arxiv_id"]),
+    )
+
+
+def section_passages(paper: Paper, section: str) -> list[PaperPassage]:
+    """The passages of a section and its subsections. section: its title, or the titles down to it.
+
+    Case and punctuation do not matter. Raises MissingInput for a section that the paper does not have.
+    """
+    wanted = title_words(section)
+    passages = [passage for passage in paper.passages if wanted and _is_within(passage.section_path, wanted)]
+    if not passages:
+        titles = ", ".join(heading.title for heading in outline_of(paper)[:40])
+        raise MissingInput(f"{paper.arxiv_id} has no section {section[:80]!r}: there are {titles or 'no sections'}")
+    return passages
+
+
+def _is_within(path: Sequence[str], wanted: list[str]) -> bool:
+    """Whether the words are those of consecutive titles of a section path."""
+    titles = [title_words(title) for title in path]
+    ranges = combinations(range(len(titles) + 1), 2)
+    return any(list(chain.from_iterable(titles[first:last])) == wanted for first, last in ranges)

@@ -1,0 +1,121 @@
+"""Texts of passages as HTML: formulas, citations that link to the bibliography, tables, and marked sentences.
+
+Every text of a paper is escaped; the only elements are those that this module and `render_formulas` write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+
+from pipeline.corpus.passages.sentences import split_sentences
+from pipeline.corpus.policies import CITATION_MARKER, cited_keys
+from pipeline.report.rendering import render_formulas
+from pipeline.serve.search_results import RankedPassage
+
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_RULE = re.compile(r"\|?(?:\s*:?-{3,}:?\s*\|)+\s*")
+_MOST_ROWS = 400
+# Characters of a passage in a list of results.
+_EXCERPT = 480
+_WHOLE_KINDS = ("table", "list", "algorithm")
+
+
+def excerpt(passage: RankedPassage) -> str:
+    """The sentences of a passage that a list of results shows: its best one and those around it; all of a table."""
+    sentences = split_sentences(passage.text)
+    if passage.kind in _WHOLE_KINDS or len(passage.text) <= _EXCERPT:
+        return passage.text
+    first = sentences.index(passage.best_sentences[0]) if passage.best_sentences else 0
+    last, length = first, len(sentences[first])
+    while length < _EXCERPT and last + 1 < len(sentences):
+        last += 1
+        length += len(sentences[last])
+    while length < _EXCERPT and first > 0:
+        first -= 1
+        length += len(sentences[first])
+    before, after = "… " * (first > 0), " …" * (last + 1 < len(sentences))
+    return f"{before}{' '.join(sentences[first : last + 1])}{after}"
+
+
+def render_passage(
+    text: str, kind: str, *, marked: Sequence[str] = (), numbers: Mapping[str, int] | None = None
+) -> Markup:
+    """A passage as block elements.
+
+    marked: parts of the text to highlight. numbers: key of a bibliography item → its number in the list below, to which
+    citations link.
+    """
+    blocks: list[Markup] = []
+    lines: list[str] = []
+    table: list[str] = []
+    for line in [*text.split("\n"), ""]:
+        if line.startswith("|"):
+            blocks += _paragraph(lines, marked, numbers)
+            lines = []
+            table.append(line)
+            continue
+        if table:
+            blocks.append(_table(table, numbers))
+            table = []
+        lines.append(line)
+    blocks += _paragraph(lines, marked, numbers)
+    return Markup('<div class="text {}">{}</div>').format(kind.replace("_", "-"), Markup("").join(blocks))
+
+
+def _paragraph(lines: Sequence[str], marked: Sequence[str], numbers: Mapping[str, int] | None) -> list[Markup]:
+    text = "\n".join(lines).strip()
+    return [Markup("<p>{}</p>").format(render_inline(text, marked, numbers))] if text else []
+
+
+def render_inline(text: str, marked: Sequence[str] = (), numbers: Mapping[str, int] | None = None) -> Markup:
+    """A text without block elements. marked, numbers: as for `render_passage`."""
+    parts: list[Markup] = []
+    rest = text
+    for sentence in marked:
+        before, found, after = rest.partition(sentence)
+        if found:
+            parts += [_cited(before, numbers), Markup("<mark>{}</mark>").format(_cited(sentence, numbers))]
+            rest = after
+    return Markup("").join([*parts, _cited(rest, numbers)])
+
+
+def _cited(text: str, numbers: Mapping[str, int] | None) -> Markup:
+    """A text whose citation markers are links; markers of unknown items are left out."""
+    parts: list[Markup] = []
+    end = 0
+    for marker in CITATION_MARKER.finditer(text):
+        parts.append(render_formulas(text[end : marker.start()]))
+        links = [
+            Markup('<a href="#ref-{0}">{0}</a>').format(numbers[key])
+            for key in cited_keys(marker[0])
+            if numbers and key in numbers
+        ]
+        if links:
+            parts.append(Markup('<span class="cite">[{}]</span>').format(Markup(", ").join(links)))
+        end = marker.end()
+    return Markup("").join([*parts, render_formulas(text[end:])])
+
+
+def _table(lines: Sequence[str], numbers: Mapping[str, int] | None) -> Markup:
+    """The rows of a Markdown table, of which the first is the head where a rule follows it."""
+    rows = [_cells(line) for line in lines if not _RULE.fullmatch(line)][:_MOST_ROWS]
+    has_head = len(lines) > 1 and bool(_RULE.fullmatch(lines[1]))
+    head = [Markup('<th scope="col">{}</th>').format(_cited(cell, numbers)) for cell in rows[0]] if has_head else []
+    body = [
+        Markup("<tr>{}</tr>").format(
+            Markup("").join(Markup("<td>{}</td>").format(_cited(cell, numbers)) for cell in row)
+        )
+        for row in rows[has_head:]
+    ]
+    return Markup(
+        '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table class="figures"><thead><tr>{}</tr>'
+        "</thead><tbody>{}</tbody></table></div>"
+    ).format(Markup("").join(head), Markup("").join(body))
+
+
+def _cells(line: str) -> list[str]:
+    cells = _CELL_BORDER.split(line.strip().strip("|"))
+    return [cell.strip().replace("\\|", "|") for cell in cells]

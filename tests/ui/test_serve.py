@@ -1,0 +1,206 @@
+"""`citeloom serve` in headless Chromium: from a search to BibTeX, by mouse and keys, in both colours and widths."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tarfile
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from pipeline.index.opening import close_indexes
+from tests.guard import end_with_tests
+from tests.listening import family, listening
+from tests.ui.test_ui import COMMAND, Page, browse, tool, wait_until, with_default_signals
+from tests.unit.serve.corpus import FUSION, HOSTILE_TEXTS, RETRIEVAL, make_corpus, passage_id
+
+pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(300)]
+
+AXE = "axe-core@4.14.1"
+QUERY = "/search?" + urlencode({"q": "reciprocal rank fusion of two ranked lists"})
+PAGES = (
+    "/",
+    QUERY,
+    "/search?q=asdf+qwer",
+    f"/paper/{FUSION}",
+    f"/paper/{RETRIEVAL}",
+    "/ask?q=What+does+fusion+merge",
+    "/corpus",
+    "/nothing",
+)
+WIDTHS = (1280, 400)
+COLOURS = {"light": "rgb(252, 251, 248)", "dark": "rgb(21, 23, 26)"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A `citeloom serve` on the small corpus, and its process."""
+    tool("chromedriver")
+    folder = tmp_path_factory.mktemp("serve")
+    make_corpus(folder / "data")
+    close_indexes()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    others = {name: value for name, value in os.environ.items() if not name.startswith("CITELOOM_")}
+    with (folder / "serve.log").open("wb") as log:
+        process = subprocess.Popen(
+            [COMMAND, "serve", "--port", str(port)], env={**others, "CITELOOM_DATA": str(folder / "data")}, cwd=folder,
+            stdout=log, stderr=log, start_new_session=True, preexec_fn=with_default_signals,
+        )  # fmt: skip
+    end_with_tests(process)
+    url = f"http://127.0.0.1:{port}"
+
+    def answers() -> bool:
+        assert process.poll() is None, (folder / "serve.log").read_text()
+        try:
+            with urllib.request.urlopen(f"{url}/style.css", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    wait_until(answers, "an answer of citeloom serve", 90)
+    yield url, process
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0, (folder / "serve.log").read_text()
+
+
+@pytest.fixture(scope="module")
+def page(server: tuple[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with browse(server[0], tmp_path_factory) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script of axe-core, from npm."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not here, which brings axe-core")
+    folder = tmp_path_factory.mktemp("axe")
+    packed = subprocess.run([npm, "pack", AXE, "--silent"], cwd=folder, capture_output=True, text=True, timeout=120)
+    if packed.returncode:
+        pytest.skip(f"npm could not bring {AXE}: {packed.stderr[-200:]}")
+    with tarfile.open(folder / packed.stdout.split()[-1]) as archive:
+        return archive.extractfile("package/axe.min.js").read().decode()  # type: ignore[union-attr]
+
+
+def show(page: Page, path: str, width: int = 1280, colours: str = "light") -> None:
+    """Open a page at a width and in a scheme of colours."""
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)  # type: ignore[attr-defined]
+    scheme = {"features": [{"name": "prefers-color-scheme", "value": colours}]}
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)  # type: ignore[attr-defined]
+    page.open(path)
+
+
+def run(page: Page, script: str) -> Any:
+    return page.driver.execute_script(script)  # type: ignore[attr-defined]
+
+
+def test_from_a_search_over_a_hit_a_reference_and_a_citing_paper_to_bibtex(page: Page) -> None:
+    show(page, "/")
+    page.find("//input[@id='q']").send_keys("reciprocal rank fusion of two ranked lists\n")
+    page.says("Passages 1 to", "strong match")
+    page.keep("results")
+    page.click("(//a[@class='hit-link'])[1]")
+    page.says("Noël Ada Lovelace", "Outline")
+    assert run(page, "return location.hash") == f"#p-{passage_id(4)}"
+    page.keep("paper")
+    page.click(f"//a[contains(@class, 'in-corpus') and @href='/paper/{RETRIEVAL}']")
+    page.says("Sparse retrieval", "Cited by")
+    page.click(f"//section[@aria-labelledby='cited-by']//a[starts-with(@href, '/paper/{FUSION}')]")
+    target = wait_until(lambda: run(page, "return document.querySelector(':target')?.textContent"), "target")
+    assert "Ranks outdo scores" in target
+    run(page, "navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }")
+    page.click("//button[@data-copy]")
+    page.says("Copied.")
+    assert "@misc{lovelace2024fusion," in run(page, "return window.copied")
+
+
+def test_filters_keep_their_state_in_the_address(page: Page) -> None:
+    show(page, QUERY)
+    page.click("//summary[normalize-space()='Filters']")
+    page.find("//select[@name='kind']").send_keys("paragraph")
+    page.find("//input[@name='author']").send_keys("lovelace\n")
+    wait_until(lambda: "author=lovelace" in run(page, "return location.search"), "the filters in the address")
+    address = run(page, "return location.search")
+    assert ("kind=paragraph" in address, "category" in address) == (True, False)
+    page.open(f"/search{address}")
+    assert run(page, "return document.querySelector('select[name=kind]').value") == "paragraph"
+    page.click("//p[@class='chosen']/a[starts-with(normalize-space(), 'author')]")
+    wait_until(lambda: "author" not in run(page, "return location.search"), "the address without the author")
+
+
+def test_results_can_be_walked_by_keys(page: Page) -> None:
+    show(page, f"{QUERY}&all=1")
+
+    def press(key: str) -> str:
+        page.driver.switch_to.active_element.send_keys(key)  # type: ignore[attr-defined]
+        return str(run(page, "return document.activeElement.id || document.activeElement.textContent"))
+
+    first, second = press("j"), press("j")
+    assert press("k") == first != second
+    assert press("/") == "q"
+
+
+def test_every_page_holds_in_both_colours_and_at_both_widths(page: Page) -> None:
+    for number, path in enumerate(PAGES):
+        for width in WIDTHS:
+            for colours, background in COLOURS.items():
+                show(page, path, width, colours)
+                page.keep(f"page{number}_{width}_{colours}")
+                assert run(page, "return getComputedStyle(document.body).backgroundColor") == background, path
+                wider = run(page, "return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+                assert wider <= 0, (path, width)
+
+
+def test_axe_reports_no_serious_fault(page: Page, axe: str) -> None:
+    faults = []
+    for path in PAGES:
+        for width in WIDTHS:
+            for colours in COLOURS:
+                show(page, path, width, colours)
+                run(page, axe)
+                results = page.driver.execute_async_script(  # type: ignore[attr-defined]
+                    "const done = arguments[0];axe.run().then(done, error => done({violations: [{id: String(error)}]}))"
+                )
+                faults += [
+                    (path, width, colours, fault["id"], [node["html"] for node in fault.get("nodes", [])][:2])
+                    for fault in results["violations"]
+                    if fault.get("impact") in (None, "serious", "critical")
+                ]
+    assert faults == []
+
+
+def test_hostile_titles_passages_and_queries_run_no_script(page: Page, server: tuple[str, Any]) -> None:
+    from selenium.common.exceptions import NoAlertPresentException
+
+    # A script that ran would leave an alert open or another title.
+    addresses = [f"/paper/2404.{number:05d}" for number in range(len(HOSTILE_TEXTS))]
+    addresses += [f"/search?{urlencode({'q': text, 'all': '1'})}" for text in HOSTILE_TEXTS]
+    for address in addresses:
+        show(page, address)
+        with pytest.raises(NoAlertPresentException):
+            page.driver.switch_to.alert  # type: ignore[attr-defined]  # noqa: B018 - looking for one raises
+        assert run(page, "return document.title").endswith("· citeloom"), address
+        loaded = run(page, "return performance.getEntriesByType('resource').map(entry => new URL(entry.name).origin)")
+        assert set(loaded) <= {server[0]}, address
+        assert run(page, "return document.querySelectorAll('img, iframe, object, embed, base, [onload]').length") == 0
+
+
+def test_the_server_listens_on_loopback_alone(server: tuple[str, subprocess.Popen[bytes]]) -> None:
+    assert set(listening(family(server[1].pid))) == {"127.0.0.1"}
+
+
+def test_the_api_describes_itself(server: tuple[str, Any]) -> None:
+    with urllib.request.urlopen(f"{server[0]}/openapi.json", timeout=10) as answer:
+        assert json.load(answer)["openapi"].startswith("3.")

@@ -1,0 +1,34 @@
+"""The command `citeloom serve`: when it refuses to start."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pipeline.cli.app import app
+
+
+@pytest.fixture(autouse=True)
+def data_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CITELOOM_DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("CITELOOM_SERVE_TOKEN", raising=False)
+
+
+def test_another_host_needs_a_token() -> None:
+    result = CliRunner().invoke(app, ["serve", "--host", "0.0.0.0"])
+    assert result.exit_code == 2
+    assert "CITELOOM_SERVE_TOKEN" in result.stderr
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        result = CliRunner().invoke(app, ["serve", "--port", port, "--token", "of nobody"])
+    assert result.exit_code == 2
+    assert f"--port {port}" in result.stderr
+    assert "of nobody" not in result.output + result.stderr

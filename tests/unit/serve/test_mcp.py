@@ -1,0 +1,214 @@
+"""The tools for assistants, called by the SDK's own client over HTTP and over standard input and output."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+import uvicorn
+from mcp import Client, StdioServerParameters
+
+from pipeline.engine.stage import Workspace
+from pipeline.index.opening import close_indexes
+from pipeline.serve import mcp_server
+from pipeline.serve.app import make_app
+from pipeline.serve.mcp_server import INSTRUCTIONS, MOST_CHARACTERS, CorpusTools
+from pipeline.serve.site import Site
+from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
+
+TOOLS = {
+    "search_passages", "find_papers", "outline", "section", "passage", "references", "cited_by", "table", "find_quote",
+    "bibtex",
+}  # fmt: skip
+Use = Callable[[Client], Awaitable[None]]
+
+
+@pytest.fixture(scope="module")
+def address(corpus: Workspace) -> Iterator[str]:
+    """The address of the tools on a server of their own."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(make_app(corpus), port=port, log_level="warning"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{port}/mcp"
+    server.should_exit = True
+    thread.join(10)
+
+
+@pytest.fixture(params=["http", "stdio"])
+def connect(request: pytest.FixtureRequest, corpus: Workspace) -> Callable[[Use], None]:
+    """Runs a function with a client of the server, over each transport."""
+    if request.param == "http":
+        target: Any = request.getfixturevalue("address")
+    else:
+        close_indexes()
+        environment = {**os.environ, "CITELOOM_DATA": str(corpus.root.path)}
+        command = ["-c", "from pipeline.cli import main; main()", "mcp"]
+        target = StdioServerParameters(command=sys.executable, args=command, env=environment)
+
+    def run(use: Use) -> None:
+        async def connected() -> None:
+            async with Client(target, read_timeout_seconds=60) as client:
+                await use(client)
+
+        anyio.run(connected)
+
+    return run
+
+
+@pytest.mark.slow
+def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -> None:
+    async def use(client: Client) -> None:
+        assert client.instructions == INSTRUCTIONS
+        tools = (await client.list_tools()).tools
+        assert {tool.name for tool in tools} == TOOLS
+        assert all(tool.annotations and tool.annotations.read_only_hint and tool.output_schema for tool in tools)
+        assert next(iter(tools[0].input_schema["properties"])) == "query"
+
+        async def call(tool: str, **arguments: Any) -> Any:
+            result = await client.call_tool(tool, arguments)
+            assert not result.is_error, result.content
+            assert len(str(result.structured_content)) < 2 * MOST_CHARACTERS
+            return result.structured_content
+
+        found = (await call("search_passages", query="reciprocal rank fusion of ranked lists"))["passages"][0]
+        assert (found["arxiv_id"], found["passage_id"]) == (FUSION, passage_id(4))
+        assert found["source_url"] == f"https://arxiv.org/html/{FUSION}#S1.p4"
+        assert found["quoted_text"].startswith("<passage>\n")
+        assert found["quoted_text"].endswith("\n</passage>")
+        outline = await call("outline", arxiv_id=f"arXiv:{FUSION}v1")
+        assert [(section["title"], section["depth"]) for section in outline["sections"]] == [
+            ("Abstract", 1), ("Method", 1), ("Formula", 2), ("Results", 1),
+        ]  # fmt: skip
+        section = await call("section", arxiv_id=FUSION, section="method")
+        assert [passage["passage_id"] for passage in section["passages"]] == [passage_id(5)]
+        nearby = await call("passage", arxiv_id=FUSION, passage_id=passage_id(5), neighbours=1)
+        assert [passage["passage_id"] for passage in nearby["passages"]] == [
+            passage_id(4),
+            passage_id(5),
+            passage_id(6),
+        ]
+        references = await call("references", arxiv_id=FUSION, limit=2)
+        assert [(paper["arxiv_id"], paper["in_corpus"]) for paper in references["papers"]] == [
+            ("1706.03762", False), (RETRIEVAL, True),
+        ]  # fmt: skip
+        assert (references["total"], references["next_start"]) == (3, 2)
+        citing = await call("cited_by", arxiv_id="1706.03762")
+        assert {paper["arxiv_id"] for paper in citing["papers"]} == {FUSION, RETRIEVAL}
+        table = (await call("table", query="recall of BM25 on Tidepool"))["passages"][0]
+        assert (table["kind"], "| BM25 |" in table["quoted_text"]) == ("table", True)
+        assert (await call("find_papers", title="beam"))["papers"][0]["arxiv_id"] == BEAM
+        quote = await call("find_quote", quote="rare terms that dense vectors blur")
+        assert (quote["note"], quote["passages"][0]["arxiv_id"]) == ("match: exact", RETRIEVAL)
+        bibtex = (await call("bibtex", arxiv_ids=[FUSION, BEAM, BEAM]))["result"]
+        assert bibtex.count("@misc{") == 2
+
+    connect(use)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search_passages", {}),
+        ("search_passages", {"query": ""}),
+        ("search_passages", {"query": "  \n"}),
+        ("search_passages", {"query": "x" * 10_001}),
+        ("search_passages", {"query": "fusion", "limit": 51}),
+        ("search_passages", {"query": "fusion", "start": 99_999}),
+        ("search_passages", {"query": "fusion", "first_month": "March"}),
+        ("search_passages", {"query": ["a", "b"]}),
+        ("find_papers", {}),
+        ("outline", {"arxiv_id": "9912.99999"}),
+        ("section", {"arxiv_id": FUSION, "section": "Nothing of this name"}),
+        ("passage", {"arxiv_id": FUSION, "passage_id": passage_id(0)}),
+        ("find_quote", {"quote": "two words"}),
+        ("bibtex", {"arxiv_ids": []}),
+        ("cited_by", {"arxiv_id": "../../etc/passwd"}),
+        ("no_such_tool", {}),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_errors_that_say_what_is_wrong(address: str, tool: str, arguments: dict[str, Any]) -> None:
+    async def use() -> None:
+        async with Client(address) as client:
+            result = await client.call_tool(tool, arguments)
+            if (tool, arguments.get("arxiv_id")) == ("cited_by", "../../etc/passwd"):
+                assert result.structured_content == {"papers": [], "total": 0, "next_start": None}
+                return
+            assert result.is_error
+            assert "Traceback" not in str(result.content)
+            assert "log has the reason" not in str(result.content)
+
+    anyio.run(use)
+
+
+@pytest.mark.slow
+def test_hostile_arguments_and_passages_are_data(address: str) -> None:
+    async def use() -> None:
+        async with Client(address) as client:
+            others = (
+                ("table", "query"), ("find_papers", "title"), ("find_papers", "author"), ("outline", "arxiv_id"),
+                ("cited_by", "arxiv_id"), ("find_quote", "quote"),
+            )  # fmt: skip
+            for number, text in enumerate(HOSTILE_TEXTS):
+                for tool, name in (("search_passages", "query"), others[number % len(others)]):
+                    result = await client.call_tool(tool, {name: text})
+                    assert "log has the reason" not in str(result.content), (tool, text)
+                    for passage in (result.structured_content or {}).get("passages", []):
+                        assert passage["quoted_text"].count("</passage>") == 1
+                        assert "<|im_start|>" not in str(passage)
+            wicked = len(HOSTILE_TEXTS) - 2
+            answer = await client.call_tool(
+                "section", {"arxiv_id": f"2404.{wicked:05d}", "section": HOSTILE_TEXTS[wicked]}
+            )
+            passage = answer.structured_content["passages"][0]  # type: ignore[index]
+            assert passage["looks_like_prompt_injection"]
+            assert passage["quoted_text"].count("</passage>") == 1
+            bibtex = await client.call_tool("bibtex", {"arxiv_ids": [f"2404.{wicked + 1:05d}"]})
+            assert "\\input" not in bibtex.structured_content["result"]  # type: ignore[index]
+
+    anyio.run(use)
+
+
+def test_a_long_section_comes_in_parts(corpus: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_server, "MOST_CHARACTERS", 100)
+    tools = CorpusTools(Site(corpus))
+    first = tools.section(BEAM, "Abstract")
+    assert (len(first.passages), first.next_start) == (1, None)
+    found = tools.search_passages("rank fusion of lists with rare terms", limit=3)
+    assert (len(found.passages), found.next_start) == (1, 1)
+    rest = tools.search_passages("rank fusion of lists with rare terms", limit=3, start=1)
+    assert rest.passages[0].passage_id != found.passages[0].passage_id
+    close_indexes()
+
+
+def test_a_tool_that_takes_too_long_is_an_error(corpus: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_server, "TIME_LIMIT", 0.2)
+    monkeypatch.setattr(CorpusTools, "_paper", lambda tools, arxiv_id: time.sleep(1))
+
+    async def use() -> None:
+        async with Client(mcp_server.make_server(Site(corpus))) as client:
+            result = await client.call_tool("outline", {"arxiv_id": FUSION})
+            assert result.is_error
+            assert "ask for less" in str(result.content)
+
+    anyio.run(use)
+
+
+def test_a_page_of_another_site_cannot_call_the_tools(address: str) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    for extra in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
+        assert httpx2.post(address, json=body, headers={**headers, **extra}).status_code in (403, 421)
+    assert httpx2.post(address, content=b"x" * (2 << 20), headers=headers).status_code == 413

@@ -1,0 +1,231 @@
+"""Pages and API: what they show, their links, hostile texts and queries, errors, tokens and policies."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+from starlette.testclient import TestClient
+
+from pipeline.engine.stage import Workspace
+from pipeline.serve.api import ENDPOINTS, openapi
+from pipeline.serve.app import make_app
+from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
+
+HTML = {"Accept": "text/html,application/xhtml+xml"}
+FORBIDDEN = (
+    "script:not([src='/script.js']), img, iframe, object, embed, base, meta[http-equiv], [style], svg, video, "
+    "form[action^='http']"
+)
+
+
+def parsed(client: TestClient, path: str, status: int = 200) -> LexborHTMLParser:
+    answer = client.get(path, headers=HTML)
+    assert answer.status_code == status, answer.text
+    return LexborHTMLParser(answer.text)
+
+
+def hrefs(page: LexborHTMLParser, selector: str) -> list[str]:
+    return [str(link.attributes["href"]) for link in page.css(selector)]
+
+
+def test_the_empty_search_page_offers_the_months(client: TestClient) -> None:
+    page = parsed(client, "/")
+    assert [option.attributes["value"] for option in page.css("select[name=from] option")] == ["", "2024-03", "2024-04"]
+
+
+def test_empty_fields_of_the_form_leave_the_address(client: TestClient) -> None:
+    answer = client.get("/search?q=ferns&category=&from=2024-03&author=", headers=HTML)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/search?q=ferns&from=2024-03")
+
+
+def test_a_filter_is_kept_in_the_form_and_can_be_removed(client: TestClient) -> None:
+    page = parsed(client, "/search?q=fusion&kind=paragraph&to=2024-03")
+    assert page.css_first("select[name=kind] option[selected]").attributes["value"] == "paragraph"
+    assert hrefs(page, ".chosen a") == ["/search?q=fusion&to=2024-03", "/search?q=fusion&kind=paragraph"]
+    assert page.css_first(".filters").parent.attributes.keys() == {"open"}
+
+
+def test_a_hit_leads_to_its_passage_on_the_page_of_the_paper(client: TestClient) -> None:
+    results = parsed(client, "/search?q=reciprocal+rank+fusion+of+two+ranked+lists")
+    link = hrefs(results, ".hit-link")[0]
+    assert link == f"/paper/{FUSION}#p-{passage_id(4)}"
+    assert results.css_first(".hit mark").text().startswith("Reciprocal rank fusion")
+    assert results.css_first(".hit .tag").text() in ("strong match", "weak match")
+    paper = parsed(client, link)
+    assert paper.css_first(f"#p-{passage_id(4)}") is not None
+
+
+def test_a_paper_shows_formulas_tables_citations_and_references(client: TestClient) -> None:
+    page = parsed(client, f"/paper/{FUSION}")
+    assert page.css_first("h1 math mi").text() == "k"
+    assert page.css_first("math[display=block] msub") is not None
+    assert hrefs(page, ".passage-block .cite a") == ["#ref-2", "#ref-1", "#ref-3"]
+    assert hrefs(page, "ol.references a.in-corpus") == [f"/paper/{RETRIEVAL}"]
+    assert hrefs(page, ".outline a")[:3] == [f"#p-{passage_id(4)}", f"#p-{passage_id(5)}", f"#p-{passage_id(5)}"]
+    assert f"https://arxiv.org/html/{FUSION}#S1.p5" in hrefs(page, ".anchor")
+    assert "@misc{lovelace2024fusion," in page.css_first("#bibtex-entry").text()
+    table = parsed(client, f"/paper/{RETRIEVAL}").css_first(".passage-block table")
+    assert [cell.text() for cell in table.css("th")] == ["System", "R@10"]
+    assert [cell.text() for cell in table.css("td")] == ["BM25 [1]", "0.64", "a | b", "0.76"]
+
+
+def test_a_paper_names_the_papers_that_cite_it_and_those_that_cite_the_same(client: TestClient) -> None:
+    page = parsed(client, f"/paper/{RETRIEVAL}")
+    assert hrefs(page, "section[aria-labelledby=cited-by] a") == [f"/paper/{FUSION}#p-{passage_id(5)}"]
+    assert hrefs(page, "section[aria-labelledby=related] a")[0] == f"/paper/{FUSION}"
+    assert "20" in page.css_first("section[aria-labelledby=reading]").text()
+
+
+def test_a_question_is_answered_by_quotations_with_their_passages(client: TestClient) -> None:
+    page = parsed(client, "/ask?q=What+does+reciprocal+rank+fusion+merge%3F")
+    assert "merges two ranked lists" in page.css_first(".answer").text()
+    assert hrefs(page, ".answer a.cite") == [f"#{item.attributes['id']}" for item in page.css("ol.references > li")]
+    assert hrefs(page, "ol.references .passage > a")[0].startswith("/paper/2403.")
+    assert len(page.css(".steps li")) >= 2
+
+
+def test_a_link_on_another_site_does_not_run_a_question(client: TestClient) -> None:
+    answer = client.get("/ask?q=What+is+fusion%3F", headers={**HTML, "Sec-Fetch-Site": "cross-site"})
+    page = LexborHTMLParser(answer.text)
+    assert page.css(".answer, .steps") == []
+    assert page.css_first("#q").attributes["value"] == "What is fusion?"
+
+
+def test_a_failed_question_says_why_on_the_page(client: TestClient) -> None:
+    page = parsed(client, "/ask?q=%01" + "x" * 10_001)
+    assert "10,00" in page.css_first("[role=alert]").text()
+
+
+def test_more_questions_than_may_be_answered_at_once_are_sent_away(
+    corpus: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.serve.site.MOST_QUESTIONS", 0)
+    client = TestClient(make_app(corpus), base_url="http://127.0.0.1:8000")
+    answer = client.get("/api/ask", params={"q": "What is fusion?"})
+    assert (answer.status_code, answer.json()["type"]) == (503, "urn:citeloom:temporary")
+
+
+def test_the_corpus_page_counts_and_the_api_agrees(client: TestClient) -> None:
+    page = parsed(client, "/corpus")
+    months = {month["month"]: month for month in client.get("/api/corpus").json()["months"]}
+    assert (months["2024-03"]["counts"]["papers"], months["2024-03"]["points_present"]) == (3, 7)
+    assert f"{3 + len(HOSTILE_TEXTS)}" in page.css_first(".headline").text()
+
+
+def test_reports_are_served_with_their_own_policy_and_nothing_else_is(corpus: Workspace, client: TestClient) -> None:
+    folder = Path(str(corpus.root.path)) / "reports" / "2024-03"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "index.html").write_text("<p>report</p>")
+    (folder / "notes.exe").write_text("no")
+    answer = client.get("/reports/2024-03/")
+    assert (answer.status_code, answer.text) == (200, "<p>report</p>")
+    assert "script-src 'sha256-" in answer.headers["content-security-policy"]
+    for path in (
+        "2024-03/notes.exe",
+        "../papers/2024-03.parquet",
+        "..%2fholds",
+        "%2e%2e/x.html",
+        "2024-03//index.html",
+        ".x.html",
+    ):
+        assert client.get(f"/reports/{path}").status_code == 404, path
+
+
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
+def test_a_hostile_query_changes_nothing_of_the_page(client: TestClient, text: str) -> None:
+    for path in ("/search", "/ask", "/api/search", "/api/papers", "/api/quotes"):
+        name = "title" if path == "/api/papers" else "q"
+        answer = client.get(path, params={name: text}, headers=HTML)
+        assert answer.status_code < 500, path
+        page = LexborHTMLParser(answer.text if path in ("/search", "/ask") else "<p></p>")
+        assert page.css(FORBIDDEN) == []
+    for name in ("author", "category", "venue", "year", "from", "page", text):
+        answer = client.get("/search", params={"q": "fusion", name: text}, headers=HTML)
+        assert answer.status_code in (200, 303, 400), name
+        assert LexborHTMLParser(answer.text).css(FORBIDDEN) == []
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE_TEXTS)))
+def test_a_hostile_paper_is_shown_and_not_obeyed(client: TestClient, number: int) -> None:
+    page = parsed(client, f"/paper/2404.{number:05d}")
+    assert page.css(FORBIDDEN) == []
+    links = hrefs(page, "a[href]") + hrefs(page, "link")
+    assert all(link.startswith(("/", "#", "https://arxiv.org/", "https://doi.org/")) for link in links), links
+    assert not [
+        name for node in page.root.traverse(include_text=False) for name in node.attributes if name.startswith("on")
+    ]
+
+
+@pytest.mark.parametrize(
+    "path", ["/paper/9912.99999", "/paper/%00", "/paper/..%2f..%2fetc", "/paper/x:1", "/nothing", "/paper/"]
+)
+def test_what_is_not_there_is_a_page_for_a_browser_and_a_problem_document_for_a_program(
+    client: TestClient, path: str
+) -> None:
+    assert parsed(client, path, 404).css_first("h1").text() == "Not Found"
+    answer = client.get(path)
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
+    assert set(answer.json()) == {"type", "title", "status", "detail"}
+
+
+def test_an_unknown_parameter_and_another_method_are_refused(client: TestClient) -> None:
+    assert client.get("/api/papers", params={"titel": "x"}).json()["type"] == "urn:citeloom:wrong-parameter"
+    assert client.get(f"/api/papers/{FUSION}?x=1").status_code == 400
+    assert client.post("/search", data={"q": "x"}).status_code == 405
+    assert client.delete(f"/paper/{FUSION}").status_code == 405
+
+
+def test_every_response_has_a_strict_policy(client: TestClient) -> None:
+    for path in ("/", "/search?q=fusion", f"/paper/{BEAM}", "/corpus", "/style.css", "/api/corpus", "/nothing"):
+        headers = client.get(path).headers
+        assert headers["content-security-policy"].startswith("default-src 'none'; style-src 'self'; script-src 'self'")
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_on_loopback_only_its_own_names_are_answered(corpus: Workspace) -> None:
+    client = TestClient(make_app(corpus))
+    for host, status in (
+        ("localhost:8000", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:8000", 200),
+        ("evil.example", 421),
+        ("[", 421),
+    ):
+        assert client.get("/style.css", headers={"Host": host}).status_code == status, host
+
+
+def test_with_a_token_every_request_needs_it(corpus: Workspace) -> None:
+    client = TestClient(make_app(corpus, "säcret token"))
+    assert client.get("/").status_code == 401
+    assert "Basic" in client.get("/", headers=HTML).headers["www-authenticate"]
+    basic = base64.b64encode("anybody:säcret token".encode()).decode()
+    for value, status in (
+        (f"Basic {basic}", 200), ("Bearer wrong", 401), ("Basic !!!", 401), ("Basic /w==", 401), ("Bearer", 401),
+    ):  # fmt: skip
+        assert client.get("/style.css", headers={"Authorization": value}).status_code == status, value
+    bearer = {"Authorization": "Bearer s3cret"}
+    assert TestClient(make_app(corpus, "s3cret")).get("/style.css", headers=bearer).status_code == 200
+
+
+def test_papers_are_found_by_title_author_and_year(client: TestClient) -> None:
+    def found(**params: str) -> list[str]:
+        return [paper["arxiv_id"] for paper in client.get("/api/papers", params=params).json()]
+
+    assert found(title="retrieval SPARSE") == [RETRIEVAL]
+    assert found(title="fusion", author="lovelace noel", year="2024") == [FUSION]
+    assert found(title="fusion", year="2023") == []
+    assert client.get("/api/papers").status_code == 400
+    assert client.get("/api/papers", params={"year": "x"}).status_code == 400
+
+
+def test_the_description_of_the_api_names_every_endpoint_and_its_schema(client: TestClient) -> None:
+    document = client.get("/openapi.json").json()
+    assert document == openapi()
+    assert len(document["paths"]) == len(ENDPOINTS)
+    assert {"SearchResults", "Paper", "Problem"} <= document["components"]["schemas"].keys()
+    operations = [path["get"]["operationId"] for path in document["paths"].values()]
+    assert len(set(operations)) == len(operations)
