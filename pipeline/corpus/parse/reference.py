@@ -13,16 +13,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipeline.corpus import policies
-from pipeline.corpus.assembly import Findings, assemble
-from pipeline.corpus.bibliography import ItemParts
-from pipeline.corpus.grids import Cell, markdown_grid, span
-from pipeline.corpus.html import read_front
-from pipeline.corpus.kinds import is_algorithm, kind_of, section_rank
-from pipeline.corpus.paper import Block, PageError, Paper, Section
-from pipeline.corpus.policies import ERRED, GONE, LINE, MARK, NOTE, TEX
-from pipeline.corpus.printed_byline import Byline
-from pipeline.corpus.source import as_utf8, count_errors, is_html, is_truncated, whole_text, without_site
+from pipeline.corpus.parse import policies
+from pipeline.corpus.parse.assembly import Findings, assemble
+from pipeline.corpus.parse.bibliography import ItemParts
+from pipeline.corpus.parse.grids import Cell, markdown_grid, span
+from pipeline.corpus.parse.html import read_front
+from pipeline.corpus.parse.kinds import is_algorithm, kind_of, section_rank
+from pipeline.corpus.parse.paper import Block, PageError, Paper, Section
+from pipeline.corpus.parse.policies import ERRED, GONE, LINE, MARK, NOTE, TEX
+from pipeline.corpus.parse.printed_byline import Byline
+from pipeline.corpus.parse.source import as_utf8, count_errors, is_html, is_truncated, whole_text, without_site
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag

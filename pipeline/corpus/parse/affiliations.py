@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from pipeline.corpus.byline_text import (
+from pipeline.corpus.parse.byline_rules import (
     EDGES,
     has_letters,
     is_affiliation,
@@ -21,8 +21,8 @@ from pipeline.corpus.byline_text import (
     without_addresses,
     without_signs,
 )
-from pipeline.corpus.paper import Author
-from pipeline.corpus.policies import EMAIL, LINE, MARK
+from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.parse.policies import EMAIL, LINE, MARK
 
 _LEADING_AND, _TRAILING_AND = re.compile(r"^(?:and|&)\s+"), re.compile(r"(?:,?\s+and|\s+&)$")
 _FULL_STOP = re.compile(r"(?<=\w{5})\.$")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pipeline.corpus import policies
-from pipeline.corpus.policies import ERRED, GONE, LINE, MARK, NOTE
-from pipeline.corpus.tree import Node
-from pipeline.corpus.walk.nodes import annotation_of, note_mark_of
-from pipeline.corpus.walk.state import GATHER, Handler, Sink, Walk
+from pipeline.corpus.parse import policies
+from pipeline.corpus.parse.policies import ERRED, GONE, LINE, MARK, NOTE
+from pipeline.corpus.parse.tree import Node
+from pipeline.corpus.parse.walk.state import GATHER, Handler, Sink, Walk, annotation_of, note_mark_of
 
 Pieces = list[str | tuple[str, str]]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
 
-from pipeline.corpus.kinds import kind_of
-from pipeline.corpus.policies import holds_marks
-from pipeline.corpus.source import FORMULA, Source
+from pipeline.corpus.parse.kinds import kind_of
+from pipeline.corpus.parse.policies import holds_marks
+from pipeline.corpus.parse.source import FORMULA, Source
 
 # Real pages nest 40 deep at most; each level takes up to four of Python's 1,000 frames in the walk.
 DEEPEST = 250
