@@ -84,7 +84,7 @@ def assemble(found: Findings, html: bytes, known: Sequence[str] = (), *, errors:
         raise PageError("no_text", "no paragraph, table, caption or abstract on the page")
     headed = without_empty(sections, blocks)
     bibliography = [*found.items, *read_bibliography(found.printed_items)]
-    of_authors, marks = characters_of_authors(authors, notes, _byline_rules(found))
+    of_authors, marks = characters_of_authors(authors, notes, _byline_text(found))
     losses = _losses(found, headed) + Counter(author_mark=marks)
     kept = kept_characters(
         f"{found.title or ''}{found.subtitle or ''}", of_authors, abstract, headed, blocks, bibliography
@@ -145,6 +145,6 @@ def _losses(found: Findings, headed: Sequence[Section]) -> Counter[str]:
     return +losses
 
 
-def _byline_rules(found: Findings) -> str:
+def _byline_text(found: Findings) -> str:
     texts = chain(found.institutes, *(byline.texts() for byline in found.bylines))
     return " ".join(texts).translate(_WITHOUT_MARKS)
