@@ -151,11 +151,11 @@ def _places(text: str) -> list[tuple[str, str]]:
     found, start = [], 0
     for sentence, after in zip_longest(sentences, sentences[1:]):
         who = text[max(start, sentence.start() - _LONGEST) : sentence.start()]
-        said = _until_end(text[sentence.end() : sentence.end() + _LONGEST])
-        if after is not None and sentence.end() + len(said) >= after.start():
-            said = _NEXT.split(said, maxsplit=1)[0]
-        start = sentence.end() + len(said)
-        found += [(who, place) for part in _ALSO.split(said) if (place := part.strip(_EDGES))[:1].isupper()]
+        named = _until_end(text[sentence.end() : sentence.end() + _LONGEST])
+        if after is not None and sentence.end() + len(named) >= after.start():
+            named = _NEXT.split(named, maxsplit=1)[0]
+        start = sentence.end() + len(named)
+        found += [(who, place) for part in _ALSO.split(named) if (place := part.strip(_EDGES))[:1].isupper()]
     return found
 
 

@@ -150,10 +150,10 @@ class _Reading:
     def read_formulas(self) -> None:
         """Put each formula's TeX in its place, between TEX marks, and count the visible characters of the page."""
         for node in [node for node in self.of_kind("math") if not node.find_parent("math")]:
-            told = node.get("alttext") or node.get("alt") or _annotation(node)
-            tex = policies.tex_source(str(told or node.get_text()))
+            given_tex = node.get("alttext") or node.get("alt") or _annotation(node)
+            tex = policies.tex_source(str(given_tex or node.get_text()))
             self.found.formulas += 1
-            self.found.math_without_tex += not told
+            self.found.math_without_tex += not given_tex
             node.replace_with(policies.inline_tex(tex, len(node.find_all(class_="ltx_ERROR"))))
         self.found.seen = policies.visible(self.body.get_text())
 
