@@ -220,7 +220,7 @@ def measure(folder: Path, workers: int) -> dict[str, Any]:
 
 def report_way(pages: Sequence[Page]) -> float:
     """Pages a second of a plain loop as a user would write it, from zip bytes to passages in one process."""
-    from pipeline.corpus import reference
+    from pipeline.corpus.parse import reference
     from pipeline.corpus.passages.packing import pack
 
     started = time.perf_counter()

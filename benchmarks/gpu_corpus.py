@@ -14,8 +14,8 @@ from typing import Any
 
 from benchmarks.parse import ABOUT, PROJECT, read_pages
 from pipeline import tables
-from pipeline.corpus import html
-from pipeline.corpus.paper import PageError
+from pipeline.corpus.parse import html
+from pipeline.corpus.parse.paper import PageError
 from pipeline.corpus.passages.packing import Passage, pack, with_ids
 from pipeline.corpus.passages.text import embedded_text, text_digest
 from pipeline.storage.data_root import DataRoot

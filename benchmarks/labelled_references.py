@@ -22,7 +22,7 @@ from rapidfuzz import fuzz
 
 from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.titles import title_words
-from pipeline.corpus.paper import BibliographyItem
+from pipeline.corpus.parse.paper import BibliographyItem
 from pipeline.corpus.references.resolution import Catalogue
 from pipeline.corpus.references.title_index import TitleIndex
 
@@ -85,7 +85,7 @@ def pages(folder: Path) -> dict[str, bytes]:
 
 def read_items(content: Mapping[str, bytes]) -> Items:
     """Every bibliography item of the pages, as the corpus reads it."""
-    from pipeline.corpus import html
+    from pipeline.corpus.parse import html
 
     return {(paper, item.key): item for paper, page in content.items() for item in html.parse(page).bibliography}
 

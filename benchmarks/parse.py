@@ -21,9 +21,9 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.harness import Claim, median_ratio, report
-from pipeline.corpus import html, reference, tree
 from pipeline.corpus.dump.reader import keep_freed_memory
-from pipeline.corpus.paper import PageError, Paper
+from pipeline.corpus.parse import html, reference, tree
+from pipeline.corpus.parse.paper import PageError, Paper
 from pipeline.corpus.passages.packing import pack
 
 PROJECT = Path(__file__).resolve().parent.parent

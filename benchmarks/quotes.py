@@ -21,8 +21,8 @@ from benchmarks.harness import Claim, report
 from citeloom import Corpus
 from pipeline import tables
 from pipeline.cli.workspace import open_workspace
+from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.corpus.policies import without_markers
 from pipeline.engine.stage import Workspace
 from pipeline.ops.run_months import known_months, run_months
 from pipeline.stages import choose_stages

@@ -25,7 +25,7 @@ from benchmarks import labelled_references as labelled
 from benchmarks.harness import Claim, interleaved, median_ratio, report
 from benchmarks.labelled_references import Items, Label, Row
 from pipeline import tables
-from pipeline.corpus.bibliography import ItemParts, read_bibliography
+from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
 from pipeline.corpus.references.resolution import Catalogue
 from pipeline.corpus.references.title_index import open_title_index
 from pipeline.engine.stage import Workspace

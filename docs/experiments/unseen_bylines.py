@@ -19,7 +19,7 @@ sys.path[:0] = [str(PROJECT), str(Path(__file__).resolve().parent)]
 
 from unseen_styles import convert  # noqa: E402
 
-from pipeline.corpus import html  # noqa: E402
+from pipeline.corpus.parse import html  # noqa: E402
 from tests.conformance import truth  # noqa: E402
 from tests.conformance.report import print_mistakes, table  # noqa: E402
 from tests.conformance.scoring import Score, score_byline  # noqa: E402

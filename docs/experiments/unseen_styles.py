@@ -18,7 +18,7 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT))  # the scorer stands among the tests, which are not installed
 
-from pipeline.corpus import html  # noqa: E402
+from pipeline.corpus.parse import html  # noqa: E402
 from tests.conformance import truth  # noqa: E402
 from tests.conformance.report import print_mistakes, table  # noqa: E402
 from tests.conformance.scoring import Score, match_references, printed_items, score_item  # noqa: E402

@@ -27,7 +27,7 @@ from pydantic import (
 )
 
 from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
-from pipeline.corpus.policies import without_markers
+from pipeline.corpus.parse.policies import without_markers
 from pipeline.errors import SettingError
 from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pipeline.answering.model_calls import NOTHING, PROMPTS, TEMPERATURE, cut_to_share, room
-from pipeline.corpus.policies import without_markers
+from pipeline.corpus.parse.policies import without_markers
 from pipeline.llm.client import LlmClient, Spent, spent
 from pipeline.llm.prompts import as_data
 

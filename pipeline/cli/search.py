@@ -166,7 +166,7 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
     from rich.text import Text
 
     from pipeline.cli.console import make_table
-    from pipeline.corpus.policies import without_markers
+    from pipeline.corpus.parse.policies import without_markers
     from pipeline.index.answers import visible
 
     heading = "" if query is None else f"{escape(visible(query))}: "

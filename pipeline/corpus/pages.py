@@ -12,7 +12,7 @@ import pyarrow as pa
 from pipeline.arxiv.person_names import count_differences
 from pipeline.corpus.dump.member import Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader
-from pipeline.corpus.paper import Author, PageError, Paper
+from pipeline.corpus.parse.paper import Author, PageError, Paper
 from pipeline.corpus.quality import Quality, apply_error_policy, grade
 from pipeline.engine.process_pool import time_limit
 from pipeline.storage.writing import Row

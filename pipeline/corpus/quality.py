@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pipeline.corpus.measures import kept_characters
-from pipeline.corpus.paper import PageError, Paper
+from pipeline.corpus.parse.measures import kept_characters
+from pipeline.corpus.parse.paper import PageError, Paper
 from pipeline.tables import GRADES
 
 # Where B, C and D begin. A bound that is never reached means that the fact alone cannot lower the grade so far.

@@ -130,11 +130,11 @@ class PaperBuilder:
 def _parser_named(name: str) -> Parse:
     """The parser that CITELOOM_PARSER names. Raises SettingError for another name."""
     if name == "fast":
-        from pipeline.corpus import html
+        from pipeline.corpus.parse import html
 
         return html.parse
     if name == "reference":
-        from pipeline.corpus import reference
+        from pipeline.corpus.parse import reference
 
         return reference.parse
     raise SettingError(f"CITELOOM_PARSER: there is no parser {name}: set it to fast or reference")

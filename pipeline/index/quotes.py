@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from pipeline.corpus.policies import without_markers
+from pipeline.corpus.parse.policies import without_markers
 from pipeline.errors import SettingError
 from pipeline.index.search import Hit, search_many
 from pipeline.index.search_options import SearchOptions

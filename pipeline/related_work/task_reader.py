@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
-from pipeline.corpus.policies import without_markers
+from pipeline.corpus.parse.policies import without_markers
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import MissingInput
 from pipeline.related_work.examples import task_examples

@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline.arxiv.identifiers import find_arxiv_id
-from pipeline.corpus import policies
-from pipeline.corpus.assembly import Findings, assemble
-from pipeline.corpus.grids import Cell, markdown_grid, span
-from pipeline.corpus.paper import BibliographyItem, Block, PageError, Paper, Section
-from pipeline.corpus.policies import LINE, TEX
+from pipeline.corpus.parse import policies
+from pipeline.corpus.parse.assembly import Findings, assemble
+from pipeline.corpus.parse.grids import Cell, markdown_grid, span
+from pipeline.corpus.parse.paper import BibliographyItem, Block, PageError, Paper, Section
+from pipeline.corpus.parse.policies import LINE, TEX
 from pipeline.corpus.quality import Quality, grade
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Annotated
 import orjson
 from pydantic import BaseModel, Field, ValidationError
 
-from pipeline.corpus.paper import PageError
+from pipeline.corpus.parse.paper import PageError
 from pipeline.wikipedia.dump import Line
 from pipeline.wikipedia.ids import category_of, is_wikipedia, page_id
 

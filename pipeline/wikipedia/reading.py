@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.corpus.paper import PageError
+from pipeline.corpus.parse.paper import PageError
 from pipeline.engine.process_pool import time_limit
 from pipeline.tables import METADATA, PAPERS, Table
 from pipeline.wikipedia.article import grade_article, read_article

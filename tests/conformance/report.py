@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.labelled_references import pages
-from pipeline.corpus import html
+from pipeline.corpus.parse import html
 from tests.conformance import truth
 from tests.conformance.scoring import (
     BYLINE_FIELDS,

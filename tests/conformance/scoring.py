@@ -16,7 +16,7 @@ from difflib import SequenceMatcher
 from itertools import permutations
 from urllib.parse import unquote
 
-from pipeline.corpus.paper import Author, BibliographyItem, Paper
+from pipeline.corpus.parse.paper import Author, BibliographyItem, Paper
 from tests.conformance.truth import TrueAuthor, TrueReference
 
 BYLINE_FIELDS = ("paper title", "author names", "affiliations", "affiliations one by one", "e-mails")

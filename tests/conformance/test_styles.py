@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.corpus.paper import Author, BibliographyItem, Paper
+from pipeline.corpus.parse.paper import Author, BibliographyItem, Paper
 from tests.conformance import truth
 from tests.conformance.report import FIELDS, score_real_bylines, score_styles, table
 from tests.conformance.scoring import (

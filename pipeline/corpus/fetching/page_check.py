@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from pipeline.arxiv.rate_limited_client import Answer
-from pipeline.corpus.source import as_utf8, is_html
+from pipeline.corpus.parse.source import as_utf8, is_html
 from pipeline.errors import PermanentFailure
 
 _KINDS = ("text/html", "application/xhtml+xml")

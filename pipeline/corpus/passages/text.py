@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from pipeline.corpus.policies import CITATION_MARKER, without_markers
+from pipeline.corpus.parse.policies import CITATION_MARKER, without_markers
 
 # Headings above a passage in the text that is embedded: none, the title, or the title and the sections.
 Form = Literal["passage", "title", "sections"]

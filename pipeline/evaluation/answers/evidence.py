@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.answering.questions import Question
-from pipeline.corpus.policies import without_markers
+from pipeline.corpus.parse.policies import without_markers
 from pipeline.embedding.choice import model_name
 from pipeline.evaluation.citation_support.passages import best_places, by_month, read_vectors
 from pipeline.index.exact import fused_scores, lexical_scores

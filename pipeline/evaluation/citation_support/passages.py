@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipeline import tables
-from pipeline.corpus.policies import without_markers
+from pipeline.corpus.parse.policies import without_markers
 from pipeline.embedding.choice import model_name
 from pipeline.evaluation.retrieval.pool import Choice, read_papers
 from pipeline.evaluation.retrieval.vectors import matrix_of

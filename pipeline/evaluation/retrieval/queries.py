@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline import tables
+from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.corpus.passages.text import count_words
-from pipeline.corpus.policies import without_markers
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.retrieval.corpus import earlier_digests, months_of, passages_by_paper
 from pipeline.storage.writing import Row

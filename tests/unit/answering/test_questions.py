@@ -14,10 +14,10 @@ from zipfile import ZipFile
 import pytest
 
 from pipeline.answering.questions import KINDS, GoldClaim, Question, gold_passages, read_questions
-from pipeline.corpus import html
+from pipeline.corpus.parse import html
+from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.packing import pack, with_ids
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.corpus.policies import without_markers
 from pipeline.errors import SettingError
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"

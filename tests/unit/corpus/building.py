@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipeline.corpus.paper import Block, Paper
+from pipeline.corpus.parse.paper import Block, Paper
 
 
 def page(body: str, title: str = "A Page") -> bytes:

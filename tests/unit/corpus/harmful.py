@@ -9,8 +9,8 @@ import os
 import signal
 from collections.abc import Sequence
 
-from pipeline.corpus import html
-from pipeline.corpus.paper import Block, Paper
+from pipeline.corpus.parse import html
+from pipeline.corpus.parse.paper import Block, Paper
 
 
 def parse(page: bytes, authors: Sequence[str] = ()) -> Paper:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.corpus.affiliations import add_workplaces
-from pipeline.corpus.byline_text import is_affiliation
-from pipeline.corpus.paper import Author
+from pipeline.corpus.parse.affiliations import add_workplaces
+from pipeline.corpus.parse.byline_rules import is_affiliation
+from pipeline.corpus.parse.paper import Author
 
 ANN, BOB, CID = "Ann Lee", "Bob J. Roe", "Cid van der Moe"
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from pipeline.corpus import bibliography_rules as rules
-from pipeline.corpus.bibliography import ItemParts, read_bibliography
-from pipeline.corpus.paper import BibliographyItem
+from pipeline.corpus.parse import bibliography_rules as rules
+from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
+from pipeline.corpus.parse.paper import BibliographyItem
 
 
 def item(*blocks: str, emphases: tuple[str, ...] = (), links: tuple[str, ...] = ()) -> BibliographyItem:

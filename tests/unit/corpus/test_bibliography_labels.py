@@ -64,7 +64,7 @@ def test_there_are_at_least_200_labels_in_two_halves() -> None:
 
 
 def test_a_field_that_is_not_printed_is_right_only_where_none_is_read() -> None:
-    from pipeline.corpus.paper import BibliographyItem
+    from pipeline.corpus.parse.paper import BibliographyItem
 
     label = Label("1.1", "bib.1", "dev", "", None, "", None, "", "", "", "", "")
     assert right([label], {label.place: BibliographyItem("bib.1", "raw")}) == dict.fromkeys(FIELDS, 1)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.corpus.byline import read_bylines
-from pipeline.corpus.byline_text import OPENINGS, WORDS, Rule, find_emails, kinds_of
-from pipeline.corpus.measures import characters_of_authors
-from pipeline.corpus.paper import Author
-from pipeline.corpus.policies import AUTHOR, ERRED, LINE, MARK, NOTE, PLACE
-from pipeline.corpus.printed_byline import Byline
+from pipeline.corpus.parse.byline import read_bylines
+from pipeline.corpus.parse.byline_rules import OPENINGS, WORDS, Rule, find_emails, kinds_of
+from pipeline.corpus.parse.measures import characters_of_authors
+from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.parse.policies import AUTHOR, ERRED, LINE, MARK, NOTE, PLACE
+from pipeline.corpus.parse.printed_byline import Byline
 
 
 def sup(mark: str) -> str:

@@ -22,14 +22,14 @@ from pipeline.arxiv.harvest_store import STORE, Change, HarvestStore, Page
 from pipeline.arxiv.pace import GAP_SECONDS, Pace
 from pipeline.arxiv.rate_limited_client import Patience
 from pipeline.arxiv.record import Record
-from pipeline.corpus import html, reference
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.corpus.fetching.fetch import MOST_WITHOUT_PAGE, FetchReport, fetch, page_file
 from pipeline.corpus.fetching.robots import Robots
 from pipeline.corpus.fetching.selection import select_papers
-from pipeline.corpus.paper import Paper
+from pipeline.corpus.parse import html, reference
+from pipeline.corpus.parse.paper import Paper
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import SAMPLE_DUMP, load_settings

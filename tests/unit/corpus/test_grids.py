@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.corpus.grids import Cell, head_rows, markdown_grid, span
+from pipeline.corpus.parse.grids import Cell, head_rows, markdown_grid, span
 
 
 def head(text: str, columns: int = 1, rows: int = 1) -> Cell:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.corpus.html import parse
-from pipeline.corpus.paper import PageError
+from pipeline.corpus.parse.html import parse
+from pipeline.corpus.parse.paper import PageError
 from tests.unit.corpus.building import note, only_block, page, para
 
 MANY = 100_000

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.corpus.html import parse
-from pipeline.corpus.paper import Author, PageError, Paper
+from pipeline.corpus.parse.html import parse
+from pipeline.corpus.parse.paper import Author, PageError, Paper
 from tests.unit.corpus.building import (
     bibitem,
     bibliography,

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline import tables
-from pipeline.corpus import html
-from pipeline.corpus.paper import PageError, Paper
+from pipeline.corpus.parse import html
+from pipeline.corpus.parse.paper import PageError, Paper
 from pipeline.corpus.passages.packing import pack
 from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.engine.run import run_stage

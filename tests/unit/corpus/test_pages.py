@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.corpus import html
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.pages import ParsedChunk, ParseJob, SelectedPage, parse_pages
-from pipeline.corpus.paper import PageError, Paper
+from pipeline.corpus.parse import html
+from pipeline.corpus.parse.paper import PageError, Paper
 from pipeline.corpus.quality import DROPPED, apply_error_policy
 from pipeline.corpus.selection import chunk_pages
 from pipeline.errors import MissingInput

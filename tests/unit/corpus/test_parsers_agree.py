@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.corpus import html, reference
-from pipeline.corpus.paper import PageError, Paper
-from pipeline.corpus.source import read_source
-from pipeline.corpus.tree import grow
+from pipeline.corpus.parse import html, reference
+from pipeline.corpus.parse.paper import PageError, Paper
+from pipeline.corpus.parse.source import read_source
+from pipeline.corpus.parse.tree import grow
 from pipeline.settings import SAMPLE_DUMP
 from tests.unit.corpus.building import bibitem, bibliography, byline, cite, math, note, page, pages_of, para, section
 

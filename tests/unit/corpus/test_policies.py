@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.corpus.policies import visible
+from pipeline.corpus.parse.policies import visible
 
 PLANE = 0x10000
 

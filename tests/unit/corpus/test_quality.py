@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.corpus import html
-from pipeline.corpus.measures import unconverted_macros
-from pipeline.corpus.paper import Block, Paper
+from pipeline.corpus.parse import html
+from pipeline.corpus.parse.measures import unconverted_macros
+from pipeline.corpus.parse.paper import Block, Paper
 from pipeline.corpus.quality import Quality, grade
 from pipeline.settings import SAMPLE_DUMP
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pipeline.arxiv.titles import title_words
-from pipeline.corpus import html
-from pipeline.corpus.paper import Author
+from pipeline.corpus.parse import html
+from pipeline.corpus.parse.paper import Author
 from tests.unit.corpus.building import pages_of
 
 Labels = dict[str, list[dict[str, Any]]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.corpus.browser import browse
-from pipeline.corpus.source import Source, read_source
-from pipeline.corpus.tree import Irregular, Node, grow
+from pipeline.corpus.parse.browser import browse
+from pipeline.corpus.parse.source import Source, read_source
+from pipeline.corpus.parse.tree import Irregular, Node, grow
 from pipeline.settings import SAMPLE_DUMP
 from tests.unit.corpus.building import math, page, pages_of, para
 

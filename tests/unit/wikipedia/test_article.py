@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.corpus.paper import PageError
+from pipeline.corpus.parse.paper import PageError
 from pipeline.wikipedia.article import grade_article, read_article
 from tests.unit.wikipedia.pages import CLEANUP, HATNOTE, NAVBOX, TABLE, heading, html, lantern_html, orchard_html
 

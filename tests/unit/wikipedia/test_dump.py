@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.corpus.paper import PageError
+from pipeline.corpus.parse.paper import PageError
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.wikipedia import dump as dumps
 from pipeline.wikipedia.dump import Line, open_dump

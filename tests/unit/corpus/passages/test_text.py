@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.text import count_words, embedded_text
-from pipeline.corpus.policies import without_markers
 
 
 def test_the_embedded_text_has_the_headings_and_no_markers() -> None:

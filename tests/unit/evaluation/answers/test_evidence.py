@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pipeline.answering.questions import gold_passages, read_questions
-from pipeline.corpus import html
+from pipeline.corpus.parse import html
 from pipeline.corpus.passages.packing import pack, with_ids
 from pipeline.evaluation.answers import splitting
 from pipeline.evaluation.answers.evidence import Passage, evidence_for, passages_of

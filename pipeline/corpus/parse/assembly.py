@@ -8,13 +8,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from pipeline.corpus.bibliography import ItemParts, read_bibliography
-from pipeline.corpus.byline import read_bylines
-from pipeline.corpus.front_matter import affiliation_paragraphs, find_abstract, find_byline, letters_of, without_empty
-from pipeline.corpus.measures import characters_of_authors, kept_characters, unconverted_macros
-from pipeline.corpus.paper import BibliographyItem, Block, PageError, Paper, Section
-from pipeline.corpus.policies import AUTHOR, CELL, ERRED, LINE, MARK, NOTE, join_subtitle, visible, without_markers
-from pipeline.corpus.printed_byline import Byline
+from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
+from pipeline.corpus.parse.byline import read_bylines
+from pipeline.corpus.parse.front_matter import (
+    affiliation_paragraphs,
+    find_abstract,
+    find_byline,
+    letters_of,
+    without_empty,
+)
+from pipeline.corpus.parse.measures import characters_of_authors, kept_characters, unconverted_macros
+from pipeline.corpus.parse.paper import BibliographyItem, Block, PageError, Paper, Section
+from pipeline.corpus.parse.policies import (
+    AUTHOR,
+    CELL,
+    ERRED,
+    LINE,
+    MARK,
+    NOTE,
+    join_subtitle,
+    visible,
+    without_markers,
+)
+from pipeline.corpus.parse.printed_byline import Byline
 
 _WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL, ERRED), " "))
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.arxiv.person_names import KnownNames, is_name
-from pipeline.corpus.byline_text import is_affiliation, kinds_of, normalize, plain_line, split_marks
-from pipeline.corpus.policies import LINE, MARK, fold
+from pipeline.corpus.parse.byline_rules import is_affiliation, kinds_of, normalize, plain_line, split_marks
+from pipeline.corpus.parse.policies import LINE, MARK, fold
 
 AFFILIATION_ROLES = frozenset({"affiliation", "address", "institution", "institute", "organization"})
 

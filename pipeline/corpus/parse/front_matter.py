@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from pipeline.arxiv.person_names import KnownNames, is_name
-from pipeline.corpus.byline import read_bylines
-from pipeline.corpus.byline_text import is_affiliation, normalize, plain_line
-from pipeline.corpus.paper import Author, Block, Section
-from pipeline.corpus.policies import CELL, LINE
-from pipeline.corpus.printed_byline import Byline
+from pipeline.corpus.parse.byline import read_bylines
+from pipeline.corpus.parse.byline_rules import is_affiliation, normalize, plain_line
+from pipeline.corpus.parse.paper import Author, Block, Section
+from pipeline.corpus.parse.policies import CELL, LINE
+from pipeline.corpus.parse.printed_byline import Byline
 
 _NAME = re.compile(r"abstract|summary", re.IGNORECASE)
 _RUN_IN = re.compile(r"^(?:[Aa]bstract|ABSTRACT)\b\s*[.:—–-]*\s*")

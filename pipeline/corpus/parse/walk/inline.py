@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from pipeline.corpus import policies
-from pipeline.corpus.policies import ERRED, GONE, LINE, MARK, NOTE
-from pipeline.corpus.tree import Node
-from pipeline.corpus.walk.nodes import annotation_of, note_mark_of
-from pipeline.corpus.walk.state import GATHER, Handler, Sink, Walk
+from pipeline.corpus.parse import policies
+from pipeline.corpus.parse.policies import ERRED, GONE, LINE, MARK, NOTE
+from pipeline.corpus.parse.tree import Node
+from pipeline.corpus.parse.walk.state import GATHER, Handler, Sink, Walk, annotation_of, note_mark_of
 
 Pieces = list[str | tuple[str, str]]
 
 
 def math(walk: Walk, node: Node) -> None:
     """A formula that was not taken out of line beforehand, since it has no alttext, or is a picture."""
-    told = node.get("alttext") or node.get("alt") or annotation_of(node)
-    tex = policies.tex_source(told or node.text())
+    given_tex = node.get("alttext") or node.get("alt") or annotation_of(node)
+    tex = policies.tex_source(given_tex or node.text())
     walk.found.formulas += 1
-    walk.found.math_without_tex += not told
+    walk.found.math_without_tex += not given_tex
     walk.found.seen += policies.visible(tex) - policies.visible(node.text())
     walk.sink.parts.append(policies.inline_tex(tex))
 

@@ -1,19 +1,19 @@
 """Lines of a byline to groups of names and what stands below them.
 
-What a text is says `byline_text`, what a name is `person_names`; here the place of a line decides what they leave open.
+`byline_rules` says what a text is, `person_names` what a name is; the place of a line decides what they leave open.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice, takewhile, zip_longest
 
 from pipeline.arxiv.person_names import KnownNames, is_name, is_suffix, split_names, without_titles
 from pipeline.arxiv.titles import title_words
-from pipeline.corpus.affiliations import split_marked, without_full_stop
-from pipeline.corpus.author_group import AuthorGroup, PrintedName
-from pipeline.corpus.byline_text import (
+from pipeline.corpus.parse.affiliations import split_marked, without_full_stop
+from pipeline.corpus.parse.byline_rules import (
     EDGES,
     find_emails,
     has_letters,
@@ -26,8 +26,8 @@ from pipeline.corpus.byline_text import (
     without_addresses,
     without_signs,
 )
-from pipeline.corpus.policies import AUTHOR, CELL, EMAIL, INNER, LINE, MARK, PLACE, fold
-from pipeline.corpus.printed_byline import AFFILIATION_ROLES, Byline
+from pipeline.corpus.parse.policies import AUTHOR, CELL, EMAIL, INNER, LINE, MARK, PLACE, fold
+from pipeline.corpus.parse.printed_byline import AFFILIATION_ROLES, Byline
 
 # What separates authors: LaTeX's column sign left over from \And, as "&Ann Lee", or the macro itself.
 _NEXT_AUTHOR = re.compile(rf"(?:(?<=[\s{LINE}{MARK}{AUTHOR}])|^)&(?=[^\s&])|\\(?:And|AND|and)\b")
@@ -43,6 +43,54 @@ _TRAILING_MARK = re.compile(r"(?<=[^\W\d_])\s?(\d{1,2}(?:,\s?\d{1,2})*)(?=\s*(?:
 _LONGEST_NAME, _LONGEST_AFFILIATION = 6, 600
 # Lists of thousands of authors name a few addresses; a line below names is compared with no more than these.
 _MOST_ADDRESSES = 500
+_NO_LETTER = re.compile(r"[^a-z]+")
+
+
+@dataclass(slots=True, eq=False)
+class PrintedName:
+    """A name as printed, with its marks; its affiliations and e-mails once they are linked."""
+
+    text: str
+    marks: set[str] = field(default_factory=set)
+    column: list[str] = field(default_factory=list)
+    """Lines of the affiliation below the name, where each name of a line has its own."""
+    affiliations: list[str] = field(default_factory=list)
+    emails: list[str] = field(default_factory=list)
+    local_parts: list[str] = field(init=False)
+    """What an address made of the name may have before its @: combinations of its words, then each word."""
+
+    def __post_init__(self) -> None:
+        words = [word for word in title_words(self.text) if not is_suffix(word)]
+        first, last = (words[0], words[-1]) if words else ("", "")
+        initials = "".join(word[0] for word in words)
+        self.local_parts = [initials, first[:1] + last, last + first[:1], first + last[:1], last + first, *words]
+
+    def fits(self, email: str) -> bool:
+        """Whether an address is made of the name."""
+        local = _NO_LETTER.sub("", email.partition("@")[0].lower())
+        return bool(local) and (
+            local in self.local_parts or any(len(word) > 2 and word in local for word in self.local_parts[4:])
+        )
+
+
+@dataclass(slots=True)
+class AuthorGroup:
+    """Names that share what stands below them. `affiliation_lines` are (marks, text)."""
+
+    names: list[PrintedName] = field(default_factory=list)
+    affiliation_lines: list[tuple[frozenset[str], str]] = field(default_factory=list)
+    emails: list[str] = field(default_factory=list)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether something stands below the names, so that another name opens another group."""
+        has_columns = any(name.column for name in self.names)
+        return bool(self.names and (self.affiliation_lines or self.emails or has_columns))
+
+
+def names_of(groups: Sequence[AuthorGroup]) -> list[PrintedName]:
+    """The names of some groups, in order."""
+    return [name for group in groups for name in group.names]
 
 
 class LineReader:

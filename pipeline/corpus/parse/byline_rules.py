@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from pipeline.corpus.policies import AUTHOR, CELL, EMAIL, ERRED, INNER, LINE, MARK, NOTE, PLACE, fold
+from pipeline.corpus.parse.policies import AUTHOR, CELL, EMAIL, ERRED, INNER, LINE, MARK, NOTE, PLACE, fold
 
 
 class Rule(NamedTuple):

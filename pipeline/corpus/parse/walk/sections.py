@@ -1,16 +1,17 @@
-"""Sections and their headings, the document's title, the abstract, thanks."""
+"""Title, bylines, abstract, sections and their headings, thanks."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from pipeline.corpus import policies
-from pipeline.corpus.kinds import section_rank
-from pipeline.corpus.paper import Block, Section
-from pipeline.corpus.tree import Node
-from pipeline.corpus.walk.blocks import box, para
-from pipeline.corpus.walk.nodes import headings_of
-from pipeline.corpus.walk.state import GATHER, TOP, OpenSection, Sink, Walk
+from pipeline.corpus.parse import policies
+from pipeline.corpus.parse.kinds import section_rank
+from pipeline.corpus.parse.paper import Block, Section
+from pipeline.corpus.parse.policies import LINE, TEX
+from pipeline.corpus.parse.printed_byline import Byline
+from pipeline.corpus.parse.tree import Node
+from pipeline.corpus.parse.walk.blocks import box, para
+from pipeline.corpus.parse.walk.state import GATHER, TOP, OpenSection, Sink, Walk, headings_of, role_of
 
 # Thanks belong to whatever section they stand in.
 _LOWEST_RANK = 9
@@ -106,3 +107,59 @@ def abstract(walk: Walk, node: Node) -> None:
     sink = walk.gather(node, Sink(GATHER))
     walk.found.abstract = sink.text or None
     return walk.put(None, sink.after)
+
+
+def authors(walk: Walk, node: Node) -> None:
+    """All bylines; what stands between them is lost."""
+    sink = walk.gather(node, Sink(GATHER))
+    walk.put(None, sink.after)
+    walk.lose("author_mark", sink.raw)
+
+
+def creator(walk: Walk, node: Node) -> None:
+    """One byline: an author, or all of them with their affiliations glued in."""
+    if "ltx_role_author" not in node.classes:
+        sink = walk.gather(node, Sink(GATHER, lost=True))
+        walk.put(None, sink.after)
+        return walk.lose("creator", sink.raw)
+    outer, walk.byline = walk.byline, Byline()
+    sink = walk.gather(node, Sink(GATHER))
+    walk.found.bylines.append(walk.byline)
+    walk.byline = outer
+    walk.put(None, sink.after)
+    return walk.lose("author_mark", sink.raw)
+
+
+def personname(walk: Walk, node: Node) -> None:
+    """The names of a byline, with line breaks, marks and places of errors."""
+    sink = walk.gather(node, Sink(GATHER, marks=True, breaks=LINE))
+    walk.put(None, sink.after)
+    names = sink.raw.replace(TEX, "$")
+    if walk.byline is None:
+        walk.found.bylines.append(Byline(names=names))
+    else:
+        walk.byline.names += names
+
+
+def contact(walk: Walk, node: Node) -> None:
+    """An affiliation, address, e-mail or the like of a byline."""
+    sink = walk.gather(node, Sink(GATHER, breaks=LINE))
+    walk.put(None, sink.after)
+    if walk.byline is None:
+        return walk.lose("contact", sink.raw)
+    walk.byline.contacts.append((role_of(node), policies.with_dollars(sink.raw)))
+    return None
+
+
+def address_part(walk: Walk, node: Node) -> None:
+    """The institution, city or country of an acmart affiliation, which have nothing between them."""
+    walk.flow(node)
+    walk.sink.parts.append(LINE if walk.sink.breaks == LINE else ", ")
+
+
+def author_notes(walk: Walk, node: Node) -> None:
+    """What else is said of the authors of a byline."""
+    sink = walk.gather(node, Sink(GATHER))
+    walk.put(None, sink.after)
+    if walk.byline is not None:
+        walk.byline.remarks.append(sink.text)

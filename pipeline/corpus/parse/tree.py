@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
 
-from pipeline.corpus.kinds import kind_of
-from pipeline.corpus.policies import holds_marks
-from pipeline.corpus.source import FORMULA, Source
+from pipeline.corpus.parse.kinds import kind_of
+from pipeline.corpus.parse.policies import holds_marks
+from pipeline.corpus.parse.source import FORMULA, Source
 
 # Real pages nest 40 deep at most; each level takes up to four of Python's 1,000 frames in the walk.
 DEEPEST = 250
@@ -107,8 +107,8 @@ class Node(list["str | Node"]):
 
 def _value(tag: str, name: str) -> str:
     """What a tag says of an attribute that elements do not share; `name` is ` id="` or the like."""
-    told = tag.partition(name)[2].partition('"')[0]
-    return unescape(told) if "&" in told else told
+    value = tag.partition(name)[2].partition('"')[0]
+    return unescape(value) if "&" in value else value
 
 
 _PAGE_MOULD = Mould("body", "box", "", "/body")
@@ -237,11 +237,11 @@ def _read_tag(tag: str, *, is_xml: bool) -> Mould:
     read = _OPENING.fullmatch(tag)
     if read is None:
         raise Irregular(f"<{tag[:40]}> is no tag as LaTeXML writes them")
-    written, told, slash = read.groups()
+    written, listed, slash = read.groups()
     name = written.lower()
     if name in _RAW_NAMES or (slash and not is_xml and name not in VOID | _PICTURE_PARTS):
         raise Irregular(f"<{name}> has rules of its own")
-    attributes = {key.lower(): unescape(value or other) for key, value, other in reversed(_ATTRIBUTE.findall(told))}
+    attributes = {key.lower(): unescape(value or other) for key, value, other in reversed(_ATTRIBUTE.findall(listed))}
     return mould_of(name, attributes, end="" if slash or name in VOID else f"/{written}")
 
 

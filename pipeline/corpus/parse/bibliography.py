@@ -15,9 +15,18 @@ from urllib.parse import unquote
 
 from pipeline.arxiv.identifiers import find_arxiv_id, normalize_arxiv_id
 from pipeline.arxiv.person_names import PARTICLES, is_name, split_names
-from pipeline.corpus import bibliography_rules as rules
-from pipeline.corpus.bibliography_rules import DATE, JOURNAL, MONTH, PUBLISHER, SENTENCE_END, THESIS, YEAR, alternation
-from pipeline.corpus.paper import BibliographyItem
+from pipeline.corpus.parse import bibliography_rules as rules
+from pipeline.corpus.parse.bibliography_rules import (
+    DATE,
+    JOURNAL,
+    MONTH,
+    PUBLISHER,
+    SENTENCE_END,
+    THESIS,
+    YEAR,
+    alternation,
+)
+from pipeline.corpus.parse.paper import BibliographyItem
 
 Italics = tuple[str, ...]
 

@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from pipeline.corpus import policies
-from pipeline.corpus.assembly import Findings, assemble
-from pipeline.corpus.browser import browse
-from pipeline.corpus.paper import PageError, Paper
-from pipeline.corpus.policies import LINE
-from pipeline.corpus.source import Source, as_utf8, is_html, read_source, without_raw, without_site
-from pipeline.corpus.tree import Irregular, Node, grow
-from pipeline.corpus.walk import blocks, floats, front, inline, items, sections
-from pipeline.corpus.walk.state import GATHER, Handler, Sink, Walk
+from pipeline.corpus.parse import policies
+from pipeline.corpus.parse.assembly import Findings, assemble
+from pipeline.corpus.parse.browser import browse
+from pipeline.corpus.parse.paper import PageError, Paper
+from pipeline.corpus.parse.policies import LINE
+from pipeline.corpus.parse.source import Source, as_utf8, is_html, read_source, without_raw, without_site
+from pipeline.corpus.parse.tree import Irregular, Node, grow
+from pipeline.corpus.parse.walk import blocks, floats, inline, sections
+from pipeline.corpus.parse.walk.state import GATHER, Handler, Sink, Walk
 
 _SECTION = re.compile(rb"""<section|class="ltx_section""")
 # Front matter of real pages has 2 to 40 KB; a page without sections has none that could be told from its text.
@@ -118,7 +118,7 @@ _HANDLERS: dict[str, Handler] = {
     "drop": inline.lose,
     "lose": inline.lose,
     "white": inline.white,
-    "bib": items.bibliography_field,
+    "bib": blocks.bibliography_field,
     "para": blocks.para,
     "p": blocks.p,
     "box": blocks.box,
@@ -146,13 +146,13 @@ _HANDLERS: dict[str, Handler] = {
     "title": sections.document_title,
     "subtitle": sections.subtitle,
     "abstract": sections.abstract,
-    "authors": front.authors,
-    "creator": front.creator,
-    "personname": front.personname,
-    "contact": front.contact,
-    "address_part": front.address_part,
-    "author_notes": front.author_notes,
-    "bibliography": items.bibliography,
-    "bibitem": items.bibitem,
-    "bibblock": items.bibblock,
+    "authors": sections.authors,
+    "creator": sections.creator,
+    "personname": sections.personname,
+    "contact": sections.contact,
+    "address_part": sections.address_part,
+    "author_notes": sections.author_notes,
+    "bibliography": blocks.bibliography,
+    "bibitem": blocks.bibitem,
+    "bibblock": blocks.bibblock,
 }

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.arxiv.person_names import KnownNames
-from pipeline.corpus.affiliations import (
+from pipeline.corpus.parse.affiliations import (
     add_workplaces,
     contact_affiliations,
     has_sentence,
@@ -21,9 +21,8 @@ from pipeline.corpus.affiliations import (
     split_places,
     without_full_stop,
 )
-from pipeline.corpus.author_group import AuthorGroup, PrintedName, names_of
-from pipeline.corpus.byline_lines import LineReader
-from pipeline.corpus.byline_text import (
+from pipeline.corpus.parse.byline_lines import AuthorGroup, LineReader, PrintedName, names_of
+from pipeline.corpus.parse.byline_rules import (
     EDGES,
     doubled_marks,
     find_emails,
@@ -33,9 +32,9 @@ from pipeline.corpus.byline_text import (
     take_emails,
     without_addresses,
 )
-from pipeline.corpus.paper import Author
-from pipeline.corpus.policies import NOTE, fold
-from pipeline.corpus.printed_byline import AFFILIATION_ROLES, Byline, join_split_bylines
+from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.parse.policies import NOTE, fold
+from pipeline.corpus.parse.printed_byline import AFFILIATION_ROLES, Byline, join_split_bylines
 
 # LaTeXML runs the \thanks of several authors together: "Work performed at X.Work performed at Y."
 _NEXT_REMARK = re.compile(r"(?<=[a-z]{2}\.)(?=[A-Z][a-z])")

@@ -1,13 +1,13 @@
-"""Paragraphs, display equations, lists, theorems and listings."""
+"""Paragraphs, display equations, lists, theorems, listings and bibliography items."""
 
 from __future__ import annotations
 
-from pipeline.corpus import policies
-from pipeline.corpus.paper import Block
-from pipeline.corpus.policies import LINE
-from pipeline.corpus.tree import Node
-from pipeline.corpus.walk.nodes import rows_of
-from pipeline.corpus.walk.state import GATHER, PARAGRAPH, TOP, Sink, Walk
+from pipeline.corpus.parse import policies
+from pipeline.corpus.parse.bibliography import ItemParts
+from pipeline.corpus.parse.paper import Block
+from pipeline.corpus.parse.policies import LINE
+from pipeline.corpus.parse.tree import Node
+from pipeline.corpus.parse.walk.state import GATHER, PARAGRAPH, TOP, Sink, Walk, rows_of
 
 _ITEMS = frozenset({"li", "dt", "dd"})
 
@@ -134,3 +134,35 @@ def line(walk: Walk, node: Node) -> None:
     """One line of a listing."""
     walk.flow(node)
     walk.sink.parts.append(" " if walk.sink.cell else LINE)
+
+
+def bibliography(walk: Walk, node: Node) -> None:
+    """The list of items; words outside of them are lost."""
+    if walk.sink.mode != TOP:
+        return box(walk, node)
+    sink = walk.gather(node, Sink(TOP))
+    return walk.lose("bibliography", sink.raw)
+
+
+def bibitem(walk: Walk, node: Node) -> None:
+    """One item."""
+    item = ItemParts(key=node.id or f"bib.item{len(walk.found.printed_items) + 1}")
+    sink = walk.gather(node, Sink(GATHER, item=item))
+    item.raw = sink.text
+    walk.found.printed_items.append(item)
+
+
+def bibblock(walk: Walk, node: Node) -> None:
+    """A part of an item: authors, title, the rest."""
+    start = len(walk.sink.parts)
+    box(walk, node)
+    if walk.sink.item is not None:
+        walk.sink.item.blocks.append(policies.fold("".join(walk.sink.parts[start:])))
+
+
+def bibliography_field(walk: Walk, node: Node) -> None:
+    """A part of an item that LaTeXML named, such as `ltx_bib_title`."""
+    start = len(walk.sink.parts)
+    walk.flow(node)
+    if walk.sink.item is not None:
+        walk.sink.item.fields.append((node.mould.detail, policies.fold("".join(walk.sink.parts[start:]))))

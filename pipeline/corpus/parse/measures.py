@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from pipeline.corpus.paper import Author, BibliographyItem, Block, Section
-from pipeline.corpus.policies import fold, visible, without_markers
+from pipeline.corpus.parse.paper import Author, BibliographyItem, Block, Section
+from pipeline.corpus.parse.policies import fold, visible, without_markers
 
 _RULE = re.compile(r"\|(?: --- \|)+")
 _MACRO = re.compile(r"\\[A-Za-z@]{2,}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pipeline.corpus import policies
-from pipeline.corpus.grids import Cell, markdown_grid, span
-from pipeline.corpus.kinds import is_algorithm
-from pipeline.corpus.policies import ERRED, LINE
-from pipeline.corpus.tree import Node
-from pipeline.corpus.walk.blocks import box
-from pipeline.corpus.walk.nodes import rows_of
-from pipeline.corpus.walk.state import GATHER, Float, Sink, Walk
+from pipeline.corpus.parse import policies
+from pipeline.corpus.parse.grids import Cell, markdown_grid, span
+from pipeline.corpus.parse.kinds import is_algorithm
+from pipeline.corpus.parse.policies import ERRED, LINE
+from pipeline.corpus.parse.tree import Node
+from pipeline.corpus.parse.walk.blocks import box
+from pipeline.corpus.parse.walk.state import GATHER, Float, Sink, Walk, rows_of
 
 
 def float_block(walk: Walk, node: Node) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
-from pipeline.corpus.policies import visible
+from pipeline.corpus.parse.policies import visible
 
 # The longest head that spans columns in the 21 real papers has 53 characters; a page of broken markup must not be
 # copied 200 times.

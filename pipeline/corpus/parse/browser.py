@@ -10,9 +10,9 @@ from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
-from pipeline.corpus.paper import PageError
-from pipeline.corpus.source import FORMULA, Source
-from pipeline.corpus.tree import DEEPEST, VOID, Node, mould_of, node_of, root
+from pipeline.corpus.parse.paper import PageError
+from pipeline.corpus.parse.source import FORMULA, Source
+from pipeline.corpus.parse.tree import DEEPEST, VOID, Node, mould_of, node_of, root
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode

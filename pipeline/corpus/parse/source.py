@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipeline.corpus.policies import holds_marks, marked_tex
+from pipeline.corpus.parse.policies import holds_marks, marked_tex
 
 # Stands in the text as a tag of its own for a formula that was taken out. No page holds it: `without_controls`.
 FORMULA = "\7"

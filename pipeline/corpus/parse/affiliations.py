@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from pipeline.corpus.byline_text import (
+from pipeline.corpus.parse.byline_rules import (
     EDGES,
     has_letters,
     is_affiliation,
@@ -21,8 +21,8 @@ from pipeline.corpus.byline_text import (
     without_addresses,
     without_signs,
 )
-from pipeline.corpus.paper import Author
-from pipeline.corpus.policies import EMAIL, LINE, MARK
+from pipeline.corpus.parse.paper import Author
+from pipeline.corpus.parse.policies import EMAIL, LINE, MARK
 
 _LEADING_AND, _TRAILING_AND = re.compile(r"^(?:and|&)\s+"), re.compile(r"(?:,?\s+and|\s+&)$")
 _FULL_STOP = re.compile(r"(?<=\w{5})\.$")
@@ -151,11 +151,11 @@ def _places(text: str) -> list[tuple[str, str]]:
     found, start = [], 0
     for sentence, after in zip_longest(sentences, sentences[1:]):
         who = text[max(start, sentence.start() - _LONGEST) : sentence.start()]
-        said = _until_end(text[sentence.end() : sentence.end() + _LONGEST])
-        if after is not None and sentence.end() + len(said) >= after.start():
-            said = _NEXT.split(said, maxsplit=1)[0]
-        start = sentence.end() + len(said)
-        found += [(who, place) for part in _ALSO.split(said) if (place := part.strip(_EDGES))[:1].isupper()]
+        named = _until_end(text[sentence.end() : sentence.end() + _LONGEST])
+        if after is not None and sentence.end() + len(named) >= after.start():
+            named = _NEXT.split(named, maxsplit=1)[0]
+        start = sentence.end() + len(named)
+        found += [(who, place) for part in _ALSO.split(named) if (place := part.strip(_EDGES))[:1].isupper()]
     return found
 
 

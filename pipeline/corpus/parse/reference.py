@@ -13,16 +13,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipeline.corpus import policies
-from pipeline.corpus.assembly import Findings, assemble
-from pipeline.corpus.bibliography import ItemParts
-from pipeline.corpus.grids import Cell, markdown_grid, span
-from pipeline.corpus.html import read_front
-from pipeline.corpus.kinds import is_algorithm, kind_of, section_rank
-from pipeline.corpus.paper import Block, PageError, Paper, Section
-from pipeline.corpus.policies import ERRED, GONE, LINE, MARK, NOTE, TEX
-from pipeline.corpus.printed_byline import Byline
-from pipeline.corpus.source import as_utf8, count_errors, is_html, is_truncated, whole_text, without_site
+from pipeline.corpus.parse import policies
+from pipeline.corpus.parse.assembly import Findings, assemble
+from pipeline.corpus.parse.bibliography import ItemParts
+from pipeline.corpus.parse.grids import Cell, markdown_grid, span
+from pipeline.corpus.parse.html import read_front
+from pipeline.corpus.parse.kinds import is_algorithm, kind_of, section_rank
+from pipeline.corpus.parse.paper import Block, PageError, Paper, Section
+from pipeline.corpus.parse.policies import ERRED, GONE, LINE, MARK, NOTE, TEX
+from pipeline.corpus.parse.printed_byline import Byline
+from pipeline.corpus.parse.source import as_utf8, count_errors, is_html, is_truncated, whole_text, without_site
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
@@ -32,6 +32,8 @@ _ASIDE, _ANCHOR = "\4", "\5"
 _ASIDES = re.compile(f"{_ASIDE}(\\d+){_ASIDE}")
 _ANCHORS = re.compile(f"{_ANCHOR}([^{_ANCHOR}]*){_ANCHOR}")
 
+# Elements whose text is a block, with the kind of the block.
+_TEXT_BLOCKS = {"theorem": "theorem", "listing": "algorithm", "caption": "caption"}
 _BLOCKS = frozenset({"note", "float", "tabular", "section"})
 _INTERRUPTING = frozenset({"list", "theorem", "listing"})
 _LINED = frozenset({"float", "listing", "personname", "contact"})
@@ -148,10 +150,10 @@ class _Reading:
     def read_formulas(self) -> None:
         """Put each formula's TeX in its place, between TEX marks, and count the visible characters of the page."""
         for node in [node for node in self.of_kind("math") if not node.find_parent("math")]:
-            told = node.get("alttext") or node.get("alt") or _annotation(node)
-            tex = policies.tex_source(str(told or node.get_text()))
+            given_tex = node.get("alttext") or node.get("alt") or _annotation(node)
+            tex = policies.tex_source(str(given_tex or node.get_text()))
             self.found.formulas += 1
-            self.found.math_without_tex += not told
+            self.found.math_without_tex += not given_tex
             node.replace_with(policies.inline_tex(tex, len(node.find_all(class_="ltx_ERROR"))))
         self.found.seen = policies.visible(self.body.get_text())
 
@@ -221,9 +223,9 @@ class _Reading:
 
     # Text.
 
-    def text_of(self, node: Tag) -> tuple[str, list[Block]]:
-        """(raw text of an element, blocks that stood in it). Lists within it are lines of the text."""
-        self.set_aside(node, _BLOCKS)
+    def text_of(self, node: Tag, kinds: frozenset[str] = _BLOCKS) -> tuple[str, list[Block]]:
+        """(raw text of an element, blocks of some kinds that stood in it). Lists within it are lines of the text."""
+        self.set_aside(node, kinds)
         for inner in list(_outermost(node, frozenset({"list"}))):
             inner.replace_with(self.list_text(inner))
         text = _plain(node)
@@ -279,8 +281,18 @@ class _Reading:
             return self.read_para(node)
         if kind in ("section", "acknowledgements"):
             return self.read_section(node, kind)
-        if kind in ("float", "tabular", "caption", "note", "list", "theorem", "listing"):
-            return getattr(self, f"read_{kind}")(node)  # type: ignore[no-any-return]
+        if kind in _TEXT_BLOCKS:
+            raw, after = self.text_of(node)
+            return [*self.block(_TEXT_BLOCKS[kind], _id(node), raw), *after]
+        if kind == "float":
+            return self.read_float(node)
+        if kind == "tabular":
+            grid, after = self.grid_of(node)
+            return [*self.block("table", _id(node), grid, finished=True), *after]
+        if kind == "note":
+            return self.read_note(node)
+        if kind == "list":
+            return self.read_list(node)
         if kind == "heading" and self.found.title is None and "ltx_title_part" in _classes(node):
             return self.read_front(node, "title")
         if kind in ("title", "subtitle", "abstract"):
@@ -352,14 +364,6 @@ class _Reading:
         after = self.read_asides(raw)
         return [*self.block("list", _id(node), self.without_asides(raw)), *after]
 
-    def read_theorem(self, node: Tag) -> list[Block]:
-        raw, after = self.text_of(node)
-        return [*self.block("theorem", _id(node), raw), *after]
-
-    def read_listing(self, node: Tag) -> list[Block]:
-        raw, after = self.text_of(node)
-        return [*self.block("algorithm", _id(node), raw), *after]
-
     def read_note(self, node: Tag) -> list[Block]:
         raw, after = self.text_of(node)
         classes = _classes(node)
@@ -367,14 +371,6 @@ class _Reading:
             self.found.institutes.append(raw.replace(GONE, ""))
             return after
         return [*self.block("footnote", _id(node), "" if "footnotemark" in classes else raw), *after]
-
-    def read_caption(self, node: Tag) -> list[Block]:
-        raw, after = self.text_of(node)
-        return [*self.block("caption", _id(node), raw), *after]
-
-    def read_tabular(self, node: Tag) -> list[Block]:
-        grid, after = self.grid_of(node)
-        return [*self.block("table", _id(node), grid, finished=True), *after]
 
     def read_float(self, node: Tag) -> list[Block]:
         self.set_aside(node, frozenset({"section"}))
@@ -413,7 +409,7 @@ class _Reading:
                     inner.replace_with(" ")
                     nested.append(grid)
                     after += more
-                raw, more = self.cell_text(cell)
+                raw, more = self.text_of(cell, _BLOCKS - {"tabular"})
                 after += more
                 errors += raw.count(ERRED)
                 classes = _classes(cell)
@@ -430,13 +426,6 @@ class _Reading:
         grid, repeated = markdown_grid(rows)
         self.found.repeated += repeated
         return "\n".join(filter(None, [grid, *nested])) + ERRED * errors, after
-
-    def cell_text(self, cell: Tag) -> tuple[str, list[Block]]:
-        self.set_aside(cell, _BLOCKS - {"tabular"})
-        for inner in list(_outermost(cell, frozenset({"list"}))):
-            inner.replace_with(self.list_text(inner))
-        text = _plain(cell)
-        return self.without_asides(text), self.read_asides(text)
 
     # Front and back matter.
 

@@ -29,7 +29,7 @@ class Author:
 
     def as_row(self) -> dict[str, Any]:
         """The author as the struct of `papers.authors`."""
-        return {"name": self.name, "affiliations": list(self.affiliations), "emails": list(self.emails)}
+        return _fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,7 @@ class Section:
 
     def as_row(self) -> dict[str, Any]:
         """The section as the struct of `papers.sections`."""
-        return {
-            "anchor": self.anchor,
-            "number": self.number,
-            "title": self.title,
-            "depth": self.depth,
-            "path": list(self.path),
-        }
+        return _fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +89,7 @@ class BibliographyItem:
 
     def as_row(self) -> dict[str, Any]:
         """The item as the struct of `papers.bibliography`."""
-        return {
-            "key": self.key,
-            "raw": self.raw,
-            "title": self.title,
-            "authors": list(self.authors),
-            "year": self.year,
-            "venue": self.venue,
-            "doi": self.doi,
-            "arxiv_id": self.arxiv_id,
-        }
+        return _fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,25 +126,16 @@ class Paper:
     def as_row(self) -> dict[str, Any]:
         """The columns of `papers` that the page alone decides."""
         return {
-            "title": self.title,
+            **_fields(self),
             "authors": [author.as_row() for author in self.authors],
-            "abstract": self.abstract,
             "sections": [section.as_row() for section in self.sections],
             "blocks": [block.as_row() for block in self.blocks],
             "bibliography": [item.as_row() for item in self.bibliography],
-            "paragraphs": self.paragraphs,
-            "tables": self.tables,
-            "figures": self.figures,
-            "formulas": self.formulas,
-            "math_without_tex": self.math_without_tex,
-            "unconverted_macros": self.unconverted_macros,
-            "chars_seen": self.chars_seen,
-            "chars_kept": self.chars_kept,
             "kept": sorted(self.kept.items()),
             "losses": sorted(self.losses.items()),
-            "ltx_errors": self.ltx_errors,
-            "missing_citations": self.missing_citations,
-            "truncated": self.truncated,
-            "html_bytes": self.html_bytes,
-            "html_sha256": self.html_sha256,
         }
+
+
+def _fields(value: Author | Section | BibliographyItem | Paper) -> dict[str, Any]:
+    """The fields of a value by their names, as they are: `dataclasses.asdict` copies every value below them."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
