@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field
 
 from pipeline import __version__
 from pipeline.answering.retrieval import looks_like_prompt_injection
-from pipeline.corpus.policies import without_markers
+from pipeline.corpus.parse.policies import without_markers
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
 from pipeline.index.links import abstract_url

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from pipeline.corpus.parse.policies import CITATION_MARKER, cited_keys
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.corpus.policies import CITATION_MARKER, cited_keys
 from pipeline.report.rendering import render_formulas
 from pipeline.serve.search_results import RankedPassage
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from pipeline.arxiv.identifiers import normalize_arxiv_id
+from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.corpus.policies import without_markers
 from pipeline.embedding.lexical import term_id, words_of
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
