@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import typer
 
-from docs.reference.generate import PAGES as COMMAND_PAGES
-from docs.reference.generate import commands_page, tables_page
 from pipeline.settings import Settings
 from tests.documents import DOCS, PAGES, PROJECT, README, fenced, inline
+from tools.generate_reference import PAGES as COMMAND_PAGES
+from tools.generate_reference import commands_page, tables_page
 
 # Read by tests and scripts alone.
 NOT_SETTINGS = ("CITELOOM_TEST_", "CITELOOM_FAULTS_", "CITELOOM_REQUIRE_TOOLS")
@@ -81,7 +81,7 @@ def test_the_readme_has_at_most_900_words() -> None:
 
 @pytest.mark.parametrize(("name", "write"), [("commands.md", commands_page), ("tables.md", tables_page)])
 def test_a_generated_page_is_up_to_date(name: str, write: Callable[[], str]) -> None:
-    assert (DOCS / "reference" / name).read_text() == write(), "run python -m docs.reference.generate"
+    assert (DOCS / "reference" / name).read_text() == write(), "run python -m tools.generate_reference"
 
 
 def test_every_command_that_the_reference_links_to_a_page_exists() -> None:
@@ -108,8 +108,8 @@ def test_a_setting_that_a_page_names_is_there(page: Path) -> None:
 @pages
 def test_a_script_a_module_or_a_target_that_a_page_names_is_there(page: Path) -> None:
     text = page.read_text()
-    modules = re.findall(r"python -m ((?:benchmarks|docs|tests)[\w.]*)", text)
-    scripts = re.findall(r"\bpython (docs/[\w/-]+\.py)|`(docs/[\w/-]+\.py)`", text)
+    modules = re.findall(r"python -m ((?:benchmarks|experiments|tools|tests)[\w.]*)", text)
+    scripts = re.findall(r"\bpython (experiments/[\w/-]+\.py)|`(experiments/[\w/-]+\.py)`", text)
     made = re.findall(r"^\.PHONY: (.*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)[0].split()
     typed = [line.text.split() for line in (*fenced(text), *inline(text)) if line.text.startswith("make ")]
     targets = {word for words in typed for word in words[1:] if "=" not in word}
@@ -138,12 +138,15 @@ def _anchors(page: Path) -> set[str]:
 
 
 def test_a_page_or_script_that_a_file_of_the_project_names_is_there() -> None:
-    folders = ("pipeline", "assets", "resources", "sensors", "tests", "benchmarks", "deploy", "docs")
+    packages = ("pipeline", "assets", "resources", "sensors")
+    folders = (*packages, "tests", "benchmarks", "deploy", "docs", "experiments", "tools")
     suffixes = {".py", ".md", ".toml", ".yaml", ".j2", ".example", ""}
     files = [file for folder in folders for file in (PROJECT / folder).rglob("*")] + list(PROJECT.iterdir())
     gone = []
     for file in (file for file in files if file.suffix in suffixes and file.is_file() and file.name != ".git"):
-        for target in re.findall(r"(?<![\w/.-])docs/[\w/-]+\.(?:md|py)\b", file.read_text(errors="ignore")):
+        for target in re.findall(
+            r"(?<![\w/.-])(?:docs/[\w/-]+\.md|(?:experiments|tools)/[\w/-]+\.py)\b", file.read_text(errors="ignore")
+        ):
             if not (PROJECT / target).is_file():
                 gone.append(f"{file.relative_to(PROJECT)}: {target}")
     assert gone == []

@@ -6,9 +6,9 @@ from dataclasses import fields, replace
 
 import pytest
 
-from docs.experiments import scale
-from docs.experiments.scale import page
-from docs.experiments.scale_costs import Assumed, Corpus, corpus_costs, machines, number
+from experiments import scale
+from experiments.scale import page
+from experiments.scale_costs import Assumed, Corpus, corpus_costs, machines, number
 
 ASSUMED = Assumed()
 
@@ -21,7 +21,7 @@ def hours(assumed: Assumed, stage: str, machine: int, *, whole: bool = False) ->
 
 def test_the_page_holds_what_the_script_prints() -> None:
     text = scale.PAGE.read_text()
-    assert scale.written(text, page(ASSUMED)) == text, "python -m docs.experiments.scale --write makes the tables anew"
+    assert scale.written(text, page(ASSUMED)) == text, "python -m experiments.scale --write makes the tables anew"
 
 
 def test_every_assumption_says_what_it_rests_on_and_is_an_option(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,17 +1,16 @@
 """Retrieval of the sample corpus apart from any model: how often the gold passage is among those shown.
 
-docs/experiments/answer_retrieval.py measures it.
+experiments/answer_retrieval.py measures it.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from experiments import answer_retrieval as script
 from pipeline.answering.model_calls import Params
 from pipeline.answering.questions import GoldClaim, PosedQuestion, Question
 from pipeline.answering.stages import QUESTIONS
@@ -27,19 +26,6 @@ from tests.unit.answering.asking import Tables, passage
 
 PROJECT = Path(__file__).resolve().parents[3]
 
-
-def load_script() -> Any:
-    """docs/experiments/answer_retrieval.py as a module."""
-    spec = importlib.util.spec_from_file_location("answer_retrieval", PROJECT / "docs/experiments/answer_retrieval.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclasses look for it
-    spec.loader.exec_module(module)
-    return module
-
-
-script = load_script()
 PARAMS = Params(4096, candidates=4, passages=2)
 
 

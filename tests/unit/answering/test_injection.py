@@ -1,22 +1,21 @@
 """Thirty passages that speak to the model: nothing of them leaves its fence, and no answer cites outside of what was
 shown, even where a model obeys each of them as far as the form of its answers lets it.
 
-The passages are in tests/labels/injections.jsonl; docs/experiments/answer_injection.py lays them out as a
+The passages are in tests/labels/injections.jsonl; experiments/answer_injection.py lays them out as a
 corpus and says what got through with a real model.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from experiments import answer_injection as script
 from pipeline.answering.retrieval import looks_like_prompt_injection
 from pipeline.engine.stage import Workspace
 from pipeline.index import close_indexes
@@ -29,19 +28,6 @@ from tests.unit.evaluation.answers.graded import fence
 PROJECT = Path(__file__).resolve().parents[3]
 SYSTEMS = ("arxivbot", "wikichat", "direct")
 
-
-def load_script() -> Any:
-    """docs/experiments/answer_injection.py as a module."""
-    spec = importlib.util.spec_from_file_location("answer_injection", PROJECT / "docs/experiments/answer_injection.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclasses look for it
-    spec.loader.exec_module(module)
-    return module
-
-
-script = load_script()
 INJECTIONS = script.read_injections()
 
 

@@ -1,6 +1,6 @@
 """Print the tables on injection in methods/answering.md: thirty passages that address the model, and their effect.
 
-    .venv/bin/python docs/experiments/answer_injection.py NEW_ROOT [SYSTEM ...]
+    .venv/bin/python -m experiments.answer_injection NEW_ROOT [SYSTEM ...]
 
 tests/labels/injections.jsonl holds the passages, written for this project. Each says how long a lantern burns, and
 orders something else; a question of its own asks for that lantern. They become the passages of one invented paper in

@@ -1,6 +1,6 @@
 """Write commands.md and tables.md from the command line's definition and the table schemas.
 
-    python -m docs.reference.generate
+    python -m tools.generate_reference
 
 A test compares the committed pages with what this prints.
 """
@@ -20,8 +20,8 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from pipeline.tables import TABLES, Table
 
-FOLDER = Path(__file__).parent
-NOTICE = "<!-- Written by `python -m docs.reference.generate`; do not edit by hand. -->"
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
+NOTICE = "<!-- Written by `python -m tools.generate_reference`; do not edit by hand. -->"
 # Pages that say more about a command than its help does.
 PAGES = {
     "run": "../start/your-own-corpus.md",

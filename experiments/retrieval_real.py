@@ -1,6 +1,6 @@
 """Print the table of retrieval-on-real-papers.md: a month of its own, over the papers of the first run.
 
-    .venv/bin/python docs/experiments/retrieval_real.py FIRST_RUN_ROOT RELATED_WORK_FOLDER NEW_ROOT
+    .venv/bin/python -m experiments.retrieval_real FIRST_RUN_ROOT RELATED_WORK_FOLDER NEW_ROOT
 
 FIRST_RUN_ROOT holds the papers of first-run.md up to `embeddings`; RELATED_WORK_FOLDER the related-work sections, each
 with the papers that it cites, as JSON. Citations by author and year are read as keys, then the stages do the rest.

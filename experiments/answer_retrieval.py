@@ -1,6 +1,6 @@
 """Print the table on retrieval in methods/answering.md: how often the gold passage was shown, without any model.
 
-    .venv/bin/python docs/experiments/answer_retrieval.py ROOT
+    .venv/bin/python -m experiments.answer_retrieval ROOT
 
 ROOT holds the sample corpus up to `index_receipts` and its questions (`citeloom run --until questions`); nothing is
 written there. Each question is searched for among the papers up to its month, as the answering stages do, and three

@@ -1,6 +1,6 @@
 """Print the control table in methods/citation-support.md: a judge's verdicts on right and on wrong works.
 
-    .venv/bin/python docs/experiments/support_control.py RELATED_WORK_FOLDER NEW_ROOT [CITATIONS]
+    .venv/bin/python -m experiments.support_control RELATED_WORK_FOLDER NEW_ROOT [CITATIONS]
 
 RELATED_WORK_FOLDER holds the authors' own sections, each with the works that it cites, as JSON. Each citation is put
 to the judge twice: with the work that the authors cite, and with another one of the same section. No section is written

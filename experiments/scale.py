@@ -1,6 +1,6 @@
 """Hours, disk and money for all of ar5iv, by arithmetic on benchmarks/results: the tables of scale.md.
 
-    python -m docs.experiments.scale [--write] [--category-share 0.35] [--gpu-hour 4] [--nodes 4] …
+    python -m experiments.scale [--write] [--category-share 0.35] [--gpu-hour 4] [--nodes 4] …
 
 Every other option is an assumption; what was measured is read from the results, by file and field.
 """
@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from docs.experiments.scale_costs import Assumed, Corpus, Cost, Machine, calls, corpus_costs, machines, sources_read
+from experiments.scale_costs import Assumed, Corpus, Cost, Machine, calls, corpus_costs, machines, sources_read
 
-PAGE = Path(__file__).with_suffix(".md")
-BEGIN, END = "<!-- begin: docs/experiments/scale.py -->", "<!-- end -->"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "experiments" / "scale.md"
+BEGIN, END = "<!-- begin: experiments/scale.py -->", "<!-- end -->"
 
 
 def shown(value: float) -> str:

@@ -1,7 +1,7 @@
 """Takes pictures in headless Chromium: of a month's report that `citeloom run` made, or of a running `citeloom serve`.
 
-    .venv/bin/python docs/experiments/report_pictures.py data/demo/reports/2024-05 pictures [TASK]
-    .venv/bin/python docs/experiments/report_pictures.py http://127.0.0.1:8080 pictures
+    .venv/bin/python -m experiments.report_pictures data/demo/reports/2024-05 pictures [TASK]
+    .venv/bin/python -m experiments.report_pictures http://127.0.0.1:8080 pictures
 
 `<place>-<light or dark>.png` of: the top of the overall index, to the end of Table 1 (`index`); Figures 4, 5 and 3, as
 far as the month has them (`criteria`, `preference`, `stability`); a task with an opened sentence (`sentence`). TASK is

@@ -1,6 +1,6 @@
 """Score bibliographies set in BibTeX styles that the parser's rules were not made with: table in methods/references.md.
 
-    .venv/bin/python docs/experiments/unseen_styles.py FOLDER [--mistakes]
+    .venv/bin/python -m experiments.unseen_styles FOLDER [--mistakes]
 
 Sets examples/styles/references.bib, whose truth is known, in each of STYLES by BibTeX, converts the result with
 LaTeXML, and prints the share of each field that the parser reads as it is printed. FOLDER keeps the pages, so that a
@@ -12,16 +12,12 @@ from __future__ import annotations
 import argparse
 import os
 import subprocess
-import sys
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(PROJECT))  # the scorer stands among the tests, which are not installed
-
-from pipeline.corpus.parse import html  # noqa: E402
-from tests.conformance import truth  # noqa: E402
-from tests.conformance.report import print_mistakes, table  # noqa: E402
-from tests.conformance.scoring import Score, match_references, printed_items, score_item  # noqa: E402
+from pipeline.corpus.parse import html
+from tests.conformance import truth
+from tests.conformance.report import print_mistakes, table
+from tests.conformance.scoring import Score, match_references, printed_items, score_item
 
 # Styles of TeX Live that print English bibliographies and work with natbib. No rule was made with a list set in one of
 # them: they are neither in examples/styles nor among the 80 styles with which the rules were tried.

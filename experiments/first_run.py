@@ -1,6 +1,6 @@
 """Prints the tables of first-run.md from a data root, as Markdown.
 
-    .venv/bin/python docs/experiments/first_run.py [DATA_ROOT]
+    .venv/bin/python -m experiments.first_run [DATA_ROOT]
 
 DATA_ROOT is CITELOOM_DATA's where it is not given. Only stored tables are read; nothing is computed again.
 """

@@ -1,6 +1,6 @@
 """Print the table in methods/g-score.md: whether a judge recognises sections that were damaged on purpose.
 
-    .venv/bin/python docs/experiments/judge_check.py RELATED_WORK_FOLDER NEW_ROOT [TASKS]
+    .venv/bin/python -m experiments.judge_check RELATED_WORK_FOLDER NEW_ROOT [TASKS]
 
 RELATED_WORK_FOLDER holds related-work sections with the papers that they cite, as JSON. The beginning of each is the
 gold section, and four made of it, or of another paper's, go to the judge of the settings (CITELOOM_JUDGES,

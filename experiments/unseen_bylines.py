@@ -1,8 +1,8 @@
 """Score bylines set in classes of TeX Live that the parser's rules were not made with: table in methods/references.md.
 
-    .venv/bin/python docs/experiments/unseen_bylines.py FOLDER [--known] [--mistakes]
+    .venv/bin/python -m experiments.unseen_bylines FOLDER [--known] [--mistakes]
 
-Converts the documents of docs/experiments/bylines, each with the author block that the documentation of its class asks
+Converts the documents of experiments/bylines, each with the author block that the documentation of its class asks
 for, with LaTeXML, and prints the share of each field that the parser reads as it is printed. FOLDER keeps the pages, so
 that a second run only scores them. Needs Debian's latexml and texlive-publishers.
 """
@@ -10,19 +10,13 @@ that a second run only scores them. Needs Debian's latexml and texlive-publisher
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[2]
-# The scorer stands among the tests and the conversion beside this script; neither is installed.
-sys.path[:0] = [str(PROJECT), str(Path(__file__).resolve().parent)]
-
-from unseen_styles import convert  # noqa: E402
-
-from pipeline.corpus.parse import html  # noqa: E402
-from tests.conformance import truth  # noqa: E402
-from tests.conformance.report import print_mistakes, table  # noqa: E402
-from tests.conformance.scoring import Score, score_byline  # noqa: E402
+from experiments.unseen_styles import convert
+from pipeline.corpus.parse import html
+from tests.conformance import truth
+from tests.conformance.report import print_mistakes, table
+from tests.conformance.scoring import Score, score_byline
 
 BYLINES = Path(__file__).with_name("bylines")
 TRUTH = BYLINES / "truth.toml"

@@ -1,6 +1,6 @@
 """Print the table on hostile input in concepts/security.md: outcome, processor time and memory of each case.
 
-    .venv/bin/python -m docs.experiments.hostile_input
+    .venv/bin/python -m experiments.hostile_input
 
 Every case is made and read in a process of its own; its seconds are of processor time, its memory the growth of the
 process's peak over what it held with the input made, both of the reading alone. The cases are those of the tests
@@ -22,7 +22,7 @@ from tests.unit.arxiv.test_xml_answer import HOSTILE as FEEDS
 from tests.unit.corpus.hostile_zips import HOSTILE as ZIPS
 from tests.unit.corpus.test_hostile_pages import DEEP, LONG
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[1]
 PAGES = {
     **{f"nested: {name}": text for name, text in DEEP.items()},
     **LONG,
@@ -102,7 +102,7 @@ def main() -> None:
     for kind, (names, _) in KINDS.items():
         found = {}
         for name in names:
-            command = [sys.executable, "-m", "docs.experiments.hostile_input", kind, name]
+            command = [sys.executable, "-m", "experiments.hostile_input", kind, name]
             done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)
             found[name] = json.loads(done.stdout)
             print(f"  {kind}: {name}: {found[name]['outcome']}, {found[name]['seconds']:.2f} s, "
