@@ -27,7 +27,7 @@ PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check --con
 # Packages are installed without bytecode. Where an image sets this variable, every process would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-fast test-faults lint ui bench bench-gpu gpu-wheels install install-dev qdrant sample styles lock
+.PHONY: demo test test-fast test-faults lint ui docs bench bench-gpu gpu-wheels install install-dev qdrant sample styles lock
 
 demo: install
 	$(BIN)/citeloom demo
@@ -46,6 +46,11 @@ test-faults: install-dev qdrant
 
 test-fast: install-dev
 	$(PYTEST) tests $(SHORT) -m "not slow and not server and not ui"
+
+# The documentation as a site in site/; a broken link is an error.
+docs: install
+	$(PIP) --editable '.[docs]'
+	$(BIN)/mkdocs build
 
 lint: install-dev
 	$(BIN)/ruff check .

@@ -104,7 +104,7 @@ def _next_commands(workspace: Workspace) -> list[str]:
     return [
         f'{citeloom} search "retrieval for scientific questions"',
         f'{citeloom} ask "How is retrieval evaluated without labels?"',
-        f"{citeloom} ui",
+        f"{citeloom} serve",
     ]
 
 
