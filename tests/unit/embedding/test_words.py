@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -31,11 +32,16 @@ def _small() -> Any:
 @lru_cache(maxsize=1)
 def _real() -> Any:
     """XLM-RoBERTa's own vocabulary and normalizer, where the package that has them is installed."""
-    package = pytest.importorskip("semantra_multilingual", reason="install the extra bench")
+    import semantra_multilingual
     from transformers import XLMRobertaTokenizer
 
-    (file,) = Path(package.__file__).parent.glob("assets/*/tokenizer.json")
+    (file,) = Path(semantra_multilingual.__file__).parent.glob("assets/*/tokenizer.json")
     return plain(XLMRobertaTokenizer.from_pretrained(str(file.parent)).backend_tokenizer)
+
+
+needs_xlm_roberta = pytest.mark.skipif(
+    find_spec("semantra_multilingual") is None, reason="XLM-RoBERTa's vocabulary: install the extra bench"
+)
 
 
 def _same(found: TokenRows, expected: TokenRows) -> None:
@@ -65,6 +71,7 @@ def test_many_new_words_have_the_tokenizers_own_ids(random: Random, count: int) 
     _same(WordTokenizer(_small()).rows(texts), tokenize(_small(), texts))
 
 
+@needs_xlm_roberta
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(SIGNS, max_size=5))
@@ -73,6 +80,7 @@ def test_any_texts_have_xlm_robertas_ids(texts: list[str]) -> None:
     _same(WordTokenizer(_real()).rows(texts), tokenize(_real(), texts))
 
 
+@needs_xlm_roberta
 @pytest.mark.slow
 def test_every_sign_that_texts_are_taken_apart_with_keeps_its_ids() -> None:
     signs = [chr(number) for number in range(sys.maxunicode) if not 0xD800 <= number < 0xE000]
