@@ -19,12 +19,18 @@ if TYPE_CHECKING:
 
 
 def relate(
-    target: Annotated[Path | None, typer.Option(help="Your draft, as Markdown or plain text.")] = None,
+    target: Annotated[Path | None, typer.Option(help="Your draft, as LaTeX, Markdown or plain text.")] = None,
     reference: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="arXiv id of a paper of the corpus; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="ID", help="arXiv id of a paper of the corpus, or key of the bibliography; repeatable."),
+    ] = None,
+    bib: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Bibliography (.bib or .bbl); by default the one it names.")
     ] = None,
     task: Annotated[Path | None, typer.Option(help="Task file with target and references, instead of both.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Folder for related_work.md and references.bib.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for related_work.md, related_work.tex and references.bib.")
+    ] = None,
     system: RelatedWorkSystemOption = None,
     as_json: AsJson = False,
 ) -> int:
@@ -32,21 +38,24 @@ def relate(
 
     Examples:
       citeloom relate --target draft.md --reference 2403.02574
+      citeloom relate --target paper.tex --bib references.bib --output out
       citeloom relate --task task.json --system zero_shot --output out
     """
     check_system("--system", system, RELATED_WORK_SYSTEMS)
     if output is not None and output.exists() and not output.is_dir():
         raise SettingError(f"--output {output} is a file: give a folder")
-    if task is not None and (target is not None or reference):
-        raise SettingError("--task has its own target and references: leave --target and --reference out")
-    if task is None and (target is None or not reference):
-        raise SettingError("give --target DRAFT and --reference ID (repeatable), or --task FILE")
+    if task is not None and (target is not None or reference or bib):
+        raise SettingError("--task has its own target and references: leave --target, --reference and --bib out")
+    has_bibliography = bib is not None or (target is not None and target.suffix.lower() in (".tex", ".ltx"))
+    if task is None and (target is None or not (reference or has_bibliography)):
+        raise SettingError("give --target DRAFT with --reference ID (repeatable) or --bib FILE, or give --task FILE")
     check_file("--target", target)
+    check_file("--bib", bib)
     check_file("--task", task)
 
     from pipeline.cli.console import print_json, print_note
 
-    related = _write(target, reference or [], task, system)
+    related = _write(target, bib, reference or [], task, system)
     for note in related.notes:
         print_note(note)
     if output is not None:
@@ -58,26 +67,34 @@ def relate(
     return 0
 
 
-def _write(target: Path | None, references: list[str], task: Path | None, named: str | None) -> Related:
+def _write(
+    target: Path | None, bib: Path | None, references: list[str], task: Path | None, named: str | None
+) -> Related:
     from pipeline.cli.console import spinner
-    from pipeline.related_work.relate import relate as write
+    from pipeline.draft_check.related_work import relate_draft
     from pipeline.related_work.relate import relate_file
     from pipeline.related_work.systems import default_system
 
     workspace = open_workspace()
     system = named or default_system(workspace.settings)
-    if task is not None:
-        with spinner(f"{system} reads the task and its references, and writes"):
-            return relate_file(workspace, task, system=system)
-    draft = target.read_text(encoding="utf-8", errors="replace") if target else ""
-    with spinner(f"{system} reads the draft and its references, and writes"):
-        return write(workspace, draft, references, system=system)
+    if target is not None:
+        with spinner(f"{system} reads the draft and its references, and writes"):
+            return relate_draft(workspace, target, bib, references, system)
+    if task is None:
+        raise SettingError("give --target or --task")
+    with spinner(f"{system} reads the task and its references, and writes"):
+        return relate_file(workspace, task, system=system)
 
 
 def _save(related: Related, folder: Path) -> None:
     from pipeline.storage.writing import write_whole
 
-    for name, text in (("related_work.md", related.markdown), ("references.bib", related.bibtex)):
+    files = {
+        "related_work.md": related.markdown,
+        "related_work.tex": related.latex,
+        "references.bib": related.bibtex,
+    }
+    for name, text in files.items():
         write_whole(folder / name, f"{text}\n".encode())
         typer.echo(str(folder / name), err=True)
 

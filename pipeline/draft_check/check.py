@@ -22,6 +22,8 @@ from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.settings.validators import OVERLAP_JUDGE
 
+LATEX_SUFFIXES = (".tex", ".ltx")
+DRAFT_SUFFIXES = (*LATEX_SUFFIXES, ".md", ".markdown", ".txt")
 # A paragraph of fewer words is a heading or a caption.
 _FEWEST_WORDS = 25
 _MISSING_PAPERS = 3
@@ -115,9 +117,9 @@ def read_draft(file: Path, bibliography: Path | None = None) -> Draft:
     is missing, too large or of another kind, and for a project that includes itself.
     """
     suffix = file.suffix.lower()
-    if suffix not in (".tex", ".ltx", ".md", ".markdown", ".txt"):
+    if suffix not in DRAFT_SUFFIXES:
         raise SettingError(f"{file}: a draft is a .tex, .md or .txt file")
-    draft = read_latex(file) if suffix in (".tex", ".ltx") else read_markdown(file)
+    draft = read_latex(file) if suffix in LATEX_SUFFIXES else read_markdown(file)
     files = [bibliography] if bibliography else draft.bibliography_files
     bbl = file.with_suffix(".bbl")
     if not files and bbl.is_file():

@@ -81,12 +81,14 @@ class CitingSentence:
 class Draft:
     """A draft that was read.
 
-    paragraphs: their plain text, in order. entries: by key, in the order of the bibliography. listed: keys that are to
-    appear in the bibliography without a citation (`\\nocite`). duplicate_keys: keys that more than one entry has; the
-    first entry counts. problems: what could not be read, a sentence each with file and line.
+    title: None if it has none. paragraphs: their plain text, in order. entries: by key, in the order of the
+    bibliography. listed: keys that are to appear in the bibliography without a citation (`\\nocite`).
+    duplicate_keys: keys that more than one entry has; the first entry counts. problems: what could not be read, a
+    sentence each with file and line.
     """
 
     file: Path
+    title: str | None = None
     sentences: list[CitingSentence] = field(default_factory=list)
     paragraphs: list[str] = field(default_factory=list)
     entries: dict[str, Entry] = field(default_factory=dict)

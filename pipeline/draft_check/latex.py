@@ -39,6 +39,7 @@ _KEYS = re.compile(r"\{([^{}]*)\}")
 _NOCITE = re.compile(r"\\nocite\s*\{([^{}]*)\}")
 _BIBLIOGRAPHY = re.compile(r"\\(?:bibliography|addbibresource)(?![a-z])\s*(?:\[[^\[\]]*\])?\s*\{([^{}]*)\}")
 _MACRO = re.compile(r"\\(?:re)?newcommand\*?\s*\{?\s*\\([A-Za-z]+)\s*\}?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+_TITLE = re.compile(r"\\title\s*(?:\[[^\[\]]*\])?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 # Environments without prose, which are not read.
 _NO_PROSE = frozenset((
     "verbatim", "verbatim*", "lstlisting", "minted", "tikzpicture", "equation", "equation*", "align", "align*",
@@ -80,6 +81,8 @@ def read_latex(file: Path) -> Draft:
     text = source.text
     macros = {match[1]: match[2] for match in _MACRO.finditer(text)}
     _find_bibliography(text, draft)
+    title = _TITLE.search(text)
+    draft.title = plain_field(title[1]) if title else None
     body = _BODY.search(text)
     start, end = body.span(1) if body else (0, len(text))
     for begin, paragraph in _paragraphs(_without_environments(text[:end]), start):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.draft_check.check import read_bibliography
+from pipeline.draft_check.draft import Draft
 from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.references import check_references
 from pipeline.engine.stage import Workspace
@@ -25,12 +26,17 @@ class PaperToCite:
         return {"key": self.key, **asdict(self.hit)}
 
 
+def keys_by_paper(workspace: Workspace, draft: Draft) -> dict[str, str]:
+    """arXiv id → the key of the first entry of a draft's bibliography that means this work."""
+    keys: dict[str, str] = {}
+    for check in check_references(draft, KnownPapers(workspace)):
+        if check.arxiv_id:
+            keys.setdefault(check.arxiv_id, check.key)
+    return keys
+
+
 def papers_to_cite(workspace: Workspace, sentence: str, bibliography: Path | None, limit: int) -> list[PaperToCite]:
     """The papers whose passages fit a sentence, best first; none that do not fit at all. Raises as `search` does."""
     hits = [hit for hit in search(workspace, sentence, limit=limit, per_paper=True) if hit.relevance != "none"]
-    keys: dict[str, str] = {}
-    if bibliography is not None and hits:
-        for check in check_references(read_bibliography(bibliography), KnownPapers(workspace)):
-            if check.arxiv_id:
-                keys.setdefault(check.arxiv_id, check.key)
+    keys = keys_by_paper(workspace, read_bibliography(bibliography)) if bibliography is not None and hits else {}
     return [PaperToCite(keys.get(hit.arxiv_id), hit) for hit in hits]

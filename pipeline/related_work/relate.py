@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from pipeline.errors import SettingError
 from pipeline.llm.client import LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import settings_for, small_model_note
+from pipeline.related_work.citation_formats import bibtex_entry, bibtex_keys, latex_section, markdown_section
 from pipeline.related_work.examples import choose_examples, corpus_examples
 from pipeline.related_work.key_elements import Extraction, extract_known
 from pipeline.related_work.summary import Summary
@@ -34,13 +34,6 @@ from pipeline.related_work.task_reader import (
 from pipeline.settings import Settings
 
 _COLUMNS = ("authors", "year", "primary_category")
-_STOP_WORDS = frozenset({"a", "an", "the", "on", "of", "in", "for", "to", "and", "how", "is", "are", "with", "from"})
-_TEX_SPECIAL = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-}  # fmt: skip
-
-
 # An id may come as an address: https://arxiv.org/abs/2403.02574v2, …/pdf/2403.02574.pdf#page=3.
 _ADDRESS = re.compile(
     r"(?:https?://)?(?:[a-z0-9-]+\.)*(?:arxiv|ar5iv)\.org/(?:abs|pdf|html)/([^?#]+?)(?:\.pdf)?/?(?:[?#].*)?",
@@ -57,6 +50,8 @@ class Related:
 
     markdown: str
     """The section under a heading, citations as Pandoc's `[@key]`, then the list of references."""
+    latex: str
+    """The section under a heading, citations as `\\cite{key}`."""
     bibtex: str
     """One entry per reference, under the keys of the citations."""
     summary: Summary
@@ -70,21 +65,26 @@ class Related:
 
 
 def relate(
-    workspace: Workspace, draft_markdown: str, reference_ids: Sequence[str], system: str | None = None
+    workspace: Workspace,
+    draft_markdown: str,
+    reference_ids: Sequence[str],
+    system: str | None = None,
+    keys: Mapping[str, str] | None = None,
 ) -> Related:
     """A related-work section for a draft, over papers of the data root, in the order given.
 
     A reference is an arXiv id or an address of arXiv's, with a version or without. system: its name, or with its model
-    as in `chatcite@gpt-4`; None for the default. Raises SettingError for a draft that is empty or no text, no
-    references, ids that are malformed or not in the corpus, an unknown system; and what a language model's client
-    raises.
+    as in `chatcite@gpt-4`; None for the default. keys: arXiv id → the key of a reference in the author's own
+    bibliography; the others get one from author, year and title. Raises SettingError for a draft that is empty or no
+    text, no references, ids that are malformed or not in the corpus, an unknown system; and what a language model's
+    client raises.
     """
     writer, chosen = related_work_writer(system or default_system(workspace.settings), workspace.settings)
     _check_draft(draft_markdown)
     papers = _known_papers(
         workspace, list(dict.fromkeys(_arxiv_id(reference) or reference for reference in reference_ids))
     )
-    return _related(workspace, _task(draft_markdown, papers), papers, chosen, writer.model)
+    return _related(workspace, _task(draft_markdown, papers), papers, chosen, writer.model, keys=keys)
 
 
 def relate_file(workspace: Workspace, file: Path, system: str | None = None) -> Related:
@@ -122,12 +122,19 @@ def _related(
     system: RelatedWorkSystem,
     model: str | None,
     target: str | None = None,
+    keys: Mapping[str, str] | None = None,
 ) -> Related:
     summary, cost, notes = run(_write(workspace, _complete_task(workspace, task, system, target), system, model))
-    keys = bibtex_keys(papers)
-    bibtex = "\n\n".join(bibtex_entry(key, paper) for key, paper in zip(keys, papers, strict=True)) + "\n"
-    numbered = dict(enumerate(keys, 1))
-    return Related(_markdown(summary, numbered, papers), bibtex, summary, numbered, cost, tuple(notes))
+    numbered = dict(enumerate(bibtex_keys(papers, keys or {}), 1))
+    return Related(
+        markdown=markdown_section(summary.text, numbered, papers),
+        latex=latex_section(summary.text, numbered),
+        bibtex="\n\n".join(bibtex_entry(numbered[i], paper) for i, paper in enumerate(papers, 1)) + "\n",
+        summary=summary,
+        keys=numbered,
+        spent=cost,
+        notes=tuple(notes),
+    )
 
 
 def _complete_task(workspace: Workspace, task: Task, system: RelatedWorkSystem, target: str | None) -> Task:
@@ -244,72 +251,3 @@ async def _extract(client: LlmClient, task: Task, system: RelatedWorkSystem, set
         extract_known(client, text, source, settings.llm_context, settings.element_tokens or None)
         for text, source in papers
     )
-
-
-def _markdown(summary: Summary, keys: Mapping[int, str], papers: Sequence[Mapping[str, Any]]) -> str:
-    def cite(match: re.Match[str]) -> str:
-        numbers = [int(number) for number in re.findall(r"\d+", match.group(0))]
-        known = [f"@{keys[number]}" for number in dict.fromkeys(numbers) if number in keys]
-        return f"[{'; '.join(known)}]" if known else match.group(0)
-
-    body = re.sub(r"\[Reference \d{1,4}\](?:[,;]? ?\[Reference \d{1,4}\])*", cite, summary.text)
-    items = [f"{number}. [@{keys[number]}] {_reference_item(paper)}" for number, paper in enumerate(papers, 1)]
-    return "\n".join(["## Related work", "", body, "", "## References", "", *items, ""])
-
-
-def _reference_item(paper: Mapping[str, Any]) -> str:
-    year = f" ({paper['year']})" if paper["year"] else ""
-    address = f" <https://arxiv.org/abs/{paper['arxiv_id']}>" if paper["arxiv_id"] else ""
-    return f"{_author_line(paper)}{year}. {paper['title']}.{address}"
-
-
-def _author_line(paper: Mapping[str, Any]) -> str:
-    names = [author["name"] for author in paper["authors"]]
-    if not names:
-        return "Unknown authors"
-    return ", ".join(names) if len(names) <= 3 else f"{names[0]} et al."
-
-
-def bibtex_keys(papers: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A key per paper: family name of the first author, year, first content word of the title; made unique."""
-    keys: list[str] = []
-    for paper in papers:
-        base = _plain_key(paper)
-        same = sum(1 for key in keys if key.rstrip("0123456789-") == base or key == base)
-        keys.append(base if not same else f"{base}-{same + 1}")
-    return keys
-
-
-def _plain_key(paper: Mapping[str, Any]) -> str:
-    authors = paper["authors"]
-    family = _letters(authors[0]["name"].split()[-1]) if authors and authors[0]["name"].split() else ""
-    words = [_letters(word) for word in paper["title"].split()]
-    word = next((word for word in words if word and word not in _STOP_WORDS), "")
-    return f"{family or 'anonymous'}{paper['year'] or ''}{word}"
-
-
-def _letters(text: str) -> str:
-    ascii_only = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return re.sub(r"[^a-z]", "", ascii_only.lower())
-
-
-def bibtex_entry(key: str, paper: Mapping[str, Any]) -> str:
-    """A BibTeX entry, in arXiv's own form (https://info.arxiv.org/help/hypertex/bibstyles) where it is on arXiv."""
-    fields = {
-        "title": f"{{{_tex(paper['title'])}}}",
-        "author": " and ".join(_tex(author["name"]) for author in paper["authors"]),
-        "year": str(paper["year"] or ""),
-    }
-    if paper["arxiv_id"]:
-        fields |= {
-            "eprint": paper["arxiv_id"],
-            "archivePrefix": "arXiv",
-            "primaryClass": paper["primary_category"] or "",
-            "url": f"https://arxiv.org/abs/{paper['arxiv_id']}",
-        }
-    lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
-    return "\n".join([f"@misc{{{key},", *lines, "}"])
-
-
-def _tex(text: str) -> str:
-    return "".join(_TEX_SPECIAL.get(character, character) for character in " ".join(text.split()))

@@ -21,7 +21,7 @@ from pipeline.index.papers import CitingPaper, Paper, PaperPassage, read_citing_
 from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.similar import read_like
-from pipeline.related_work.relate import bibtex_entry, bibtex_keys
+from pipeline.related_work.citation_formats import bibtex_entry, bibtex_keys
 from pipeline.serve.index_access import IndexAccess
 from pipeline.storage.data_root import DataRoot
 

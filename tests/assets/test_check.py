@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,39 @@ from pipeline.draft_check.check import FAILURES, DraftCheck, check_draft, read_d
 from pipeline.draft_check.citations import contradicting_sentence
 from pipeline.draft_check.mended import write_bibliography
 from pipeline.draft_check.page import write_page
+from pipeline.draft_check.related_work import relate_draft
 from pipeline.draft_check.suggestions import papers_to_cite
 from pipeline.engine.stage import Workspace
+from pipeline.errors import SettingError
 from pipeline.index import close_indexes
 from pipeline.index.papers import read_paper
 from pipeline.settings import load_settings
 from tests.assets.conftest import Finished
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "draft"
+# The form in which Zotero exports a preprint.
+ZOTERO = """
+@misc{halabi_tidepool_2024,
+\ttitle = {Tidepool: {A} {Test} {Collection} for {Finding} {Passages} in {Scientific} {Papers}},
+\tshorttitle = {Tidepool},
+\turl = {http://arxiv.org/abs/2403.90001},
+\tdoi = {10.48550/arXiv.2403.90001},
+\tabstract = {We build a collection, "Tidepool", with 100\\% of its judgements by readers.},
+\turldate = {2024-05-02},
+\tpublisher = {arXiv},
+\tauthor = {Halabi, Noor and Quintela, Tomás},
+\tmonth = mar,
+\tyear = {2024},
+\tnote = {arXiv:2403.90001 [cs]},
+\tkeywords = {Computer Science - Information Retrieval},
+\tfile = {Preprint PDF:/home/x/Zotero/storage/AB12/Halabi.pdf:application/pdf},
+}
+
+@misc{nowhere,
+\ttitle = {A Work That Nobody Wrote},
+\tyear = {2001},
+}
+"""
 FAULTS = json.loads((EXAMPLE / "faults.json").read_text())
 
 
@@ -135,3 +161,29 @@ def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(finished: Finish
     assert (tmp_path / "page" / "index.html").is_file()
     assert finished.place.citeloom("check", draft, "--fail-on", "nonsense").returncode == 2
     assert finished.place.citeloom("check", "no-such.tex").returncode == 2
+
+
+def test_a_section_for_the_draft_cites_its_own_keys(workspace: Workspace, tmp_path: Path) -> None:
+    related = relate_draft(workspace, EXAMPLE / "draft.tex", system="extractive")
+    draft = read_draft(EXAMPLE / "draft.tex")
+    assert related.keys.values() <= draft.entries.keys()
+    cited = {key for keys in re.findall(r"\\cite\{([^}]*)\}", related.latex) for key in keys.split(",")}
+    assert cited
+    assert cited <= set(related.keys.values())
+    (note,) = [note for note in related.notes if "not cited, since" in note]
+    assert "tidepool" in note
+
+
+def test_references_by_key_in_zoteros_bibtex_and_by_id(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "library.bib").write_text(ZOTERO)
+    (tmp_path / "draft.md").write_text("# Passages\n\nWe search passages.\n")
+    related = relate_draft(
+        workspace, tmp_path / "draft.md", tmp_path / "library.bib", ["halabi_tidepool_2024", "2403.90002"], "extractive"
+    )
+    assert related.keys[1] == "halabi_tidepool_2024"
+    assert "eprint = {2403.90002}" in related.bibtex
+    with pytest.raises(SettingError, match="--reference nowhere: its paper is not in the corpus"):
+        relate_draft(workspace, tmp_path / "draft.md", tmp_path / "library.bib", ["nowhere"], "extractive")
+    (tmp_path / "other.bib").write_text("@misc{nowhere, title = {A Work That Nobody Wrote}, year = {2001}}")
+    with pytest.raises(SettingError, match="none of the 1 entries of its bibliography is a paper of the corpus"):
+        relate_draft(workspace, tmp_path / "draft.md", tmp_path / "other.bib", system="extractive")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import SettingError
-from pipeline.related_work.relate import _arxiv_id, bibtex_entry, bibtex_keys, relate, relate_file
+from pipeline.related_work.citation_formats import bibtex_entry, bibtex_keys, latex_section
+from pipeline.related_work.relate import _arxiv_id, relate, relate_file
 from pipeline.related_work.systems import SYSTEMS, beam_config
 from tests.planned_calls import beam_calls
 from tests.scripted_llm import Asked, ScriptedLlm
@@ -188,3 +189,23 @@ def test_keys_are_unique_and_plain() -> None:
         "lovelace2024paper-2",
         "anonymous2024ahnlichkeit-2",
     ]
+
+
+def test_keys_of_the_users_own_bibliography_stay_and_others_avoid_them() -> None:
+    papers = [paper_row("2403.00001"), paper_row("2403.00002"), paper_row("2403.00003")]
+    assert bibtex_keys(papers, {"2403.00002": "lovelace2024paper", "2403.00009": "lovelace2024paper-2"}) == [
+        "lovelace2024paper-3",
+        "lovelace2024paper",
+        "lovelace2024paper-4",
+    ]
+
+
+def test_a_section_in_latex_cites_keys_and_escapes_what_tex_would_read() -> None:
+    text = (
+        "Both [Reference 1], [Reference 2] gain 5% of $\\frac{a_1}{b}$.\n\n"
+        "See \\input{x} & $\\input{/etc/passwd}$ [Reference 7]."
+    )
+    assert latex_section(text, {1: "one", 2: "two"}) == (
+        "\\section{Related Work}\n\nBoth \\cite{one,two} gain 5\\% of $\\frac{a_1}{b}$.\n\n"
+        "See \\textbackslash{}input\\{x\\} \\& \\$\\textbackslash{}input\\{/etc/passwd\\}\\$ [Reference 7].\n"
+    )

@@ -1,0 +1,67 @@
+"""Write a related-work section for a draft with a bibliography, under the keys of that bibliography."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pipeline.draft_check.check import DRAFT_SUFFIXES, LATEX_SUFFIXES, read_draft
+from pipeline.draft_check.draft import Draft
+from pipeline.draft_check.suggestions import keys_by_paper
+from pipeline.engine.stage import Workspace
+from pipeline.errors import SettingError
+from pipeline.related_work.relate import Related, relate
+from pipeline.related_work.task_reader import read_papers
+
+
+def relate_draft(
+    workspace: Workspace,
+    file: Path,
+    bibliography: Path | None = None,
+    references: Sequence[str] = (),
+    system: str | None = None,
+) -> Related:
+    """A related-work section for a draft in LaTeX, Markdown or plain text.
+
+    bibliography: as for `read_draft`. references: keys of the bibliography and arXiv ids, in the order in which the
+    writer reads them; none means every entry whose paper is in the corpus. system: as for `relate`. Raises
+    SettingError for a key whose paper is not in the corpus, a bibliography of which no paper is, and as
+    `read_draft` and `relate` do.
+    """
+    has_form = bibliography is not None or file.suffix.lower() in DRAFT_SUFFIXES
+    draft = read_draft(file, bibliography) if has_form else Draft(file)
+    keys = keys_by_paper(workspace, draft) if draft.entries else {}
+    in_corpus = read_papers(workspace, list(keys))
+    ids = {key: arxiv_id for arxiv_id, key in keys.items() if arxiv_id in in_corpus}
+    absent = [key for key in draft.entries if key not in ids]
+    if references:
+        chosen = [_paper_of(reference, draft, ids, workspace) for reference in references]
+        absent = []
+    elif ids:
+        chosen = list(ids.values())
+    else:
+        raise SettingError(
+            f"{file}: none of the {len(draft.entries)} entries of its bibliography is a paper of the corpus at "
+            f"{workspace.root.path}: name papers with --reference, or a bibliography with --bib"
+        )
+    related = relate(workspace, _text(file, draft), chosen, system, keys)
+    if absent:
+        note = f"not cited, since the corpus lacks them or they repeat another entry: {', '.join(absent)}"
+        related = replace(related, notes=(*related.notes, note))
+    return related
+
+
+def _paper_of(reference: str, draft: Draft, ids: Mapping[str, str], workspace: Workspace) -> str:
+    """The arXiv id of a key of the bibliography; what is no key is taken for an id."""
+    if reference in draft.entries and reference not in ids:
+        raise SettingError(f"--reference {reference}: its paper is not in the corpus at {workspace.root.path}")
+    return ids.get(reference, reference)
+
+
+def _text(file: Path, draft: Draft) -> str:
+    """The draft as Markdown. LaTeX becomes its title and plain paragraphs."""
+    if file.suffix.lower() not in LATEX_SUFFIXES:
+        return file.read_text(encoding="utf-8", errors="replace")
+    heading = [f"# {draft.title}"] if draft.title else []
+    return "\n\n".join([*heading, *draft.paragraphs])

@@ -1,0 +1,146 @@
+"""A related-work section with its citations in Markdown or LaTeX, and its references in BibTeX."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_STOP_WORDS = frozenset({"a", "an", "the", "on", "of", "in", "for", "to", "and", "how", "is", "are", "with", "from"})
+_TEX_SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+}  # fmt: skip
+_CITATIONS = re.compile(r"\[Reference \d{1,4}\](?:[,;]? ?\[Reference \d{1,4}\])*")
+_FORMULA = re.compile(r"\$[^$%#&~\n]{1,400}\$")
+# Commands of formulas that can neither define nor read anything. Formulas with others are escaped.
+_IN_FORMULAS = frozenset((
+    "alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu",
+    "xi", "pi", "rho", "sigma", "tau", "phi", "varphi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda",
+    "Pi", "Sigma", "Phi", "Psi", "Omega", "mathbf", "mathrm", "mathcal", "mathbb", "mathit", "boldsymbol", "text",
+    "operatorname", "hat", "bar", "tilde", "vec", "overline", "underline", "frac", "sqrt", "sum", "prod", "int",
+    "partial", "nabla", "infty", "log", "exp", "max", "min", "times", "cdot", "ldots", "dots", "pm", "leq", "le",
+    "geq", "ge", "neq", "approx", "sim", "equiv", "propto", "in", "notin", "subseteq", "cup", "cap", "to",
+    "rightarrow", "forall", "exists", "left", "right", "quad", "mid", "ell", "star", "langle", "rangle",
+))  # fmt: skip
+
+
+def markdown_section(text: str, keys: Mapping[int, str], papers: Sequence[Mapping[str, Any]]) -> str:
+    """A section with `[Reference i]` as Markdown with Pandoc's citations and its list of references."""
+
+    def cite(match: re.Match[str]) -> str:
+        known = _cited_keys(match[0], keys)
+        return f"[{'; '.join(f'@{key}' for key in known)}]" if known else match[0]
+
+    body = _CITATIONS.sub(cite, text)
+    items = [f"{number}. [@{keys[number]}] {_reference_item(paper)}" for number, paper in enumerate(papers, 1)]
+    return "\n".join(["## Related work", "", body, "", "## References", "", *items, ""])
+
+
+def latex_section(text: str, keys: Mapping[int, str]) -> str:
+    """A section with `[Reference i]` as LaTeX; formulas with unknown commands are escaped."""
+    parts, last = [], 0
+    for match in _CITATIONS.finditer(text):
+        known = _cited_keys(match[0], keys)
+        parts += [_tex_with_formulas(text[last : match.start()]), f"\\cite{{{','.join(known)}}}" if known else match[0]]
+        last = match.end()
+    parts.append(_tex_with_formulas(text[last:]))
+    return f"\\section{{Related Work}}\n\n{''.join(parts)}\n"
+
+
+def _cited_keys(citations: str, keys: Mapping[int, str]) -> list[str]:
+    """The keys of a group of `[Reference i]`, each once; numbers without a reference have none."""
+    numbers = dict.fromkeys(int(number) for number in re.findall(r"\d+", citations))
+    return [keys[number] for number in numbers if number in keys]
+
+
+def _reference_item(paper: Mapping[str, Any]) -> str:
+    year = f" ({paper['year']})" if paper["year"] else ""
+    address = f" <https://arxiv.org/abs/{paper['arxiv_id']}>" if paper["arxiv_id"] else ""
+    return f"{_author_line(paper)}{year}. {paper['title']}.{address}"
+
+
+def _author_line(paper: Mapping[str, Any]) -> str:
+    names = [author["name"] for author in paper["authors"]]
+    if not names:
+        return "Unknown authors"
+    return ", ".join(names) if len(names) <= 3 else f"{names[0]} et al."
+
+
+def bibtex_keys(papers: Sequence[Mapping[str, Any]], own: Mapping[str, str] | None = None) -> list[str]:
+    """A key per paper: its own (arXiv id → key), or first author's family name, year and first word of the title.
+
+    A key that another paper has gets a number.
+    """
+    own = own or {}
+    used = set(own.values())
+    keys = []
+    for paper in papers:
+        key = own.get(paper["arxiv_id"] or "")
+        if key is None:
+            base = _plain_key(paper)
+            candidates = (base, *(f"{base}-{number}" for number in range(2, len(papers) + len(own) + 2)))
+            key = next(candidate for candidate in candidates if candidate not in used)
+            used.add(key)
+        keys.append(key)
+    return keys
+
+
+def _plain_key(paper: Mapping[str, Any]) -> str:
+    authors = paper["authors"]
+    family = _letters(authors[0]["name"].split()[-1]) if authors and authors[0]["name"].split() else ""
+    words = [_letters(word) for word in paper["title"].split()]
+    word = next((word for word in words if word and word not in _STOP_WORDS), "")
+    return f"{family or 'anonymous'}{paper['year'] or ''}{word}"
+
+
+def _letters(text: str) -> str:
+    ascii_only = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z]", "", ascii_only.lower())
+
+
+def bibtex_entry(key: str, paper: Mapping[str, Any]) -> str:
+    """A BibTeX entry, in arXiv's own form (https://info.arxiv.org/help/hypertex/bibstyles) where it is on arXiv."""
+    fields = {
+        "title": f"{{{_tex(paper['title'])}}}",
+        "author": " and ".join(_tex(author["name"]) for author in paper["authors"]),
+        "year": str(paper["year"] or ""),
+    }
+    if paper["arxiv_id"]:
+        fields |= {
+            "eprint": paper["arxiv_id"],
+            "archivePrefix": "arXiv",
+            "primaryClass": paper["primary_category"] or "",
+            "url": f"https://arxiv.org/abs/{paper['arxiv_id']}",
+        }
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
+    return "\n".join([f"@misc{{{key},", *lines, "}"])
+
+
+def _tex_with_formulas(text: str) -> str:
+    """Text for LaTeX. It is data: of its commands only those of `_IN_FORMULAS` reach TeX."""
+    parts, last = [], 0
+    for match in _FORMULA.finditer(text):
+        commands = set(re.findall(r"\\([A-Za-z]+)", match[0]))
+        if commands <= _IN_FORMULAS and "^^" not in match[0] and _braces_match(match[0]):
+            parts += [_escape(text[last : match.start()]), match[0]]
+            last = match.end()
+    return "".join([*parts, _escape(text[last:])])
+
+
+def _braces_match(formula: str) -> bool:
+    depth = 0
+    for brace in re.findall(r"(?<!\\)[{}]", formula):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _escape(text: str) -> str:
+    return "".join(_TEX_SPECIAL.get(character, character) for character in text)
+
+
+def _tex(text: str) -> str:
+    return _escape(" ".join(text.split()))
