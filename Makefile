@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Three workers on two cores: a third of the time goes into waiting for disks and servers. Torch gets one thread in each.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadgroup
+# Four workers on two cores: much of the time goes into waiting for disks and servers. Torch gets one thread in each.
+# Groups of tests in the order of the files: the long ones stand first; pytest-xdist would begin with those of most tests.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadgroup --no-loadscope-reorder
 # A tier of its own: 28 minutes of faults.
 LONG := tests/faults tests/server/test_faults.py tests/assets/test_kill.py tests/assets/test_object_store.py \
   tests/assets/test_troubles.py tests/assets/test_operations_chapter.py tests/ui/test_backfill.py \
@@ -20,7 +21,9 @@ LONG_TESTS := \
   tests/unit/corpus/test_parsers_agree.py::test_they_agree_on_every_real_paper \
   tests/unit/corpus/test_mutated_pages.py::test_five_thousand_mutated_pages_are_parsed_or_refused_with_a_reason \
   tests/unit/answering/test_answer_kills.py::test_kills_change_no_row_and_repeat_only_what_was_in_flight \
-  tests/unit/related_work/test_kills.py::test_twenty_kills_change_no_row_and_repeat_only_what_was_in_flight
+  tests/unit/related_work/test_kills.py::test_twenty_kills_change_no_row_and_repeat_only_what_was_in_flight \
+  tests/unit/related_work/test_writing_stages.py::test_the_embedded_model_writes_a_section \
+  tests/unit/answering/test_answer_kills.py::test_a_budget_that_ends_a_run_is_gone_on_with_to_the_same_rows
 SHORT := $(LONG:%=--ignore %) $(LONG_TESTS:%=--deselect %)
 PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 
@@ -39,10 +42,9 @@ test: install-dev qdrant
 	$(PYTEST) tests $(SHORT)
 
 # 200 kills, failing writes, full disks, servers that vanish, a backfill from the page: docs/concepts/reliability.md.
-# Groups in the order given, since the long ones stand first; pytest-xdist would begin with those of most tests.
 test-faults: install-dev qdrant
 	$(PIP) --editable '.[ray]'
-	$(PYTEST) $(LONG) $(LONG_TESTS) --timeout 3600 --no-loadscope-reorder
+	$(PYTEST) $(LONG) $(LONG_TESTS) --timeout 3600
 
 test-fast: install-dev
 	$(PYTEST) tests $(SHORT) -m "not slow and not server and not ui"

@@ -43,10 +43,9 @@ def oai(httpserver: HTTPServer) -> FakeOai:
 # First, since pytest-xdist reads the groups in the same hook.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share a costly fixture go to one worker; those that take minutes are a group of their own."""
+    """Tests that share a costly fixture go to one worker: those of a file, and those of each of three folders."""
     for item in items:
-        tier = item.path.relative_to(PROJECT / "tests").parts[0]
-        if item.path.stem == "test_kill":
-            item.add_marker(pytest.mark.xdist_group("test_kill"))
-        elif tier in ("assets", "server", "ui"):
-            item.add_marker(pytest.mark.xdist_group(tier))
+        file = item.path.relative_to(PROJECT / "tests")
+        tier = file.parts[0]
+        shared = tier in ("assets", "server", "ui") and item.path.stem != "test_kill"
+        item.add_marker(pytest.mark.xdist_group(tier if shared else file.as_posix()))

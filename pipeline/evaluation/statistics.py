@@ -11,6 +11,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from math import log2, sqrt
 from statistics import fmean, stdev
@@ -108,13 +109,18 @@ def bootstrap_interval(values_by_task: Mapping[str, Sequence[float]], resamples:
     values_by_task: task → its values, such as those of several repeats. A task without any does not count. A task
     weighs the same however often it was judged.
     """
+    return _interval_of_means(tuple(fmean(values) for _, values in sorted(values_by_task.items()) if values), resamples)
+
+
+# A report has some measures in several tables, and the overall page has those of every month.
+@lru_cache(maxsize=10_000)
+def _interval_of_means(means: tuple[float, ...], resamples: int) -> Interval | None:
     import numpy as np
 
-    means = {task: fmean(values) for task, values in sorted(values_by_task.items()) if values}
     if len(means) < 2:
         return None
-    low, high = mean_ends(np.array(list(means.values())), list(means), resamples)
-    return None if low is None or high is None else Interval(fmean(means.values()), low, high)
+    low, high = mean_ends(np.array(means), [f"{place:09}" for place in range(len(means))], resamples)
+    return None if low is None or high is None else Interval(fmean(means), low, high)
 
 
 def mean_interval(values_by_task: Mapping[str, Sequence[float]]) -> Interval | None:
