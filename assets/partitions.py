@@ -10,7 +10,7 @@ import dagster as dg
 
 from pipeline.arxiv.months import is_month
 
-# docs/contributing/decisions/0006-months-as-dynamic-partitions.md
+# docs/contributing/decisions.md
 _NAME = "months"
 
 

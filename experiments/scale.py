@@ -1,4 +1,4 @@
-"""Hours, disk and money for all of ar5iv, by arithmetic on benchmarks/results: the tables of scale.md.
+"""Hours, disk and money for all of ar5iv, by arithmetic on benchmarks/results: the page cost-tables.md.
 
     python -m experiments.scale [--write] [--category-share 0.35] [--gpu-hour 4] [--nodes 4] …
 
@@ -16,8 +16,15 @@ from pathlib import Path
 
 from experiments.scale_costs import Assumed, Corpus, Cost, Machine, calls, corpus_costs, machines, sources_read
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "experiments" / "scale.md"
-BEGIN, END = "<!-- begin: experiments/scale.py -->", "<!-- end -->"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cost-tables.md"
+INTRODUCTION = """\
+<!-- Written by `python -m experiments.scale --write`; do not edit by hand. -->
+
+# Cost tables
+
+Hours, money and disk for all of ar5iv, by arithmetic on what smaller runs took ([scale](../experiments/scale.md)). Money is in
+the currency of `--gpu-hour`.
+"""
 
 
 def shown(value: float) -> str:
@@ -77,7 +84,7 @@ def assumptions(assumed: Assumed) -> Iterator[str]:
 
 
 def page(assumed: Assumed) -> str:
-    """All tables, as they stand in scale.md."""
+    """The page cost-tables.md."""
     blocks = [
         table("no_problem", list(corpus_costs(Corpus.of(False, assumed), assumed)), assumed),
         table("whole dump", list(corpus_costs(Corpus.of(True, assumed), assumed)), assumed),
@@ -86,25 +93,19 @@ def page(assumed: Assumed) -> str:
         sources(assumed),
         assumptions(assumed),
     ]
-    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
-
-
-def written(text: str, tables: str) -> str:
-    """A page with other tables between its marks."""
-    before, begin, rest = text.partition(BEGIN)
-    return f"{before}{begin}\n\n{tables}\n{END}{rest.partition(END)[2]}"
+    return "\n\n".join([INTRODUCTION.rstrip(), *("\n".join(block) for block in blocks)]) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the tables, or put them into the page."""
+    """Print the page, or write it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for each in fields(Assumed):
         flag = f"--{each.name.replace('_', '-')}"
         parser.add_argument(flag, type=float, default=each.default, help=f"{each.metadata['basis']} ({each.default:g})")
-    parser.add_argument("--write", action="store_true", help="put the tables into scale.md")
+    parser.add_argument("--write", action="store_true", help="write docs/reference/cost-tables.md")
     given = vars(parser.parse_args(arguments))
     if given.pop("write"):
-        PAGE.write_text(written(PAGE.read_text(), page(Assumed(**given))))
+        PAGE.write_text(page(Assumed(**given)))
     else:
         sys.stdout.write(page(Assumed(**given)))
 
