@@ -22,8 +22,8 @@ INTRODUCTION = """\
 
 # Cost tables
 
-Hours, money and disk for all of ar5iv, by arithmetic on what smaller runs took ([scale](../experiments/scale.md)). Money is in
-the currency of `--gpu-hour`.
+Hours, money and disk for all of ar5iv, by arithmetic on what smaller runs took ([scale](../experiments/scale.md)).
+Money is in the currency of `--gpu-hour`.
 """
 
 
