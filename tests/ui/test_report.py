@@ -14,6 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipeline.draft_check.check import DraftCheck, MissingPaper
+from pipeline.draft_check.citations import CitationCheck
+from pipeline.draft_check.draft import CitingSentence, Draft
+from pipeline.draft_check.page import write_page
+from pipeline.draft_check.references import Difference, ReferenceCheck
 from pipeline.engine.run import run_stage
 from pipeline.report.formatting import task_file
 from pipeline.report.stages import REPORT
@@ -265,3 +270,34 @@ def luminance(colour: str) -> float:
     parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_page_of_a_checked_draft_holds_and_its_texts_do_nothing(chrome: Chrome, tmp_path: Path, width: int) -> None:
+    draft = Draft(tmp_path / "paper.tex")
+    citations = []
+    for number, payload in enumerate(HOSTILE):
+        sentence = CitingSentence(f"{payload} [@{payload}]", (payload,), payload, number, 0)
+        draft.sentences.append(sentence)
+        citations.append(
+            CitationCheck(
+                payload, sentence, "contradicted", arxiv_id="2401.00001", quote=f"{payload} {QUOTE}",
+                url="https://arxiv.org/html/2401.00001#S3.p2",
+            )
+        )  # fmt: skip
+    references = [
+        ReferenceCheck(payload, "differs", "2401.00001", (Difference("title", payload, payload),), (payload,))
+        for payload in HOSTILE
+    ]
+    missing = [MissingPaper(0, HOSTILE[0], "2401.00001", HOSTILE[0], HOSTILE[0], "https://arxiv.org/abs/2401.00001")]
+    file = write_page(DraftCheck(draft, references, citations, missing, "overlap"), tmp_path / "check")
+    show(chrome, width)
+    requests(chrome)
+    chrome.get(file.as_uri())
+    assert chrome.execute_script("return ran") == []
+    assert requests(chrome) == [file.as_uri()]
+    assert overflow(chrome) <= 0
+    table = css(chrome, "table")
+    assert len(table.find_elements("css selector", "tbody tr")) == len(HOSTILE)
+    link = table.find_element("css selector", "a")
+    assert link.get_attribute("href") == "https://arxiv.org/html/2401.00001#S3.p2"
