@@ -166,7 +166,7 @@ def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(finished: Finish
 def test_a_section_for_the_draft_cites_its_own_keys(workspace: Workspace, tmp_path: Path) -> None:
     related = relate_draft(workspace, EXAMPLE / "draft.tex", system="extractive")
     draft = read_draft(EXAMPLE / "draft.tex")
-    assert related.keys.values() <= draft.entries.keys()
+    assert set(related.keys.values()) <= draft.entries.keys()
     cited = {key for keys in re.findall(r"\\cite\{([^}]*)\}", related.latex) for key in keys.split(",")}
     assert cited
     assert cited <= set(related.keys.values())
