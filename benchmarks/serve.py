@@ -38,7 +38,7 @@ from pipeline.settings import load_settings
 from pipeline.stages import choose_stages
 
 RATE, LONGEST = 20.0, 0.150
-SECONDS, QUICK_SECONDS = 30.0, 5.0
+SECONDS, QUICK_SECONDS, ROUNDS = 20.0, 5.0, 5
 CLI_SEARCHES, QUICK_CLI_SEARCHES = 10, 2
 _TIMEOUT = 10.0
 _WORDS = (2, 12)
@@ -88,12 +88,15 @@ def measure(workspace: Workspace, *, quick: bool) -> None:
     seconds = QUICK_SECONDS if quick else SECONDS
     with serving(workspace) as url:
         asyncio.run(load(url, queries, RATE, 3.0))  # the model is loaded by the first search
-        at_rate = asyncio.run(load(url, queries, RATE, seconds))
+        rounds = [asyncio.run(load(url, queries, RATE, seconds)) for _ in range(ROUNDS)]
         highest, loads = find_highest_rate(url, queries, seconds / 2)
+    # Neighbours on a shared machine slow some rounds down.
+    at_rate = sorted(rounds, key=lambda load: load.percentile(0.95))[ROUNDS // 2]
     by_cli = [search_by_cli(workspace, query) for query in queries[: QUICK_CLI_SEARCHES if quick else CLI_SEARCHES]]
     figures: dict[str, object] = {
         "queries to draw from": len(queries),
         **{f"{RATE:.0f}/s: {name}": ms(at_rate.percentile(share)) for name, share in _SHARES.items()},
+        f"{RATE:.0f}/s: 95 % ms of each round": [ms(load.percentile(0.95)) for load in rounds],
         f"{RATE:.0f}/s: requests": len(at_rate.seconds) + at_rate.failed,
         f"{RATE:.0f}/s: failed": at_rate.failed,
         **{f"{load.rate:.0f}/s: 95 %, failed": f"{ms(load.percentile(0.95))}, {load.failed}" for load in loads},
@@ -120,7 +123,7 @@ def ms(seconds: float) -> float:
 def find_highest_rate(url: str, queries: Sequence[str], seconds: float) -> tuple[float, list[Load]]:
     """The highest rate that holds, within 10 %, and the loads that were tried."""
     loads: list[Load] = []
-    held, broken = RATE, RATE
+    held, broken = RATE / 4, RATE / 4
     while True:
         broken *= 2
         loads.append(asyncio.run(load(url, queries, broken, seconds)))

@@ -29,10 +29,16 @@ class QueryModel:
     """
 
     def __init__(self, file: Path, shape: Shape) -> None:
+        import numpy as np
         from safetensors.numpy import load_file
         from threadpoolctl import ThreadpoolController
 
-        self._weights, self._shape = load_file(file), shape
+        # BLAS multiplies twenty rows with a matrix that lies row by row up to twice as fast as with one that is turned.
+        self._weights = {
+            name: np.ascontiguousarray(weight.T) if name.startswith("encoder.") and weight.ndim > 1 else weight
+            for name, weight in load_file(file).items()
+        }
+        self._shape = shape
         self._threads = ThreadpoolController()
 
     def launch(self, pack: Pack, *, half: bool) -> Callable[[], Landed]:
@@ -79,7 +85,7 @@ class QueryModel:
         return mixed
 
     def _linear(self, name: str, rows: Rows) -> Rows:
-        product: Rows = rows @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+        product: Rows = rows @ self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
         return product
 
     def _norm(self, name: str, rows: Rows) -> Rows:

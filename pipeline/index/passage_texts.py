@@ -28,9 +28,9 @@ def read_texts(workspace: Workspace, hits: Iterable[ScoredPassage]) -> Mapping[s
     texts: dict[str, str] = {}
     for month in sorted(by_month):
         papers = {point.payload["arxiv_id"] for point in by_month[month]}
-        for row in workspace.root.rows_with(tables.PASSAGES, month, "arxiv_id", papers, ["passage_id", "text"]):
-            if row["passage_id"] in points:
-                texts[row["passage_id"]] = row["text"]
+        ids = {point.passage_id for point in by_month[month]}
+        rows = workspace.root.rows_with(tables.PASSAGES, month, "arxiv_id", papers, ["passage_id", "text"], ids)
+        texts.update((row["passage_id"], row["text"]) for row in rows)
     _warn_about([point for point in points.values() if point.passage_id not in texts])
     return texts
 

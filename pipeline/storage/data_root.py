@@ -46,13 +46,13 @@ class DataRoot:
         other columns, or cannot be read.
         """
         # pq.read_table would import pandas, a quarter of a second of each command that reads a table.
-        with self._open(table, month) as source, pq.ParquetFile(source) as parquet:
+        with self._open(table, month) as parquet:
             rows = parquet.read(columns=columns)
         return rows if columns is None else rows.select(columns)
 
     @contextlib.contextmanager
-    def _open(self, table: Table, month: str) -> Iterator[Any]:
-        """A month's file for pyarrow's readers, with its version and columns checked. Raises as `read` does."""
+    def _open(self, table: Table, month: str, *, read_ahead: bool = True) -> Iterator[pq.ParquetFile]:
+        """A month's file, with its version and columns checked. Raises as `read` does."""
         file = self.file(table, month)
         provenance = read_provenance(file)
         if provenance is None:
@@ -73,9 +73,13 @@ class DataRoot:
                 f"{file} has schema version {provenance.schema_version}, and this citeloom reads {table.version}: run "
                 f"citeloom run --months {month} --until {table.name}, which makes it again from its inputs; {cost}"
             )
-        with _named_damage(file, table, month), open_file(file) as source:
-            _check_columns(file, pq.read_schema(source), table, month)
-            yield source
+        with (
+            _named_damage(file, table, month),
+            open_file(file) as source,
+            pq.ParquetFile(source, pre_buffer=read_ahead) as parquet,
+        ):
+            _check_columns(file, parquet.schema_arrow, table, month)
+            yield parquet
 
     def rows(self, table: Table, month: str, columns: list[str] | None = None) -> list[dict[str, Any]]:
         """A month of a table as dictionaries. Raises as `read` does."""
@@ -89,18 +93,25 @@ class DataRoot:
     def batches(self, table: Table, month: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of a month as Arrow batches of at most one row group. Raises as `read` does."""
         # Reading ahead keeps all row groups until the last: 500 MB for a file of 400 MB, 120 MB without.
-        with self._open(table, month) as source, pq.ParquetFile(source, pre_buffer=False) as parquet:
+        with self._open(table, month, read_ahead=False) as parquet:
             yield from parquet.iter_batches(batch_size=table.rows_per_group, columns=columns)
 
     def rows_with(
-        self, table: Table, month: str, column: str, values: Collection[str], columns: list[str]
+        self,
+        table: Table,
+        month: str,
+        column: str,
+        values: Collection[str],
+        columns: list[str],
+        passages: Collection[str] | None = None,
     ) -> Iterator[dict[str, Any]]:
         """The rows of a month whose `column`, a text, is one of `values`. Raises as `read` does.
 
         Row groups whose statistics exclude every value are not read: passages lie in the order of their papers.
+        passages: of the rows, only those with one of these passage ids, which are in no order and have no statistics.
         """
         read, wanted = list(dict.fromkeys([column, *columns])), pa.array(sorted(values), pa.string())
-        with self._open(table, month) as source, pq.ParquetFile(source) as parquet:
+        with self._open(table, month) as parquet:
             place = parquet.metadata.schema.names.index(column)
             for number in range(parquet.num_row_groups):
                 statistics = parquet.metadata.row_group(number).column(place).statistics
@@ -108,12 +119,15 @@ class DataRoot:
                 if bounds is None or any(bounds.min <= value <= bounds.max for value in values):
                     group = parquet.read_row_group(number, columns=read)
                     matching = group.filter(pc.is_in(group[column], wanted))
+                    if passages is not None:
+                        ids = pa.array(sorted(passages), pa.string())
+                        matching = matching.filter(pc.is_in(matching["passage_id"], ids))
                     yield from matching.select(columns).to_pylist(maps_as_pydicts="strict")
 
     def count_groups(self, table: Table, month: str) -> int:
         """The number of row groups of a month. Raises as `read` does."""
-        with self._open(table, month) as source:
-            return int(pq.read_metadata(source).num_row_groups)
+        with self._open(table, month) as parquet:
+            return int(parquet.num_row_groups)
 
     def group(self, table: Table, month: str, number: int, columns: list[str] | None = None) -> pa.RecordBatch:
         """One row group of a month, counted from 0, without the checks of `read`, for a worker process.
