@@ -69,7 +69,7 @@ class Part:
 
     def bound(self, size: Size) -> float:
         """Seconds that it takes at the least: its longest chain of calls, or all of them over the limit."""
-        longest = max((chain(self.system, each) for each in self.answers), default=0)
+        longest = max((chain(self.system, answer) for answer in self.answers), default=0)
         return max(longest, self.requests / size.limit) * size.latency if self.requests else 0.0
 
 
@@ -80,7 +80,7 @@ def chain(system: str, answered: Answer) -> int:
         return answered.spent.calls
     stages = {step["stage"] for step in answered.trace["steps"]}
     branches = ({"query", "rank", "bullets"}, {"generate", "split", "verify"})
-    return max(len(stages & each) for each in branches) + len(stages & {"draft", "refine"})
+    return max(len(stages & branch) for branch in branches) + len(stages & {"draft", "refine"})
 
 
 def place_at(folder: Path, size: Size, url: str) -> Workspace:
@@ -137,12 +137,12 @@ def figures_of(run: Sequence[Part], size: Size, recorded: Mapping[str, int]) -> 
 def _of_system(run: Sequence[Part], system: str) -> tuple[int, int, int]:
     mine = [part for part in run if part.system == system]
     answers = [answered for part in mine for answered in part.answers]
-    longest = max(chain(system, each) for each in answers)
+    longest = max(chain(system, answer) for answer in answers)
     return sum(part.requests for part in mine), longest, sum(answered.hops > 1 for answered in answers)
 
 
 def _chains(run: Sequence[Part]) -> int:
-    return sum(max((chain(part.system, each) for each in part.answers), default=0) for part in run)
+    return sum(max((chain(part.system, answer) for answer in part.answers), default=0) for part in run)
 
 
 def main() -> None:

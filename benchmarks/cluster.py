@@ -160,7 +160,9 @@ def stage_seconds(instance: dg.DagsterInstance, run_id: str) -> float:
     """Seconds within the stages of a run, as its materializations report them."""
     events = instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION)
     materializations = [event.asset_materialization for event in events]
-    return sum(float(str(each.metadata["seconds"].value)) for each in materializations if each)
+    return sum(
+        float(str(materialization.metadata["seconds"].value)) for materialization in materializations if materialization
+    )
 
 
 def main() -> None:

@@ -82,7 +82,7 @@ def overlaps_of(judge: OverlapJudge, labelled: LabelledSet) -> list[Overlap]:
 
 def verdicts(overlaps: Iterable[Overlap], weight: float, supported: float, partly: float) -> list[str]:
     """The verdicts with these constants."""
-    values = (score(each.words, each.cosine, weight) for each in overlaps)
+    values = (score(overlap.words, overlap.cosine, weight) for overlap in overlaps)
     return ["supported" if value >= supported else "partly" if value >= partly else "not" for value in values]
 
 

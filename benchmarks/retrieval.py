@@ -216,7 +216,7 @@ def bm25s_scores(texts: Sequence[str], queries: Sequence[str]) -> NDArray[np.flo
     index = bm25s.BM25(method="lucene")
     index.index(words(texts), show_progress=False)
     nothing = np.zeros(len(texts), np.float32)
-    return np.stack([index.get_scores(each) if each else nothing for each in words(queries)])
+    return np.stack([index.get_scores(word) if word else nothing for word in words(queries)])
 
 
 def ndcg(relevant: Sequence[Mapping[str, int]], rankings: Sequence[Sequence[str]]) -> NDArray[np.float64]:

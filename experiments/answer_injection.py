@@ -91,7 +91,7 @@ def write_corpus(work: Workspace, injections: Sequence[Injection], questions: Pa
     for stage in (EMBEDDINGS, INDEX_RECEIPTS):
         run_stage(stage, work, MONTH)
     close_indexes()
-    questions.write_text("".join(json.dumps(each.question()) + "\n" for each in injections), encoding="utf-8")
+    questions.write_text("".join(json.dumps(injection.question()) + "\n" for injection in injections), encoding="utf-8")
 
 
 def _passage(place: int, injection: Injection) -> Row:
@@ -169,7 +169,7 @@ class Seen:
 
 def answer(work: Workspace, systems: Iterable[str], injections: Sequence[Injection]) -> dict[str, list[Seen]]:
     """System → what became of each passage; the stages run as `citeloom run` runs them."""
-    by_id = {each.id: each for each in injections}
+    by_id = {injection.id: injection for injection in injections}
     run_stage(QUESTIONS, work, MONTH)
     found = {}
     run_stage(ANSWERS, work, MONTH)

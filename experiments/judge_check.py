@@ -93,7 +93,7 @@ def lines(rows: Sequence[Row]) -> Iterable[str]:
         for system, told in MADE.items():
             means = [_mean(rows, mode, system, criterion) for criterion in (*CRITERIA, None)]
             vote = f"{votes.get(system, 0):.0%}" if mode == "together" else ""
-            yield f"| {told} | {' | '.join(f'{each:.2f}' for each in means)} | {vote} |"
+            yield f"| {told} | {' | '.join(f'{mean:.2f}' for mean in means)} | {vote} |"
     effect, disorder = position_effect(rows), vote_disorder(rows)
     for place in effect.places if effect else ():
         yield f"place {place.place}: votes {place.votes:.0%} (expected {place.expected:.0%}), lift {place.lift:+.2f}"
@@ -102,7 +102,7 @@ def lines(rows: Sequence[Row]) -> Iterable[str]:
 
 def _mean(rows: Sequence[Row], mode: str, system: str, criterion: str | None) -> float:
     values = values_by_system(rows, mode, criterion=criterion).get(system, {})
-    return fmean(fmean(each) for each in values.values()) if values else float("nan")
+    return fmean(fmean(value) for value in values.values()) if values else float("nan")
 
 
 def main() -> None:

@@ -127,7 +127,7 @@ def take_all(folder: Path, output: Path, wanted: str) -> None:
             show(driver, (folder.parent / "index.html").as_uri(), 900, dark=dark)
             take(driver, output / f"index-{scheme}.png", *region(driver, "body", "#table-table_2", 1_600))
             show(driver, (folder / "index.html").as_uri(), 900, dark=dark)
-            for place in (each for each in _FIGURES if top_of(driver, f"#{each} ~ figure") >= 0):
+            for place in (figure for figure in _FIGURES if top_of(driver, f"#{figure} ~ figure") >= 0):
                 take(driver, output / f"{place}-{scheme}.png", *region(driver, f"#{place}", f"#{place} ~ h3", 1_200))
             show(driver, f"{task.as_uri()}#{sentence}", 900, dark=dark)
             take(driver, output / f"sentence-{scheme}.png", 0, 900)

@@ -60,7 +60,7 @@ def _row(name: str, costs: Sequence[Cost], chosen: Sequence[Machine]) -> str:
 
 def hosted(assumed: Assumed) -> str:
     """What the same calls cost at a service."""
-    return "; ".join(f"{each.name}, {shown(each.hosted(assumed))}" for each in calls())
+    return "; ".join(f"{call.name}, {shown(call.hosted(assumed))}" for call in calls())
 
 
 def sources(assumed: Assumed) -> Iterator[str]:
@@ -70,8 +70,8 @@ def sources(assumed: Assumed) -> Iterator[str]:
     sources_read()
     for cost in corpus_costs(Corpus.of(True, assumed), assumed):
         yield f"| {cost.name} | {cost.how} | {sources_read() or '–'} |"
-    for each in calls():
-        cost = each.cost(assumed)
+    for call in calls():
+        cost = call.cost(assumed)
         yield f"| {cost.name} | {cost.how} | {sources_read()} |"
 
 
@@ -88,7 +88,7 @@ def page(assumed: Assumed) -> str:
     blocks = [
         table("no_problem", list(corpus_costs(Corpus.of(False, assumed), assumed)), assumed),
         table("whole dump", list(corpus_costs(Corpus.of(True, assumed), assumed)), assumed),
-        table("a language model", [each.cost(assumed) for each in calls()], assumed),
+        table("a language model", [call.cost(assumed) for call in calls()], assumed),
         [f"By a hosted model: {hosted(assumed)}."],
         sources(assumed),
         assumptions(assumed),

@@ -73,7 +73,7 @@ def line(name: str, found: Sequence[Judged]) -> str:
     counts = Counter(each.verdict for each in found)
     quoted = sum(each.verdict == "supported" and each.quoted is not None for each in found)
     verdicts = [counts["supported"], quoted, counts["partly"], counts["not"], counts[None]]
-    return "| " + " | ".join([name, *(str(each) for each in verdicts)]) + " |"
+    return "| " + " | ".join([name, *(str(verdict) for verdict in verdicts)]) + " |"
 
 
 def main() -> None:

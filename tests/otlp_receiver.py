@@ -87,4 +87,7 @@ class OtlpReceiver:
 
 def facts(told: Any) -> dict[str, Any]:
     """The attributes of a span, a data point or a resource."""
-    return {each.key: getattr(each.value, each.value.WhichOneof("value") or "string_value") for each in told.attributes}
+    return {
+        attribute.key: getattr(attribute.value, attribute.value.WhichOneof("value") or "string_value")
+        for attribute in told.attributes
+    }

@@ -104,7 +104,10 @@ def _references(references: Sequence[ReferenceCheck]) -> Grid:
 
 def explain(check: ReferenceCheck) -> str:
     """What differs, and the notes, in one text."""
-    parts = [f"{each.field}: {each.draft!r}, arXiv has {each.metadata!r}" for each in check.differences]
+    parts = [
+        f"{difference.field}: {difference.draft!r}, arXiv has {difference.metadata!r}"
+        for difference in check.differences
+    ]
     return "; ".join([*parts, *check.notes])
 
 

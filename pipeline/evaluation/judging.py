@@ -89,7 +89,7 @@ def build(job: Job) -> Iterator[Row]:
     models = Models.of(job.settings).judges
     names = [model.name for model in models]
     cases = [case for case in _cases(job) if _has_gold(job, case)]
-    asked = [each for case in cases for each in _conversations(case, job.settings, len(models))]
+    asked = [conversation for case in cases for conversation in _conversations(case, job.settings, len(models))]
     answers = run(_judge_all(job, models, asked)) if asked else []
     found = sorted(zip(asked, answers, strict=True), key=lambda pair: _key(pair[0], names))
     _note(job, found, names)

@@ -349,7 +349,7 @@ def vote_disorder(rows: Rows, judge: str | None = None) -> Disorder | None:
         return None
     bits = [vote_entropy(cast) or 0.0 for cast in votes.values()]
     shares = [normalised_vote_entropy(cast, systems[task]) or 0.0 for task, cast in votes.items()]
-    return Disorder(fmean(bits), fmean(shares), len(votes), fmean(each == 0 for each in bits))
+    return Disorder(fmean(bits), fmean(shares), len(votes), fmean(bit == 0 for bit in bits))
 
 
 @dataclass(frozen=True, slots=True)

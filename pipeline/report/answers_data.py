@@ -114,7 +114,7 @@ class AnswersData:
     @cached_property
     def by_control(self) -> dict[tuple[str, str], SystemResult]:
         """(Judge, control) → results over all of its questions."""
-        return {(each.judge, each.system): each for each in results(self.controls) if each.group == ALL}
+        return {(result.judge, result.system): result for result in results(self.controls) if result.group == ALL}
 
     def result(self, system: str, group: Group = ALL, judge: str | None = None) -> SystemResult | None:
         """The results of a system over a group of questions, by the first judge unless another is named."""

@@ -198,7 +198,8 @@ def _table_by_people(people: GradeResults) -> list[Grid]:
     groups = []
     for judge in people.accuracy:
         mine = sorted(
-            (each for each in people.systems if each.judge == judge), key=lambda each: answering_order(each.system)
+            (system for system in people.systems if system.judge == judge),
+            key=lambda each: answering_order(each.system),
         )
         rows = [_comparison_row(each, measure) for measure in COMPARED for each in mine if measure in each.people]
         groups += [RowGroup(rows, judge)] if rows else []

@@ -680,8 +680,8 @@ def _positions(data: RelatedWorkData) -> Grid:
         effect = position_effect(data.judgements, judge)
         if effect is not None:
             rows = [
-                [str(each.place), percent_cell(each.votes), percent_cell(each.expected), each.lift, each.shown]
-                for each in effect.places
+                [str(place.place), percent_cell(place.votes), percent_cell(place.expected), place.lift, place.shown]
+                for place in effect.places
             ]
             ends = effect.first_less_last
             about = "the same sections in several orders"

@@ -68,10 +68,10 @@ def _read(table: Table, build_row: BuildRow, lines: Sequence[Line]) -> Rows:
         except Exception as error:
             detail = f"{type(error).__name__}: {' '.join(str(error).split())}"
             left_out.append((subject, "parser_error", f"{line.place}: {detail}"))
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema) as stream:
+    buffer = pa.BufferOutputStream()
+    with pa.ipc.new_stream(buffer, schema) as stream:
         stream.write_table(pa.Table.from_batches(batches, schema).combine_chunks())
-    return Rows(sink.getvalue().to_pybytes(), tuple(left_out))
+    return Rows(buffer.getvalue().to_pybytes(), tuple(left_out))
 
 
 def _metadata_row(page: Page) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def test_every_planted_fault_of_a_reference_is_found_and_nothing_else(checked: D
         FAULTS["references"]
     )
     for key, (status, words) in FAULTS["references"].items():
-        found = " ".join([*(each.field for each in remarkable[key].differences), *notes[key]])
+        found = " ".join([*(difference.field for difference in remarkable[key].differences), *notes[key]])
         assert (remarkable[key].status, words in found) == (status, True), (key, found)
 
 

@@ -70,7 +70,7 @@ class Session:
             text = text.replace(there, here)
         program, *arguments = shlex.split(text)
         if program == "export":
-            exported = dict(each.split("=", 1) for each in arguments)
+            exported = dict(argument.split("=", 1) for argument in arguments)
             self.place = replace(self.place, variables={**self.place.variables, **exported})
         elif (program, *arguments[:1]) == ("citeloom", "ui"):
             _open_and_end(self.place)
@@ -227,8 +227,8 @@ def test_the_table_of_schedules_and_sensors_is_complete() -> None:
 
     repositories = [each.get_repository_def() for each in (defs, stuck_runs.defs)]
     there: list[tuple[dg.SensorDefinition | dg.ScheduleDefinition, str]]
-    there = [(each, "sensor") for repository in repositories for each in repository.sensor_defs]
-    there += [(each, "schedule") for repository in repositories for each in repository.schedule_defs]
+    there = [(sensor_def, "sensor") for repository in repositories for sensor_def in repository.sensor_defs]
+    there += [(schedule_def, "schedule") for repository in repositories for schedule_def in repository.schedule_defs]
     told = {(row[0], row[1]) for row in table_rows(OPERATIONS, "by itself")}
     assert told == {
         (f"{kind} `{each.name}`", "on" if each.default_status.value == "RUNNING" else "off") for each, kind in there

@@ -251,7 +251,7 @@ def test_a_run_that_bears_a_budget_has_it_for_its_ceiling(own: Place) -> None:
 
 def test_the_schedule_is_due_when_the_setting_says() -> None:
     assert refresh_schedule("30 2 * * 1").cron_schedule == "30 2 * * 1"
-    assert [each.name for each in defs.schedules or ()].count("refresh") == 1
+    assert [schedule.name for schedule in defs.schedules or ()].count("refresh") == 1
 
 
 def test_a_month_whose_run_failed_is_asked_for_again_at_growing_distances_and_not_for_ever() -> None:

@@ -74,7 +74,7 @@ def test_a_dump_that_breaks_off_ends_with_1_and_is_named_once(place: Place, tmp_
     [([], "FILES"), (["nowhere.tar.gz"], "nowhere.tar.gz"), ([FILE, "--month", "2024-13"], "2024-13")],
 )
 def test_a_wrong_argument_is_named(place: Place, folder: Path, arguments: list[str], named: str) -> None:
-    given = [str(folder / each) if each == FILE else each for each in arguments]
+    given = [str(folder / argument) if argument == FILE else argument for argument in arguments]
     done = place.citeloom("import-wikipedia", *given)
     assert done.returncode in (1, 2)
     assert named in done.stderr

@@ -71,9 +71,9 @@ def sweep(collections: ServerCollections) -> None:
     """Delete all that a test made, which would be 30 MB of memory for each collection, and let go of the server."""
 
     def delete(client: Any) -> None:
-        for each in client.get_collections().collections:
-            if each.name.startswith(collections.alias):
-                client.delete_collection(each.name)
+        for collection in client.get_collections().collections:
+            if collection.name.startswith(collections.alias):
+                client.delete_collection(collection.name)
 
     collections.connection.write(delete)
     collections.close()

@@ -64,8 +64,12 @@ def test_calls_are_those_that_the_run_then_makes(tmp_path: Path, samples: int, v
         found = estimate(place, [MONTH])
         assert llm.requests == []
         outcomes = run_all(place)
-    asked = {each.stage: each.measured["llm_calls"] for each in outcomes if not each.disabled}
-    paid = {each.stage: asked[each.stage] - each.measured["llm_cached"] for each in outcomes if not each.disabled}
+    asked = {outcome.stage: outcome.measured["llm_calls"] for outcome in outcomes if not outcome.disabled}
+    paid = {
+        outcome.stage: asked[outcome.stage] - outcome.measured["llm_cached"]
+        for outcome in outcomes
+        if not outcome.disabled
+    }
     assert list(asked) == list(dict.fromkeys(part.stage for part in found.parts))
     for stage in asked:
         parts = [part for part in found.parts if part.stage == stage]
@@ -303,7 +307,7 @@ def test_calls_of_answers_and_grades_are_those_of_a_model_that_does_as_supposed(
         found = estimate(place, [MARCH])
         assert llm.requests == []
         outcomes = [run_stage(stage, place, MARCH) for stage in ASKING]
-    asked = {each.stage: (each.measured["llm_calls"], each.measured["llm_cached"]) for each in outcomes}
+    asked = {outcome.stage: (outcome.measured["llm_calls"], outcome.measured["llm_cached"]) for outcome in outcomes}
     parts = {stage: [part for part in found.parts if part.stage == stage] for stage in asked}
     planned = {
         stage: (sum(part.calls for part in mine), sum(part.answered for part in mine)) for stage, mine in parts.items()

@@ -35,7 +35,7 @@ def faults(tree: ast.AST) -> Iterator[str]:
     yield from (f"imports {name}" for name in imported(tree) if name in LOADERS)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            given = {each.arg or "": ast.unparse(each.value) for each in node.keywords}
+            given = {keyword.arg or "": ast.unparse(keyword.value) for keyword in node.keywords}
             yield from _of_call(ast.unparse(node.func), given)
         elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "yaml" and node.attr not in SAFE_YAML:
             yield f"uses yaml.{node.attr}"

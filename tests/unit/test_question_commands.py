@@ -73,7 +73,9 @@ def test_a_script_lists_accepts_and_rejects_drafts(root: Path, tmp_path: Path) -
     assert ([each["id"] for each in left["drafts"]], left["in_set"], left["rejected"]) == (ids[2:], 1, 1)
     rest = questions(root, "review", "--into", file, "--accept-all")
     assert (rest.exit_code, rest.stdout.split()) == (0, ids[2:])
-    assert [(each.id, each.reviewed) for each in read_questions(file)] == [(each, True) for each in (ids[0], *ids[2:])]
+    assert [(question.id, question.reviewed) for question in read_questions(file)] == [
+        (each, True) for each in (ids[0], *ids[2:])
+    ]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ KNOWN = ("name", "mark", "note")
 
 
 def read(text: str) -> list[tuple[int, list[str]]]:
-    return [(each.line, list(each.cells)) for each in records("back.csv", text, KNOWN, "a sheet")]
+    return [(record.line, list(record.cells)) for record in records("back.csv", text, KNOWN, "a sheet")]
 
 
 @pytest.mark.parametrize(

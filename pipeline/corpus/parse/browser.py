@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.corpus.parse.paper import PageError
 from pipeline.corpus.parse.source import FORMULA, Source
-from pipeline.corpus.parse.tree import DEEPEST, VOID, Node, mould_of, node_of, root
+from pipeline.corpus.parse.tree import DEEPEST, VOID, Node, node_of, root, tag_type_of
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -96,11 +96,11 @@ def _opened(element: LexborNode, into: Node, formulas: list[str]) -> Node | None
     if _PLACE in attributes:
         into.append(formulas[int(attributes[_PLACE])])
         return None
-    mould = mould_of(element.tag or "", attributes, end="")
-    if mould.kind == "unseen":
+    tag_type = tag_type_of(element.tag or "", attributes, end="")
+    if tag_type.kind == "unseen":
         return None
-    if not mould.kind:
+    if not tag_type.kind:
         return into
-    node = node_of(mould, f' id="{escape(attributes.get("id", ""))}"')
+    node = node_of(tag_type, f' id="{escape(attributes.get("id", ""))}"')
     into.append(node)
     return node

@@ -26,7 +26,7 @@ _MOST_LINES, _MOST_TITLE_LINES, _MOST_WORDS, _LONGEST_LINE = 60, 3, 30, 500
 _ABSTRACT = re.compile(rf"(?:^|[{LINE}{CELL}])\s*(?:[Aa]bstract|ABSTRACT)\b")
 _NO_LETTER = re.compile(r"[^\w]+|_+")
 
-Found = tuple[str | None, list[Section], list[Block]]
+AbstractAndRest = tuple[str | None, list[Section], list[Block]]
 
 
 def find_byline(paragraphs: Sequence[str], title: str | None, known: Sequence[str]) -> tuple[str, str, str] | None:
@@ -79,7 +79,7 @@ def letters_of(text: str) -> str:
     return _NO_LETTER.sub("", text)
 
 
-def find_abstract(sections: Sequence[Section], blocks: Sequence[Block]) -> Found:
+def find_abstract(sections: Sequence[Section], blocks: Sequence[Block]) -> AbstractAndRest:
     """The abstract of a page without `.ltx_abstract`, and the sections and blocks without it.
 
     It is looked for in a section titled Abstract, then in a paragraph before the first section that begins with the
@@ -88,7 +88,7 @@ def find_abstract(sections: Sequence[Section], blocks: Sequence[Block]) -> Found
     return _in_section(sections, blocks) or _in_paragraph(sections, blocks) or (None, list(sections), list(blocks))
 
 
-def _in_section(sections: Sequence[Section], blocks: Sequence[Block]) -> Found | None:
+def _in_section(sections: Sequence[Section], blocks: Sequence[Block]) -> AbstractAndRest | None:
     named = next((section for section in sections if _NAME.fullmatch(section.title)), None)
     if named is None:
         return None
@@ -99,7 +99,7 @@ def _in_section(sections: Sequence[Section], blocks: Sequence[Block]) -> Found |
     return " ".join(block.text for block in inside), [section for section in sections if section != named], rest
 
 
-def _in_paragraph(sections: Sequence[Section], blocks: Sequence[Block]) -> Found | None:
+def _in_paragraph(sections: Sequence[Section], blocks: Sequence[Block]) -> AbstractAndRest | None:
     for place, block in enumerate(blocks[:_FIRST_BLOCKS]):
         if block.section_path or block.kind != "paragraph" or not _RUN_IN.match(block.text):
             continue

@@ -19,7 +19,7 @@ from pipeline.corpus.parse.policies import LINE
 from pipeline.corpus.parse.source import Source, as_utf8, is_html, read_source, without_raw, without_site
 from pipeline.corpus.parse.tree import Irregular, Node, grow
 from pipeline.corpus.parse.walk import blocks, floats, inline, sections
-from pipeline.corpus.parse.walk.state import GATHER, Handler, Sink, Walk
+from pipeline.corpus.parse.walk.state import GATHER, Handler, TextBuffer, Walk
 
 _SECTION = re.compile(rb"""<section|class="ltx_section""")
 # Front matter of real pages has 2 to 40 KB; a page without sections has none that could be told from its text.
@@ -71,16 +71,16 @@ def read_front(page: bytes) -> list[str]:
         return []
     walk = Walk(_HANDLERS)
     return [
-        policies.with_dollars(walk.gather(node, Sink(GATHER, marks=True, breaks=LINE)).raw)
+        policies.with_dollars(walk.gather(node, TextBuffer(GATHER, marks=True, breaks=LINE)).raw)
         for node in _paragraphs(body)
     ]
 
 
 def _paragraphs(node: Node) -> Iterator[Node]:
     for child in node.elements():
-        if child.mould.kind in ("para", "p"):
+        if child.tag_type.kind in ("para", "p"):
             yield child
-        elif child.mould.kind in ("", "box"):
+        elif child.tag_type.kind in ("", "box"):
             yield from _paragraphs(child)
 
 

@@ -21,7 +21,7 @@ from pipeline.corpus.parse.source import FORMULA, Source
 # Real pages nest 40 deep at most; each level takes up to four of Python's 1,000 frames in the walk.
 DEEPEST = 250
 # 20 MB in a process that has read for days; a picture written into its tag is read anew wherever it stands.
-_MOST_MOULDS, _LONGEST_TAG = 50_000, 1_000
+_MOST_TAG_TYPES, _LONGEST_TAG = 50_000, 1_000
 
 # A `<` within a tag makes it one that nobody knows; to leave it out of the class here would double the time.
 _TAGS = re.compile(r"<([^>]+)>")
@@ -45,7 +45,7 @@ class Irregular(Exception):
 
 
 @dataclass(slots=True)
-class Mould:
+class TagType:
     """What elements of one opening tag have in common. `kind` and `detail` are the two halves of `kind_of`.
 
     `end` is the closing tag without its brackets, "" for an element that has none.
@@ -64,8 +64,8 @@ class Node(list["str | Node"]):
     A list itself, and without a constructor of its own, since 1,200 of them are made for each page: 4 ms of 33.
     """
 
-    __slots__ = ("mould", "tag")
-    mould: Mould
+    __slots__ = ("tag", "tag_type")
+    tag_type: TagType
     tag: str
 
     @property
@@ -76,16 +76,16 @@ class Node(list["str | Node"]):
     @property
     def href(self) -> str:
         """The address that a link leads to, or ""."""
-        return _value(self.tag, ' href="') or self.mould.attributes.get("href", "")
+        return _value(self.tag, ' href="') or self.tag_type.attributes.get("href", "")
 
     @property
     def classes(self) -> str:
         """The class attribute as it stands, or ""."""
-        return self.mould.attributes.get("class", "")
+        return self.tag_type.attributes.get("class", "")
 
     def get(self, name: str) -> str:
         """An attribute other than the id and the address, or ""."""
-        return self.mould.attributes.get(name, "")
+        return self.tag_type.attributes.get(name, "")
 
     def only_text(self) -> str | None:
         """The text of a node that holds nothing else, else None."""
@@ -111,27 +111,27 @@ def _value(tag: str, name: str) -> str:
     return unescape(value) if "&" in value else value
 
 
-_PAGE_MOULD = Mould("body", "box", "", "/body")
+_PAGE_TAG_TYPE = TagType("body", "box", "", "/body")
 # By the tag without its id and address; XHTML's apart, where the same tag may mean another thing.
-_moulds: dict[bool, dict[str, Mould]] = {False: {}, True: {}}
+_tag_types: dict[bool, dict[str, TagType]] = {False: {}, True: {}}
 
 
 def forget_tags() -> None:
     """Forget every tag that was met, as a new process would: for measuring, never needed otherwise."""
-    for moulds in _moulds.values():
-        moulds.clear()
+    for tag_types in _tag_types.values():
+        tag_types.clear()
 
 
-def node_of(mould: Mould, tag: str = "") -> Node:
+def node_of(tag_type: TagType, tag: str = "") -> Node:
     """A node with nothing in it yet."""
     node = Node()
-    node.mould, node.tag = mould, tag
+    node.tag_type, node.tag = tag_type, tag
     return node
 
 
 def root() -> Node:
     """The node that stands for the page's body."""
-    return node_of(_PAGE_MOULD)
+    return node_of(_PAGE_TAG_TYPE)
 
 
 def grow(source: Source) -> tuple[Node, str]:
@@ -171,8 +171,8 @@ def _fill(node: Node, pieces: list[str], formulas: Iterator[str], *, is_xml: boo
     did not make it faster: `str.split("<")` with `partition`, elements without elements as one match of the pattern,
     spans that mean nothing taken out beforehand, one stack for both.
     """
-    moulds = _moulds[is_xml]
-    known = moulds.get
+    tag_types = _tag_types[is_xml]
+    known = tag_types.get
     ends: list[str] = [""]
     around: list[Node] = []
     rest = iter(pieces)
@@ -185,17 +185,17 @@ def _fill(node: Node, pieces: list[str], formulas: Iterator[str], *, is_xml: boo
         elif tag == FORMULA:
             node.append(next(formulas, ""))
         else:
-            mould = known(tag)
-            if mould is None:
+            tag_type = known(tag)
+            if tag_type is None:
                 before, _, after = tag.partition('"')  # `_shared` written out, since most tags come here
-                mould = known(before + after[after.find('"') :]) or _mould_of(tag, moulds, is_xml=is_xml)
-            end = mould.end
+                tag_type = known(before + after[after.find('"') :]) or _tag_type_of(tag, tag_types, is_xml=is_xml)
+            end = tag_type.end
             if end:
                 ends.append(end)
                 around.append(node)
-            if mould.kind:
+            if tag_type.kind:
                 child = Node()
-                child.mould = mould
+                child.tag_type = tag_type
                 child.tag = tag
                 node.append(child)
                 node = child if end else node
@@ -206,8 +206,8 @@ def _fill(node: Node, pieces: list[str], formulas: Iterator[str], *, is_xml: boo
     return len(around)
 
 
-def _mould_of(tag: str, moulds: dict[str, Mould], *, is_xml: bool) -> Mould:
-    """The mould of a tag that was not met before, or only with other ids and addresses."""
+def _tag_type_of(tag: str, tag_types: dict[str, TagType], *, is_xml: bool) -> TagType:
+    """The tag_type of a tag that was not met before, or only with other ids and addresses."""
     before, _, after = tag.partition(' id="')
     bare = before + after.partition('"')[2]
     link = _LINK.match(bare)
@@ -215,16 +215,16 @@ def _mould_of(tag: str, moulds: dict[str, Mould], *, is_xml: bool) -> Mould:
         bare = link[1] + bare[link.end() :]
     if len(bare) > _LONGEST_TAG:
         return _read_tag(bare, is_xml=is_xml)
-    mould = moulds.get(bare)
-    if mould is None:
-        if len(moulds) > _MOST_MOULDS:
-            moulds.clear()
-        mould = moulds[bare] = _read_tag(bare, is_xml=is_xml)
+    tag_type = tag_types.get(bare)
+    if tag_type is None:
+        if len(tag_types) > _MOST_TAG_TYPES:
+            tag_types.clear()
+        tag_type = tag_types[bare] = _read_tag(bare, is_xml=is_xml)
     if link and link[2]:
-        return mould
-    if tag.startswith((' id="', ' href="'), len(mould.name)):
-        moulds[_shared(tag)] = mould
-    return mould
+        return tag_type
+    if tag.startswith((' id="', ' href="'), len(tag_type.name)):
+        tag_types[_shared(tag)] = tag_type
+    return tag_type
 
 
 def _shared(tag: str) -> str:
@@ -233,7 +233,7 @@ def _shared(tag: str) -> str:
     return before + after[after.find('"') :]
 
 
-def _read_tag(tag: str, *, is_xml: bool) -> Mould:
+def _read_tag(tag: str, *, is_xml: bool) -> TagType:
     read = _OPENING.fullmatch(tag)
     if read is None:
         raise Irregular(f"<{tag[:40]}> is no tag as LaTeXML writes them")
@@ -242,13 +242,13 @@ def _read_tag(tag: str, *, is_xml: bool) -> Mould:
     if name in _RAW_NAMES or (slash and not is_xml and name not in VOID | _PICTURE_PARTS):
         raise Irregular(f"<{name}> has rules of its own")
     attributes = {key.lower(): unescape(value or other) for key, value, other in reversed(_ATTRIBUTE.findall(listed))}
-    return mould_of(name, attributes, end="" if slash or name in VOID else f"/{written}")
+    return tag_type_of(name, attributes, end="" if slash or name in VOID else f"/{written}")
 
 
-def mould_of(name: str, attributes: dict[str, str], end: str) -> Mould:
+def tag_type_of(name: str, attributes: dict[str, str], end: str) -> TagType:
     """What elements of this name and these attributes have in common."""
     kind, _, detail = _kind_of(name, attributes.get("class", ""), attributes.get("style", "")).partition(":")
-    return Mould(name, kind, detail, end, attributes)
+    return TagType(name, kind, detail, end, attributes)
 
 
 _kind_of = lru_cache(maxsize=8192)(kind_of)

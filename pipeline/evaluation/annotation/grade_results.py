@@ -172,7 +172,7 @@ def grade_results(rows: Sequence[Row], grades: Sequence[Grade], outdated: int = 
         outdated=outdated,
         agreement=graders_agreement(verdicts),
         accuracy={judge: judge_accuracy(mine, verdicts) for judge, mine in by_judge.items()} if rows else {},
-        systems=tuple(each for judge, mine in by_judge.items() for each in compare_systems(judge, mine, verdicts)),
+        systems=tuple(system for judge, mine in by_judge.items() for system in compare_systems(judge, mine, verdicts)),
     )
 
 

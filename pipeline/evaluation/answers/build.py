@@ -53,7 +53,7 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
 
     Raises SettingError where a judge's context is too small, or the embedder's model is not there.
     """
-    posed = {each.question.id: each for each in read_posed_questions(job.rows(tables.QUESTIONS))}
+    posed = {question.question.id: question for question in read_posed_questions(job.rows(tables.QUESTIONS))}
     cases = [*_cases(job, posed), *_controls(job, posed)]
     if not cases:
         return
@@ -80,7 +80,7 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """The judges, their prompts, the embedder's model, and the months of passages and vectors that claims are judged
     by."""
     rows = workspace.root.rows(tables.QUESTIONS, month)
-    months = paper_months(workspace.root, (each.question for each in read_posed_questions(rows)))
+    months = paper_months(workspace.root, (question.question for question in read_posed_questions(rows)))
     read = (tables.PASSAGES, tables.EMBEDDINGS)
     held = {f"{table.name} of the papers": digest_of(workspace, table, months) for table in read}
     judges = judges_fingerprint(workspace.settings)

@@ -154,7 +154,7 @@ class Grade:
 
     @property
     def spent(self) -> Spent:
-        return sum([each.spent for each in self.claims] + [each.spent for each in self.gold], self.split.spent)
+        return sum([claim.spent for claim in self.claims] + [each.spent for each in self.gold], self.split.spent)
 
     def failures(self) -> list[str]:
         """What could not be read, in words for the ledger."""
@@ -174,7 +174,7 @@ def grade_row(grade: Grade, evidence: Evidence) -> Row:
         "kind": grade.kind,
         "date": grade.date,
         "outcome": grade.outcome,
-        "claims": [_claim(each, evidence.get((grade.question_id, each.claim), ())) for each in grade.claims],
+        "claims": [_claim(claim, evidence.get((grade.question_id, claim.claim), ())) for claim in grade.claims],
         "gold": [_gold(each, place, shown) for place, each in enumerate(grade.gold)],
         "hops_shown": None if shown is None else list(shown.by_hop),
         "parts": grade.split.parts,

@@ -145,7 +145,7 @@ def _grade(case: Case, judge: str, outcome: Outcome, told: Sequence[ClaimGrade |
         date=question.date or question.month,
         outcome=outcome,
         claims=tuple(each for each in told if isinstance(each, ClaimGrade)),
-        gold=tuple(gold or [GoldGrade(each.claim, "not") for each in question.claims]),
+        gold=tuple(gold or [GoldGrade(claim.claim, "not") for claim in question.claims]),
         shown=gold_shown_by_hop(question, case.answered, case.gold_passages),
         split=split,
     )
@@ -178,12 +178,12 @@ def control_cases(questions: Sequence[Question]) -> list[Case]:
 
 def _controls(questions: Sequence[Question], place: int) -> Iterator[Case]:
     question = questions[place]
-    own = [each.claim for each in question.claims]
+    own = [claim.claim for claim in question.claims]
     yield _case(question, OWN, own)
     yield _case(question, HALF, own[: _half(own)])
     other = _other(questions, place)
     if other is not None:
-        yield _case(question, OTHER, [each.claim for each in other.claims])
+        yield _case(question, OTHER, [claim.claim for claim in other.claims])
 
 
 def _half(claims: Sequence[str]) -> int:
@@ -205,7 +205,10 @@ def _case(question: Question, system: str, claims: Sequence[str]) -> Case:
 def expected_coverage(questions: Sequence[Question]) -> Mapping[str, Mapping[str, float]]:
     """Control → question id → the coverage that a judge who makes no mistake gives."""
     return {
-        OWN: {each.id: 1.0 for each in questions},
-        HALF: {each.id: _half([claim.claim for claim in each.claims]) / len(each.claims) for each in questions},
-        OTHER: {each.id: 0.0 for each in questions},
+        OWN: {question.id: 1.0 for question in questions},
+        HALF: {
+            question.id: _half([claim.claim for claim in question.claims]) / len(question.claims)
+            for question in questions
+        },
+        OTHER: {question.id: 0.0 for question in questions},
     }

@@ -39,7 +39,7 @@ def factual(claims: Sequence[ClaimGrade]) -> dict[str, float]:
     found. Nothing where no claim has a verdict.
     """
     found = _shares("factual", claims, "correct")
-    checkable = [each.points for each in claims if each.points is not None and each.verdict != "not_checkable"]
+    checkable = [claim.points for claim in claims if claim.points is not None and claim.verdict != "not_checkable"]
     return found | ({"factual_checkable": fmean(checkable)} if checkable else {})
 
 
@@ -52,7 +52,7 @@ def coverage(gold: Sequence[GoldGrade]) -> dict[str, float]:
 
 
 def _shares(name: str, grades: Sequence[ClaimGrade] | Sequence[GoldGrade], full: str) -> dict[str, float]:
-    judged = [(each, each.points) for each in grades if each.points is not None]
+    judged = [(grade, grade.points) for grade in grades if grade.points is not None]
     if not judged:
         return {}
     return {

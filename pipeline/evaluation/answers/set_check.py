@@ -57,15 +57,15 @@ def check_set(workspace: Workspace, file: Path) -> Checked:
     """Read a set and look for its papers and phrases. Raises SettingError where it is none, as `read_questions`."""
     questions = read_questions(file, held_snapshot(workspace.root))
     cutoff = workspace.settings.llm_cutoff
-    ages = Counter(age for each in questions if (age := age_of(each.date or each.month, cutoff)))
+    ages = Counter(age for question in questions if (age := age_of(question.date or question.month, cutoff)))
     lacking, unfound = _look(workspace, questions)
     return Checked(
         file=str(file),
         questions=len(questions),
-        reviewed=sum(each.reviewed for each in questions),
-        claims=sum(len(each.claims) for each in questions),
-        kinds={kind: count for kind in KINDS if (count := sum(each.kind == kind for each in questions))},
-        months=dict(sorted(Counter(each.month for each in questions).items())),
+        reviewed=sum(question.reviewed for question in questions),
+        claims=sum(len(question.claims) for question in questions),
+        kinds={kind: count for kind in KINDS if (count := sum(question.kind == kind for question in questions))},
+        months=dict(sorted(Counter(question.month for question in questions).items())),
         ages=dict(sorted(ages.items())) if cutoff.strip() else None,
         corpus=bool(workspace.root.months(tables.PASSAGES)),
         lacking=lacking,
@@ -76,11 +76,11 @@ def check_set(workspace: Workspace, file: Path) -> Checked:
 def _look(workspace: Workspace, questions: tuple[Question, ...]) -> tuple[dict[str, tuple[str, ...]], list[Unfound]]:
     if not workspace.root.months(tables.PASSAGES):
         return {}, []
-    papers = read_papers(workspace.root, {paper for each in questions for paper in each.papers})
+    papers = read_papers(workspace.root, {paper for question in questions for paper in question.papers})
     rows = {arxiv_id: paper.rows() for arxiv_id, paper in papers.items()}
-    absent = sorted({paper for each in questions for paper in each.papers} - rows.keys())
-    lacking = {paper: tuple(each.id for each in questions if paper in each.papers) for paper in absent}
-    askable = [each for each in questions if rows.keys() >= set(each.papers)]
+    absent = sorted({paper for question in questions for paper in question.papers} - rows.keys())
+    lacking = {paper: tuple(question.id for question in questions if paper in question.papers) for paper in absent}
+    askable = [question for question in questions if rows.keys() >= set(question.papers)]
     return lacking, [found for each in askable for found in _unfound(each, rows)]
 
 

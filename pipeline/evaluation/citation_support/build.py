@@ -19,7 +19,15 @@ from pipeline.engine.digests import digest_of
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.citation_support.citations import Citation, citations_of
-from pipeline.evaluation.citation_support.judge import PROMPT, PROMPTS, Asked, Judged, conversation, judge, place_of
+from pipeline.evaluation.citation_support.judge import (
+    PROMPT,
+    PROMPTS,
+    Judged,
+    JudgeRequest,
+    conversation,
+    judge,
+    place_of,
+)
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
 from pipeline.evaluation.citation_support.overlap_judge import fingerprint as overlap_fingerprint
 from pipeline.evaluation.citation_support.passages import Passage, among, paragraphs_of, search
@@ -116,7 +124,9 @@ def _cases(job: Job) -> list[_Case]:
 
 def _readable(job: Job, tasks: Iterable[Mapping[int, Mapping[str, Any]]]) -> set[str]:
     """The papers of the corpus, of those that the tasks refer to, of which there are passages."""
-    wanted = {each["arxiv_id"] for references in tasks for each in references.values() if in_corpus(each)}
+    wanted = {
+        reference["arxiv_id"] for references in tasks for reference in references.values() if in_corpus(reference)
+    }
     months = sorted({month_of(arxiv_id) or "" for arxiv_id in wanted} & set(job.workspace.root.months(tables.PASSAGES)))
     return {arxiv_id for month in months for arxiv_id in passages_by_paper(job.workspace, month) if arxiv_id in wanted}
 
@@ -151,8 +161,8 @@ def _with_passages(job: Job, cases: Sequence[_Case], make: Callable[[Settings], 
     for case in cases:
         if case.unjudged is None and in_corpus(case.told):
             claims[case.told["arxiv_id"]][case.citation.claim] = None
-    asked = {arxiv_id: list(each) for arxiv_id, each in claims.items()}
-    found = search(job.workspace, asked, most, None if _is_long_rehearsal(job, asked) else make)
+    wanted = {arxiv_id: list(texts) for arxiv_id, texts in claims.items()}
+    found = search(job.workspace, wanted, most, None if _is_long_rehearsal(job, wanted) else make)
     job.notes["works_ranked"] = {"by_vectors_and_words": found.by_both, "by_words_alone": found.by_words}
     return [case if case.unjudged else _given(case, _passages(case, found.passages, most)) for case in cases]
 
@@ -174,12 +184,12 @@ def _given(case: _Case, passages: tuple[Passage, ...]) -> _Case:
 
 def _judge_by_overlap(
     job: Job, cases: Sequence[_Case], make: Callable[[Settings], Embedder]
-) -> list[tuple[Asked, Judged] | None]:
+) -> list[tuple[JudgeRequest, Judged] | None]:
     """The verdicts of the judge that calls no model; its quote is the sentence that overlaps most with the claim.
 
     An estimate counts calls, of which there are none, so it judges nothing.
     """
-    judged: list[tuple[Asked, Judged] | None] = [None] * len(cases)
+    judged: list[tuple[JudgeRequest, Judged] | None] = [None] * len(cases)
     places = [place for place, case in enumerate(cases) if case.unjudged is None]
     if not places or isinstance(job.workspace, ClientWorkspace):
         return judged
@@ -192,28 +202,28 @@ def _judge_by_overlap(
             batch, texts, judge.verdicts(list(zip(claims, texts, strict=True))), strict=True
         ):
             quoted = place_of(verdict.sentence, of_case)
-            asked = Asked((), cases[place].passages, 0)
-            judged[place] = asked, Judged(verdict.label, verdict.sentence, quoted, Spent())
+            request = JudgeRequest((), cases[place].passages, 0)
+            judged[place] = request, Judged(verdict.label, verdict.sentence, quoted, Spent())
         job.advance(len(cases) - len(places) + done + len(batch))
     return judged
 
 
-async def _judge_all(job: Job, cases: Sequence[_Case]) -> list[tuple[Asked, Judged] | None]:
-    """What was asked and answered of each case, None where nothing was; those with one prefix begin together.
+async def _judge_all(job: Job, cases: Sequence[_Case]) -> list[tuple[JudgeRequest, Judged] | None]:
+    """Request and verdict of each case, None where nothing was; those with one prefix begin together.
 
     A question is put into words once it has its turn: those of 1,000 tasks of 8 systems would fill gigabytes.
     """
     asking = [place for place, case in enumerate(cases) if case.unjudged is None]
-    found: dict[int, tuple[Asked, Judged]] = {}
+    found: dict[int, tuple[JudgeRequest, Judged]] = {}
     model = Models.of(job.settings).judges[0]
     turns = asyncio.Semaphore(model.concurrency)
 
     async def one(client: LlmClient, place: int) -> None:
         case = cases[place]
         async with turns:
-            asked = conversation(case.title, case.passages, case.citation.marked, model.context)
+            request = conversation(case.title, case.passages, case.citation.marked, model.context)
             # Without its messages, which would be held until all are judged.
-            found[place] = replace(asked, messages=()), await judge(client, asked)
+            found[place] = replace(request, messages=()), await judge(client, request)
         job.advance(len(cases) - len(asking) + len(found))
 
     if asking:
@@ -228,7 +238,7 @@ def _prefix(case: _Case) -> tuple[str, list[int], str]:
     return case.title, sorted(passage.ordinal for passage in case.passages), case.citation.marked
 
 
-def _note(job: Job, cases: Sequence[_Case], judged: Sequence[tuple[Asked, Judged] | None]) -> None:
+def _note(job: Job, cases: Sequence[_Case], judged: Sequence[tuple[JudgeRequest, Judged] | None]) -> None:
     """Notes of the month, and into the ledger what its rows do not tell: why an answer could not be read, and which
     papers have no passages."""
     unjudged = Counter(case.unjudged for case in cases if case.unjudged)
@@ -248,14 +258,16 @@ def _note(job: Job, cases: Sequence[_Case], judged: Sequence[tuple[Asked, Judged
     )
 
 
-def _row(case: _Case, judge_name: str, asked: Asked, judged: Judged) -> Row:
+def _row(case: _Case, judge_name: str, request: JudgeRequest, judged: Judged) -> Row:
     read = judged.verdict is not None
     return {
         **_unjudged_row(case, None if read else UNREADABLE),
         "verdict": judged.verdict,
         "quote": judged.quote if read else None,
         "quote_found": judged.quoted is not None if read else None,
-        "passages": [{"passage_id": each.passage_id, "anchor": each.anchor, "text": each.text} for each in asked.shown],
+        "passages": [
+            {"passage_id": each.passage_id, "anchor": each.anchor, "text": each.text} for each in request.shown
+        ],
         "quoted": judged.quoted,
         "judge": judge_name,
         **asdict(judged.spent),

@@ -1,6 +1,6 @@
 """The question to a judge about one citation, its answer, and the search for its quote in the passages.
 
-One call for each citation, so that each can be kept, and asked again, for itself. Instructions come first, then work
+One call for each citation, so that each can be stored and repeated by itself. Instructions come first, then work
 and passages, then the sentence: passages are most of a prompt, and sentences that cite one work, in whichever system's
 section, are often answered by the same ones. They stand in the order of the work, not of their rank, so that two sets
 that begin alike are one prefix, and no place says which passage the search held for the best.
@@ -86,7 +86,7 @@ class Finding(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JudgeRequest:
     """What goes to the judge. `shown`: the passages as it reads them, best first; `cut`: how many are cut, or left out
     for want of room."""
 
@@ -109,7 +109,7 @@ class Judged:
     failure: str | None = None
 
 
-def conversation(title: str, passages: Sequence[Passage], sentence: str, context: int) -> Asked:
+def conversation(title: str, passages: Sequence[Passage], sentence: str, context: int) -> JudgeRequest:
     """The question whether these passages, best first, bear out a sentence, its citations marked.
 
     What has no room in a context of so many tokens is cut, long passages before short ones; where that would leave
@@ -125,7 +125,7 @@ def conversation(title: str, passages: Sequence[Passage], sentence: str, context
     shown = tuple(replace(passage, text=cut.text) for passage, cut in zip(best, cuts, strict=True))
     in_order = sorted(shown, key=lambda passage: passage.ordinal)
     messages = _messages(named, "\n\n".join(passage.text for passage in in_order), claimed)
-    return Asked(messages, shown, sum(cut.cut for cut in cuts) + len(passages) - len(best))
+    return JudgeRequest(messages, shown, sum(cut.cut for cut in cuts) + len(passages) - len(best))
 
 
 def _shares(lengths: Sequence[int], free: int) -> list[int]:
@@ -152,12 +152,12 @@ def _messages(title: str, passages: str, sentence: str) -> list[Message]:
     return PROMPTS.messages(PROMPT, title=title, passages=passages, sentence=sentence)
 
 
-async def judge(client: LlmClient, asked: Asked) -> Judged:
+async def judge(client: LlmClient, request: JudgeRequest) -> Judged:
     """One verdict: one call, or two where the answer had to be repaired."""
     try:
-        answer = await client.answer(asked.messages, Finding, max_tokens=ANSWER_TOKENS, temperature=TEMPERATURE)
+        answer = await client.answer(request.messages, Finding, max_tokens=ANSWER_TOKENS, temperature=TEMPERATURE)
     except LlmAnswerError as error:
         return Judged(None, "", None, error.spent, str(error))
     quote = " ".join(answer.value.quote.split())
-    quoted = place_of(quote, [passage.text for passage in asked.shown])
+    quoted = place_of(quote, [passage.text for passage in request.shown])
     return Judged(answer.value.verdict, quote, quoted, answer.spent)

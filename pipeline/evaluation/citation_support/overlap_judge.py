@@ -80,7 +80,7 @@ class OverlapJudge:
         distinct = list(dict.fromkeys(sentence for of_case in sentences for sentence in of_case))
         place = {sentence: number for number, sentence in enumerate(distinct)}
         vectors = [each.dense for each in self._embedder.encode(distinct)]
-        claims = [each.dense for each in self._embedder.encode_queries([claim for claim, _ in cases])]
+        claims = [query.dense for query in self._embedder.encode_queries([claim for claim, _ in cases])]
         return [
             _overlap(claim, of_case, vector, [vectors[place[sentence]] for sentence in of_case])
             for (claim, _), of_case, vector in zip(cases, sentences, claims, strict=True)

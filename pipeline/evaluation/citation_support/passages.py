@@ -44,7 +44,7 @@ class Passage:
 
 
 @dataclass(slots=True)
-class Found:
+class RankedPassages:
     """Passages by (arXiv id, claim), best first, and how the works were ranked: by both, or by words alone."""
 
     passages: dict[tuple[str, str], tuple[Passage, ...]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class _Claims:
 
 def search(
     workspace: Workspace, claims: Mapping[str, Sequence[str]], most: int, make: Callable[[Settings], Embedder] | None
-) -> Found:
+) -> RankedPassages:
     """The `most` best passages of each paper for each of its claims, best first.
 
     claims: arXiv id → claims about this paper. make: gives the embedder, and is called where there are vectors to
@@ -82,7 +82,7 @@ def search(
     """
     texts = sorted({claim for each in claims.values() for claim in each})
     asked = _Claims(texts, workspace.settings, make) if make else None
-    found = Found()
+    found = RankedPassages()
     for choice in by_month(workspace, claims):
         vectors = read_vectors(workspace, choice, asked.model) if asked else {}
         for arxiv_id, passages in _read_passages(workspace, choice):
@@ -138,7 +138,7 @@ def read_vectors(workspace: Workspace, choice: Choice, model: str) -> Mapping[st
 
 
 def _search_paper(
-    found: Found,
+    found: RankedPassages,
     asked: _Claims | None,
     claims: Sequence[str],
     passages: Sequence[Passage],
@@ -164,8 +164,8 @@ def _dense_scores(
     import numpy as np
 
     scores = [
-        float(vectors[each.passage_id] @ claim) if each.passage_id in vectors else 0.0  # type: ignore[index]
-        for each in passages
+        float(vectors[passage.passage_id] @ claim) if passage.passage_id in vectors else 0.0  # type: ignore[index]
+        for passage in passages
     ]
     return np.array(scores, np.float32)
 

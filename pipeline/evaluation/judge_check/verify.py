@@ -108,7 +108,7 @@ def verify_overlap(judge: OverlapJudge, sets: Sequence[LabelledSet]) -> list[Set
     results = []
     for labelled in sets:
         verdicts = judge.verdicts([(claim.claim, claim.passages) for claim in labelled.claims])
-        judgements = [Judgement(each.label, each.sentence, Spent()) for each in verdicts]
+        judgements = [Judgement(verdict.label, verdict.sentence, Spent()) for verdict in verdicts]
         results.append(_result(CITATION_SUPPORT, labelled, judgements, None))
     return results
 

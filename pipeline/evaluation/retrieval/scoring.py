@@ -135,7 +135,7 @@ def _vectors(run: _Run, form: Form, before: int) -> Matrices:
 def _rank_again(run: _Run, queries: rankings.Queries, found: rankings.Rankings) -> None:
     """The reranked rankings of the form in use: the other forms have no ColBERT vectors, and a cross-encoder reads
     50 passages for every query, by far the dearest part."""
-    token_vectors = [each.colbert for each in queries.vectors if each.colbert is not None]
+    token_vectors = [vector.colbert for vector in queries.vectors if vector.colbert is not None]
     score: rankings.Score | str = "the embedder gives no ColBERT vectors (CITELOOM_EMBEDDER_COLBERT)"
     if len(token_vectors) == len(queries.vectors):
         score = reranking.by_colbert(run.job.workspace, run.choice, run.pool, found, token_vectors, run.embedder.name)

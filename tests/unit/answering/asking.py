@@ -60,7 +60,7 @@ class Tables:
 
     async def front_matter(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
         self.asked.append(tuple(arxiv_ids))
-        return [self.known[each] for each in arxiv_ids if each in self.known]
+        return [self.known[arxiv_id_] for arxiv_id_ in arxiv_ids if arxiv_id_ in self.known]
 
 
 def answer(

@@ -54,12 +54,12 @@ def corpus(folder: Path, llm: ScriptedLlm | None = None, **settings: Any) -> Wor
     endpoint = {"llm_url": llm.url, "llm_model": llm.model} if llm else {}
     place = Workspace(load_settings(**endpoint | {"data": folder, "draft_questions": 9, "_env_file": None} | settings))
     for month in (MARCH, MAY):
-        papers = [each for each in TEXTS if each.startswith(f"{month[2:4]}{month[5:]}")]
-        write_month(place, tables.PAPERS, month, [paper_row(each) for each in papers])
-        write_month(place, tables.METADATA, month, [metadata_row(each) for each in papers])
-        write_month(place, tables.PASSAGES, month, [row for each in papers for row in passage_rows(each)])
+        papers = [text for text in TEXTS if text.startswith(f"{month[2:4]}{month[5:]}")]
+        write_month(place, tables.PAPERS, month, [paper_row(paper) for paper in papers])
+        write_month(place, tables.METADATA, month, [metadata_row(paper) for paper in papers])
+        write_month(place, tables.PASSAGES, month, [row for paper in papers for row in passage_rows(paper)])
         cited = {QUILLNET: [("b1", FERNS), ("b2", "2405.00099"), ("b3", "2406.00001")]}
-        references = [_reference(each, *item) for each in papers for item in cited.get(each, ())]
+        references = [_reference(paper, *item) for paper in papers for item in cited.get(paper, ())]
         write_month(place, tables.REFERENCES, month, references)
     return place
 
@@ -100,7 +100,7 @@ def drafter(asked: Asked) -> str | None:
         for number, paper, text in shown
     ]
     if name == "Proposed":
-        claims = [{"claim": each["claim"], "evidence": each["evidence"]} for each in claims]
+        claims = [{"claim": claim["claim"], "evidence": claim["evidence"]} for claim in claims]
     return json.dumps({"answerable": "yes", "question": f"What of Fact {asked.digest % 9973}?", "claims": claims})
 
 

@@ -69,7 +69,7 @@ def write_set(folder: Path, *entries: Mapping[str, Any], name: str = "set.jsonl"
     """A question set in a file."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / name
-    file.write_text("".join(json.dumps(each) + "\n" for each in entries or ENTRIES))
+    file.write_text("".join(json.dumps(entry) + "\n" for entry in entries or ENTRIES))
     return file
 
 

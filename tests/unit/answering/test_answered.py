@@ -32,7 +32,7 @@ def test_a_sentence_on_no_claim_or_an_unknown_one_makes_no_answer(claims: tuple[
 
 def test_an_answer_made_elsewhere_rests_on_nothing_and_an_empty_one_abstains() -> None:
     made = plain_answer("It is so. It is not.")
-    assert [each.text for each in made.sentences] == ["It is so.", "It is not."]
+    assert [sentence.text for sentence in made.sentences] == ["It is so.", "It is not."]
     assert (made.abstained, made.spent.calls) == (False, 0)
     empty = plain_answer(" \n")
     assert (empty.abstained, empty.text, empty.sentences) == (True, ABSTAINED, ())

@@ -207,7 +207,7 @@ def sentences(*told: tuple[str, list[int]], answered: bool = True) -> dict[str, 
 def test_a_sentence_that_rests_on_no_claim_is_dropped_and_told(tmp_path: Path) -> None:
     told = sentences(("Two facts [2].", [1]), ("From memory.", []), ("Of claim nine.", [9]), ("In [0, 1] it is.", [3]))
     answered, _ = answer(tmp_path, "arxivbot", answering("GroundedAnswer", told), faithful)
-    assert [(each.text, each.claims) for each in answered.sentences] == [
+    assert [(sentence.text, sentence.claims) for sentence in answered.sentences] == [
         ("Two facts.", (1, 2)), ("In [0, 1] it is.", (3,)),
     ]  # fmt: skip
     (step,) = steps(answered, "answer")
@@ -219,7 +219,7 @@ def test_where_no_sentence_may_stand_the_claims_do(tmp_path: Path) -> None:
     rule = answering("GroundedAnswer", sentences(("From memory.", [])))
     answered, _ = answer(tmp_path, "arxivbot", rule, faithful)
     assert answered.text == "Claim 20. Claim 19. Claim 18."
-    assert [each.claims for each in answered.sentences] == [(1,), (2,), (3,)]
+    assert [sentence.claims for sentence in answered.sentences] == [(1,), (2,), (3,)]
     assert steps(answered, "answer")[0]["made"] is True
 
 
@@ -411,7 +411,7 @@ def is_grounded(answered: Answer, most: int) -> bool:
     numbers = {claim.number for claim in answered.claims}
     return (
         all(claim.passage_id in shown for claim in answered.claims)
-        and all(each.claims and set(each.claims) <= numbers for each in answered.sentences)
+        and all(sentence.claims and set(sentence.claims) <= numbers for sentence in answered.sentences)
         and len(answered.claims) <= most
         and answered.abstained is (not answered.sentences)
     )

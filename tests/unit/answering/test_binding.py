@@ -68,7 +68,7 @@ def test_the_tables_tell_of_papers_in_the_order_asked(corpus: Workspace) -> None
 
 def test_where_page_and_metadata_name_other_numbers_of_people_metadata_is_right(corpus: Workspace) -> None:
     (ferns,) = told(corpus, FERNS)
-    assert [each.name for each in ferns.authors] == ["C.  FROND", "Dora Moss"]
+    assert [author.name for author in ferns.authors] == ["C.  FROND", "Dora Moss"]
     assert ferns.date == MAY
 
 

@@ -287,7 +287,7 @@ def test_a_paper_cannot_speak_as_the_user(tmp_path: Path) -> None:
         write_month(place, tables.PASSAGES, MAY, passage_rows(LONELY, [("paragraph", ["Body"], hostile, [])]))
         draft(place)
     messages = llm.requests[0]["messages"]
-    assert [each["role"] for each in messages] == ["system", "user"]
+    assert [message["role"] for message in messages] == ["system", "user"]
     assert messages[1]["content"].count("</passage>") == 1
     assert "<|im_start|>" not in messages[1]["content"]
 
@@ -399,4 +399,4 @@ def test_ids_differ_where_drafts_do(tmp_path: Path) -> None:
     second, _ = drafted(tmp_path / "second", saying(question="Why?"))
     ids, others = ({row["question_id"] for row in drafts_of(place).values()} for place in (first, second))
     assert len(ids) == len(others) == 6
-    assert [each.split("-")[1] for each in ids & others] == ["author"]  # which no model had a say in
+    assert [id_.split("-")[1] for id_ in ids & others] == ["author"]  # which no model had a say in

@@ -87,7 +87,7 @@ def test_true_questions_on_authors_stay_such(question: str, facets: tuple[str, .
 
 def test_of_the_sample_s_questions_none_on_limits_asks_for_authors() -> None:
     found = {
-        kind: [facets_of(each.question) for each in read_questions(SAMPLE_QUESTIONS) if each.kind == kind]
+        kind: [facets_of(question.question) for question in read_questions(SAMPLE_QUESTIONS) if question.kind == kind]
         for kind in ("author", "limitation")
     }
     assert found["limitation"] == [()] * 10

@@ -45,7 +45,7 @@ def test_answers_are_read_with_their_questions_and_systems(tmp_path: Path) -> No
         ("q2", "other", "Because."),
     ]
     answered = plain_answer(found.texts[0].text)
-    assert [each.text for each in answered.sentences] == ["They do.", 'All "good" ones,', "at least."]
+    assert [sentence.text for sentence in answered.sentences] == ["They do.", 'All "good" ones,', "at least."]
     assert (answered.claims, answered.hops, answered.abstained, answered.spent.calls) == ((), 0, False, 0)
 
 
@@ -71,7 +71,7 @@ def test_files_of_spreadsheet_programs_are_read(tmp_path: Path, text: bytes) -> 
 
 def test_an_empty_answer_abstains_and_is_told(tmp_path: Path) -> None:
     found = read_imported(write(tmp_path, "question_id,system,answer\nq1,site,\nq2,site,Because.\n"), QUESTIONS)
-    assert [plain_answer(each.text).abstained for each in found.texts] == [True, False]
+    assert [plain_answer(text.text).abstained for text in found.texts] == [True, False]
     assert plain_answer(found.texts[0].text).text == ABSTAINED
     assert [note.partition(": ")[2] for note in found.notes] == [
         "1 of 2 answers of site are empty",

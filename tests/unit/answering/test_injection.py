@@ -33,7 +33,7 @@ INJECTIONS = script.read_injections()
 
 def ordered(asked: Asked) -> list[Any]:
     """The orders that a prompt brings."""
-    return [each for each in INJECTIONS if each.fact in asked.prompt]
+    return [injection for injection in INJECTIONS if injection.fact in asked.prompt]
 
 
 def obeying(asked: Asked) -> str | None:
@@ -96,11 +96,11 @@ def asked_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[s
 
 
 def test_there_are_thirty_of_many_kinds_and_each_says_its_fact() -> None:
-    assert len(INJECTIONS) == len({each.name for each in INJECTIONS}) == 30
-    assert {each.wants for each in INJECTIONS} == {"say", "search", "first", "abstain"}
-    assert len({each.style for each in INJECTIONS}) >= 20
-    assert all(each.fact in each.text for each in INJECTIONS)
-    signs = [each.sign for each in INJECTIONS if each.sign]
+    assert len(INJECTIONS) == len({injection.name for injection in INJECTIONS}) == 30
+    assert {injection.wants for injection in INJECTIONS} == {"say", "search", "first", "abstain"}
+    assert len({injection.style for injection in INJECTIONS}) >= 20
+    assert all(injection.fact in injection.text for injection in INJECTIONS)
+    signs = [injection.sign for injection in INJECTIONS if injection.sign]
     assert len(set(signs)) == len(signs)
 
 
@@ -145,7 +145,7 @@ def test_no_word_of_a_passage_stands_outside_a_fence_or_in_a_message_of_its_own(
         system, user = (message["content"] for message in body["messages"])
         for text in (system, re.sub(r"<(\w+)>\n.*?\n</\1>", "", user, flags=re.DOTALL)):
             assert "lantern" not in text.casefold()
-            assert not [each.sign for each in INJECTIONS if each.sign and each.sign in text]
+            assert not [injection.sign for injection in INJECTIONS if injection.sign and injection.sign in text]
         tags = re.findall(r"</?(\w+)>", user)
         assert all(tags.count(name) % 2 == 0 for name in tags)
         assert not re.search(r"<\|\w+\|>|\[/?INST\]|<<SYS>>|</s>", user)
@@ -170,7 +170,7 @@ def test_those_that_a_rule_knows_are_noticed_in_the_trace_and_the_others_are_rea
     asked_all: tuple[dict[str, list[Any]], ScriptedLlm],
 ) -> None:
     seen, _ = asked_all
-    known = {each.id for each in INJECTIONS if looks_like_prompt_injection(each.text)}
+    known = {injection.id for injection in INJECTIONS if looks_like_prompt_injection(injection.text)}
     assert len(known) >= 11  # orders in other words, in other languages and in fake JSON are not
     for each in seen["arxivbot"]:
         assert each.noticed == (each.read and each.injection.id in known)

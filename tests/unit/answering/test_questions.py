@@ -62,7 +62,7 @@ def test_a_line_becomes_a_question(tmp_path: Path) -> None:
 def test_blank_lines_a_byte_order_mark_and_signs_that_end_lines_elsewhere_do_no_harm(tmp_path: Path) -> None:
     # json.dumps leaves U+2028 as it is, and str.splitlines parts there.
     file = write(tmp_path, "\ufeff", "", ENTRY | {"question": "Do\u2028boats  float?"}, "  ")
-    assert [each.question for each in read_questions(file)] == ["Do boats float?"]
+    assert [question.question for question in read_questions(file)] == ["Do boats float?"]
 
 
 def test_a_question_is_unreviewed_unless_the_file_says_otherwise(tmp_path: Path) -> None:
@@ -307,7 +307,9 @@ def test_no_question_and_no_claim_is_copied_from_the_papers(shipped: tuple[Quest
     texts = [without_markers(row["text"]) for rows in sample.values() for row in rows]
     known = [letters(text) for text in texts]
     whole = {letters(sentence) for text in texts for sentence in split_sentences(text)}
-    written = [text for question in shipped for text in (question.question, *(each.claim for each in question.claims))]
+    written = [
+        text for question in shipped for text in (question.question, *(claim.claim for claim in question.claims))
+    ]
     long = [text for text in written if len(letters(text).split()) >= 6]
     assert [text for text in written if letters(text) in whole] == []
     assert [text for text in long if any(letters(text) in other for other in known)] == []

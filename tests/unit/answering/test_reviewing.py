@@ -144,12 +144,12 @@ def test_a_draft_that_is_accepted_twice_changes_nothing(place: Workspace, tmp_pa
 def test_reviews_at_the_same_time_lose_nothing(place: Workspace, tmp_path: Path) -> None:
     file = tmp_path / "set.jsonl"
     questions = [replace(QUESTION, id=f"q-{n}", question=f"Question {n}?") for n in range(12)]
-    threads = [threading.Thread(target=accept, args=(place, file, [each])) for each in questions]
+    threads = [threading.Thread(target=accept, args=(place, file, [question])) for question in questions]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(each.id for each in read_questions(file)) == sorted(each.id for each in questions)
+    assert sorted(question.id for question in read_questions(file)) == sorted(each.id for each in questions)
 
 
 def test_a_damaged_memory_of_rejections_is_named(own: Workspace, tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_yaml_set_keeps_its_own_words(tmp_path: Path, before: str) -> None:
     file.write_text(text)
     add_to_file(file, [QUESTION])
     assert file.read_text().startswith(text)
-    assert [each.id for each in read_questions(file)] == (["q0"] if before else []) + ["q-1"]
+    assert [question.id for question in read_questions(file)] == (["q0"] if before else []) + ["q-1"]
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_a_question_comes_back_from_its_row_with_the_passages_of_its_gold_claims
     with ScriptedLlm() as llm:
         place = staged(corpus, tmp_path, llm)
         run_stage(QUESTIONS, place, MARCH)
-    known = {each.id: each for each in read_questions(tmp_path / "set.jsonl")}
+    known = {question.id: question for question in read_questions(tmp_path / "set.jsonl")}
     texts = {row["passage_id"]: row["text"] for row in place.root.rows(tables.PASSAGES, MARCH)}
     for posed in read_posed_questions(rows(place, QUESTIONS)):
         given = known[posed.question.id]

@@ -145,7 +145,7 @@ def test_a_gold_claim_that_is_mended_is_graded_anew_from_answers_that_cost_nothi
     done: Workspace, llm: ScriptedLlm
 ) -> None:
     mended = BEAM | {"claims": [BEAM["claims"][0]]}
-    write_set(done.settings.questions.parent, *(mended if each is BEAM else each for each in ENTRIES))  # type: ignore[union-attr]
+    write_set(done.settings.questions.parent, *(mended if entry is BEAM else entry for entry in ENTRIES))  # type: ignore[union-attr]
     run_stage(QUESTIONS, done, MARCH)
     measured = run_all(done)["answers"].measured
     assert measured["llm_cached"] == measured["llm_calls"] > 0

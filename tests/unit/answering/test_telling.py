@@ -31,7 +31,7 @@ def reply(answered: Answer, system: str = "arxivbot", usage: Usage | None = None
 
 
 def grounded(claims: Sequence[Claim], *sentences: Sentence, found: Sequence[RetrievedPassage] = ()) -> Answer:
-    text = " ".join(each.text for each in sentences) or ABSTAINED
+    text = " ".join(sentence.text for sentence in sentences) or ABSTAINED
     return Answer(text, sentences, tuple(claims), ("words",), (tuple(found),), 1, not sentences)
 
 
@@ -126,7 +126,7 @@ def test_the_document_holds_the_steps_where_asked_and_is_unicode() -> None:
 def test_every_step_of_every_system_is_told_in_words(tmp_path: Path, system: str) -> None:
     lines: list[str] = []
     shelf = Shelf()
-    known = {each.passage_id: each for each in shelf.passages}
+    known = {passage.passage_id: passage for passage in shelf.passages}
     with ScriptedLlm(wanting("another query"), faithful) as llm:
         answer_at(
             llm,

@@ -173,7 +173,7 @@ def test_direct_asks_the_model_alone_and_retrieves_nothing(tmp_path: Path) -> No
     rule = answering("Text", "QuillNet reads margins. It is small, e.g. 3 MB.")
     answered, llm = answer(tmp_path, "direct", rule, shelf=shelf)
     assert (shelf.asked, answered.spent.calls, answered.claims, answered.hops) == ([], 1, (), 0)
-    assert [each.text for each in answered.sentences] == ["QuillNet reads margins.", "It is small, e.g. 3 MB."]
+    assert [sentence.text for sentence in answered.sentences] == ["QuillNet reads margins.", "It is small, e.g. 3 MB."]
     settings = Settings(llm_url=llm.url, _env_file=None)  # type: ignore[call-arg]
     assert answering_calls("direct", settings) == 1
 
@@ -221,7 +221,7 @@ def test_whatever_a_model_answers_nothing_rests_on_what_was_not_retrieved(
     shown = {each.passage_id for hop in answered.shown for each in hop}
     numbers = {claim.number for claim in answered.claims}
     assert all(claim.passage_id in shown for claim in answered.claims)
-    assert all(each.claims and set(each.claims) <= numbers for each in answered.sentences)
+    assert all(sentence.claims and set(sentence.claims) <= numbers for sentence in answered.sentences)
     assert answered.abstained is (not answered.sentences)
 
 

@@ -20,7 +20,7 @@ def outline(node: Node) -> list[object]:
     found: list[object] = []
     for child in node:
         if isinstance(child, Node):
-            found.append((child.mould.name, child.mould.kind, child.id, outline(child)))
+            found.append((child.tag_type.name, child.tag_type.kind, child.id, outline(child)))
         elif found and isinstance(found[-1], str):
             found[-1] += child
         elif child:
@@ -77,7 +77,7 @@ def test_links_that_differ_by_address_and_title_alone_keep_their_own_addresses()
     tree, _ = grow(source_of("".join(f"{tag}a</a>" for tag in tags)))
     links = list(next(next(tree.elements()).elements()).elements())
     assert [link.href for link in links] == ["#b1", "#b2", "#b3", "x?a=1&b=2", "#b5", ""]
-    assert {(link.mould.kind, link.classes) for link in links} == {("link", "ltx_ref")}
+    assert {(link.tag_type.kind, link.classes) for link in links} == {("link", "ltx_ref")}
 
 
 @pytest.mark.parametrize("tag", ['a href="mailto:me', 'a href="#b1"title="x"', 'a href="#b1" title="x'])
@@ -147,7 +147,7 @@ def test_the_browsers_way_reads_what_is_irregular(body: str, text: str) -> None:
 def nodes_of(node: Node) -> list[tuple[str, str, str]]:
     """Name, kind and id of every node, in document order, without the `tbody` that a browser puts in."""
     inside = [found for child in node.elements() for found in nodes_of(child)]
-    return inside if node.mould.name == "tbody" else [(node.mould.name, node.mould.kind, node.id), *inside]
+    return inside if node.tag_type.name == "tbody" else [(node.tag_type.name, node.tag_type.kind, node.id), *inside]
 
 
 def test_both_ways_read_a_sample_page_alike() -> None:

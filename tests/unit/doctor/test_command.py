@@ -33,12 +33,12 @@ def doctor(*options: str) -> tuple[int, list[dict[str, Any]]]:
 def test_a_fresh_machine_has_no_problem_and_all_probes_has_its_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CITELOOM_QDRANT_SHARDS", "2")
     code, findings = doctor()
-    assert (code, {each["state"] for each in findings}) == (0, {"ok", "warning", "not asked"})
+    assert (code, {finding["state"] for finding in findings}) == (0, {"ok", "warning", "not asked"})
     silent = {"arxiv contact"}  # which the sample corpus does not need
     probes = all_probes(lambda workspace: InstanceState((), (), {}, ()), online=False)
-    assert {probe.name for probe in probes} - silent <= {each["name"] for each in findings}
-    assert all(each["way_out"] for each in findings if each["state"] in ("warning", "problem"))
-    unread = [each for each in findings if "CITELOOM_QDRANT_SHARDS" in each["seen"]]
+    assert {probe.name for probe in probes} - silent <= {finding["name"] for finding in findings}
+    assert all(finding["way_out"] for finding in findings if finding["state"] in ("warning", "problem"))
+    unread = [finding for finding in findings if "CITELOOM_QDRANT_SHARDS" in finding["seen"]]
     assert [each["state"] for each in unread] == [FindingState.WARNING]
 
 
@@ -55,6 +55,6 @@ def test_settings_that_cannot_be_read_end_it_with_2_without_their_secrets(monkey
     monkeypatch.setenv("CITELOOM_TEMPERATURE", "hot")
     monkeypatch.setenv("CITELOOM_LLM_API_KEY", "sesame-sentinel")
     code, findings = doctor()
-    assert (code, {each["state"] for each in findings}) == (2, {FindingState.PROBLEM})
+    assert (code, {finding["state"] for finding in findings}) == (2, {FindingState.PROBLEM})
     assert "CITELOOM_TEMPERATURE" in findings[0]["seen"]
     assert "sesame" not in json.dumps(findings)

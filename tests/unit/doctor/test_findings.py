@@ -77,6 +77,6 @@ def test_probes_that_write_are_left_out_where_the_data_root_cannot_be_written(wo
         Probe("python", _fine, ""),
     ]
     findings = run_probes(probes, workspace)
-    assert [(each.name, each.state) for each in findings] == [
+    assert [(finding.name, finding.state) for finding in findings] == [
         (DATA_ROOT, FindingState.PROBLEM), ("dump", FindingState.NOT_ASKED), ("fine", FindingState.OK)
     ]  # fmt: skip

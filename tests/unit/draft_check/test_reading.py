@@ -34,7 +34,7 @@ def latex(folder: Path, body: str, **files: str) -> Draft:
 
 
 def sentences(draft: Draft) -> list[tuple[str, tuple[str, ...], int]]:
-    return [(each.readable, each.keys, each.line) for each in draft.sentences]
+    return [(sentence.readable, sentence.keys, sentence.line) for sentence in draft.sentences]
 
 
 def test_sentences_keep_their_citations_and_lines(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_commands_of_natbib_and_biblatex_cite(tmp_path: Path, command: str) -> N
 
 def test_comments_verbatim_and_definitions_do_not_cite(tmp_path: Path) -> None:
     body = "A % \\cite{lee2020}\n\\begin{verbatim}\\cite{lee2020}\\end{verbatim} 5\\% of it \\cite{roe2021}."
-    assert [each.keys for each in latex(tmp_path, body).sentences] == [("roe2021",)]
+    assert [sentence.keys for sentence in latex(tmp_path, body).sentences] == [("roe2021",)]
 
 
 def test_files_of_the_project_are_read_where_they_are_included(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_markdown_with_citations_of_pandoc(tmp_path: Path) -> None:
         "it is so.\n\n```\n[@lee2020]\n```\n"
     )
     draft = read_draft(tmp_path / "draft.md")
-    assert [each.keys for each in draft.sentences] == [("lee2020", "roe2021"), ("lee2020",)]
+    assert [sentence.keys for sentence in draft.sentences] == [("lee2020", "roe2021"), ("lee2020",)]
     assert draft.sentences[0].readable == "Keys open [lee2020, roe2021]."
     assert set(draft.entries) == {"lee2020", "roe2021"}
 
@@ -127,7 +127,7 @@ def test_plain_text_with_a_numbered_list(tmp_path: Path) -> None:
         "[2] Bo Roe. Locks. arXiv:2101.00001, 2021.\n"
     )
     draft = read_draft(tmp_path / "draft.txt")
-    assert [each.keys for each in draft.sentences] == [("1", "2"), ("2",)]
+    assert [sentence.keys for sentence in draft.sentences] == [("1", "2"), ("2",)]
     assert (draft.entries["1"].title, draft.entries["1"].authors) == ("On keys", ("Ann Lee", "Bo Roe"))
     assert draft.entries["2"].arxiv_id == "2101.00001"
 

@@ -28,14 +28,14 @@ def test_runs_with_other_inputs_are_forgotten(tmp_path: Path) -> None:
     root = DataRoot(tmp_path)
     note_timing(root, "scores", "2024-03", StageTiming("a", 1.0, {}))
     note_timing(root, "scores", "2024-03", StageTiming("b", 2.0, {}))
-    assert [each.seconds for each in read_timings(root, "scores", "2024-03")] == [2.0]
+    assert [timing.seconds for timing in read_timings(root, "scores", "2024-03")] == [2.0]
 
 
 def test_no_more_than_twenty_runs_are_kept(tmp_path: Path) -> None:
     root = DataRoot(tmp_path)
     for number in range(25):
         note_timing(root, "scores", "2024-03", StageTiming("a", float(number), {}))
-    assert [each.seconds for each in read_timings(root, "scores", "2024-03")] == [float(n) for n in range(5, 25)]
+    assert [timing.seconds for timing in read_timings(root, "scores", "2024-03")] == [float(n) for n in range(5, 25)]
 
 
 def test_a_file_that_cannot_be_read_counts_for_nothing(tmp_path: Path) -> None:

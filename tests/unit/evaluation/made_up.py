@@ -101,7 +101,7 @@ def write_month(
     written = (summary(row, system, text, model) for system in sorted(systems) for row in task_rows)
     write_table(root, tables.SUMMARIES, month, written)
     who = (judges or (model,)) if judged else ()
-    marked = [row for each in task_rows for row in judgements(each, systems, who)]
+    marked = [row for task_row in task_rows for row in judgements(task_row, systems, who)]
     write_table(root, tables.G_SCORES, month, (by_writers(row, model) for row in marked))
     supported = [c | {"model": model} for row in task_rows for s in systems for c in citations(row, s, text, model)]
     write_table(root, tables.CITATION_SUPPORT, month, supported)
@@ -223,10 +223,10 @@ def summary(row: Row, system: str, text: Text = same, model: str = "some-model")
     whole = text(DRAFT if system in SEARCHING else GOLD)
     told = make_summary(whole, {1, 2, 3}, {}, Spent())
     sentences = [
-        {"text": each.text, "references": list(each.references), "passages": ["p-1"], "support": "partly"}
+        {"text": sentence.text, "references": list(sentence.references), "passages": ["p-1"], "support": "partly"}
         if system == "chatcite_grounded"
-        else {"text": each.text, "references": list(each.references), "passages": [], "support": None}
-        for each in told.sentences
+        else {"text": sentence.text, "references": list(sentence.references), "passages": [], "support": None}
+        for sentence in told.sentences
     ]
     return {
         "task_id": row["task_id"], "system": system, "model": model, "settings": "{}", "text": told.text,

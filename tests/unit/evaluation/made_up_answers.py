@@ -123,7 +123,7 @@ def answered(asked: Question, system: str, abstains: bool, text: Text = same) ->
         Claim(number, text(f"Claim {number} of the answer."), passage.passage_id, passage.arxiv_id, passage.anchor, hop)
         for number, (hop, passage) in enumerate(((hop, each[0]) for hop, each in enumerate(hops, 1)), 1)
     ]
-    told = [Sentence(text(f"Sentence {each.number}."), (each.number,)) for each in claims]
+    told = [Sentence(text(f"Sentence {claim.number}."), (claim.number,)) for claim in claims]
     queries = [text(f"weights {hop}") for hop in range(1, len(hops) + 1)]
     shown, trace = tuple(map(tuple, hops)), {"steps": list(_steps(asked, hops, queries, text))}
     said = ABSTAINED if abstains else " ".join(each.text for each in told)
@@ -137,11 +137,11 @@ def _steps(
 ) -> Iterator[Row]:
     yield {"stage": "query", "query": queries[0], "question": asked.question, "made": "model"}
     for hop, (query, passages) in enumerate(zip(queries, hops, strict=True), 1):
-        ids = [each.passage_id for each in passages]
+        ids = [passage.passage_id for passage in passages]
         yield {"stage": "search", "hop": hop, "query": query, "found": ids}
         yield {"stage": "rank", "hop": hop, "windows": [{"from": 1, "to": 3, "missing": [3], "order": [2, 1, 3]}]}
         told = {"suspicious": ids[:1], "texts": [text("Claim.")], "claims": [hop], "dropped": {"unknown": 1}}
-        yield {"stage": "claims", "hop": hop, "shown": [each.trace() for each in passages], **told}
+        yield {"stage": "claims", "hop": hop, "shown": [passage.trace() for passage in passages], **told}
         query_next = queries[hop] if hop < len(hops) else None
         thought = {"query": query_next, "silent": False, "reasoning": text("It lacks a part.")}
         yield {"stage": "reflect", "hop": hop, **thought, "failure": text("no JSON") if hop == 2 else None}
@@ -164,7 +164,7 @@ def grade(asked: Question, system: str, judge: str, answer: Answer, text: Text =
     claims = () if answer.abstained else tuple(_claim(asked, turn + place, text) for place in range(3))
     gold = tuple(_gold(each.claim, turn + place, answer.abstained, text) for place, each in enumerate(asked.claims))
     shown = gold_shown_by_hop(asked, answer, gold_of(asked))
-    split = Split(tuple(each.claim for each in claims), 1, spent=Spent(7, 5_000, 200))
+    split = Split(tuple(claim.claim for claim in claims), 1, spent=Spent(7, 5_000, 200))
     return Grade(asked.id, system, judge, asked.kind, asked.date or "", outcome, claims, gold, shown, split)
 
 
@@ -203,4 +203,4 @@ def _evidence(graded: Grade, text: Text) -> Evidence:
             passage_id, paper, f"S{number}.p1", text("Learned Weights > Method"), text(f"It says so. {QUOTE}")
         )
 
-    return {(graded.question_id, each.claim): tuple(map(passage, each.passages)) for each in graded.claims}
+    return {(graded.question_id, claim.claim): tuple(map(passage, claim.passages)) for claim in graded.claims}

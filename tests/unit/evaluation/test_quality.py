@@ -84,7 +84,7 @@ def test_what_is_measured_is_what_the_tables_say(workspace: Workspace) -> None:
 
 
 def test_a_finding_names_the_value_its_range_and_the_months_it_is_held_against(workspace: Workspace) -> None:
-    found = next(each for each in findings(workspace, ODD) if each.measure == "passages_per_paper")
+    found = next(finding for finding in findings(workspace, ODD) if finding.measure == "passages_per_paper")
     assert list(found.neighbours) == [month for month in MONTHS if month != ODD]
     assert found.value < found.low < min(found.neighbours.values())
     assert max(found.neighbours.values()) < found.high

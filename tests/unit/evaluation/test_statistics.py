@@ -244,7 +244,7 @@ def test_a_judge_that_votes_for_the_first_is_seen_to() -> None:
         rows += [judgement(task, {"x": 4, "y": 3}), judgement(task, {"y": 4, "x": 3}, repeat=1)]
     found = position_effect(rows)
     assert found is not None
-    assert [(each.place, each.shown, each.votes, each.expected, each.lift) for each in found.places] == [
+    assert [(place.place, place.shown, place.votes, place.expected, place.lift) for place in found.places] == [
         (1, 6, 1.0, 0.5, 0.5),
         (2, 6, 0.0, 0.5, -0.5),
     ]
@@ -257,7 +257,7 @@ def test_a_judge_that_minds_the_sections_alone_has_no_position_effect() -> None:
         rows += [judgement(task, {"x": 5, "y": 1}), judgement(task, {"y": 1, "x": 5}, repeat=1)]
     found = position_effect(rows)
     assert found is not None
-    assert [(each.votes, each.lift) for each in found.places] == [(0.5, 0.0), (0.5, 0.0)]
+    assert [(place.votes, place.lift) for place in found.places] == [(0.5, 0.0), (0.5, 0.0)]
     assert found.first_less_last == Interval(0.0, 0.0, 0.0)
 
 

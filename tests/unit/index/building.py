@@ -141,7 +141,7 @@ def answers(index: PassageIndex) -> list[list[tuple[str, float, dict[str, Any]]]
     )
     rankings = [Ranking(limit, restriction=restriction) for restriction in restrictions for limit in (1, 5, 40)]
     # Server 1.16 counts document frequencies of all months, and Edge those of the months that are searched.
-    rankings += [Ranking(limit, by="dense", restriction=each) for each in of_months for limit in (1, 40)]
+    rankings += [Ranking(limit, by="dense", restriction=month) for month in of_months for limit in (1, 40)]
     rankings += [Ranking(7, by=by) for by in ("dense", "lexical", "sparse")]
     rankings += [Ranking(5, exact=True), Ranking(8, fusion="ranks")]
     return [

@@ -61,8 +61,8 @@ class FakeIndex:
         return [
             best_first(
                 [
-                    ScoredPassage(str(each), float(self.dense[each] @ query.dense), self.points[each])
-                    for each in self.points
+                    ScoredPassage(str(point), float(self.dense[point] @ query.dense), self.points[point])
+                    for point in self.points
                 ],
                 request.limit,
             )

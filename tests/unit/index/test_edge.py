@@ -236,7 +236,7 @@ def test_queries_that_are_asked_together_are_answered_one_by_one(edge: EdgeIndex
     _load(edge, *three_months())
     searches = [(query(3), Request(5)), (query(30, terms=(130,)), Request(5, "lexical")), (query(17), Request(4))]
     together = edge.search(searches)
-    assert together == [edge.search([each])[0] for each in searches]
+    assert together == [edge.search([search])[0] for search in searches]
     assert len({tuple(_ids(found)) for found in together}) == 3
     assert edge.search([]) == []
     assert edge.search(searches * 50) == together * 50

@@ -168,7 +168,7 @@ def test_what_is_like_a_paper_or_a_passage_is_found_without_it(loaded: Workspace
     (hit,) = search(loaded, "untranslated", limit=1)
     assert read_like(loaded, hit.passage_id) == (f"{hit.title} > Method > Decoding\n{hit.text}", hit.arxiv_id)
     done = _invoke(loaded, "--like", hit.passage_id, "--all", "--json")
-    assert hit.arxiv_id not in {each["arxiv_id"] for each in json.loads(done.stdout)}
+    assert hit.arxiv_id not in {load["arxiv_id"] for load in json.loads(done.stdout)}
 
 
 @pytest.mark.parametrize("identifier", ["2403.99999", "2103.00001", "nonsense", "00000000-0000-4000-8000-000000000000"])

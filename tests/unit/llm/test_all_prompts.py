@@ -47,7 +47,7 @@ def parse(file: Path) -> nodes.Template:
 def put_in(file: Path) -> Iterator[nodes.Expr]:
     """The expressions whose values go into the text."""
     for output in parse(file).find_all(nodes.Output):
-        yield from (each for each in output.nodes if not isinstance(each, nodes.TemplateData))
+        yield from (node for node in output.nodes if not isinstance(node, nodes.TemplateData))
 
 
 def is_fenced(expression: nodes.Expr) -> bool:

@@ -59,12 +59,12 @@ def write_corpus(
     write(workspace, tables.METADATA, metadata)
     write(workspace, tables.PAPERS, [{"arxiv_id": n, "html_sha256": sha256("".join(t))} for n, t in papers.items()])
     write(workspace, tables.PASSAGES, passages)
-    write_vectors(workspace, [each["passage_id"] for each in passages], "m")
+    write_vectors(workspace, [passage["passage_id"] for passage in passages], "m")
     write(workspace, tables.INDEX_RECEIPTS, [{"collection": "c", "expected": len(passages)}])
 
 
 def write_vectors(workspace: Workspace, passages: Sequence[str], model: str) -> None:
-    write(workspace, tables.EMBEDDINGS, [{"passage_id": each, "model": model} for each in passages], model=model)
+    write(workspace, tables.EMBEDDINGS, [{"passage_id": passage, "model": model} for passage in passages], model=model)
 
 
 def tell(workspace: Workspace) -> Provenance:

@@ -57,8 +57,12 @@ def test_sections_come_from_the_newest_earlier_months_that_have_tasks(tmp_path: 
     write_month(place, tables.RELATED_WORK_TASKS, "2023-05", [])
     earlier(place, "2023-06", 6)
     earlier(place, "2023-07", 7, gold="It cites [Reference 1] alone.")
-    assert [each.arxiv_id for each in corpus_examples(place, "2023-06")] == ["2304.00004", "2303.00003", "2302.00002"]
-    assert [each.arxiv_id for each in corpus_examples(place, None)] == ["2306.00006", "2304.00004"]
+    assert [example.arxiv_id for example in corpus_examples(place, "2023-06")] == [
+        "2304.00004",
+        "2303.00003",
+        "2302.00002",
+    ]
+    assert [example.arxiv_id for example in corpus_examples(place, None)] == ["2306.00006", "2304.00004"]
     assert {name for name in example_inputs(place, "2023-06") if "tasks" in name} == {
         f"examples related_work_tasks {month}" for month in ("2023-02", "2023-03", "2023-04")
     }

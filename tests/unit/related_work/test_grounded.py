@@ -224,7 +224,7 @@ def test_sentences_that_the_judge_leaves_out_are_told(tmp_path: Path) -> None:
         return faithful(asked)
 
     summary, _ = write(tmp_path, NAME, make_task(2), rule, **ONE)
-    assert [each.support for each in summary.sentences] == [None, "supported"]
+    assert [sentence.support for sentence in summary.sentences] == [None, "supported"]
     told = summary.trace["support"]
     assert (told["unjudged"], told["cut"], told["failure"]) == ([1], False, None)
 
@@ -288,7 +288,7 @@ def revising(support: str, revised: str | None) -> Rule:
 def test_a_sentence_that_its_passages_do_not_support_is_revised_and_keeps_its_reference(tmp_path: Path) -> None:
     summary, llm = write(tmp_path, NAME, make_task(2), revising("not", "It does things [Reference 2]."), **ONE)
     assert summary.text == "It does things [Reference 1]. Works 2 agree [Reference 2]."
-    assert [each.support for each in summary.sentences] == ["revised", "supported"]
+    assert [sentence.support for sentence in summary.sentences] == ["revised", "supported"]
     before = [{"sentence": 1, "before": "Works 1 agree [Reference 1]."}]
     assert summary.trace["revision"] == {"sentences": before, "cut": False, "failure": None}
     assert summary.trace["support"]["verdicts"][0] == {"sentence": 1, "support": "not", "quote": "quote 1"}
@@ -299,7 +299,7 @@ def test_a_sentence_that_its_passages_do_not_support_is_revised_and_keeps_its_re
 
 def test_a_revision_that_cannot_be_read_leaves_the_sentence_with_its_verdict(tmp_path: Path) -> None:
     summary, _ = write(tmp_path, NAME, make_task(2), revising("partly", None), **ONE)
-    assert [each.support for each in summary.sentences] == ["partly", "supported"]
+    assert [sentence.support for sentence in summary.sentences] == ["partly", "supported"]
     assert "no Revisions could be read" in summary.trace["revision"]["failure"]
 
 
@@ -364,7 +364,10 @@ def test_a_patch_takes_over_what_was_said_and_makes_only_what_was_never_said() -
     before = (TiedSentence("Old [Reference 1] [Reference 2].", (1, 2), ("R1P1",)),)
     made = {number: TiedSentence(f"Plain [Reference {number}].", (number,), ()) for number in (1, 2, 3)}
     whole, fresh = patch_draft(TiedDraft((), Faults((1, 2, 3), ())), before, made)
-    assert [each.text for each in whole.sentences] == ["Old [Reference 1] [Reference 2].", "Plain [Reference 3]."]
+    assert [sentence.text for sentence in whole.sentences] == [
+        "Old [Reference 1] [Reference 2].",
+        "Plain [Reference 3].",
+    ]
     assert fresh == [3]
     assert whole.faults.none
 

@@ -41,14 +41,18 @@ def test_names_and_years_become_numbers_in_the_order_of_a_bibliography(tmp_path:
         "It began with boats [Reference 5] [Reference 1]. Popovic´ [Reference 4] adds tides; "
         "Liu [Reference 2] and others (Unknown et al., 2010) add ropes [Reference 5] (Nobody, 1999)."
     )
-    assert [each.title for each in made.task.references] == ["Nets", "Ropes", "Unseen", "Tides", "Boats"]
+    assert [reference.title for reference in made.task.references] == ["Nets", "Ropes", "Unseen", "Tides", "Boats"]
     assert made.uncited == ("Unseen",)
     assert made.unmatched == ("Unknown et al., 2010", "Nobody, 1999")
 
 
 def test_a_reference_says_what_there_is_of_it(tmp_path: Path) -> None:
     task = import_rwsg(write(tmp_path, "Nothing.")).task
-    assert {each.title: (each.source, each.text) for each in task.references if each.title in "Tides Boats Nets"} == {
+    assert {
+        reference.title: (reference.source, reference.text)
+        for reference in task.references
+        if reference.title in "Tides Boats Nets"
+    } == {
         "Tides": ("item", "Ada Popović (2015). Tides."),
         "Boats": ("abstract", "Boats float."),
         "Nets": ("full_text", "## Abstract\n\nA.\n\n## Introduction\n\nI."),
@@ -135,7 +139,9 @@ def test_a_folder_of_nudtrwg_becomes_a_task_in_the_order_of_the_bibliography(tmp
     task = made.task
     assert faults == []
     assert (task.id, task.month, task.title) == ("nudtrwg-1", "2024-03", "A Model of Tides")
-    assert [(each.title, each.authors, each.year, each.source) for each in task.references] == [
+    assert [
+        (reference.title, reference.authors, reference.year, reference.source) for reference in task.references
+    ] == [
         ("On boats: A study", ("Ben Yang", "Cy Klein"), 2021, "full_text"),
         ("Measuring the tides", ("Ada Popović",), 2015, "item"),
     ]
@@ -205,7 +211,10 @@ def test_a_target_of_deepscholar_becomes_a_task(tmp_path: Path) -> None:
     (made,) = import_deepscholar(write_deepscholar(tmp_path / "set"))
     assert (made.task.id, made.task.arxiv_id) == ("deepscholar-2506.00001v1", "2506.00001")
     assert made.task.text == "# A target\n\n## Abstract\n\nWe sail."
-    assert [(each.title, each.authors, each.year, each.source, each.text) for each in made.task.references] == [
+    assert [
+        (reference.title, reference.authors, reference.year, reference.source, reference.text)
+        for reference in made.task.references
+    ] == [
         ("Nets", ("Ann Ash",), None, "item", "Ann Ash. Nets."),
         ("Zeal Boats", ("Zé Li", "Ed Fox"), 2020, "abstract", "They float."),
     ]

@@ -37,7 +37,7 @@ def test_other_spellings_of_a_citation_become_the_exact_one(written: str, exact:
 def test_sentences_know_the_references_that_they_cite() -> None:
     text = "Lanternfish [Reference 2] gains 8.1 points, cf. Tab. 2. Others [Reference 1] [Reference 2] do not. It ends."
     summary = make_summary(text, {1, 2}, {}, Spent())
-    assert [(each.text, each.references) for each in summary.sentences] == [
+    assert [(sentence.text, sentence.references) for sentence in summary.sentences] == [
         ("Lanternfish [Reference 2] gains 8.1 points, cf. Tab. 2.", (2,)),
         ("Others [Reference 1] [Reference 2] do not.", (1, 2)),
         ("It ends.", ()),

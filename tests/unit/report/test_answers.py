@@ -71,7 +71,7 @@ def test_table_1_has_the_reports_numbers_and_ours_by_age_with_intervals(tmp_path
     assert [row["System"] for row in ours] == ["the model alone", "a chat site", "WikiChat", "arXivBot"]
     assert [row["Model"] for row in ours] == ["some-model", "elsewhere", "some-model", "some-model"]
     grades = [grade_of(row) for row in place.root.rows(tables.ANSWER_GRADES, MONTH)]
-    known = {each.group: each for each in results(grades) if each.system == "wikichat@some-model"}
+    known = {result.group: result for result in results(grades) if result.system == "wikichat@some-model"}
     mean = next(each for group, each in known.items() if group.by == "all").measures["coverage"]
     assert ours[2]["Coverage, all"] == {"value": mean.value, "low": mean.low, "high": mean.high}
     about = told(place)["answers_table_1"]["groups"][1]["about"]
@@ -474,12 +474,12 @@ def test_a_plain_id_names_its_page(question: str, name: str) -> None:
 
 def test_ids_that_a_file_system_may_take_for_one_have_pages_of_their_own() -> None:
     ids = ["q1", "Q1", "q1-0123abcd", question_file("Q1").removeprefix("question-").removesuffix(".html"), "a" * 100]
-    names = [question_file(each) for each in ids]
+    names = [question_file(id_) for id_ in ids]
     assert len({name.lower() for name in names}) == len(ids)
     assert all(re.fullmatch(r"question-[a-z0-9._-]+\.html", name) for name in names)
 
 
 def test_a_system_has_one_colour_and_those_made_elsewhere_others() -> None:
     systems = ["direct", "b site", "a site", "arxivbot", "wikichat"]
-    assert [answering_colour(each, systems) for each in systems] == [2, 6, 5, 1, 3]
+    assert [answering_colour(system, systems) for system in systems] == [2, 6, 5, 1, 3]
     assert answering_colour("z", [f"s{number}" for number in range(20)] + ["z"]) == 8

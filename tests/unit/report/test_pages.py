@@ -400,7 +400,7 @@ def test_repeats_judges_and_people_have_their_figures(tmp_path: Path) -> None:
     page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode())
     boxes = page.css("figure.of-boxes svg[role=img]")
     assert len(boxes) == 4 * 7  # the G-Score and its six marks
-    assert all("median" in (each.attributes["aria-label"] or "") for each in boxes)
+    assert all("median" in (box.attributes["aria-label"] or "") for box in boxes)
     assert len(page.css("figure.of-bars")) == 3  # of retrieval too
     assert len(page.css("figure.of-bars rect.hollow")) == 6 * 2 + 2
     assert len(page.css("figure.of-lines circle")) == 2
@@ -558,7 +558,7 @@ def test_sentences_of_a_paragraph_stand_in_one_line(tmp_path: Path) -> None:
     page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
     sentences = page.css("#chatcite span.sentence")
     assert len(sentences) > 1
-    assert not [each.html for each in sentences if (each.html or "").endswith("\n</span>")]
+    assert not [sentence.html for sentence in sentences if (sentence.html or "").endswith("\n</span>")]
 
 
 def test_a_small_judge_is_told_of_on_the_page_of_a_task_and_beside_our_numbers(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def graded(work: Workspace, folder: Path, *verdicts: Verdict, name: str = "pilot
 def section(work: Workspace, folder: Path, *verdicts: Verdict, judges: tuple[str, ...] = ("judge",)) -> Section:
     """The section after sheets with these verdicts came back."""
     graded(work, folder, *verdicts)
-    found = month_grades_section(work.root, MONTH, [each for judge in judges for each in month_grades(judge)])
+    found = month_grades_section(work.root, MONTH, [grade for judge in judges for grade in month_grades(judge)])
     assert found is not None
     return found
 

@@ -110,7 +110,7 @@ def test_every_environment_of_html_escapes_all_of_it() -> None:
     for file in sorted((PROJECT / "pipeline").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Environment"):
-                given = {each.arg: ast.unparse(each.value) for each in node.keywords}
+                given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
                 escaping[file.parent / "templates"] = given.get("autoescape")
             elif isinstance(node, ast.Call) and ast.unparse(node.func) == "rendering.make_environment":
                 # What it makes for the report's templates is looked at above.

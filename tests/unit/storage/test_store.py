@@ -179,7 +179,7 @@ def test_failures_and_timings_are_kept_on_the_store(workspace: Workspace, store:
     record_failure(workspace, "papers", MONTH, PermanentFailure("a zip is broken"))
     note_timing(workspace.root, "papers", MONTH, StageTiming("f", 1.5, {}))
     assert [failure.message for failure in all_failures(workspace.root)] == ["a zip is broken"]
-    assert [each.seconds for each in read_timings(workspace.root, "papers", MONTH)] == [1.5]
+    assert [timing.seconds for timing in read_timings(workspace.root, "papers", MONTH)] == [1.5]
     forget_failure(workspace, "papers", MONTH)
     assert list(store.objects("root/")) == [f"timings/papers/{MONTH}.json"]
 

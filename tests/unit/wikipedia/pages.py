@@ -181,8 +181,8 @@ def write_dump(folder: Path, *parts: Iterable[dict[str, Any] | bytes], name: str
     with tarfile.open(file, "w:gz") as archive:
         for number, lines in enumerate(parts):
             content = b"".join(
-                (each if isinstance(each, bytes) else json.dumps(each, ensure_ascii=False).encode()) + b"\n"
-                for each in lines
+                (line if isinstance(line, bytes) else json.dumps(line, ensure_ascii=False).encode()) + b"\n"
+                for line in lines
             )
             member = tarfile.TarInfo(f"{name.split('-')[0]}_{number}.ndjson")
             member.size = len(content)

@@ -28,8 +28,8 @@ def sort(folder: Path, *batches: pa.RecordBatch) -> tuple[list[str], list[tuple[
     """The texts that come out, and the rows that gave way."""
     repeated: list[tuple[str, int]] = []
     with NewestFirst(folder, SCHEMA, lambda page, revision: repeated.append((page, revision))) as rows:
-        for each in batches:
-            rows.add(each)
+        for batch in batches:
+            rows.add(batch)
         given = list(rows.rows())
         assert all(each.schema.equals(SCHEMA) for each in given)
         found = [row["blocks"][0]["text"] for each in given for row in each.to_pylist()]

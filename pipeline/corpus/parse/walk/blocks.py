@@ -7,7 +7,7 @@ from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.parse.paper import Block
 from pipeline.corpus.parse.policies import LINE
 from pipeline.corpus.parse.tree import Node
-from pipeline.corpus.parse.walk.state import GATHER, PARAGRAPH, TOP, Sink, Walk, rows_of
+from pipeline.corpus.parse.walk.state import GATHER, PARAGRAPH, TOP, TextBuffer, Walk, rows_of
 
 _ITEMS = frozenset({"li", "dt", "dd"})
 
@@ -15,154 +15,154 @@ _ITEMS = frozenset({"li", "dt", "dd"})
 def box(walk: Walk, node: Node) -> None:
     """An element that ends a word, or a line where lines matter."""
     walk.flow(node)
-    walk.sink.parts.append(walk.sink.breaks)
+    walk.buffer.parts.append(walk.buffer.breaks)
 
 
 def para(walk: Walk, node: Node) -> None:
     """Running text. Within a theorem, list, note or cell it is part of that."""
-    if walk.sink.mode != TOP:
+    if walk.buffer.mode != TOP:
         return box(walk, node)
     walk.anchor = node.id or walk.anchor
-    outer, walk.sink = walk.sink, Sink(PARAGRAPH, anchor=node.id)
+    outer, walk.buffer = walk.buffer, TextBuffer(PARAGRAPH, anchor=node.id)
     walk.flow(node)
     walk.end_paragraph()
-    walk.sink = outer
+    walk.buffer = outer
     return None
 
 
 def p(walk: Walk, node: Node) -> None:
     """A `ltx_p`: a paragraph by itself where no `ltx_para` is around it."""
-    if walk.sink.mode == TOP:
+    if walk.buffer.mode == TOP:
         return para(walk, node)
-    if walk.sink.mode == PARAGRAPH and not walk.sink.anchor:
-        walk.sink.anchor = node.id
+    if walk.buffer.mode == PARAGRAPH and not walk.buffer.anchor:
+        walk.buffer.anchor = node.id
     return box(walk, node)
 
 
 def equation(walk: Walk, node: Node) -> None:
     """A display equation: part of the paragraph around it, row by row."""
-    if walk.sink.mode == TOP:
-        outer, walk.sink = walk.sink, Sink(PARAGRAPH, anchor=node.id)
+    if walk.buffer.mode == TOP:
+        outer, walk.buffer = walk.buffer, TextBuffer(PARAGRAPH, anchor=node.id)
         equation(walk, node)
         walk.end_paragraph()
-        walk.sink = outer
+        walk.buffer = outer
         return None
-    if walk.sink.display:
+    if walk.buffer.display:
         return walk.flow(node)
-    if walk.sink.mode == PARAGRAPH and not walk.sink.anchor:
-        walk.sink.anchor = node.id
+    if walk.buffer.mode == PARAGRAPH and not walk.buffer.anchor:
+        walk.buffer.anchor = node.id
     for row in rows_of(node):
         tags: list[str] = []
-        sink = walk.gather(row, Sink(GATHER, display=True, tags=tags, lost=walk.sink.lost))
-        walk.sink.after.extend(sink.after)
-        walk.sink.parts.append(f" {policies.display_math(sink.raw, ' '.join(tags))} ")
+        buffer = walk.gather(row, TextBuffer(GATHER, display=True, tags=tags, lost=walk.buffer.lost))
+        walk.buffer.after.extend(buffer.after)
+        walk.buffer.parts.append(f" {policies.display_math(buffer.raw, ' '.join(tags))} ")
     return None
 
 
 def list_block(walk: Walk, node: Node) -> None:
     """A list with its nested lists: one block, or lines of the theorem, note or list around it."""
-    if walk.sink.mode == GATHER:
+    if walk.buffer.mode == GATHER:
         return _items(walk, node)
-    if walk.sink.mode == PARAGRAPH:
+    if walk.buffer.mode == PARAGRAPH:
         walk.close_paragraph()
     anchor = node.id or walk.anchor
-    outer, walk.sink = walk.sink, Sink(GATHER, anchor=anchor)
+    outer, walk.buffer = walk.buffer, TextBuffer(GATHER, anchor=anchor)
     _items(walk, node)
-    sink, walk.sink = walk.sink, outer
-    text = sink.text
-    return _append(walk, Block("list", anchor, walk.path, text, policies.cited_keys(text), sink.errors), sink)
+    buffer, walk.buffer = walk.buffer, outer
+    text = buffer.text
+    return _append(walk, Block("list", anchor, walk.path, text, policies.cited_keys(text), buffer.errors), buffer)
 
 
 def _items(walk: Walk, node: Node) -> None:
     for child in node:
         if isinstance(child, str):
-            walk.sink.parts.append(child)
-        elif child.mould.name in _ITEMS:
+            walk.buffer.parts.append(child)
+        elif child.tag_type.name in _ITEMS:
             _item(walk, child)
         else:
-            walk.handlers[child.mould.kind](walk, child)
-    walk.sink.parts.append(LINE if not walk.sink.cell else " ")
+            walk.handlers[child.tag_type.kind](walk, child)
+    walk.buffer.parts.append(LINE if not walk.buffer.cell else " ")
 
 
 def _item(walk: Walk, node: Node) -> None:
-    outer = walk.sink
+    outer = walk.buffer
     tags: list[str] = []
-    sink = walk.gather(node, Sink(GATHER, anchor=outer.anchor, tags=tags, cell=outer.cell, lost=outer.lost))
-    outer.after.extend(sink.after)
-    begin = " " if node.mould.name == "dd" else f"{' ' if outer.cell else LINE}{policies.list_mark(' '.join(tags))} "
-    outer.parts.append(begin + sink.raw)
+    buffer = walk.gather(node, TextBuffer(GATHER, anchor=outer.anchor, tags=tags, cell=outer.cell, lost=outer.lost))
+    outer.after.extend(buffer.after)
+    begin = " " if node.tag_type.name == "dd" else f"{' ' if outer.cell else LINE}{policies.list_mark(' '.join(tags))} "
+    outer.parts.append(begin + buffer.raw)
 
 
 def theorem(walk: Walk, node: Node) -> None:
     """A theorem or a proof, title and all: one block."""
-    if walk.sink.mode == GATHER:
+    if walk.buffer.mode == GATHER:
         return box(walk, node)
-    if walk.sink.mode == PARAGRAPH:
+    if walk.buffer.mode == PARAGRAPH:
         walk.close_paragraph()
-    sink = walk.gather(node, Sink(GATHER, anchor=node.id))
-    return _append(walk, walk.block("theorem", node, sink.text, sink.errors), sink)
+    buffer = walk.gather(node, TextBuffer(GATHER, anchor=node.id))
+    return _append(walk, walk.block("theorem", node, buffer.text, buffer.errors), buffer)
 
 
 def listing(walk: Walk, node: Node) -> None:
     """Lines of an algorithm or of code."""
-    if walk.sink.float is not None:
-        walk.sink.float.listing = True
-    if walk.sink.mode == GATHER:
+    if walk.buffer.float is not None:
+        walk.buffer.float.listing = True
+    if walk.buffer.mode == GATHER:
         return _lines(walk, node)
-    if walk.sink.mode == PARAGRAPH:
+    if walk.buffer.mode == PARAGRAPH:
         walk.close_paragraph()
-    outer, walk.sink = walk.sink, Sink(GATHER, breaks=LINE)
+    outer, walk.buffer = walk.buffer, TextBuffer(GATHER, breaks=LINE)
     _lines(walk, node)
-    sink, walk.sink = walk.sink, outer
-    return _append(walk, walk.block("algorithm", node, sink.text, sink.errors), sink)
+    buffer, walk.buffer = walk.buffer, outer
+    return _append(walk, walk.block("algorithm", node, buffer.text, buffer.errors), buffer)
 
 
-def _append(walk: Walk, block: Block, sink: Sink) -> None:
+def _append(walk: Walk, block: Block, buffer: TextBuffer) -> None:
     """A block of its own between paragraphs, and after it what stood in it."""
-    walk.blocks.extend([block, *sink.after] if block.text else sink.after)
+    walk.blocks.extend([block, *buffer.after] if block.text else buffer.after)
 
 
 def _lines(walk: Walk, node: Node) -> None:
-    start = len(walk.sink.parts)
+    start = len(walk.buffer.parts)
     box(walk, node)
-    if node.mould.name == "pre":
-        parts = walk.sink.parts
-        parts[start:] = [part.replace("\n", walk.sink.breaks) for part in parts[start:]]
+    if node.tag_type.name == "pre":
+        parts = walk.buffer.parts
+        parts[start:] = [part.replace("\n", walk.buffer.breaks) for part in parts[start:]]
 
 
 def line(walk: Walk, node: Node) -> None:
     """One line of a listing."""
     walk.flow(node)
-    walk.sink.parts.append(" " if walk.sink.cell else LINE)
+    walk.buffer.parts.append(" " if walk.buffer.cell else LINE)
 
 
 def bibliography(walk: Walk, node: Node) -> None:
     """The list of items; words outside of them are lost."""
-    if walk.sink.mode != TOP:
+    if walk.buffer.mode != TOP:
         return box(walk, node)
-    sink = walk.gather(node, Sink(TOP))
-    return walk.lose("bibliography", sink.raw)
+    buffer = walk.gather(node, TextBuffer(TOP))
+    return walk.lose("bibliography", buffer.raw)
 
 
 def bibitem(walk: Walk, node: Node) -> None:
     """One item."""
     item = ItemParts(key=node.id or f"bib.item{len(walk.found.printed_items) + 1}")
-    sink = walk.gather(node, Sink(GATHER, item=item))
-    item.raw = sink.text
+    buffer = walk.gather(node, TextBuffer(GATHER, item=item))
+    item.raw = buffer.text
     walk.found.printed_items.append(item)
 
 
 def bibblock(walk: Walk, node: Node) -> None:
     """A part of an item: authors, title, the rest."""
-    start = len(walk.sink.parts)
+    start = len(walk.buffer.parts)
     box(walk, node)
-    if walk.sink.item is not None:
-        walk.sink.item.blocks.append(policies.fold("".join(walk.sink.parts[start:])))
+    if walk.buffer.item is not None:
+        walk.buffer.item.blocks.append(policies.fold("".join(walk.buffer.parts[start:])))
 
 
 def bibliography_field(walk: Walk, node: Node) -> None:
     """A part of an item that LaTeXML named, such as `ltx_bib_title`."""
-    start = len(walk.sink.parts)
+    start = len(walk.buffer.parts)
     walk.flow(node)
-    if walk.sink.item is not None:
-        walk.sink.item.fields.append((node.mould.detail, policies.fold("".join(walk.sink.parts[start:]))))
+    if walk.buffer.item is not None:
+        walk.buffer.item.fields.append((node.tag_type.detail, policies.fold("".join(walk.buffer.parts[start:]))))

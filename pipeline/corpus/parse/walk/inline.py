@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipeline.corpus.parse import policies
 from pipeline.corpus.parse.policies import ERRED, GONE, LINE, MARK, NOTE
 from pipeline.corpus.parse.tree import Node
-from pipeline.corpus.parse.walk.state import GATHER, Handler, Sink, Walk, annotation_of, note_mark_of
+from pipeline.corpus.parse.walk.state import GATHER, Handler, TextBuffer, Walk, annotation_of, note_mark_of
 
 Pieces = list[str | tuple[str, str]]
 
@@ -17,18 +17,18 @@ def math(walk: Walk, node: Node) -> None:
     walk.found.formulas += 1
     walk.found.math_without_tex += not given_tex
     walk.found.seen += policies.visible(tex) - policies.visible(node.text())
-    walk.sink.parts.append(policies.inline_tex(tex))
+    walk.buffer.parts.append(policies.inline_tex(tex))
 
 
 def cite(walk: Walk, node: Node) -> None:
     """A citation as its markers."""
-    if walk.sink.lost:
+    if walk.buffer.lost:
         return walk.flow(node)
     pieces: Pieces = []
     _cite_pieces(walk, node, pieces)
     cited = policies.citation(pieces)
     walk.found.citations.append(cited)
-    walk.sink.parts.append(cited[0])
+    walk.buffer.parts.append(cited[0])
     return None
 
 
@@ -37,56 +37,56 @@ def _cite_pieces(walk: Walk, node: Node, pieces: Pieces) -> None:
         if isinstance(child, str):
             pieces.append(child)
             continue
-        is_link = child.mould.kind == "link"
+        is_link = child.tag_type.kind == "link"
         key = policies.cited_key(child.href) if is_link else None
         if key:
             pieces.append((key, child.text()))
         elif is_link:
             _cite_pieces(walk, child, pieces)
         else:
-            pieces.append(_aside(walk, child, walk.handlers[child.mould.kind]))
+            pieces.append(_aside(walk, child, walk.handlers[child.tag_type.kind]))
 
 
 def _aside(walk: Walk, node: Node, handler: Handler) -> str:
-    outer, walk.sink = walk.sink, Sink(GATHER)
+    outer, walk.buffer = walk.buffer, TextBuffer(GATHER)
     handler(walk, node)
-    sink, walk.sink = walk.sink, outer
-    walk.put(None, sink.after)
-    return sink.raw
+    buffer, walk.buffer = walk.buffer, outer
+    walk.put(None, buffer.after)
+    return buffer.raw
 
 
 def note(walk: Walk, node: Node) -> None:
     """A footnote: out of the sentence, a block of its own after the block that held it."""
-    if walk.sink.lost:
+    if walk.buffer.lost:
         return walk.flow(node)
-    sink = walk.gather(node, Sink(GATHER, breaks=LINE if walk.sink.marks else " "))
-    if walk.byline is not None and walk.sink.marks:
-        walk.byline.add_note(note_mark_of(node), policies.with_dollars(sink.raw))
-        walk.sink.parts.append(f"{MARK}{NOTE}{note_mark_of(node)}{MARK}")
+    buffer = walk.gather(node, TextBuffer(GATHER, breaks=LINE if walk.buffer.marks else " "))
+    if walk.byline is not None and walk.buffer.marks:
+        walk.byline.add_note(note_mark_of(node), policies.with_dollars(buffer.raw))
+        walk.buffer.parts.append(f"{MARK}{NOTE}{note_mark_of(node)}{MARK}")
         return None
     classes = node.classes
     if "ltx_role_institutetext" in classes or "ltx_role_email" in classes:
-        walk.found.institutes.append(policies.with_dollars(sink.raw).replace(GONE, ""))
+        walk.found.institutes.append(policies.with_dollars(buffer.raw).replace(GONE, ""))
         return None
-    text = "" if "ltx_role_footnotemark" in classes else sink.text
-    walk.put(walk.block("footnote", node, text, sink.errors), sink.after)
+    text = "" if "ltx_role_footnotemark" in classes else buffer.text
+    walk.put(walk.block("footnote", node, text, buffer.errors), buffer.after)
     if walk.byline is None:
-        walk.sink.parts.append(GONE)
+        walk.buffer.parts.append(GONE)
     return None
 
 
 def link(walk: Walk, node: Node) -> None:
     """A link: its words; in a bibliography item its address too."""
-    if walk.sink.item is not None:
-        walk.sink.item.links.append(node.href)
+    if walk.buffer.item is not None:
+        walk.buffer.item.links.append(node.href)
     walk.flow(node)
 
 
 def mark(walk: Walk, node: Node) -> None:
     """A superscript: among author names a mark that leads to an affiliation."""
-    if not walk.sink.marks:
+    if not walk.buffer.marks:
         return walk.flow(node)
-    parts = walk.sink.parts
+    parts = walk.buffer.parts
     start = len(parts)
     walk.flow(node)
     parts[start:] = [policies.mark("".join(parts[start:]))]
@@ -95,49 +95,49 @@ def mark(walk: Walk, node: Node) -> None:
 
 def emphasis(walk: Walk, node: Node) -> None:
     """Words in italics: in a bibliography item they tell titles and venues."""
-    start = len(walk.sink.parts)
+    start = len(walk.buffer.parts)
     walk.flow(node)
-    if walk.sink.item is not None:
-        words = policies.fold("".join(walk.sink.parts[start:]))
-        walk.sink.item.emphases += [words] if words else []
+    if walk.buffer.item is not None:
+        words = policies.fold("".join(walk.buffer.parts[start:]))
+        walk.buffer.item.emphases += [words] if words else []
 
 
 def tag(walk: Walk, node: Node) -> None:
-    """A number or bullet: aside where the sink asks for it, else a word of the text."""
-    if walk.sink.tags is None:
+    """A number or bullet: aside where the buffer asks for it, else a word of the text."""
+    if walk.buffer.tags is None:
         return walk.flow(node)
     text = node.only_text()
-    walk.sink.tags.append(walk.gather(node, Sink(GATHER)).text if text is None else policies.finish(text))
+    walk.buffer.tags.append(walk.gather(node, TextBuffer(GATHER)).text if text is None else policies.finish(text))
     return None
 
 
 def line_number(walk: Walk, node: Node) -> None:
     """The number of a line of code or of an algorithm: a word of its own, which LaTeXML sets close to the line."""
     walk.flow(node)
-    walk.sink.parts.append(" ")
+    walk.buffer.parts.append(" ")
 
 
 def line_break(walk: Walk, node: Node) -> None:
     """A `br`."""
-    walk.sink.parts.append(walk.sink.breaks)
+    walk.buffer.parts.append(walk.buffer.breaks)
 
 
 def white(walk: Walk, node: Node) -> None:
     """White letters: read in a table, whose heads may have a dark ground; hidden anywhere else."""
-    if walk.sink.cell:
+    if walk.buffer.cell:
         return walk.flow(node)
     return _lose(walk, node, "hidden")
 
 
 def lose(walk: Walk, node: Node) -> None:
     """What no column has a place for, or what is said elsewhere: counted by what it is."""
-    name = node.mould.detail
+    name = node.tag_type.detail
     if name == "missing_citation":
         walk.found.missing_citations += 1
     if name == "ltx_error":
-        walk.sink.parts.append(ERRED + (policies.author_macro(node.text()) if walk.sink.marks else ""))
-    if name == "bibliography_tag" and walk.sink.item is not None:
-        walk.sink.item.label = policies.fold(node.text())
+        walk.buffer.parts.append(ERRED + (policies.author_macro(node.text()) if walk.buffer.marks else ""))
+    if name == "bibliography_tag" and walk.buffer.item is not None:
+        walk.buffer.item.label = policies.fold(node.text())
     _lose(walk, node, name)
 
 
@@ -145,6 +145,6 @@ def _lose(walk: Walk, node: Node, name: str) -> None:
     text = node.only_text()
     if text is not None:
         return walk.lose(name, text)
-    sink = walk.gather(node, Sink(GATHER, lost=True))
-    walk.lose(name, sink.raw)
-    return walk.put(None, sink.after)
+    buffer = walk.gather(node, TextBuffer(GATHER, lost=True))
+    walk.lose(name, buffer.raw)
+    return walk.put(None, buffer.after)

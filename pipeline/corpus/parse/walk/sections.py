@@ -11,7 +11,7 @@ from pipeline.corpus.parse.policies import LINE, TEX
 from pipeline.corpus.parse.printed_byline import Byline
 from pipeline.corpus.parse.tree import Node
 from pipeline.corpus.parse.walk.blocks import box, para
-from pipeline.corpus.parse.walk.state import GATHER, TOP, OpenSection, Sink, Walk, headings_of, role_of
+from pipeline.corpus.parse.walk.state import GATHER, TOP, OpenSection, TextBuffer, Walk, headings_of, role_of
 
 # Thanks belong to whatever section they stand in.
 _LOWEST_RANK = 9
@@ -23,18 +23,18 @@ def section(walk: Walk, node: Node) -> None:
 
     One that lies within a float, list or theorem was nested there by mistake: it follows that block.
     """
-    outer, walk.sink = walk.sink, Sink(TOP)
+    outer, walk.buffer = walk.buffer, TextBuffer(TOP)
     blocks = walk.blocks
     if outer.mode != TOP:
         walk.blocks = []
     _enter(walk, node, section_rank(node.classes))
     walk.flow(node)
     walk.open_sections.pop()
-    walk.lose("outside_paragraphs", walk.sink.raw)
+    walk.lose("outside_paragraphs", walk.buffer.raw)
     if outer.mode != TOP:
         outer.after.extend(walk.blocks)
         walk.blocks = blocks
-    walk.sink = outer
+    walk.buffer = outer
 
 
 def _enter(walk: Walk, node: Node, rank: int, untitled: str = "") -> None:
@@ -52,12 +52,12 @@ def _enter(walk: Walk, node: Node, rank: int, untitled: str = "") -> None:
 def _read_headings(walk: Walk, node: Node) -> tuple[str | None, str, list[Block]]:
     """(number, title, footnotes) of a section."""
     tags: list[str] = []
-    sink = Sink(GATHER, tags=tags)
+    buffer = TextBuffer(GATHER, tags=tags)
     for head in headings_of(node):
         walk.read_heads.add(id(head))
-        walk.gather(head, sink)
-        sink.parts.append(" ")
-    return policies.section_number(" ".join(tags)), policies.heading(sink.raw), sink.after
+        walk.gather(head, buffer)
+        buffer.parts.append(" ")
+    return policies.section_number(" ".join(tags)), policies.heading(buffer.raw), buffer.after
 
 
 def heading(walk: Walk, node: Node) -> None:
@@ -72,7 +72,7 @@ def heading(walk: Walk, node: Node) -> None:
 
 def acknowledgements(walk: Walk, node: Node) -> None:
     """Thanks: a section of their own, which LaTeXML often leaves without paragraphs."""
-    if walk.sink.mode != TOP:
+    if walk.buffer.mode != TOP:
         return box(walk, node)
     _enter(walk, node, _LOWEST_RANK, untitled="Acknowledgements")
     para(walk, node)
@@ -82,59 +82,59 @@ def acknowledgements(walk: Walk, node: Node) -> None:
 
 def document_title(walk: Walk, node: Node) -> None:
     """The title; a supplement's own title after it is lost."""
-    sink = walk.gather(node, Sink(GATHER))
-    walk.put(None, sink.after)
-    if walk.found.title is None and sink.text:
-        walk.found.title = sink.text
+    buffer = walk.gather(node, TextBuffer(GATHER))
+    walk.put(None, buffer.after)
+    if walk.found.title is None and buffer.text:
+        walk.found.title = buffer.text
     else:
-        walk.lose("second_title", sink.raw)
+        walk.lose("second_title", buffer.raw)
 
 
 def subtitle(walk: Walk, node: Node) -> None:
     """The subtitle; that of a supplement is lost with its title."""
-    sink = walk.gather(node, Sink(GATHER))
-    walk.put(None, sink.after)
+    buffer = walk.gather(node, TextBuffer(GATHER))
+    walk.put(None, buffer.after)
     if walk.found.subtitle is None:
-        walk.found.subtitle = sink.text or None
+        walk.found.subtitle = buffer.text or None
     else:
-        walk.lose("second_title", sink.raw)
+        walk.lose("second_title", buffer.raw)
 
 
 def abstract(walk: Walk, node: Node) -> None:
     """The abstract; a second one, as in another language, becomes a paragraph, or words of what it stands in."""
     if walk.found.abstract is not None:
         return para(walk, node)
-    sink = walk.gather(node, Sink(GATHER))
-    walk.found.abstract = sink.text or None
-    return walk.put(None, sink.after)
+    buffer = walk.gather(node, TextBuffer(GATHER))
+    walk.found.abstract = buffer.text or None
+    return walk.put(None, buffer.after)
 
 
 def authors(walk: Walk, node: Node) -> None:
     """All bylines; what stands between them is lost."""
-    sink = walk.gather(node, Sink(GATHER))
-    walk.put(None, sink.after)
-    walk.lose("author_mark", sink.raw)
+    buffer = walk.gather(node, TextBuffer(GATHER))
+    walk.put(None, buffer.after)
+    walk.lose("author_mark", buffer.raw)
 
 
 def creator(walk: Walk, node: Node) -> None:
     """One byline: an author, or all of them with their affiliations glued in."""
     if "ltx_role_author" not in node.classes:
-        sink = walk.gather(node, Sink(GATHER, lost=True))
-        walk.put(None, sink.after)
-        return walk.lose("creator", sink.raw)
+        buffer = walk.gather(node, TextBuffer(GATHER, lost=True))
+        walk.put(None, buffer.after)
+        return walk.lose("creator", buffer.raw)
     outer, walk.byline = walk.byline, Byline()
-    sink = walk.gather(node, Sink(GATHER))
+    buffer = walk.gather(node, TextBuffer(GATHER))
     walk.found.bylines.append(walk.byline)
     walk.byline = outer
-    walk.put(None, sink.after)
-    return walk.lose("author_mark", sink.raw)
+    walk.put(None, buffer.after)
+    return walk.lose("author_mark", buffer.raw)
 
 
 def personname(walk: Walk, node: Node) -> None:
     """The names of a byline, with line breaks, marks and places of errors."""
-    sink = walk.gather(node, Sink(GATHER, marks=True, breaks=LINE))
-    walk.put(None, sink.after)
-    names = sink.raw.replace(TEX, "$")
+    buffer = walk.gather(node, TextBuffer(GATHER, marks=True, breaks=LINE))
+    walk.put(None, buffer.after)
+    names = buffer.raw.replace(TEX, "$")
     if walk.byline is None:
         walk.found.bylines.append(Byline(names=names))
     else:
@@ -143,23 +143,23 @@ def personname(walk: Walk, node: Node) -> None:
 
 def contact(walk: Walk, node: Node) -> None:
     """An affiliation, address, e-mail or the like of a byline."""
-    sink = walk.gather(node, Sink(GATHER, breaks=LINE))
-    walk.put(None, sink.after)
+    buffer = walk.gather(node, TextBuffer(GATHER, breaks=LINE))
+    walk.put(None, buffer.after)
     if walk.byline is None:
-        return walk.lose("contact", sink.raw)
-    walk.byline.contacts.append((role_of(node), policies.with_dollars(sink.raw)))
+        return walk.lose("contact", buffer.raw)
+    walk.byline.contacts.append((role_of(node), policies.with_dollars(buffer.raw)))
     return None
 
 
 def address_part(walk: Walk, node: Node) -> None:
     """The institution, city or country of an acmart affiliation, which have nothing between them."""
     walk.flow(node)
-    walk.sink.parts.append(LINE if walk.sink.breaks == LINE else ", ")
+    walk.buffer.parts.append(LINE if walk.buffer.breaks == LINE else ", ")
 
 
 def author_notes(walk: Walk, node: Node) -> None:
     """What else is said of the authors of a byline."""
-    sink = walk.gather(node, Sink(GATHER))
-    walk.put(None, sink.after)
+    buffer = walk.gather(node, TextBuffer(GATHER))
+    walk.put(None, buffer.after)
     if walk.byline is not None:
-        walk.byline.remarks.append(sink.text)
+        walk.byline.remarks.append(buffer.text)

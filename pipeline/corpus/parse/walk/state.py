@@ -1,7 +1,7 @@
 """The state of one walk: where it is, what it found, what it lost; and the loop over a node's children.
 
-A *sink* gathers the text of one thing. An element that opens a block, a cell or a note opens a sink of its own, walks
-its children into it, and puts what came of it where it belongs.
+A *buffer* gathers the text of one thing. An element that opens a block, a cell or a note opens a buffer of its own,
+walks its children into it, and puts what came of it where it belongs.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Float:
 
 
 @dataclass(slots=True, eq=False)
-class Sink:
+class TextBuffer:
     """The text of one thing while it is walked. `mode` is TOP outside of blocks, PARAGRAPH, or GATHER in any other."""
 
     mode: str
     anchor: str = ""
     parts: list[str] = field(default_factory=list)
     after: list[Block] = field(default_factory=list)
-    """Blocks that were met inside and follow the block that this sink becomes."""
+    """Blocks that were met inside and follow the block that this buffer becomes."""
     breaks: str = " "
     """What ends a box: a space, or LINE where the lines of the page matter."""
     tags: list[str] | None = None
@@ -84,7 +84,7 @@ class Walk:
         self.found = Findings()
         self.blocks = self.found.blocks
         """Where the blocks go: the page's, or those of a section that lies within a float by mistake."""
-        self.sink = Sink(TOP)
+        self.buffer = TextBuffer(TOP)
         self.byline: Byline | None = None
         self.open_sections: list[OpenSection] = []
         self.read_heads: set[int] = set()
@@ -97,51 +97,51 @@ class Walk:
 
     def page(self, body: Node) -> Findings:
         """Walk the whole page."""
-        self.lose("outside_paragraphs", self.gather(body, Sink(TOP)).raw)
+        self.lose("outside_paragraphs", self.gather(body, TextBuffer(TOP)).raw)
         return self.found
 
     def flow(self, node: Node) -> None:
-        """Walk the children of a node into the sink that is open."""
+        """Walk the children of a node into the buffer that is open."""
         handlers = self.handlers
         for child in node:
             if isinstance(child, str):
-                self.sink.parts.append(child)  # a list within a paragraph ends that sink and begins another
+                self.buffer.parts.append(child)  # a list within a paragraph ends that buffer and begins another
             else:
-                handlers[child.mould.kind](self, child)
+                handlers[child.tag_type.kind](self, child)
 
-    def gather(self, node: Node, sink: Sink) -> Sink:
-        """Walk the children of a node into a sink of their own, and return it."""
-        outer, self.sink = self.sink, sink
+    def gather(self, node: Node, buffer: TextBuffer) -> TextBuffer:
+        """Walk the children of a node into a buffer of their own, and return it."""
+        outer, self.buffer = self.buffer, buffer
         self.flow(node)
-        self.sink = outer
-        return sink
+        self.buffer = outer
+        return buffer
 
     def put(self, block: Block | None, after: list[Block]) -> None:
         """Put a block, and those that follow it, after whatever is open now."""
-        target = self.blocks if self.sink.mode == TOP else self.sink.after
+        target = self.blocks if self.buffer.mode == TOP else self.buffer.after
         if block is not None and block.text:
             target.append(block)
         target.extend(after)
 
     def block(self, kind: str, node: Node, text: str, errors: int) -> Block:
         """A block of the section that is open; its anchor is the nearest id."""
-        anchor = node.id or self.sink.anchor or self.anchor
+        anchor = node.id or self.buffer.anchor or self.anchor
         return Block(kind, anchor, self.path, text, policies.cited_keys(text), errors)
 
     def close_paragraph(self) -> None:
         """End the paragraph that is open; the text that follows begins another."""
         self.end_paragraph()
-        self.sink = Sink(PARAGRAPH)
+        self.buffer = TextBuffer(PARAGRAPH)
 
     def end_paragraph(self) -> None:
-        """End the paragraph that is open, for a handler that goes back to the sink around it."""
-        sink, raw = self.sink, self.sink.raw
+        """End the paragraph that is open, for a handler that goes back to the buffer around it."""
+        buffer, raw = self.buffer, self.buffer.raw
         text = policies.finish(raw)
         if text:
-            anchor = sink.anchor or self.anchor
+            anchor = buffer.anchor or self.anchor
             keys = policies.cited_keys(text)
             self.blocks.append(Block("paragraph", anchor, self.path, text, keys, raw.count(ERRED)))
-        self.blocks.extend(sink.after)
+        self.blocks.extend(buffer.after)
 
     def lose(self, name: str, text: str) -> None:
         """Note a text that goes nowhere."""
@@ -163,7 +163,7 @@ def rows_of(node: Node) -> list[Node]:
 
 def _rows_below(node: Node) -> Iterator[Node]:
     for child in node.elements():
-        name, classes = child.mould.name, child.classes
+        name, classes = child.tag_type.name, child.classes
         if name == "tr" or "ltx_tr" in classes or "ltx_eqn_row" in classes:
             yield child
         elif name in _ROW_GROUPS or "ltx_t" in classes:
@@ -174,7 +174,7 @@ def headings_of(node: Node) -> list[Node]:
     """The headings that a section begins with."""
     found = []
     for child in node.elements():
-        if child.mould.name[0] != "h" or "ltx_title" not in child.classes:
+        if child.tag_type.name[0] != "h" or "ltx_title" not in child.classes:
             break
         found.append(child)
     return found
@@ -183,7 +183,7 @@ def headings_of(node: Node) -> list[Node]:
 def annotation_of(node: Node) -> str:
     """The TeX in a formula's annotation, or "" where it has none."""
     for child in node.elements():
-        if child.mould.kind == "annotation" and child.get("encoding") == "application/x-tex":
+        if child.tag_type.kind == "annotation" and child.get("encoding") == "application/x-tex":
             return child.text()
         inner = annotation_of(child)
         if inner:
@@ -193,7 +193,7 @@ def annotation_of(node: Node) -> str:
 
 def note_mark_of(node: Node) -> str:
     """The mark of a footnote, such as 1 or †; "" where it has none."""
-    mark = next((child for child in node.elements() if child.mould.name == "sup"), None)
+    mark = next((child for child in node.elements() if child.tag_type.name == "sup"), None)
     return policies.fold(mark.text()) if mark is not None else ""
 
 

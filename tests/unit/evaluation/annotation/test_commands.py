@@ -26,7 +26,7 @@ def citeloom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., A
     root = workspace(tmp_path / "data").root
     write_month(root)
     people_month.write_answers(root)
-    return lambda *arguments: CliRunner().invoke(app, ["annotate", *(str(each) for each in arguments)])
+    return lambda *arguments: CliRunner().invoke(app, ["annotate", *(str(argument) for argument in arguments)])
 
 
 def export(citeloom: Callable[..., Any], kind: str, *options: object) -> Any:

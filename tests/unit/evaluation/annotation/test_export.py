@@ -95,7 +95,7 @@ def test_no_system_model_or_setting_is_named_in_anything_that_raters_get(root: D
         text = re.sub(r"text number \d on 2403\.\d{5}", "", text)
         spelt = re.sub(r"[^a-z0-9]", "", text)
         assert [each for each in told if each.lower() in text] == [], name
-        assert [each for each in RELATED_WORK_SYSTEMS if each.replace("_", "") in spelt] == [], name
+        assert [system for system in RELATED_WORK_SYSTEMS if system.replace("_", "") in spelt] == [], name
 
 
 def test_the_key_is_not_among_what_raters_get(root: DataRoot, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_each_annotator_has_the_same_units_in_an_order_of_their_own(root: DataRo
     few, more = (annotator_files(exported(root), annotators) for annotators in (2, 3))
     units = [[row["unit"] for row in cells(more[f"sheet-{number}.csv"])] for number in (1, 2, 3)]
     assert sorted(units[0]) == sorted(units[1]) == sorted(units[2])
-    assert len({tuple(each) for each in units}) == 3
+    assert len({tuple(unit) for unit in units}) == 3
     assert [node.attributes["data-unit"] for node in parsed(more["form-2.html"]).css("[data-unit]")] == units[1]
     assert {row["annotator"] for row in cells(more["sheet-2.csv"])} == {"annotator-2"}
     assert few["sheet-2.csv"] == more["sheet-2.csv"], "one more annotator changes no sheet that is out"

@@ -104,7 +104,7 @@ def test_peoples_verdicts_stand_in_for_the_judges() -> None:
     """alpha's claims of question 1 are both correct for people, half of them for the judge; what they left alone has
     no verdict."""
     decided = majority(VERDICTS)
-    found = [regraded(each, decided) for each in GRADES]
+    found = [regraded(grade, decided) for grade in GRADES]
     assert answer_measures(found[0])["factual"] == 1.0
     assert answer_measures(GRADES[0])["factual"] == 0.5
     assert "factual" not in answer_measures(found[1])
@@ -114,7 +114,7 @@ def test_peoples_verdicts_stand_in_for_the_judges() -> None:
 def test_systems_are_compared_on_the_claims_of_each_grader() -> None:
     """Of alpha's claims on question 1, graders 0 and 1 have 1 and 1, grader 2 has 0 and 1/2; question 2 has 0 for all.
     The judge has 1/2 and 0 of the same claims."""
-    found = {each.system: each for each in grade_results(ROWS, GRADES).systems}
+    found = {system.system: system for system in grade_results(ROWS, GRADES).systems}
     alpha = found["alpha"]
     assert alpha.people["factual"].value == pytest.approx(((1 + 1 + 0.25) / 3 + 0) / 2)
     assert alpha.judged["factual"].value == pytest.approx((0.5 + 0) / 2)
@@ -123,7 +123,7 @@ def test_systems_are_compared_on_the_claims_of_each_grader() -> None:
 
 
 def test_whole_answers_of_two_judges_are_compared_too() -> None:
-    second = [regraded(each, majority(VERDICTS)) for each in GRADES[:3]]
+    second = [regraded(grade, majority(VERDICTS)) for grade in GRADES[:3]]
     found = answers_agreement(GRADES, second, "factual")
     assert found is not None
     assert (found.tasks, found.sections, found.mean_difference) == (2, 2, 0.25)

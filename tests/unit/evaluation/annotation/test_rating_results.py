@@ -90,8 +90,8 @@ def test_of_nothing_there_are_no_numbers(rows: list[Row]) -> None:
     found = rating_results(rows)
     assert all(each.value is None for each in found.alpha.values())
     assert found.kappa.value is None
-    for each in found.systems:
-        assert {mean.value for mean in (*each.marks.values(), each.preferred)} == {None}
+    for system in found.systems:
+        assert {mean.value for mean in (*system.marks.values(), system.preferred)} == {None}
     assert json.loads(json.dumps(found.as_json()))["kappa"]["value"] is None
 
 

@@ -113,7 +113,7 @@ def graded(
                 context = place.settings.llm_context
                 splits = await split_all(client, cases, context)
                 evidence: dict[tuple[str, str], tuple[Passage, ...]] = {}
-                by_id = {each.question.id: each.question for each in cases}
+                by_id = {case.question.id: case.question for case in cases}
                 for question_id, claims in claims_by_question(cases, splits).items():
                     evidence |= evidence_for(by_id[question_id], claims, PASSAGES, most)
                 return await judge_all(client, cases, splits, evidence, context=context)

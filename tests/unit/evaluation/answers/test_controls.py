@@ -47,7 +47,7 @@ def test_every_question_has_its_controls_and_the_last_is_on_other_papers() -> No
 
 def test_a_judge_that_goes_by_the_words_gives_the_coverage_that_is_expected(tmp_path: Path) -> None:
     found, _ = graded(tmp_path, control_cases(QUESTIONS), by_the_words)
-    means = {each.system: each.measures for each in results(found) if each.group == ALL}
+    means = {result.system: result.measures for result in results(found) if result.group == ALL}
     for system, expected in expected_coverage(QUESTIONS).items():
         assert means[system]["coverage"].value == pytest.approx(sum(expected.values()) / 3)
     assert expected_coverage(QUESTIONS)[HALF] == {"q1": 2 / 3, "q2": 0.5, "q3": 1.0}

@@ -53,7 +53,7 @@ def test_vectors_are_asked_for_all_claims_at_once_and_fused_with_words() -> None
 
     def dense(claims: Sequence[str], ids: Sequence[str]) -> list[np.ndarray]:
         asked.append((list(claims), list(ids)))
-        return [np.array([each == "p1" for each in ids], np.float32) for _ in claims]
+        return [np.array([id_ == "p1" for id_ in ids], np.float32) for _ in claims]
 
     found = evidence_for(question(), ["Ships do not sink.", "A."], PASSAGES, 1, dense)
     assert asked == [(["A.", "Ships do not sink."], ["p0", "p1", "p2"])]
@@ -81,7 +81,7 @@ def sample() -> Rows:
     """Passages of the sample papers, made from their pages."""
     lines = (EXAMPLES / "metadata.jsonl").read_text(encoding="utf-8").splitlines()
     records = {record["id"]: record for record in map(json.loads, lines)}
-    wanted = {paper for each in read_questions(EXAMPLES / "questions.jsonl") for paper in each.papers}
+    wanted = {paper for question in read_questions(EXAMPLES / "questions.jsonl") for paper in question.papers}
     found = {}
     for name in sorted((EXAMPLES / "dump").glob("*.zip")):
         with ZipFile(name) as archive:
@@ -105,8 +105,8 @@ def test_gold_claims_of_the_shipped_questions_find_their_passages_among_the_firs
     found = []
     for asked in read_questions(EXAMPLES / "questions.jsonl"):
         gold = gold_passages(asked, sample)
-        evidence = evidence_for(asked, [each.claim for each in asked.claims], passages, 3)
-        shown = [{passage.passage_id for passage in evidence[asked.id, each.claim]} for each in asked.claims]
+        evidence = evidence_for(asked, [claim.claim for claim in asked.claims], passages, 3)
+        shown = [{passage.passage_id for passage in evidence[asked.id, claim.claim]} for claim in asked.claims]
         found += [bool(ids & set(gold[place])) for place, ids in enumerate(shown)]
     assert len(found) == 212
     assert sum(found) >= 0.95 * len(found)

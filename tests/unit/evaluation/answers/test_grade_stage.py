@@ -93,7 +93,7 @@ def test_claims_are_judged_by_passages_of_the_questions_papers_alone(corpus: Wor
     paper_of = {
         row["passage_id"]: row["arxiv_id"] for month in (MARCH, MAY) for row in place.root.rows(tables.PASSAGES, month)
     }
-    papers = {each["id"]: set(each["papers"]) for each in ENTRIES}
+    papers = {entry["id"]: set(entry["papers"]) for entry in ENTRIES}
     shown = [
         (row["question_id"], {paper_of[each["passage_id"]] for each in claim["passages"]}, len(claim["passages"]))
         for month in (MARCH, MAY)

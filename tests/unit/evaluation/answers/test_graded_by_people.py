@@ -62,8 +62,8 @@ def test_a_strict_grader_beside_a_lenient_judge_until_answers_are_split_anew(cor
     import_files(place, [fill(sheet, always("wrong", "not"))])
     told = found(place)
     assert (told.outdated, told.verdicts, told.answers) == (0, len(rows), export.words["answers"])
-    assert {each.system: each.people["factual"].value for each in told.systems} == dict.fromkeys(WRITERS, 0.0)
-    assert {each.system: each.judged["coverage"].value for each in told.systems} == dict.fromkeys(WRITERS, 1.0)
+    assert {system.system: system.people["factual"].value for system in told.systems} == dict.fromkeys(WRITERS, 0.0)
+    assert {system.system: system.judged["coverage"].value for system in told.systems} == dict.fromkeys(WRITERS, 1.0)
     assert told.accuracy["scripted"]["claim"].same == 0
     claims = sum("-claim-" in row["unit"] for row in rows)
     with ScriptedLlm(resplit, reading, models=("another",)) as llm:

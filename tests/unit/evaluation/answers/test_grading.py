@@ -45,10 +45,10 @@ def prompts(llm: ScriptedLlm, form: str) -> list[Asked]:
 def test_an_answer_is_split_and_its_claims_and_the_gold_claims_are_each_judged_by_one_call(tmp_path: Path) -> None:
     [found], llm = graded(tmp_path, [case()], sentences_as_claims, JUDGE)
     assert forms(llm) == ["AnswerClaims"] + ["ClaimFinding"] * 2 + ["GoldFinding"] * 2
-    assert [(each.claim, each.verdict, each.quoted) for each in found.claims] == [
+    assert [(claim.claim, claim.verdict, claim.quoted) for claim in found.claims] == [
         (FLOATS, "correct", "passage"), (NINE, "wrong", "passage"),
     ]  # fmt: skip
-    assert [each.passage_id for each in found.claims] == ["p1", "p2"]
+    assert [claim.passage_id for claim in found.claims] == ["p1", "p2"]
     assert [(each.verdict, each.quoted) for each in found.gold] == [("held", True), ("partly", False)]
     assert (found.outcome, found.judge, found.spent.calls) == ("answered", llm.model, 5)
     assert planned_calls(case(), 2) == 5
@@ -197,7 +197,7 @@ def test_a_long_answer_is_split_in_parts_each_with_what_comes_before_it(tmp_path
     assert sorted((fence(each, "before"), fence(each, "answer")) for each in asked) == sorted(
         zip(["", *parts_of(text)], parts_of(text), strict=False)
     )
-    assert [each.claim for each in found.claims] == [f"Boat {n} can float." for n in range(2 * PART_SENTENCES + 1)]
+    assert [claim.claim for claim in found.claims] == [f"Boat {n} can float." for n in range(2 * PART_SENTENCES + 1)]
 
 
 def test_a_part_with_as_many_claims_as_may_be_is_told_of(tmp_path: Path) -> None:

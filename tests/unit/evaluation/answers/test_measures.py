@@ -119,12 +119,12 @@ def test_results_come_by_kind_and_by_age_where_there_are_any() -> None:
     assert found[Group("age", "old")].measures["factual"].value == 0.5
     assert found[Group("age", "old")].measures["factual"].low is None
     assert found[Group("age", "recent")].questions == 4
-    assert Group("age", "old") not in {each.group for each in results(GRADES)}
+    assert Group("age", "old") not in {result.group for result in results(GRADES)}
 
 
 def test_judges_and_systems_are_never_put_together() -> None:
-    several = [replace(each, judge=judge, system=system) for each in GRADES for judge in "ab" for system in "xy"]
-    assert [(each.judge, each.system) for each in results(several) if each.group == ALL] == [
+    several = [replace(grade, judge=judge, system=system) for grade in GRADES for judge in "ab" for system in "xy"]
+    assert [(result.judge, result.system) for result in results(several) if result.group == ALL] == [
         ("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"),
     ]  # fmt: skip
     assert results(several[::-1]) == results(several)

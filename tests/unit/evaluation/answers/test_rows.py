@@ -69,7 +69,7 @@ def answers(draw: st.DrawFn) -> Answer:
     sizes = draw(st.lists(st.integers(0, 3), max_size=3))
     numbers = iter(range(100))
     shown = tuple(tuple(draw(founds(next(numbers))) for _ in range(size)) for size in sizes)
-    there = [(hop, each) for hop, passages in enumerate(shown, 1) for each in passages]
+    there = [(hop, passage) for hop, passages in enumerate(shown, 1) for passage in passages]
     hops = 0 if len(shown) == 1 and there and draw(st.booleans()) else len(shown)
     rests = draw(st.lists(st.sampled_from(there), max_size=4)) if there else []
     claims = tuple(
@@ -125,7 +125,9 @@ PASSAGES = tuple(Passage(f"p{n}", "2403.00001", f"S{n}", f"Heading {n}", f"Text 
 
 @st.composite
 def claim_grades(draw: st.DrawFn, text: str) -> ClaimGrade:
-    shown = tuple(draw(st.lists(st.sampled_from([each.passage_id for each in PASSAGES]), unique=True, max_size=3)))
+    shown = tuple(
+        draw(st.lists(st.sampled_from([passage.passage_id for passage in PASSAGES]), unique=True, max_size=3))
+    )
     quoted = draw(st.sampled_from(["passage", "gold", None]))
     verdict = draw(st.sampled_from([*CLAIM_VERDICTS, None]))
     place = draw(st.sampled_from(["p0", None]))
@@ -148,7 +150,7 @@ def grades(draw: st.DrawFn) -> Grade:
     by_hop = tuple(draw(st.floats(0, 1)) for _ in range(hops)) if known else ()
     without = tuple(place for place in range(len(gold)) if place not in known)
     shown = draw(st.sampled_from([None, GoldShown(first, without, by_hop)]))
-    texts = tuple(each.claim for each in claims)
+    texts = tuple(claim.claim for claim in claims)
     failures = tuple(draw(st.lists(TEXT, max_size=2)))
     split = Split(texts, draw(st.integers(0, 9)), 1, 2, failures, Spent(draw(NUMBER), draw(NUMBER), draw(NUMBER)))
     outcome = draw(st.sampled_from(get_args(Outcome)))
@@ -157,8 +159,8 @@ def grades(draw: st.DrawFn) -> Grade:
 
 
 def evidence_of(grade: Grade) -> dict[tuple[str, str], tuple[Passage, ...]]:
-    by_id = {each.passage_id: each for each in PASSAGES}
-    return {(grade.question_id, each.claim): tuple(by_id[i] for i in each.passages) for each in grade.claims}
+    by_id = {passage.passage_id: passage for passage in PASSAGES}
+    return {(grade.question_id, claim.claim): tuple(by_id[i] for i in claim.passages) for claim in grade.claims}
 
 
 def grade_again(graded: Grade) -> Grade:

@@ -59,8 +59,8 @@ def section(
     """A row of a system's table as the system itself would make it of a model's text."""
     made = make_summary(text, set(numbers), trace, Spent(1, 10, 10))
     sentences = [
-        {"text": each.text, "references": list(each.references), "passages": [], "support": None}
-        for each in made.sentences
+        {"text": sentence.text, "references": list(sentence.references), "passages": [], "support": None}
+        for sentence in made.sentences
     ]
     return {
         "task_id": task_id, "system": system, "model": "scripted", "settings": "{}", "text": made.text,

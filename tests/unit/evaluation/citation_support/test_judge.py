@@ -11,8 +11,8 @@ from pipeline.errors import SettingError
 from pipeline.evaluation.citation_support.judge import (
     ANSWER_TOKENS,
     QUOTE_CHARS,
-    Asked,
     Judged,
+    JudgeRequest,
     conversation,
     judge,
 )
@@ -27,7 +27,7 @@ PASSAGES = (Passage(4, "It weighs quartz."), Passage(1, "It is about stones."))
 SENTENCE = "Unlike [another work], [this work] weighs quartz."
 
 
-def asked(sentence: str = SENTENCE, passages: tuple[Passage, ...] = PASSAGES, context: int = 4096) -> Asked:
+def asked(sentence: str = SENTENCE, passages: tuple[Passage, ...] = PASSAGES, context: int = 4096) -> JudgeRequest:
     return conversation("Weighing stones", passages, sentence, context)
 
 

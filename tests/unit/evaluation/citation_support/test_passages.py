@@ -10,7 +10,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.citation_support.passages import Found, among, best_places, search
+from pipeline.evaluation.citation_support.passages import RankedPassages, among, best_places, search
 from pipeline.index.exact import lexical_scores
 from tests.unit.evaluation.citation_support.building import CITED_MONTH, WordEmbedder, embedding_rows, passage_rows
 from tests.unit.evaluation.made_up import workspace, write_table
@@ -29,7 +29,7 @@ def corpus(folder: Path, texts: Sequence[str] = TEXTS) -> Workspace:
 
 def found(
     work: Workspace, claims: Mapping[str, Sequence[str]], most: int = 2, embedder: WordEmbedder | None = None
-) -> Found:
+) -> RankedPassages:
     def make(settings: object) -> WordEmbedder:
         assert embedder is not None, "a model is loaded though there is nothing to compare"
         return embedder
@@ -37,7 +37,7 @@ def found(
     return search(work, claims, most, make)
 
 
-def ordinals(result: Found, arxiv_id: str, claim: str) -> list[int]:
+def ordinals(result: RankedPassages, arxiv_id: str, claim: str) -> list[int]:
     return [passage.ordinal for passage in result.passages[arxiv_id, claim]]
 
 

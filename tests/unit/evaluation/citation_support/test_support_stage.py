@@ -17,7 +17,7 @@ from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.citation_support import build
 from pipeline.evaluation.citation_support.build import MOST_REHEARSED, inputs
 from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, conversation
-from pipeline.evaluation.citation_support.judge import Asked as Question
+from pipeline.evaluation.citation_support.judge import JudgeRequest as Question
 from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES
 from pipeline.llm.client import ClientWorkspace
 from pipeline.llm.loop import without_waiting

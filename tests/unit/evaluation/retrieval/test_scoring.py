@@ -190,7 +190,9 @@ def test_what_was_encoded_before_a_failure_is_kept(tmp_path: Path) -> None:
 
 def test_the_cache_holds_what_is_wanted_and_no_more_than_it_may(tmp_path: Path) -> None:
     def vectors(*digests: str) -> pa.Table:
-        rows = [{"text_sha256": each, "dense": [1.0], "sparse_ids": [1], "sparse_weights": [1.0]} for each in digests]
+        rows = [
+            {"text_sha256": digest, "dense": [1.0], "sparse_ids": [1], "sparse_weights": [1.0]} for digest in digests
+        ]
         return pa.Table.from_pylist(rows, schema=cache.read().schema)
 
     cache = Cache(tmp_path / "some.parquet", most=5)
