@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Four workers on two cores: much of the time goes into waiting for disks and servers. Torch gets one thread in each.
+# Five workers on two cores: much of the time goes into waiting for disks and servers. Torch gets one thread in each.
 # Groups of tests in the order of the files: the long ones stand first; pytest-xdist would begin with those of most tests.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadgroup --no-loadscope-reorder
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 5 --dist loadgroup --no-loadscope-reorder
 # A tier of its own: 28 minutes of faults.
 LONG := tests/faults tests/server/test_faults.py tests/assets/test_kill.py tests/assets/test_object_store.py \
   tests/assets/test_troubles.py tests/assets/test_operations_chapter.py tests/ui/test_backfill.py \
@@ -15,6 +15,7 @@ LONG_TESTS := \
   tests/assets/test_stages.py::test_force_repeats_a_month_with_equal_bytes \
   tests/assets/test_dagster.py::test_dagster_and_the_command_line_agree_on_what_is_out_of_date \
   tests/assets/test_dagster.py::test_the_code_location_passes_the_tools_own_check[dagster] \
+  tests/test_wheel.py::test_the_ui_starts \
   tests/ui/test_ui.py::test_ctrl_c_ends_everything_that_the_ui_started \
   tests/unit/related_work/test_systems.py::test_a_section_on_many_references_may_be_longer \
   tests/unit/answering/test_answer_retrieval.py::test_nine_of_ten_gold_claims_are_shown_after_two_hops_of_gold_queries \
