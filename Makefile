@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Five workers on two cores: much of the time goes into waiting for disks and servers. Torch gets one thread in each.
 # Groups of tests in the order of the files: the long ones stand first; pytest-xdist would begin with those of most tests.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 5 --dist loadgroup --no-loadscope-reorder
-# A tier of its own: 28 minutes of faults.
+# A tier of its own: 40 minutes of faults.
 LONG := tests/faults tests/server/test_faults.py tests/assets/test_kill.py tests/assets/test_object_store.py \
   tests/assets/test_troubles.py tests/assets/test_operations_chapter.py tests/ui/test_backfill.py \
   tests/ui/test_scheduled_refresh.py tests/unit/embedding/test_bench_gpu.py
