@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Five workers on two cores: much of the time goes into waiting for disks and servers. Torch gets one thread in each.
+# Four workers on two cores: much of the time goes into waiting for disks and servers. Torch gets one thread in each.
 # Groups of tests in the order of the files: the long ones stand first; pytest-xdist would begin with those of most tests.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 5 --dist loadgroup --no-loadscope-reorder
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadgroup --no-loadscope-reorder
 # A tier of its own: 40 minutes of faults.
 LONG := tests/faults tests/server/test_faults.py tests/assets/test_kill.py tests/assets/test_object_store.py \
   tests/assets/test_troubles.py tests/assets/test_operations_chapter.py tests/ui/test_backfill.py \

@@ -43,9 +43,13 @@ def oai(httpserver: HTTPServer) -> FakeOai:
 # First, since pytest-xdist reads the groups in the same hook.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share a costly fixture go to one worker: those of a file, and those of each of three folders."""
+    """Tests that share costly fixtures and imports go to one worker: those of a folder."""
     for item in items:
         file = item.path.relative_to(PROJECT / "tests")
-        tier = file.parts[0]
-        shared = tier in ("assets", "server", "ui") and item.path.stem != "test_kill"
-        item.add_marker(pytest.mark.xdist_group(tier if shared else file.as_posix()))
+        folders = file.parts[:-1]
+        if folders[:1] == ("faults",):
+            continue  # it has groups of its own
+        package = folders[:2] if folders[:1] == ("unit",) else folders[:1]
+        # test_kill takes minutes, and files beside the packages share nothing.
+        alone = file.stem == "test_kill" or package in ((), ("unit",))
+        item.add_marker(pytest.mark.xdist_group(file.as_posix() if alone else "/".join(package)))
