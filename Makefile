@@ -2,30 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Four workers on two cores: much of the time goes into waiting for disks and servers. Torch gets one thread in each.
+# Five workers on two cores: much of the time goes into waiting for disks and servers. Torch gets one thread in each.
 # Groups of tests in the order of the files: the long ones stand first; pytest-xdist would begin with those of most tests.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadgroup --no-loadscope-reorder
-# A tier of its own: 40 minutes of faults.
-LONG := tests/faults tests/server/test_faults.py tests/assets/test_kill.py tests/assets/test_object_store.py \
-  tests/assets/test_troubles.py tests/assets/test_operations_chapter.py tests/ui/test_backfill.py \
-  tests/ui/test_scheduled_refresh.py tests/unit/embedding/test_bench_gpu.py
-LONG_TESTS := \
-  tests/unit/corpus/test_zips_hostile.py::test_no_hostile_zip_takes_512_mb \
-  tests/unit/corpus/test_zips_hostile.py::test_a_hostile_zip_loses_its_own_pages_alone_and_each_is_told[largest_page_under_800_names] \
-  tests/assets/test_stages.py::test_force_repeats_a_month_with_equal_bytes \
-  tests/assets/test_dagster.py::test_dagster_and_the_command_line_agree_on_what_is_out_of_date \
-  tests/assets/test_dagster.py::test_the_code_location_passes_the_tools_own_check[dagster] \
-  tests/test_wheel.py::test_the_ui_starts \
-  tests/ui/test_ui.py::test_ctrl_c_ends_everything_that_the_ui_started \
-  tests/unit/related_work/test_systems.py::test_a_section_on_many_references_may_be_longer \
-  tests/unit/answering/test_answer_retrieval.py::test_nine_of_ten_gold_claims_are_shown_after_two_hops_of_gold_queries \
-  tests/unit/corpus/test_parsers_agree.py::test_they_agree_on_every_real_paper \
-  tests/unit/corpus/test_mutated_pages.py::test_five_thousand_mutated_pages_are_parsed_or_refused_with_a_reason \
-  tests/unit/answering/test_answer_kills.py::test_kills_change_no_row_and_repeat_only_what_was_in_flight \
-  tests/unit/related_work/test_kills.py::test_twenty_kills_change_no_row_and_repeat_only_what_was_in_flight \
-  tests/unit/related_work/test_writing_stages.py::test_the_embedded_model_writes_a_section \
-  tests/unit/answering/test_answer_kills.py::test_a_budget_that_ends_a_run_is_gone_on_with_to_the_same_rows
-SHORT := $(LONG:%=--ignore %) $(LONG_TESTS:%=--deselect %)
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 5 --dist loadgroup --no-loadscope-reorder
 PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 
 # Packages are installed without bytecode. Where an image sets this variable, every process would compile all it imports.
@@ -40,15 +19,16 @@ ui: install
 	$(BIN)/citeloom ui
 
 test: install-dev qdrant
-	$(PYTEST) tests $(SHORT)
+	$(PYTEST) tests --ignore tests/faults -m "not faults"
 
-# 200 kills, failing writes, full disks, servers that vanish, a backfill from the page: docs/concepts/reliability.md.
+# 40 minutes: 200 kills, failing writes, full disks, servers that vanish, a backfill from the page, and whatever else
+# takes long. docs/concepts/reliability.md.
 test-faults: install-dev qdrant
 	$(PIP) --editable '.[ray]'
-	$(PYTEST) $(LONG) $(LONG_TESTS) --timeout 3600
+	$(PYTEST) tests -m faults --timeout 3600
 
 test-fast: install-dev
-	$(PYTEST) tests $(SHORT) -m "not slow and not server and not ui"
+	$(PYTEST) tests --ignore tests/faults -m "not faults and not slow and not server and not ui"
 
 # The documentation as a site in site/; a broken link is an error.
 docs: install

@@ -66,6 +66,7 @@ def test_its_modules_are_its_own(installed: tuple[Path, Path]) -> None:
     assert all(file.startswith(str(python.parents[1])) for file in printed.split())
 
 
+@pytest.mark.faults
 def test_the_packaged_sample_is_indexed_and_searched(installed: tuple[Path, Path]) -> None:
     run = json.loads(_citeloom(installed, "run", "--months", "2024-03", "--until", "index_receipts", "--json"))
     assert run["failures"] == []
@@ -85,6 +86,7 @@ def port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.mark.faults
 def test_the_ui_starts(installed: tuple[Path, Path], port: int) -> None:
     python, folder = installed
     command = [str(python), "-c", "from pipeline.cli import main; main()", "ui", "--port", str(port)]

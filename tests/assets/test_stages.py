@@ -129,6 +129,7 @@ def test_a_second_run_keeps_everything(own: Place) -> None:
     assert digests(own.root) == before
 
 
+@pytest.mark.faults
 def test_force_repeats_a_month_with_equal_bytes(own: Place) -> None:
     before = digests(own.root)
     with own.entered():

@@ -35,6 +35,8 @@ from tests.server.faulty import CuttingProxy, Kind, MortalServer, refusing_grpc,
 from tests.small_disk import small_disk_in
 from tests.unit.index.building import make_points, passage_id
 
+pytestmark = pytest.mark.faults
+
 MONTH = "2024-03"
 POINTS, PER_REQUEST, DIMENSIONS = 3_000, 100, 64
 LAYOUT = Layout("a model", DIMENSIONS, sparse=True)

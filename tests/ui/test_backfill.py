@@ -15,7 +15,7 @@ from tests.ui.test_ui import MATERIALIZE_ALL, PARTITIONS, Page, Running, browse,
 
 __all__ = ["llm"]  # the fixture
 
-pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.faults, pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(900)]
 
 MONTHS = ("2024-03", "2024-04", "2024-05")
 BAD = "2024-05"

@@ -19,7 +19,7 @@ from tests.ui.test_ui import Running, llm, start, wait_until
 
 __all__ = ["llm"]  # the fixture
 
-pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.faults, pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(1500)]
 
 MONTHS = ["2024-03", "2024-04", "2024-05"]
 SCHEDULE = {"repositoryName": "__repository__", "repositoryLocationName": "citeloom", "scheduleName": "refresh"}

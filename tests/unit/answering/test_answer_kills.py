@@ -44,6 +44,7 @@ def start(place: Workspace, llm: ScriptedLlm) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", RUN, json.dumps(given), str(begun)], cwd=PROJECT)
 
 
+@pytest.mark.faults
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_kills_change_no_row_and_repeat_only_what_was_in_flight(corpus: Workspace, tmp_path: Path) -> None:
@@ -59,6 +60,7 @@ def test_kills_change_no_row_and_repeat_only_what_was_in_flight(corpus: Workspac
     assert contents(killed) == contents(undisturbed)
 
 
+@pytest.mark.faults
 def test_a_budget_that_ends_a_run_is_gone_on_with_to_the_same_rows(corpus: Workspace, tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
         undisturbed = staged(corpus, tmp_path / "undisturbed", llm)

@@ -57,6 +57,7 @@ def test_a_claim_without_a_known_passage_counts_nowhere() -> None:
     assert script.asked(unknown, script.Shelf(search, Tables(), PARAMS)).shown[script.ONE] == [True]
 
 
+@pytest.mark.faults
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_nine_of_ten_gold_claims_are_shown_after_two_hops_of_gold_queries(tmp_path: Path) -> None:

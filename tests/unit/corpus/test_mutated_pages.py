@@ -69,6 +69,7 @@ def test_a_mutated_page_is_parsed_or_refused_with_a_reason(page: Mutated) -> Non
     check_page(page)
 
 
+@pytest.mark.faults
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @settings(max_examples=5000, deadline=PAGE_LIMIT, suppress_health_check=LENIENT)

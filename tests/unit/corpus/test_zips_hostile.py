@@ -67,6 +67,7 @@ def test_of_one_name_twice_the_last_is_kept(tmp_path: Path) -> None:
     assert pages[1]["arxiv_id"] == pages[0]["arxiv_id"]
 
 
+@pytest.mark.faults
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells how much memory a process took")
 def test_no_hostile_zip_takes_512_mb(tmp_path: Path) -> None:
     """One after another in a process that did nothing else."""

@@ -16,6 +16,8 @@ from pipeline import tables
 from pipeline.storage.data_root import DataRoot
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 
+pytestmark = pytest.mark.faults
+
 PASSAGES = 60
 ON_CPU = ["--device", "cpu", "--size", "tiny"]
 

@@ -56,6 +56,7 @@ def start(place: Workspace, llm: ScriptedLlm) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", RUN, json.dumps(given)], cwd=PROJECT)
 
 
+@pytest.mark.faults
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_twenty_kills_change_no_row_and_repeat_only_what_was_in_flight(tmp_path: Path) -> None:

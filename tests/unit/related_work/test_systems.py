@@ -237,6 +237,7 @@ def test_a_writer_and_a_voter_are_told_how_many_words_they_have(tmp_path: Path) 
         assert all("Your answer has at most 90 words" in text for text in voting)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     "system", [name for name, system in SYSTEMS.items() if system.calls_model and name != "chatcite_grounded"]
 )
