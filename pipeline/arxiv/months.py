@@ -11,9 +11,6 @@ _MONTH = re.compile(r"(?:199[1-9]|20\d\d)-(?:0[1-9]|1[0-2])")
 
 _PART = re.compile(r"all|\d{4}-\d\d(?:\.\.\d{4}-\d\d)?")
 
-# arXiv's first identifiers are of July 1991 (https://info.arxiv.org/help/arxiv_identifier.html).
-FIRST_MONTH = "1991-07"
-
 
 def is_month(text: str) -> bool:
     """Whether `text` is a month as `YYYY-MM`, 1991 or later."""

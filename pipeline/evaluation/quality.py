@@ -70,7 +70,6 @@ MEASURES = (
     Measure("off_norm", tables.EMBEDDINGS, "dense vectors that are not of unit length", 0.0, 0.0, 0.0),
     Measure("indexed", tables.INDEX_RECEIPTS, "points that the index held after the load", 1.0, 1.0, 0.0),
 )
-MEASURED = tuple(dict.fromkeys(measure.table for measure in MEASURES))
 
 
 @dataclass(frozen=True, slots=True)

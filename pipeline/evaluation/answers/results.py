@@ -170,8 +170,6 @@ def _scores(grades: Iterable[Grade], measure: str) -> dict[tuple[str, str], floa
 
 
 # Figures that the arXivBot report printed; none of ours.
-QUESTIONS, PAPERS, GRADERS = 50, 15, 3
-QUESTIONS_OF_AN_AGE = 25
 CUTOFF = "2023-12"
 """The dividing line of old and recent papers, GPT-4's knowledge cut-off."""
 DATA = "50 questions over 15 papers of ar5iv's computer science, answers graded by three people"
