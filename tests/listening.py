@@ -34,12 +34,16 @@ def _parent(process: Path) -> int:
 
 def _sockets(process: int) -> Iterator[str]:
     try:
-        for descriptor in Path(f"/proc/{process}/fd").iterdir():
-            target = str(descriptor.readlink())
-            if target.startswith("socket:["):
-                yield target[8:-1]
-    except OSError:
+        descriptors = list(Path(f"/proc/{process}/fd").iterdir())
+    except OSError:  # it ended
         return
+    for descriptor in descriptors:
+        try:
+            target = str(descriptor.readlink())
+        except OSError:  # closed meanwhile
+            continue
+        if target.startswith("socket:["):
+            yield target[8:-1]
 
 
 def _listeners() -> Iterator[tuple[str, str]]:

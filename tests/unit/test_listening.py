@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 
@@ -12,16 +11,6 @@ import pytest
 from tests.listening import family, listening
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells where a process listens")
-
-
-@pytest.mark.parametrize(("kind", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
-def test_a_listening_socket_is_found_and_one_that_only_is_bound_is_not(kind: int, address: str) -> None:
-    before = listening([os.getpid()])
-    with socket.socket(kind) as server:
-        server.bind((address, 0))
-        assert listening([os.getpid()]) == before
-        server.listen()
-        assert listening([os.getpid()]) == sorted([*before, address])
 
 
 def test_what_a_child_listens_on_is_found() -> None:
