@@ -23,14 +23,12 @@ from pipeline.index.rerank import make_reranker
 from pipeline.index.search_options import SearchOptions, check_query
 
 if TYPE_CHECKING:
-    from pipeline.embedding.embedder import Embedder, Vectors
+    from pipeline.embedding.embedder import Embedder
     from pipeline.engine.stage import Workspace
     from pipeline.index.layout import Layout
     from pipeline.index.passage_index import Collections
     from pipeline.index.rerank import Reranker
     from pipeline.settings import Settings
-
-    QueryEncoder = Callable[[Embedder, Sequence[str]], list[Vectors]]
 
 T = TypeVar("T")
 
@@ -79,11 +77,10 @@ def search_many(
     options: SearchOptions = SearchOptions(),  # noqa: B008  # frozen
     *,
     collections: Collections | None = None,
-    encode: QueryEncoder | None = None,
 ) -> list[list[Hit]]:
     """The hits of several queries, which are encoded and searched for together. Raises as `search` does.
 
-    collections: to search instead of those of the workspace. encode: to use instead of `Embedder.encode_queries`.
+    collections: to search instead of those of the workspace.
     """
     checked = options.checked()
     for number, query in enumerate(queries, 1):
@@ -92,7 +89,7 @@ def search_many(
         return []
     opened = collections or open_collections(workspace)
     try:
-        return on_live(opened, partial(_answer, workspace, queries, checked, encode))
+        return on_live(opened, partial(_answer, workspace, queries, checked))
     except _NoCollection:
         raise missing_index(workspace, opened) from None
 
@@ -138,17 +135,12 @@ def _nothing_in(name: str, state: str) -> str:
 
 
 def _answer(
-    workspace: Workspace,
-    queries: Sequence[str],
-    options: SearchOptions,
-    encode: QueryEncoder | None,
-    index: PassageIndex,
-    layout: Layout,
+    workspace: Workspace, queries: Sequence[str], options: SearchOptions, index: PassageIndex, layout: Layout
 ) -> list[list[Hit]]:
     reranker = _reranker(workspace.settings) if options.rerank == "cross-encoder" else None
     embedder = _embedder_of(layout, workspace.settings, options)
     fusion = workspace.settings.search_fusion
-    rankings = _gather(index, encode_queries(embedder, queries, encode), options, fusion)
+    rankings = _gather(index, encode_queries(embedder, queries), options, fusion)
     if not any(rankings):
         _explain_nothing(index, options)
     if reranker is not None:
@@ -161,12 +153,11 @@ def _answer(
     return [_hits(page, texts, query, layout) for query, page in zip(queries, pages, strict=True)]
 
 
-def encode_queries(embedder: Embedder, queries: Sequence[str], encode: QueryEncoder | None = None) -> list[Query]:
+def encode_queries(embedder: Embedder, queries: Sequence[str]) -> list[Query]:
     """The vectors of queries: dense and lexical, and the model's sparse and ColBERT vectors where it has them."""
-    encoded = encode(embedder, queries) if encode else embedder.encode_queries(queries)
     return [
         Query(vectors.dense, lexical_query(query), vectors.sparse if embedder.has_sparse else None, vectors.colbert)
-        for query, vectors in zip(queries, encoded, strict=True)
+        for query, vectors in zip(queries, embedder.encode_queries(queries), strict=True)
     ]
 
 

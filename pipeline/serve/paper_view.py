@@ -23,7 +23,6 @@ from pipeline.index.search_options import SearchOptions
 from pipeline.index.similar import read_like
 from pipeline.related_work.citation_formats import bibtex_entry, bibtex_keys
 from pipeline.serve.index_access import IndexAccess
-from pipeline.serve.query_encoder import encode_in_process
 from pipeline.storage.data_root import DataRoot
 
 SIMILAR_PAPERS = 8
@@ -163,7 +162,7 @@ def similar_papers(workspace: Workspace, access: IndexAccess, identifier: str) -
     with access.searching():
         text, arxiv_id = read_like(workspace, identifier)
         options = SearchOptions(limit=SIMILAR_PAPERS, per_paper=True, without_papers=(arxiv_id,))
-        hits = search_many(workspace, [text], options, encode=encode_in_process)[0]
+        hits = search_many(workspace, [text], options)[0]
     return [RelatedPaper(hit.arxiv_id, hit.title, hit.url) for hit in hits if hit.relevance != "none"]
 
 

@@ -17,7 +17,6 @@ from pipeline.errors import SettingError
 from pipeline.index.search import Hit, search_many
 from pipeline.index.search_options import SearchOptions, parse_years
 from pipeline.serve.index_access import IndexAccess
-from pipeline.serve.query_encoder import encode_in_process
 
 PASSAGES_PER_PAGE = 20
 # A query of one page of text. The models read some 500 words of it.
@@ -184,7 +183,7 @@ def run_search(
             text, similar_to = read_like(workspace, paper)
             options = replace(options, without_papers=(similar_to,))
         with access.turn:
-            hits = search_many(workspace, [text], options, encode=encode_in_process)[0]
+            hits = search_many(workspace, [text], options)[0]
     fitting = hits if parameters.all else [hit for hit in hits if hit.relevance != "none"]
     return SearchResults(
         query=parameters.q,
