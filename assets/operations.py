@@ -115,23 +115,23 @@ months = dg.AssetSpec(
     tags={"citeloom/resource": "cpu"},
     description=(
         "All months of the data root, as the other assets have made them. Nothing is stored for it: its check reports "
-        "which months failed or are out of date, and how to mend each."
+        "which months failed or are out of date, and how to repair each."
     ),
 )
 
 
 @dg.asset_check(asset=months.key, description="No month has failed, and none is out of date.", metadata=OWNER_METADATA)
 def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-    """The months that failed or are out of date now, each with the command that mends it."""
+    """The months that failed or are out of date now, each with the command that repairs it."""
     state = overview(workspace)
     metadata: dict[str, Any] = {
         "months": state.months,
-        "failed": sum(bool(month.failures) for month in state.to_mend),
-        "stale": sum(bool(month.stale) and not month.failures for month in state.to_mend),
+        "failed": sum(bool(month.failures) for month in state.to_repair),
+        "stale": sum(bool(month.stale) and not month.failures for month in state.to_repair),
         "not_begun": state.not_begun,
     }
-    if state.to_mend:
-        metadata["to_mend"] = dg.MetadataValue.md(_table(state.to_mend))
+    if state.to_repair:
+        metadata["to_repair"] = dg.MetadataValue.md(_table(state.to_repair))
     if state.dump_problems:
         metadata["dump"] = dg.MetadataValue.text("\n".join(state.dump_problems))
     return dg.AssetCheckResult(
@@ -140,21 +140,21 @@ def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.Asse
 
 
 def _summary(state: Overview) -> str:
-    if not state.to_mend:
+    if not state.to_repair:
         not_begun = f", {state.not_begun} not begun" if state.not_begun else ""
-        return "; ".join([f"none of {state.months} months needs mending{not_begun}", *state.dump_problems])
-    names = ", ".join(month.month for month in state.to_mend[:12])
-    more = f" and {len(state.to_mend) - 12} more" if len(state.to_mend) > 12 else ""
-    return f"to mend: {names}{more}"
+        return "; ".join([f"none of {state.months} months needs repair{not_begun}", *state.dump_problems])
+    names = ", ".join(month.month for month in state.to_repair[:12])
+    more = f" and {len(state.to_repair) - 12} more" if len(state.to_repair) > 12 else ""
+    return f"to repair: {names}{more}"
 
 
-def _table(to_mend: Iterable[MonthStatus]) -> str:
+def _table(to_repair: Iterable[MonthStatus]) -> str:
     """A line for each failure, and for each month that is out of date."""
-    rows = [row for month in to_mend for row in _rows(month)]
+    rows = [row for month in to_repair for row in _rows(month)]
     head = ("month", "stage", "what is wrong", "a rerun")
     table = markdown_table(head, [row[:4] for row in rows[:_MOST_ROWS]], _LONGEST_MESSAGE)
     commands = list(dict.fromkeys(row[4] for row in rows))[:_MOST_ROWS]
-    return "\n".join([table, "", "Once what a line names is mended:", "", "```", *commands, "```"])
+    return "\n".join([table, "", "Once the cause that a line names is fixed:", "", "```", *commands, "```"])
 
 
 def _rows(status: MonthStatus) -> Iterable[tuple[str, str, str, str, str]]:

@@ -16,9 +16,9 @@ def exit_code_of(error: BaseException) -> int:
     return 2 if isinstance(error, SettingError) else 1
 
 
-def unforeseen(error: Exception, file: object) -> str:
-    """The message for an error that nobody foresaw, whose traceback is in `file`; one line."""
-    return f"unforeseen {type(error).__name__}: {' '.join(str(error).split())}; its traceback is in {file}"
+def unexpected(error: Exception, file: object) -> str:
+    """The message for an unexpected error, whose traceback is in `file`; one line."""
+    return f"unexpected {type(error).__name__}: {' '.join(str(error).split())}; its traceback is in {file}"
 
 
 class PermanentFailure(CiteloomError):

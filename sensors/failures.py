@@ -37,7 +37,7 @@ def message_of(run: dg.DagsterRun, steps: Sequence[dg.DagsterEvent], ended: dg.D
     lines += [f"• {step.step_key}: {_reason(step)}" for step in steps] or [f"• {ended.message}"]
     lines.append(f"Run {run.run_id}.")
     if month:
-        lines.append(f"Once that is mended: citeloom retry-failed --months {month}")
+        lines.append(f"Once the cause is fixed: citeloom retry-failed --months {month}")
     return "\n".join(lines)
 
 

@@ -50,9 +50,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if folders[:1] == ("faults",):
             continue  # it has groups of its own
         package = folders[:2] if folders[:1] == ("unit",) else folders[:1]
-        # Tests of assets share the run of all stages; those that do without it, and files beside the packages, share
-        # nothing.
-        alone = package in ((), ("unit",)) or (
-            package == ("assets",) and "finished" not in getattr(item, "fixturenames", ())
-        )
-        item.add_marker(pytest.mark.xdist_group(file.as_posix() if alone else "/".join(package)))
+        # Tests of assets share a data root through the disk; files beside the packages share nothing.
+        by_file = package in ((), ("unit",), ("assets",))
+        item.add_marker(pytest.mark.xdist_group(file.as_posix() if by_file else "/".join(package)))

@@ -41,8 +41,8 @@ def check(
       citeloom check paper.tex --report check --fail-on contradicted,missing
     """
     from pipeline.cli.console import print_json, print_note, spinner
+    from pipeline.draft_check.bibliography_repair import write_bibliography
     from pipeline.draft_check.check import check_draft, read_draft
-    from pipeline.draft_check.mended import write_bibliography
     from pipeline.draft_check.page import write_page
 
     kinds = _kinds(fail_on)

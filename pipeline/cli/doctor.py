@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pipeline.embedding.verify import Verdict
     from pipeline.ops.doctor.findings import Finding
 
-_STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red", "not asked": "dim"}
+_STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red", "not checked": "dim"}
 
 
 def doctor(

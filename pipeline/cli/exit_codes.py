@@ -13,7 +13,7 @@ from typing import ParamSpec
 import typer
 
 from pipeline.arxiv.months import check_selection
-from pipeline.errors import CiteloomError, SettingError, exit_code_of, unforeseen
+from pipeline.errors import CiteloomError, SettingError, exit_code_of, unexpected
 
 P = ParamSpec("P")
 
@@ -68,13 +68,13 @@ def _redact(error: Exception) -> Exception:
 
 
 def _write_traceback(error: Exception) -> str:
-    """Write the traceback of an unforeseen error to a file of its own; returns the message for the user."""
+    """Write the traceback of an unexpected error to a file of its own; returns the message for the user."""
     import tempfile
     import traceback
 
     with tempfile.NamedTemporaryFile("w", prefix="citeloom-", suffix=".log", delete=False) as file:
         file.write("".join(traceback.format_exception(error)))
-    return unforeseen(error, file.name)
+    return unexpected(error, file.name)
 
 
 def _release_services() -> None:

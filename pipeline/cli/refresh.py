@@ -108,7 +108,7 @@ def _show(report: RefreshReport) -> None:
         print_note(line)
     if report.failures:
         named = ", ".join(f"{stage} of {month}" for stage, month, _ in report.failures)
-        print_error(f"{len(report.failures)} failed, as told above: {named}; once mended, the same command goes on")
+        print_error(f"{len(report.failures)} failed (messages above): {named}; fix the cause and repeat the command")
     if report.page is not None:
         out.print(f"Changes: {report.page}", soft_wrap=True)
 

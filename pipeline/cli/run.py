@@ -147,6 +147,6 @@ def show_run(workspace: Workspace, report: RunReport, *, as_json: bool) -> None:
     out.print(run_table(report.outcomes))
     if failures:
         names = ", ".join(f"{failure['stage']} of {failure['month']}" for failure in failures)
-        print_error(f"{len(failures)} failed (messages above): {names}; once mended, the same command continues")
+        print_error(f"{len(failures)} failed (messages above): {names}; fix the cause and repeat the command")
     if page.exists():
         out.print(f"Report: {page}", soft_wrap=True)

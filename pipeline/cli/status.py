@@ -66,7 +66,7 @@ def status_report(rows: Sequence[StatusRow], width: int) -> Iterator[Table | str
     reached = max((stages.index(row["stage"]) for row in shown if row["state"] != "missing"), default=-1)
     wanted = [row for row in shown if stages.index(row["stage"]) <= reached]
     if not wanted:
-        yield f"No stage has run yet for {_count(len(months), 'month')}; citeloom run starts with {stages[0]}."
+        yield f"{_count(len(months), 'month')} found, no stage has run yet; citeloom run starts with {stages[0]}."
         return
     if len(months) > _MONTHS_IN_DETAIL:
         yield _months_table(wanted, months)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pipeline.engine.stage import Workspace
-from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure, unforeseen
+from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure, unexpected
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
@@ -19,9 +19,9 @@ _FOLDER = "failures"
 _FILE_NAME = re.compile(r"(?P<stage>.+)-(?P<month>\d{4}-\d\d)")
 _CHECK = "check-"
 
-_TRANSIENT = "may pass: a rerun may clear it"
-_PERMANENT = "stays until what it names is mended: a rerun alone clears nothing"
-_UNFORESEEN = "unforeseen: a rerun shows whether it comes again"
+_TRANSIENT = "may be temporary: a retry may succeed"
+_PERMANENT = "permanent: fix the cause first, a retry alone fails again"
+_UNEXPECTED = "unexpected error: see its traceback, and retry to see whether it occurs again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ def check_name(stage: str) -> str:
 def record_failure(workspace: Workspace, stage: str, month: str, error: Exception) -> str:
     """Record that a month failed, until it succeeds; returns the message for the user.
 
-    An error that nobody foresaw is named as such, with the file that holds its traceback.
+    An unexpected error is named as such, with the file that holds its traceback.
     """
     file = _failure_file(workspace.root, stage, month)
-    message = str(error) if isinstance(error, CiteloomError) else unforeseen(error, file)
+    message = str(error) if isinstance(error, CiteloomError) else unexpected(error, file)
     trace = "".join(traceback.format_exception(error))
     record = {"stage": stage, "month": month, "message": message, "kind": kind_of(error), "traceback": trace}
     # The disk or the store may be what failed: the message is returned all the same.
@@ -63,7 +63,7 @@ def kind_of(error: BaseException) -> str:
     """Whether a rerun can clear an error, in words."""
     if isinstance(error, TransientFailure):
         return _TRANSIENT
-    return _PERMANENT if isinstance(error, PermanentFailure | SettingError) else _UNFORESEEN
+    return _PERMANENT if isinstance(error, PermanentFailure | SettingError) else _UNEXPECTED
 
 
 def forget_failure(workspace: Workspace, stage: str, month: str) -> None:
@@ -96,11 +96,11 @@ def all_failures(root: DataRoot) -> list[Failure]:
 def _read(file: DataPath, stage: str, month: str) -> Failure | None:
     try:
         record = json.loads(file.read_bytes())
-        return Failure(stage, month, str(record["message"]), str(record.get("kind", _UNFORESEEN)))
+        return Failure(stage, month, str(record["message"]), str(record.get("kind", _UNEXPECTED)))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return Failure(stage, month, f"it failed, and {file}, which should say why, is damaged", _UNFORESEEN)
+        return Failure(stage, month, f"it failed, and {file}, which should say why, is damaged", _UNEXPECTED)
 
 
 def _failure_file(root: DataRoot, stage: str, month: str) -> DataPath:

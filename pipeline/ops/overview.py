@@ -1,4 +1,4 @@
-"""Overview of all months: which failed, which are out of date, how to mend each, and whether the newest is there."""
+"""Overview of all months: which failed, which are out of date, how to repair each, and whether the newest is there."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MonthStatus:
 
     @property
     def command(self) -> str:
-        """The command that mends it, once the cause of a failure is removed."""
+        """The command that repairs it, once the cause of a failure is removed."""
         if self.failures:
             return f"citeloom retry-failed --months {self.month}"
         return f"citeloom run --months {self.month} --select {','.join(self.stale)}"
@@ -37,17 +37,17 @@ class MonthStatus:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """All months at a glance. to_mend: those that failed or are out of date. dump_problems: a sentence each."""
+    """All months at a glance. to_repair: those that failed or are out of date. dump_problems: a sentence each."""
 
     months: int
     not_begun: int
-    to_mend: tuple[MonthStatus, ...]
+    to_repair: tuple[MonthStatus, ...]
     dump_problems: tuple[str, ...]
 
     @property
     def passed(self) -> bool:
-        """Whether there is nothing to mend."""
-        return not self.to_mend and not self.dump_problems
+        """Whether there is nothing to repair."""
+        return not self.to_repair and not self.dump_problems
 
 
 def overview(workspace: Workspace) -> Overview:
@@ -63,8 +63,8 @@ def overview(workspace: Workspace) -> Overview:
     months = sorted({*begun, *(failure.month for failure in failures)})
     with listing_cache():
         statuses = [_month_status(workspace, stages_of(workspace), month, failures) for month in months]
-    to_mend = tuple(status for status in statuses if status.failures or status.stale)
-    return Overview(len(in_dump.union(months)), len(in_dump.difference(months)), to_mend, tuple(problems))
+    to_repair = tuple(status for status in statuses if status.failures or status.stale)
+    return Overview(len(in_dump.union(months)), len(in_dump.difference(months)), to_repair, tuple(problems))
 
 
 def _dump(workspace: Workspace) -> tuple[set[str], list[str]]:

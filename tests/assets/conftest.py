@@ -1,7 +1,8 @@
-"""A data root on which every stage has run over the sample corpus, shared by the tests of this folder."""
+"""A data root on which every stage has run over the sample corpus, shared by the tests of this folder and tests/ui."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from filelock import FileLock
 from typer.testing import CliRunner, Result
 
 from assets.partitions import offer_months
@@ -130,10 +132,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The shared data root, and what its run reported. Tests read it and leave it as it is."""
+    """A worker's copy of the shared data root, and what its run reported. Tests read it and leave it as it is."""
 
     place: Place
-    report: RunReport
+    computed: Sequence[tuple[str, str]]
+    """Month and stage of everything that was computed, in this order."""
+    failures: Sequence[tuple[str, str, str]]
     unpickled: Sequence[tuple[str, str]]
     """What was looked up for pickles while it ran, and by whose order."""
 
@@ -147,14 +151,39 @@ def llm() -> Iterator[ScriptedLlm]:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Finished:
-    """Every stage of the three months of the sample corpus, run and reported to Dagster as the command line does."""
+    """Every stage of the three months of the sample corpus, run and reported to Dagster as the command line does.
+
+    The first worker of pytest-xdist that needs it runs the stages; each worker has a copy.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    summary = folder / "finished.json"
+    with FileLock(f"{summary}.lock"):
+        if not summary.is_file():
+            summary.write_text(json.dumps(run_all_stages(folder / "finished", llm)))
+    run = json.loads(summary.read_text())
+    place = Place(folder / "finished", run["variables"]).copy_to(tmp_path_factory.mktemp("finished") / "data")
+    computed, failures, unpickled_there = (
+        [tuple(entry) for entry in run[name]] for name in ("computed", "failures", "unpickled")
+    )
+    return Finished(place.with_settings(llm_url=llm.url), computed, failures, unpickled_there)
+
+
+def run_all_stages(folder: Path, llm: ScriptedLlm) -> dict[str, object]:
+    """Run every stage in a new data root. Returns its variables and what the run reported, as JSON can hold it."""
     from pipeline.stages import STAGES
 
-    place = make_place(tmp_path_factory.mktemp("finished") / "data", llm_url=llm.url, llm_model="scripted")
+    place = make_place(folder, llm_url=llm.url, llm_model="scripted")
     place = replace(place, variables={**place.variables, **{name: sentinel(name) for name in SECRETS}})
     with place.entered(), unpickled() as found:
         report = place.run_months(STAGES, MONTHS)
-    return Finished(place, report, found)
+    return {
+        "variables": dict(place.variables),
+        "computed": [(outcome.month, outcome.stage) for outcome in report.outcomes if not outcome.skipped],
+        "failures": report.failures,
+        "unpickled": found,
+    }
 
 
 @pytest.fixture

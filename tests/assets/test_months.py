@@ -55,12 +55,12 @@ def test_failed_and_stale_months_are_named_with_what_mends_them(own: Place) -> N
     found = check_months(own)["every_month_is_up_to_date"]
     facts = told(found)
     assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
-    assert found.description == f"to mend: {BAD}, {MONTHS[2]}"
+    assert found.description == f"to repair: {BAD}, {MONTHS[2]}"
     assert (facts["failed"], facts["stale"]) == (1, 1)
-    assert f"citeloom retry-failed --months {BAD}" in facts["to_mend"]
-    assert f"citeloom run --months {MONTHS[2]} --select papers," in facts["to_mend"]
-    assert "until what it names is mended" in facts["to_mend"]
-    assert "<b>" not in facts["to_mend"]
+    assert f"citeloom retry-failed --months {BAD}" in facts["to_repair"]
+    assert f"citeloom run --months {MONTHS[2]} --select papers," in facts["to_repair"]
+    assert "fix the cause first" in facts["to_repair"]
+    assert "<b>" not in facts["to_repair"]
 
 
 def test_a_failure_that_another_run_has_cleared_is_no_more_told(own: Place) -> None:

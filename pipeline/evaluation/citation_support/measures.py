@@ -34,7 +34,7 @@ MEASURES = (
 FEWEST_QUOTED_WORDS = 3
 _EXACT = re.compile(r"\[Reference [0-9]{1,4}\]")
 # What `chatcite_grounded` does to a draft that lost a reference; what goes on cites all references so far.
-_MENDED = {"repaired", "patched"}
+_CORRECTED = {"repaired", "patched"}
 
 
 def citation_measures(task_row: Row, summary_row: Row, support_rows: Iterable[Row]) -> dict[str, float]:
@@ -141,12 +141,12 @@ def retention_by_round(trace: Mapping[str, Any]) -> list[float]:
 
 
 def _cited_after(rounds: Sequence[Mapping[str, Any]]) -> list[set[int] | None]:
-    """What the section's own draft cites after each round; None where it was mended to cite all references so far."""
+    """What the section's own draft cites after each round; None where a check added the missing citations."""
     found = []
     for step, slot in _lineage(rounds):
         draft = step["drafts"][step["kept"][slot] - 1]
-        mended = "guard" in step and step["guard"][slot]["how"] in _MENDED
-        found.append(None if mended else set(cited_numbers(normalize(draft["text"])[0])))
+        corrected = "guard" in step and step["guard"][slot]["how"] in _CORRECTED
+        found.append(None if corrected else set(cited_numbers(normalize(draft["text"])[0])))
     return found[::-1]
 
 

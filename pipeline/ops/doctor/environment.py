@@ -167,7 +167,7 @@ def dagster(workspace: Workspace, instance_state: Callable[[Workspace], Instance
     """Dagster's home: the schema of its databases, runs whose process is gone, and pools that they hold."""
     home = workspace.local / "dagster"
     if not (home / "dagster.yaml").is_file() and workspace.settings.dagster_pg_url is None:
-        yield ok("dagster", f"{home} does not exist yet: the first run makes it")
+        yield ok("dagster", f"{home} does not exist yet: the first run creates it")
         return
     state = instance_state(workspace)
     if state.outdated:

@@ -21,7 +21,7 @@ class FindingState(StrEnum):
     OK = "ok"
     WARNING = "warning"
     PROBLEM = "problem"
-    NOT_ASKED = "not asked"
+    NOT_CHECKED = "not checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def problem(name: str, message: str, way_out: str) -> Finding:
 
 def not_asked(name: str, message: str) -> Finding:
     """Not probed, because the settings or the options of the command do not ask for it."""
-    return Finding(name, FindingState.NOT_ASKED, message)
+    return Finding(name, FindingState.NOT_CHECKED, message)
 
 
 def run_probes(probes: Sequence[Probe], workspace: Workspace) -> list[Finding]:

@@ -57,7 +57,7 @@ def arxiv_contact(workspace: Workspace) -> Iterator[Finding]:
     settings = workspace.settings
     is_default = settings.arxiv_user_agent == Settings.model_fields["arxiv_user_agent"].default
     if is_default and settings.arxiv_api and settings.dump_dir != SAMPLE_DUMP:
-        message = "CITELOOM_ARXIV_USER_AGENT names nobody whom arXiv could contact"
+        message = "CITELOOM_ARXIV_USER_AGENT has no contact address for arXiv"
         yield warning("arxiv contact", message, "set it to a name and an address before many papers are requested")
 
 
@@ -114,7 +114,7 @@ def _edge(workspace: Workspace) -> Iterator[Finding]:
         way_out = "wait for it to end, or set CITELOOM_QDRANT_URL to a server, which serves many processes"
         yield warning("qdrant", message, way_out)
     else:
-        yield ok("qdrant", f"Qdrant Edge {version('qdrant-edge-py')} in {folder}, held by nobody")
+        yield ok("qdrant", f"Qdrant Edge {version('qdrant-edge-py')} in {folder}, not in use")
     yield _collection(workspace, collections, live)
 
 
@@ -238,7 +238,7 @@ def _server_collection(workspace: Workspace, http: httpx2.Client) -> Iterator[Fi
 def _collection(workspace: Workspace, collections: Collections, live: str | None) -> Finding:
     """Whether there is a collection, and whether it has the model and the layout of the settings."""
     if live is None:
-        return ok("collection", f"there is no {collections.alias} yet: the first run makes it")
+        return ok("collection", f"there is no {collections.alias} yet: the first run creates it")
     layout = collections.collection(live).layout()
     if layout is None:
         return problem("collection", f"searches should use {live}, which does not exist", "run citeloom reindex")

@@ -37,7 +37,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> list[RayNode]:
 @pytest.mark.parametrize("executor", ["in_process", "k8s"])
 def test_nothing_is_checked_without_a_ray_cluster(tmp_path: Path, executor: str) -> None:
     (finding,) = findings(tmp_path, executor=executor)
-    assert finding.state is FindingState.NOT_ASKED
+    assert finding.state is FindingState.NOT_CHECKED
     assert executor in finding.seen
 
 

@@ -33,7 +33,7 @@ def doctor(*options: str) -> tuple[int, list[dict[str, Any]]]:
 def test_a_fresh_machine_has_no_problem_and_all_probes_has_its_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CITELOOM_QDRANT_SHARDS", "2")
     code, findings = doctor()
-    assert (code, {finding["state"] for finding in findings}) == (0, {"ok", "warning", "not asked"})
+    assert (code, {finding["state"] for finding in findings}) == (0, {"ok", "warning", "not checked"})
     silent = {"arxiv contact"}  # which the sample corpus does not need
     probes = all_probes(lambda workspace: InstanceState((), (), {}, ()), online=False)
     assert {probe.name for probe in probes} - silent <= {finding["name"] for finding in findings}

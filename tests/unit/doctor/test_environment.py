@@ -38,7 +38,7 @@ def test_packages_of_another_version_than_the_tried_one_are_named(tmp_path: Path
     assert found.seen == f"1 in other versions than tested: httpx {version('httpx')} (tested: 0.1)"
     pins.write_text(f"httpx=={version('httpx')}\n")
     assert one(environment.packages(workspace(tmp_path), pins)).state is FindingState.OK
-    assert one(environment.packages(workspace(tmp_path), tmp_path / "none")).state is FindingState.NOT_ASKED
+    assert one(environment.packages(workspace(tmp_path), tmp_path / "none")).state is FindingState.NOT_CHECKED
 
 
 def test_what_citeloom_needs_is_known_to_be_there() -> None:

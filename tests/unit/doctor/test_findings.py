@@ -78,5 +78,5 @@ def test_probes_that_write_are_left_out_where_the_data_root_cannot_be_written(wo
     ]
     findings = run_probes(probes, workspace)
     assert [(finding.name, finding.state) for finding in findings] == [
-        (DATA_ROOT, FindingState.PROBLEM), ("dump", FindingState.NOT_ASKED), ("fine", FindingState.OK)
+        (DATA_ROOT, FindingState.PROBLEM), ("dump", FindingState.NOT_CHECKED), ("fine", FindingState.OK)
     ]  # fmt: skip

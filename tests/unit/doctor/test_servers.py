@@ -187,14 +187,14 @@ def test_arxiv_is_asked_only_online_and_not_while_it_wants_rest(tmp_path: Path, 
     urls = {"arxiv_api_url": httpserver.url_for("/api"), "oai_url": httpserver.url_for("/oai")}
     place, pace = workspace(tmp_path, **urls), Pace(tmp_path / "pace", gap=0.0)
     offline = list(servers.arxiv(place, pace, online=False))
-    assert ([each.state for each in offline], httpserver.log) == ([FindingState.NOT_ASKED], [])
+    assert ([each.state for each in offline], httpserver.log) == ([FindingState.NOT_CHECKED], [])
     api, oai = servers.arxiv(place, pace, online=True)
     assert (api.state, oai.state, "status 503" in oai.seen) == (FindingState.OK, FindingState.PROBLEM, True)
     (left_alone,) = servers.arxiv(place, pace, online=True)
     (rate,) = servers.arxiv_rate(place, pace)
     (later,) = servers.arxiv_rate(place, pace, time.time() + 3_600)
     assert (left_alone.state, rate.state, later.state) == (
-        FindingState.NOT_ASKED,
+        FindingState.NOT_CHECKED,
         FindingState.WARNING,
         FindingState.OK,
     )
@@ -211,4 +211,4 @@ def test_a_collector_that_is_down_is_no_problem(tmp_path: Path) -> None:
     with OtlpReceiver() as up:
         found = [list(servers.collector(workspace(tmp_path, otel_endpoint=up.url)))]
     found += [list(servers.collector(workspace(tmp_path, otel_endpoint=url))) for url in (up.url, "")]
-    assert [each.state for (each,) in found] == [FindingState.OK, FindingState.WARNING, FindingState.NOT_ASKED]
+    assert [each.state for (each,) in found] == [FindingState.OK, FindingState.WARNING, FindingState.NOT_CHECKED]

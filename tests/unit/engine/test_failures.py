@@ -42,10 +42,10 @@ def named(plan: list[tuple[list[str], list[object]]]) -> list[tuple[list[str], l
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (TransientFailure("no answer"), "may pass"),
-        (PermanentFailure("a broken zip"), "until what it names is mended"),
-        (SettingError("a wrong setting"), "until what it names is mended"),
-        (IndexError("out of range"), "unforeseen"),
+        (TransientFailure("no answer"), "temporary"),
+        (PermanentFailure("a broken zip"), "fix the cause first"),
+        (SettingError("a wrong setting"), "fix the cause first"),
+        (IndexError("out of range"), "unexpected"),
     ],
 )
 def test_a_failure_says_whether_a_rerun_can_clear_it(workspace: Workspace, error: Exception, said: str) -> None:
