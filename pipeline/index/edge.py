@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -166,6 +166,10 @@ class EdgeIndex:
             for (_, request), points in zip(part, self._call("query_batch", batch), strict=True):
                 rankings.append(best_first([_scored_passage(point) for point in points], request.limit))
         return rankings
+
+    def payloads(self, passages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        records = self._call("retrieve", list(passages), True, False)
+        return {str(record.id): record.payload or {} for record in records}
 
     def defer_indexing(self) -> None:
         """Nothing to do: Edge builds graphs only in `build_graph`."""

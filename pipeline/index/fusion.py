@@ -69,7 +69,7 @@ def rank(index: PassageIndex, queries: Sequence[Query], ranking: Ranking) -> lis
     if ranking.by == "fused":
         rankings = _fused(index, queries, ranking, limit)
         if not ranking.colbert:
-            return _with_payloads(index, queries, rankings)
+            return _with_payloads(index, rankings)
     else:
         request = ranking.request(ranking.by, limit)
         rankings = index.search([(query, request) for query in queries])
@@ -116,17 +116,10 @@ def _compare_by_dense(
     return [[*dense, *(next(answers) if passages else [])] for dense, passages in zip(by_dense, missing, strict=True)]
 
 
-def _with_payloads(
-    index: PassageIndex, queries: Sequence[Query], rankings: Sequence[list[ScoredPassage]]
-) -> list[list[ScoredPassage]]:
+def _with_payloads(index: PassageIndex, rankings: Sequence[list[ScoredPassage]]) -> list[list[ScoredPassage]]:
     """The rankings with whole payloads, without points that were deleted meanwhile."""
-    searches = [
-        (query, Request(len(points), passages=tuple(point.passage_id for point in points)))
-        for query, points in zip(queries, rankings, strict=True)
-        if points
-    ]
-    answers = index.search(searches) if searches else []
-    payloads = {point.passage_id: point.payload for points in answers for point in points}
+    ids = list(dict.fromkeys(point.passage_id for points in rankings for point in points))
+    payloads = index.payloads(ids) if ids else {}
     return [
         [replace(point, payload=payloads[point.passage_id]) for point in points if point.passage_id in payloads]
         for points in rankings
@@ -147,7 +140,7 @@ def fuse_scores(dense: Sequence[ScoredPassage], words: Sequence[ScoredPassage]) 
         if best_lexical > 0:
             score += (1 - DENSE_WEIGHT) * lexical.get(point.passage_id, 0.0) / best_lexical
         weight = KIND_WEIGHTS.get(point.payload.get("kind", ""), 1.0)
-        fused.append(replace(point, score=weight * score, cosine=point.score))
+        fused.append(ScoredPassage(point.passage_id, weight * score, point.payload, cosine=point.score))
     return fused
 
 

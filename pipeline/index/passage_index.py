@@ -229,6 +229,10 @@ class PassageIndex(Protocol):
         collection has no vectors of the requested name."""
         ...
 
+    def payloads(self, passages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        """Passage id to payload; without the ids that the collection does not hold."""
+        ...
+
     def defer_indexing(self) -> None:
         """Build no graph during a large load; points can be searched, by comparing with each."""
         ...

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -174,6 +174,12 @@ class ServerIndex:
             for (_, request), answer in zip(part, answers, strict=True):
                 rankings.append(best_first([_scored_passage(point) for point in answer.points], request.limit))
         return rankings
+
+    def payloads(self, passages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        def retrieve(client: QdrantClient) -> list[models.Record]:
+            return client.retrieve(self._name, list(passages), with_payload=True)
+
+        return {str(record.id): record.payload or {} for record in self._connection.read(retrieve)}
 
     def defer_indexing(self) -> None:
         self._configure_optimizer(0, self._storage.segments)

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-import numpy as np
-
 from pipeline import tables
 from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.corpus.passages.text import embedded_text
-from pipeline.embedding.lexical import lexical_query
 from pipeline.errors import SettingError
 from pipeline.index.opening import live_index
-from pipeline.index.passage_index import Query, Request
+from pipeline.index.passage_index import ScoredPassage
 from pipeline.index.passage_texts import read_texts
 from pipeline.wikipedia.root import month_in
 
@@ -42,13 +39,8 @@ def _paper(workspace: Workspace, arxiv_id: str) -> tuple[str, str]:
 
 
 def _passage(workspace: Workspace, passage_id: str) -> tuple[str, str]:
-    index = live_index(workspace)
-    layout = index.layout()
-    # The request is restricted to the passage, so that any query vector returns it.
-    query = Query(np.eye(1, layout.dimensions if layout else 1, dtype=np.float32)[0], lexical_query(""))
-    hits = index.search([(query, Request(1, passages=(passage_id,)))])[0]
-    texts = read_texts(workspace, hits)
-    if passage_id not in texts:
+    payload = live_index(workspace).payloads([passage_id]).get(passage_id)
+    texts = {} if payload is None else read_texts(workspace, [ScoredPassage(passage_id, 0.0, payload)])
+    if payload is None or passage_id not in texts:
         raise SettingError(f"--like: the index holds no passage {passage_id}: take an id from citeloom search --json")
-    payload = hits[0].payload
     return embedded_text(payload["title"], payload["section_path"], texts[passage_id]), payload["arxiv_id"]

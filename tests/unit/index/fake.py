@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -68,6 +68,9 @@ class FakeIndex:
             )
             for query, request in searches
         ]
+
+    def payloads(self, passages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        return {passage: self.points[passage] for passage in passages if passage in self.points}
 
     def defer_indexing(self) -> None:
         self.calls.append("defer")
