@@ -50,7 +50,9 @@ def choose_executor(settings: Settings) -> dg.ExecutorDefinition:
         return ray_executor
     if settings.executor == "k8s":
         if importlib.util.find_spec("dagster_k8s") is None:
-            raise SettingError("CITELOOM_EXECUTOR=k8s needs dagster-k8s: pip install 'citeloom[k8s]'")
+            raise SettingError(
+                "CITELOOM_EXECUTOR=k8s needs dagster-k8s: pip install --constraint constraints.txt --editable '.[k8s]'"
+            )
         from dagster_k8s import k8s_job_executor
 
         return k8s_job_executor

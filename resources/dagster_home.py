@@ -73,7 +73,10 @@ def _checked_url(url: str) -> str:
             f"{_VARIABLE} is not an address of Postgres: give postgresql://user:password@host:5432/database"
         )
     if importlib.util.find_spec("dagster_postgres") is None:
-        raise SettingError(f"{_VARIABLE} needs dagster-postgres: pip install 'citeloom[postgres]', or unset it")
+        raise SettingError(
+            f"{_VARIABLE} needs dagster-postgres: pip install --constraint constraints.txt --editable '.[postgres]', "
+            "or unset it"
+        )
     # SQLAlchemy 2.1 takes a plain address to be psycopg 3's; dagster-postgres is written for psycopg2, and brings it.
     return url.replace(_SCHEME, "postgresql+psycopg2://")
 

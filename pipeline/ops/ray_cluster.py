@@ -75,7 +75,10 @@ def _as_text(value: object) -> str:
 def check_installed() -> None:
     """Raise SettingError if Ray or dagster-ray is not installed."""
     if importlib.util.find_spec("ray") is None or importlib.util.find_spec("dagster_ray") is None:
-        raise SettingError("CITELOOM_EXECUTOR=ray needs Ray: pip install 'citeloom[ray]', here and on every node")
+        raise SettingError(
+            "CITELOOM_EXECUTOR=ray needs Ray: pip install --constraint constraints.txt --editable '.[ray]', here and "
+            "on every node"
+        )
 
 
 def job_client(settings: Settings) -> JobSubmissionClient:

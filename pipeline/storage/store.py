@@ -96,7 +96,7 @@ class StorePath:
         try:
             system, key = url_to_fs(self.address, use_listings_cache=False)
         except (ImportError, ValueError) as error:
-            way_out = ": pip install 'citeloom[s3]'" if self._protocol in _S3 else ""
+            way_out = ": pip install --constraint constraints.txt --editable '.[s3]'" if self._protocol in _S3 else ""
             raise SettingError(f"CITELOOM_DATA: {self} cannot be reached ({error}){way_out}") from error
         return system, str(key)
 

@@ -30,7 +30,9 @@ from tests.sentinels import Search, sentinel
 from tests.server.conftest import KEY, qdrant_binary  # noqa: F401 - a fixture
 from tests.server.faulty import MortalServer
 
-pytest.importorskip("dagster_ray", reason="Ray is not installed: pip install 'citeloom[ray]'")
+pytest.importorskip(
+    "dagster_ray", reason="Ray is not installed: pip install --constraint constraints.txt --editable '.[ray]'"
+)
 
 CORPUS = ("dump_members", "metadata", "papers", "passages", "references", "embeddings")
 WRITTEN = ("questions", "related_work_tasks", "key_elements", "summaries")

@@ -8,7 +8,9 @@ from typing import Any
 import dagster as dg
 import pytest
 
-pytest.importorskip("dagster_ray", reason="Ray is not installed: pip install 'citeloom[ray]'")
+pytest.importorskip(
+    "dagster_ray", reason="Ray is not installed: pip install --constraint constraints.txt --editable '.[ray]'"
+)
 
 from resources.ray_cluster import RunAwareStepHandler
 

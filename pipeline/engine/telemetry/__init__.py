@@ -68,7 +68,7 @@ def check(settings: Settings) -> None:
     except ImportError as error:
         raise SettingError(
             f"CITELOOM_OTEL_ENDPOINT is set, and its packages are not installed ({error}): run "
-            "pip install 'citeloom[otel]', or unset it"
+            "pip install --constraint constraints.txt --editable '.[otel]', or unset it"
         ) from error
 
 

@@ -81,7 +81,9 @@ def test_a_step_that_fits_no_node_is_a_problem(
 
 
 def test_an_address_where_nobody_listens_is_a_problem_with_a_way_out(tmp_path: Path) -> None:
-    pytest.importorskip("dagster_ray", reason="Ray is not installed: pip install 'citeloom[ray]'")
+    pytest.importorskip(
+        "dagster_ray", reason="Ray is not installed: pip install --constraint constraints.txt --editable '.[ray]'"
+    )
     address = nobody_listens()
     (finding,) = findings(tmp_path, **VALID, ray_address=address)
     assert finding.state is FindingState.PROBLEM
