@@ -22,6 +22,7 @@ import json
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -159,6 +160,14 @@ class ScriptedLlm:
     ) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+    def requested_texts(self) -> Counter[str]:
+        """How often each text was requested: one sample of one request, whose seed is its number."""
+        counts: Counter[str] = Counter()
+        for body in self.requests:
+            call = {name: value for name, value in body.items() if name not in ("n", "seed")}
+            counts.update(json.dumps([call, body["seed"] + place], sort_keys=True) for place in range(body.get("n", 1)))
+        return counts
 
     def serve_forever(self) -> None:
         self._server.serve_forever()
