@@ -25,7 +25,7 @@ from pipeline.wikipedia.root import refuse_arxiv
 
 # A page of the UI with more is no longer read; the figures count all.
 _MOST_ROWS = 100
-# What to do stands at the end of a message, which may name two files.
+# What to do is at the end of a message, which may name two files.
 _LONGEST_MESSAGE = 600
 
 

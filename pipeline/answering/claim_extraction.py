@@ -156,7 +156,7 @@ def claims_form(passages: int, most: int) -> type[Any]:
 # A figure is one word, with its point and the commas between its thousands; so is a macro of TeX, with its backslash.
 _PARTICULAR_WORD = re.compile(r"\\[A-Za-z]+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|\w+")
 _SENTENCE_END = re.compile(r"[.!?:]\s+")
-# Below it a figure such as 3 stands in some passage by chance.
+# Below it a figure such as 3 is in some passage by chance.
 _FEWEST_CHARS = 4
 
 
@@ -175,7 +175,7 @@ class Source:
 @dataclass(frozen=True, slots=True)
 class Attribution:
     """Claims with the passages that they rest on. moved: number of a claim → id of the passage that the model named, if
-    it rests on another. loose: numbers of the claims whose names and figures stand in no passage."""
+    it rests on another. loose: numbers of the claims whose names and figures are in no passage."""
 
     claims: tuple[tuple[str, RetrievedPassage], ...]
     moved: Mapping[int, str]

@@ -318,7 +318,7 @@ def build(job: Job) -> Iterator[Row]:
     root, chosen = job.workspace.root, choose_papers(job.workspace, job.month)
     related = related_papers(root, job.month, chosen)
     papers = read_papers(root, chosen) | {paper.arxiv_id: paper for paper in related.values()}
-    # Read before the calls begin: the clock of an estimate stands still while a table is read.
+    # Read before the calls begin: the clock of an estimate does not move while a table is read.
     fronts = run(FrontMatterTables(job.workspace, MonthSpan(last=job.month)).front_matter(sorted(papers)))
     known = {front.passage.arxiv_id: front for front in fronts}
     present = [paper for paper in chosen if paper in papers]

@@ -210,7 +210,7 @@ def _claims(step: Step, passages: Passages) -> Iterator[str]:
     for number, text in zip(new, step["texts"], strict=True):
         yield f"  claim [{number}]: {one_line(text)}"
         if number in moved:
-            yield "    its names and figures stand in another passage than the model named; it rests on that one"
+            yield "    its names and figures are in another passage than the model named; it rests on that one"
         elif number in step.get("loose", ()):
             yield "    no passage that was shown has all of its names and figures"
     dropped = sum(step["dropped"].values())

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from pipeline.arxiv.titles import title_words
 
-# Small words within a family name. "and" and "et" stand between names.
+# Small words within a family name. "and" and "et" are between names.
 PARTICLES = frozenset({
     "al", "af", "auf", "av", "bin", "binti", "d", "da", "das", "de", "del", "della", "den", "der", "des", "di", "do",
     "dos", "du", "e", "el", "ibn", "la", "las", "le", "los", "st", "tau", "te", "ten", "ter", "v", "van", "vom", "von",
@@ -22,7 +22,7 @@ PARTICLES = frozenset({
 })  # fmt: skip
 SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 
-# What stands beside a name and is no part of it: (pattern, example).
+# What is beside a name and is no part of it: (pattern, example).
 TITLES = (
     (r"\b(?:Graduate |Student |Senior |Life |Associate )*(?:Member|Fellow),?\s+(?:IEEE|ACM|AAAI|OSA|SPIE|SIAM)\b",
      "Ann Lee, Senior Member, IEEE"),
@@ -120,7 +120,7 @@ def is_name(text: str) -> bool:
 
 
 def _is_proper(word: str) -> bool:
-    """Whether a word begins as a name does; a lower prefix may stand before the capital: d'Ambrumenil, al-Rfou."""
+    """Whether a word begins as a name does; a lower prefix may be before the capital: d'Ambrumenil, al-Rfou."""
     return not word[0].islower() or re.match(r"(?:[dl]['’]|[ae]l-)[^\W\d_a-z]", word) is not None
 
 
@@ -241,7 +241,7 @@ class KnownNames:
 
 
 def count_differences(printed: Iterable[str], known: Iterable[str]) -> int:
-    """How many names stand in one list alone; 0 where one of them is empty."""
+    """How many names are in one list alone; 0 where one of them is empty."""
     names, on_page = KnownNames(known), tuple(printed)
     if not names.names or not on_page:
         return 0
@@ -271,7 +271,7 @@ _REST = re.compile(r"et\.? al\.?|others", re.IGNORECASE)
 def split_author_line(text: str) -> tuple[str, ...]:
     """Names from arXiv's author line: `A. One, B.C. Two (Lab, City) and C. Three` has three.
 
-    Accents in TeX become letters, and initials stand apart, as in names that arXiv itself has taken apart.
+    Accents in TeX become letters, and initials are separated, as in names that arXiv itself has taken apart.
     """
     bare = _BRACKETED.sub(" ", _BRACKETED.sub(" ", " ".join(plain_letters(text).split())))
     names = re.split(r",\s*(?:and\s+)?|;\s*|\s+and\s+", _SUFFIX_AFTER_COMMA.sub(" ", bare))

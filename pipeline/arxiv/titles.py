@@ -18,7 +18,7 @@ import numpy as np
 # A title is looked for by its four longest words less one, so one that is misspelt leaves a key of the other three.
 LONGEST_WORDS = 4
 # Where a title was not told apart from its item, it is looked for by four words in a row, its longest among them.
-# Shorter titles are not: "Deep learning" stands in many an item that cites another work.
+# Shorter titles are not: "Deep learning" is in many items that cite another work.
 WINDOW = 4
 
 _ACCENT = re.compile(r"\\[`'^\"~=.uvHckrdb](?:\{\\?([A-Za-z])\}|(?<=[`'^\"~=.])\\?([A-Za-z]))")

@@ -90,7 +90,7 @@ def _group(match: re.Match[str]) -> str:
 
 
 def _as_group(match: re.Match[str]) -> str:
-    """A key in running text as a group of its own; one that stands in a group already stays."""
+    """A key in running text as a group of its own; one that is in a group already stays."""
     before = match.string[: match.start()]
     inside = before.rfind("[") > before.rfind("]")
     return match[0] if inside else f"[@{match[1]}]"

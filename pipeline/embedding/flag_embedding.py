@@ -91,7 +91,7 @@ class _FlagNetwork:
         sparse = greatest_weights(outputs["sparse_vecs"].flatten()[places].float(), slots, terms)
         colbert = None
         if self._colbert:
-            # Of every text the first token has no row, so rows stand one place earlier, and one more with each text.
+            # Of every text the first token has no row, so rows are one place earlier, and one more with each text.
             rows = places[tokens.inner] - places[tokens.inner] // tokens.longest - 1
             colbert = outputs["colbert_vecs"].flatten(0, 1)[rows]
             colbert = colbert.half() if half else colbert.float()

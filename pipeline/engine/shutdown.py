@@ -1,7 +1,7 @@
 """How a process at work ends: signals drain it, the loss of its run bars it, and the end of its parent kills it.
 
 The first SIGINT or SIGTERM asks the work to end: what is saved piece by piece (vectors, answers of a model) ends after
-the piece under way, any other stage may finish. After `DRAIN_SECONDS` it is interrupted where it stands, and
+the piece under way, any other stage may finish. After `DRAIN_SECONDS` it is interrupted where it is, and
 `KILL_SECONDS` later the kernel ends the process. A second signal ends the process at once.
 """
 

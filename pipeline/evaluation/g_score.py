@@ -105,7 +105,7 @@ def shown_orders(task_id: str, systems: Iterable[str]) -> Iterator[tuple[str, ..
 
     They are the rows of Williams's square (1949, Experimental designs balanced for the estimation of residual effects
     of treatments) over the systems by digest, each followed by its mirror image. So after every second repeat each
-    system's mean place is the middle one; and after n repeats of n systems, 2n where n is odd, each stood in every
+    system's mean place is the middle one; and after n repeats of n systems, 2n where n is odd, each was in every
     place, and right behind every other, equally often. A task of one system has one order, one of two has two: shown
     in the same order again, a judge at temperature 0 would say the same again, and it would count twice.
     """

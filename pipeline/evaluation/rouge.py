@@ -10,7 +10,7 @@ each gold sentence it counts the words that lie in a longest common subsequence 
 ROUGE-1.5.5 does for summaries (Lin 2004, section 3.2). On related-work sections `rougeL` is 0.43 of ROUGE-1, and
 `rougeLsum` 0.95. ChatCite (arXiv 2403.02574, section 5.1) reports the F1 of R-1, R-2 and R-L and says neither package
 nor stemming; its R-L is 0.91 to 0.93 of R-1 in all rows of its tables, which only the ROUGE-L by sentence gives. So the
-paper's column stands beside `rougeLsum`.
+paper's column is beside `rougeLsum`.
 """
 
 from __future__ import annotations

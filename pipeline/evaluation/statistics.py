@@ -278,7 +278,7 @@ def values_by_system(
 ) -> dict[str, dict[str, list[float]]]:
     """System → task → its values in rows of `g_scores`, by repeat: G-Scores, or marks of one criterion.
 
-    judge: one judge alone; else all, whose marks stand side by side.
+    judge: one judge alone; else all, whose marks are side by side.
     """
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in sorted(rows, key=lambda row: (row["task_id"], row["judge"], row["repeat"])):
@@ -354,7 +354,7 @@ def vote_disorder(rows: Rows, judge: str | None = None) -> Disorder | None:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What standing in one place, from 1, did over `shown` sections that stood there.
+    """What standing in one place, from 1, did over `shown` sections that were there.
 
     votes: share of these that were voted the best. expected: that share if place did not matter. lift: mean of
     G-Score less the same section's mean over all orders, so that what the sections are worth cancels out.
@@ -369,7 +369,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class PositionEffect:
-    """Whether a judge favours what stands first. `first_less_last`: lift of the first place less that of the last,
+    """Whether a judge favours what is first. `first_less_last`: lift of the first place less that of the last,
     over tasks; None for fewer than two tasks with several orders."""
 
     places: tuple[Place, ...]

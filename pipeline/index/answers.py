@@ -36,7 +36,7 @@ def batch_rows(queries: Sequence[str], answers: Sequence[Sequence[Hit]]) -> list
 
 
 def place(hit: Hit) -> str:
-    """Where in its paper a passage stands: its sections, or its kind."""
+    """Where in its paper a passage is: its sections, or its kind."""
     return " › ".join(hit.section_path) or hit.kind.replace("_", " ")
 
 

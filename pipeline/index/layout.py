@@ -25,7 +25,7 @@ class Layout:
     """A collection's identity.
 
     model: whose vectors they are. dimensions: of the dense vector. sparse and colbert: whether points have the model's
-    sparse and ColBERT vectors too. form: what stood above a passage in the text that was embedded. mean_length: words
+    sparse and ColBERT vectors too. form: what was above a passage in the text that was embedded. mean_length: words
     of a passage that the weights of lexical vectors take for usual. lexical: version of these weights.
     """
 

@@ -47,7 +47,7 @@ class RunReport(progress.Listener):
         self.exit_code = max(self.exit_code, exit_code)
 
     def add(self, other: RunReport) -> None:
-        """Add the report of another run; a failure that both report, such as a broken zip, stands once."""
+        """Add the report of another run; a failure that both report, such as a broken zip, is listed once."""
         self.outcomes += other.outcomes
         self.failures += [failure for failure in other.failures if failure not in self.failures]
         self.exit_code = max(self.exit_code, other.exit_code)

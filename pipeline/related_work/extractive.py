@@ -230,7 +230,7 @@ def _abstract_of(content: str) -> str:
 
 
 def _sections(content: str) -> list[tuple[str, str]]:
-    """(heading, text) of each section in order; what stands before the first heading has the heading ""."""
+    """(heading, text) of each section in order; what is before the first heading has the heading ""."""
     sections: list[tuple[str, list[str]]] = [("", [])]
     for line in content.splitlines():
         heading = _HEADING.fullmatch(line.strip())
@@ -273,7 +273,7 @@ def _best_sentence(prepared: PreparedTask, place: int, weights: Weights) -> tupl
 
 def _further_sentences(prepared: PreparedTask, place: int, used: int, first: Sentence) -> list[Sentence]:
     """What can be cited of the other candidates: the best on the findings, then the others, best first; those that
-    stand before the candidate used come last."""
+    are before the candidate used come last."""
     source, close = prepared.sources[place], prepared.sentences[place] @ prepared.documents[place]
     names = author_names(source.authors)
     rephrase = follow_up if names and f"{names} [Reference" in first.text else citable_sentence

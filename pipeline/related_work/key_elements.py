@@ -142,7 +142,7 @@ async def extract_known(
 
 def repeats_question(answer: str) -> bool:
     """Whether an answer begins as one of the seven questions does: Qwen2.5-Coder-1.5B gave back all seven, whatever
-    stood around them, and answered where they were put as descriptions."""
+    was around them, and answered where they were put as descriptions."""
     return _folded(answer).startswith(_questions())
 
 

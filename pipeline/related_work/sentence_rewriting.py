@@ -42,7 +42,7 @@ _ADVERBS = _any_of(
     "in_the_paper"
 )
 _LEAD_IN = re.compile(rf"(?:{_ADVERBS}|in (?:this|the present) {_PAPER})(?:\s*,\s*|\s+(?=we\b))", re.IGNORECASE)
-# "To address these challenges, we": what it points to stands in the sentence before, and the clause can be spared.
+# "To address these challenges, we": what it points to is in the sentence before, and the clause can be spared.
 _PURPOSE = _any_of(
     "to in_order_to in_response_to motivated_by inspired_by driven_by guided_by building_on building_upon "
     "based_on based_upon with given from in_light_of under using by through for towards toward as in"
@@ -136,7 +136,7 @@ def author_names(authors: Sequence[str]) -> str:
 
 
 def citable_sentence(sentence: str, number: int, authors: Sequence[str]) -> str | None:
-    """The sentence as it can stand in a related-work section, citing `[Reference number]`; None where it cannot."""
+    """The sentence as it can be in a related-work section, citing `[Reference number]`; None where it cannot."""
     text = _STEP.sub(r"\g<we> ", _without_lead_in(_plain(sentence)))
     citation, names = f"[Reference {number}]", author_names(authors)
     about = _ABOUT_THE_PAPER.match(text)
@@ -152,7 +152,7 @@ def citable_sentence(sentence: str, number: int, authors: Sequence[str]) -> str 
 
 
 def follow_up(sentence: str, number: int, authors: Sequence[str]) -> str | None:
-    """The sentence as it can stand behind one whose subject its authors are: "They show …", "Their method …"."""
+    """The sentence as it can be behind one whose subject its authors are: "They show …", "Their method …"."""
     text = _STEP.sub(r"\g<we> ", _without_lead_in(_plain(sentence)))
     if not _FIRST_PERSON.search(text) or _ABOUT_THE_PAPER.match(text):
         return citable_sentence(sentence, number, authors)

@@ -61,7 +61,7 @@ def make_summary(raw: str, numbers: Collection[int], trace: Mapping[str, Any], c
 
     Other spellings of a citation become `[Reference i]`. The trace gains `citations`: how many were respelt, which
     numbers the text cites that the task does not have (they stay in the text), which of the task's it leaves out, and
-    how many bare numbers such as [3] stand there that could be meant for one (they may be meant for an interval, too,
+    how many bare numbers such as [3] are there that could be meant for one (they may be meant for an interval, too,
     so they are counted and left).
     """
     text, respelt = normalize(PROMPTS.unwrapped(raw))

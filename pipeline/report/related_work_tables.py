@@ -74,7 +74,7 @@ _TABLE_2: tuple[Published, ...] = (
     ("ChatCite", _WRITER, 25.30, 6.36, 23.13, 4.1064, 39.71),
 )
 # Our systems beside each table; grounded ChatCite, ChatCite without reflection and the systems without a model are in
-# neither of the paper's tables, and stand where they are compared.
+# neither of the paper's tables, and are listed where they are compared.
 _SYSTEMS_1 = ("zero_shot", "few_shot", "litllm", "chatcite", "chatcite_grounded", "extractive", "lead", "lexrank")
 _SYSTEMS_2 = (
     "few_shot", "chatcite_no_elements", "chatcite_no_incremental", "chatcite_no_reflection", "chatcite",
@@ -136,7 +136,7 @@ def paper_section(data: RelatedWorkData) -> Section:
     definitions = (
         "R-1, R-2 and R-L are ROUGE F1 in percent against the gold section, with stemming. R-L by sentence is "
         "rouge-score's rougeLsum, R-L of the whole its rougeL. The paper's R-L is 0.91 to 0.93 of its R-1, which on "
-        "real sections only R-L by sentence reaches, so it stands in that column.",
+        "real sections only R-L by sentence reaches, so it is in that column.",
         "The floor is a random section: the gold section of another task of the month. It shows what ROUGE gives for "
         "text that has nothing to do with the task.",
         "G-Score, 1 to 5: the mean of a judge's six marks. It compares only systems that were marked in one "

@@ -32,7 +32,7 @@ _METHODS = ("GET", "HEAD")
 
 
 def report_policy() -> str:
-    """The policy of report pages: their styles stand in the page, and the only script is that which sorts tables."""
+    """The policy of report pages: their styles are in the page, and the only script is that which sorts tables."""
     return (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src {script_source()}; base-uri 'none'; "
         "form-action 'none'; frame-ancestors 'none'"

@@ -69,7 +69,7 @@ def read_env_file(file: Path) -> dict[str, str]:
         raise SettingError(f"{file}: cannot be read ({error.strerror})") from error
     names, wrong = {}, []
     for binding in bindings:
-        # What stands before a statement belongs to it: blank lines first.
+        # What is before a statement belongs to it: blank lines first.
         text = binding.original.string
         line = binding.original.line + len(text) - len(text.lstrip("\r\n"))
         if binding.error or (_is_ours(binding.key) and binding.value is None):

@@ -20,19 +20,19 @@ from pipeline.errors import SettingError
 # 1,000 answers of 2,000 words each are some 12 MB; a hundred rated tasks with the longest comments 4 MB.
 MOST_BYTES = 20_000_000
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-# Excel's own first line, which says what stands between cells.
+# Excel's own first line, which says what is between cells.
 _STATED_DELIMITER = re.compile(r"sep=([,;\t])\r?\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of a file. line: on which it begins, from 1, for messages; cells as they stand there."""
+    """A record of a file. line: on which it begins, from 1, for messages; cells as they are there."""
 
     line: int
     cells: Sequence[str]
 
     def by_column(self, header: Sequence[str]) -> dict[str, str]:
-        """Cells by the names of `header`; an empty one where the record is short, and under no name all that stands
+        """Cells by the names of `header`; an empty one where the record is short, and under no name all that is
         in no named column."""
         pairs = list(zip_longest(header, self.cells, fillvalue=""))
         return dict(pairs) | {"": "".join(cell for name, cell in pairs if not name)}

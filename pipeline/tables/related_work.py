@@ -121,7 +121,7 @@ CITATION_SUPPORT = Table(
         ("verdict", TEXT, "supported, partly or not; null where nothing was judged"),
         ("unjudged", TEXT, "why nothing was judged: out_of_range, no_text, unreadable_answer or over_the_limit"),
         ("quote", TEXT, "words of the passage that the verdict rests on, as the judge gave them"),
-        ("quote_found", FLAG, "whether these words stand in a passage that the judge was shown"),
+        ("quote_found", FLAG, "whether these words are in a passage that the judge was shown"),
         ("passages", pa.list_(JUDGE_PASSAGE), "passages that the judge was shown, best first"),
         ("quoted", pa.int32(), "place among them, from 0, of the passage that holds the quote; null for none"),
         ("judge", TEXT, "judging model"),

@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where it stands, for the ledger."""
+        """Where it is, for the ledger."""
         return f"{self.file} line {self.number}"
 
 

@@ -1,6 +1,6 @@
 """Ids of Wikipedia's pages: a wiki's database name and the page's number, `enwiki:12345`.
 
-They stand where arXiv ids do. No arXiv id holds a colon, so that the two cannot be taken for each other.
+They take the place of arXiv ids. No arXiv id holds a colon, so that the two cannot be taken for each other.
 """
 
 from __future__ import annotations

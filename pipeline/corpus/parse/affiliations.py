@@ -30,7 +30,7 @@ _WITH = re.compile(r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with 
 _ALSO = re.compile(r",? and (?:is |are )?(?:also )?with (?:the )?")
 _ALSO_AT = re.compile(r"^(?:[Aa]lso|[Aa]dditionally) (?:at|with|affiliated (?:with|to)) (?:the )?(?=[^\W\d_a-z])")
 _BETWEEN_PLACES = re.compile(r"\s*;\s*|,\s+and\s+(?:the\s+)?")
-# A full stop ends a place unless a capital, or one of the words that places are cut short to, stands before it.
+# A full stop ends a place unless a capital, or one of the words that places are cut short to, is before it.
 _END = re.compile(
     rf"[(;{EMAIL}]|\b[Ee]-?mails?\b|(?<!\b[A-Z])(?<!\bUniv)(?<!\bDept)(?<!\bInst)(?<!\bSt)(?<!\bLab)(?<!\bEng)(?<!\bSci)(?<!\bInc)"
     r"(?<!\bCo)(?<!\bLtd)\.(?=\s|$)"
@@ -56,7 +56,7 @@ def without_full_stop(text: str) -> str:
 
 
 def split_marked(line: str) -> list[tuple[frozenset[str], str]]:
-    """(marks, text) of the affiliations in a line; marks stand before what they mark, or all of them after."""
+    """(marks, text) of the affiliations in a line; marks are before what they mark, or all of them after."""
     pieces = line.split(MARK)
     texts = [_ALSO_AT.sub("", without_signs(piece).strip(EDGES)) for piece in pieces[::2]]
     marks = [split_marks(piece) for piece in pieces[1::2]]

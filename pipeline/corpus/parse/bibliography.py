@@ -163,7 +163,7 @@ _FULL_NAME = (
 )
 _FULL_NAMES = re.compile(rf"{_FULL_NAME}(?:, (?!and\b){_FULL_NAME})*+(?:,? (?:and|&) {_FULL_NAME})?(?=,\s|\s*\([Ee]d)")
 
-# A question, a number or the end of a sentence stands in no list of names.
+# A question, a number or the end of a sentence is in no list of names.
 _NO_NAMES = re.compile(r"[?!\d:.](?:(?<=[?!\d])|(?<=:)\s|(?<=[a-z]{3}\.)(?<!eds\.)\s)")
 _NO_ORGANISATION = re.compile(r"https?:|[a-z]\.\s|\n|[?!]")
 _PUBLISHER = re.compile(PUBLISHER)
@@ -386,7 +386,7 @@ _NO_VENUE = re.compile(
 )
 _ARCHIVE_IN_TITLE = re.compile(r"[\s,.(\[]ar[Xx]iv(?::\s*\d|:[a-z-]+/\d|\s[Pp]reprint)")
 _ARCHIVE_MARKS = ("rXiv", "rxiv", "CoRR", "Corr", "abs/", "quant-ph archive")
-# The archive is the venue where nothing that may be one stands before it.
+# The archive is the venue where nothing that may be one is before it.
 _ARCHIVE = re.compile(
     r"(?:.{0,12}?|(?:(?:\S+ )?(?:[Pp]re|[Ee]-?)print|[Aa]vailable|[Uu]npub|[Ss]ubmitted|[Mm]anus|[Tt]ech).{0,60}?)"
     r"\b([Aa]r[Xx]iv|Co[Rr][Rr]\b|abs/|quant-ph archive)",
@@ -463,7 +463,7 @@ _AFTERWORDS = (" preliminary version", " english translation", " translation in"
 _DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"<>]{1,200}")
 _PLAIN_ID = re.compile(r"(?:arXiv[:,\s(]{1,4}|abs/)(\d{4}\.\d{4,5})(?!\d)")
 _OLD_NUMBER = re.compile(r"/\d{7}")
-_ARCHIVE_LENGTH = 20  # "math-ph/0309136 arXiv": an old id may stand before the word
+_ARCHIVE_LENGTH = 20  # "math-ph/0309136 arXiv": an old id may be before the word
 _OLD_ARCHIVE = re.compile(r"\b((?:quant|hep|cond|gr|astro|nucl|math)-(?:ph|th|lat|ex|mat|qc)) archive (\d{7})\b")
 
 
@@ -477,7 +477,7 @@ def _find_year(text: str) -> int | None:
 
 
 def _in_address(text: str, year: re.Match[str]) -> bool:
-    """Whether a year stands in an address or an identifier."""
+    """Whether a year is in an address or an identifier."""
     token = text[text.rfind(" ", 0, year.start()) + 1 : year.start()]
     return "/" in token or "10." in token
 

@@ -125,7 +125,7 @@ TITLE_TAIL: Rules = (
     Rule("journal_number", r"\d{1,4},\s\w?\d{3,}$", "Thermodynamics of words 71, 054508", "Thermodynamics of words"),
 )  # fmt: skip
 
-# What stands between a title and the name of its venue. An example yields the venue.
+# What is between a title and the name of its venue. An example yields the venue.
 BEFORE_VENUE: Rules = (
     Rule("within", r"[Ii]n:?\s+", "In: Journal of Words", "Journal of Words"),
     Rule("date", rf"\(?{YEAR}[a-z]?\)?[.,;]+\s*", "(1999), Words Press", "Words Press"),

@@ -1,7 +1,7 @@
 """Bylines to authors: names with the affiliations and e-mails that belong to them, and remarks.
 
 LaTeXML gives one byline per author where the class is known to it, and one for all of them, with line breaks and
-superscripts, where it is not. Either way `byline_lines` makes groups of them: names, and what stands below them. Marks
+superscripts, where it is not. Either way `byline_lines` makes groups of them: names, and what is below them. Marks
 then lead from names to affiliations on the whole page.
 """
 
@@ -62,7 +62,7 @@ def read_bylines(
 
 @dataclass(slots=True)
 class _Contacts:
-    """The groups of a byline, and the affiliations and e-mails that stand beside its names."""
+    """The groups of a byline, and the affiliations and e-mails that are beside its names."""
 
     groups: list[AuthorGroup]
     affiliations: list[str]
@@ -79,7 +79,7 @@ class _Linker:
         self.notes: list[tuple[frozenset[str], str]] = []
         """(marks, affiliation) of footnotes."""
         self.remarks: list[tuple[str, PrintedName | None]] = []
-        """Each with the one author whose byline it stands in."""
+        """Each with the one author whose byline it is in."""
 
     def add(self, byline: Byline, groups: list[AuthorGroup], remarks: Sequence[str]) -> None:
         """Add a byline: the groups and remarks of its lines, its contacts, footnotes and thanks."""
@@ -125,7 +125,7 @@ class _Linker:
         _give_institutes(names, places)
 
     def _follow_marks(self, names: Sequence[PrintedName], institutes: Sequence[str]) -> None:
-        """Give names the affiliations that stand behind their marks; institutes are numbered."""
+        """Give names the affiliations that are behind their marks; institutes are numbered."""
         lines = [line for group in self.groups for line in group.affiliation_lines]
         if any(marks for marks, _ in lines) and all(mark.startswith(NOTE) for name in names for mark in name.marks):
             # \footnotemark[1] beside names, 1 before affiliations.

@@ -1,4 +1,4 @@
-"""Lines of a byline to groups of names and what stands below them.
+"""Lines of a byline to groups of names and what is below them.
 
 `byline_rules` says what a text is, `person_names` what a name is; the place of a line decides what they leave open.
 """
@@ -75,7 +75,7 @@ class PrintedName:
 
 @dataclass(slots=True)
 class AuthorGroup:
-    """Names that share what stands below them. `affiliation_lines` are (marks, text)."""
+    """Names that share what is below them. `affiliation_lines` are (marks, text)."""
 
     names: list[PrintedName] = field(default_factory=list)
     affiliation_lines: list[tuple[frozenset[str], str]] = field(default_factory=list)
@@ -83,7 +83,7 @@ class AuthorGroup:
 
     @property
     def is_complete(self) -> bool:
-        """Whether something stands below the names, so that another name opens another group."""
+        """Whether something is below the names, so that another name opens another group."""
         has_columns = any(name.column for name in self.names)
         return bool(self.names and (self.affiliation_lines or self.emails or has_columns))
 
@@ -104,7 +104,7 @@ class LineReader:
         self.one_author_a_block = False
         """Whether each author has a block, so that a line below the name is no name."""
         self.affiliations_beside_names = False
-        """Whether names and their affiliation stand on one line: "Ann Lee, University of X"."""
+        """Whether names and their affiliation are on one line: "Ann Lee, University of X"."""
         self.expects_name = False
         """Whether the line before says that a name follows: it was an e-mail, or ended with a comma behind a name."""
         self.marks: set[str] = set()
@@ -149,7 +149,7 @@ class LineReader:
                 self._add_affiliation(without_addresses(line))
 
     def _read_brackets(self, line: str) -> None:
-        """Read a line in which affiliations may stand in brackets behind names."""
+        """Read a line in which affiliations may be in brackets behind names."""
         for bracketed in _BRACKETED.finditer(line):
             before, _, rest = line.partition(bracketed[0])
             if is_affiliation(bracketed[1]) and is_name(plain_line(before).strip(EDGES)):
@@ -256,7 +256,7 @@ class LineReader:
         return [name for part in (parts if whole else [fold(text)]) for name in self._split_known(part)]
 
     def _split_known(self, text: str) -> list[str]:
-        """Known names that stand in a row with nothing between: "Ann Lee Bob Roe"."""
+        """Known names that are in a row with nothing between: "Ann Lee Bob Roe"."""
         words = text.split()
         if self.known is None or len(words) < 4:
             return [text]
@@ -280,7 +280,7 @@ def _trusted(known: KnownNames, bylines: Sequence[Byline]) -> tuple[KnownNames |
 
 
 def _is_list_of_names(text: str, byline: Byline) -> bool:
-    """Whether the lines of the only byline are a name each, as their affiliations stand elsewhere or nowhere."""
+    """Whether the lines of the only byline are a name each, as their affiliations are elsewhere or nowhere."""
     lines = [plain_line(without_addresses(line)) for line in text.split(LINE)]
     lines = [line for line in lines if line]
     contacts = sum(role in AFFILIATION_ROLES for role, _ in byline.contacts)
@@ -290,7 +290,7 @@ def _is_list_of_names(text: str, byline: Byline) -> bool:
 
 
 def _lay_out(line: str) -> str:
-    """A line of grids that stand beside each other: authors where each begins with names, else columns below names."""
+    """A line of grids that are beside each other: authors where each begins with names, else columns below names."""
     if INNER not in line:
         return line
     pieces = line.split(CELL)
@@ -303,7 +303,7 @@ def _lay_out(line: str) -> str:
 
 
 def _count_leading_names(names: Sequence[PrintedName]) -> int:
-    """How many texts of a line stand before its affiliation, which is not a location alone."""
+    """How many texts of a line are before its affiliation, which is not a location alone."""
     leading = list(takewhile(lambda name: is_name(name.text) and not is_affiliation(name.text), names))
     rest = names[len(leading) :]
     is_located = bool(rest) and all(kinds_of(text.text) <= {"location", "street"} for text in rest)

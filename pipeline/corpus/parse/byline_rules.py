@@ -1,4 +1,4 @@
-"""What stands in a byline: the kinds of its texts, by rules; its marks; its e-mail addresses.
+"""What is in a byline: the kinds of its texts, by rules; its marks; its e-mail addresses.
 
 A rule is a pattern, what it yields, and an example; add one with an example of its own. Kinds of texts are `nothing`
 (left out), `remark` (a note on authors, and no affiliation though it may name one), and those that an affiliation is

@@ -32,8 +32,8 @@ AbstractAndRest = tuple[str | None, list[Section], list[Block]]
 def find_byline(paragraphs: Sequence[str], title: str | None, known: Sequence[str]) -> tuple[str, str, str] | None:
     """(title, byline, letters of both) in the paragraphs before the first section, or None.
 
-    A title stands first, in up to three lines; a line of names follows it, then nothing but names, affiliations and
-    e-mails. Where the page has its title elsewhere, names may stand first.
+    A title is first, in up to three lines; a line of names follows it, then nothing but names, affiliations and
+    e-mails. Where the page has its title elsewhere, names may be first.
     """
     text = _ABSTRACT.split(LINE.join(paragraphs), maxsplit=1)[0]
     lines = [line for line in text.split(LINE) if letters_of(line)]
@@ -52,7 +52,7 @@ def find_byline(paragraphs: Sequence[str], title: str | None, known: Sequence[st
 def affiliation_paragraphs(blocks: Sequence[Block]) -> list[Block]:
     """The paragraphs before the first section that hold an affiliation alone, one each.
 
-    So stand the items of an environment for affiliations that LaTeXML does not know.
+    This is how LaTeXML prints an environment for affiliations that it does not know.
     """
     front = [block for block in blocks[:_MOST_LINES] if block.kind == "paragraph" and not block.section_path]
     return [block for block in front if is_affiliation(block.text) and _is_no_prose(block.text)]

@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"(?=[^A-Za-z]*\d)[^A-Za-z]*[kKMBs]?")
 
 
 class Cell(NamedTuple):
-    """A cell as the page has it. ruled: whether a line stands above it."""
+    """A cell as the page has it. ruled: whether a line is above it."""
 
     text: str
     columns: int = 1
@@ -47,8 +47,8 @@ def span(value: str | None) -> int:
 def markdown_grid(rows: Sequence[Row]) -> tuple[str, int]:
     """(the table as Markdown, how many visible characters of it are repeated heads).
 
-    The first line is the head. A cell over several columns or rows stands at its first; in a head of several rows a
-    cell over several columns stands over each of them, and the head becomes one line, column by column: EN-DE below
+    The first line is the head. A cell over several columns or rows is at its first; in a head of several rows a
+    cell over several columns is over each of them, and the head becomes one line, column by column: EN-DE below
     BLEU is `BLEU EN-DE`. Rows and columns without any text are left out.
     """
     heads = head_rows(rows)

@@ -58,7 +58,7 @@ def _read(page: bytes) -> tuple[Source, Findings]:
 def read_front(page: bytes) -> list[str]:
     """The paragraphs before the first section, each with the marks of a byline among its text.
 
-    Authors whose class LaTeXML does not know at all stand in such paragraphs.
+    Authors whose class LaTeXML does not know at all are in such paragraphs.
     """
     start = max(0, page.find(b"<body"))
     section = _SECTION.search(page, start)

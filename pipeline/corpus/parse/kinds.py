@@ -40,7 +40,7 @@ _LOST = {
     "ltx_picture": "picture",
 }
 
-# Raw macro names and marks that repeat what is said elsewhere: dropped from the sentence they stand in.
+# Raw macro names and marks that repeat what is said elsewhere: dropped from the sentence they are in.
 _DROPPED = {
     "ltx_ERROR": "ltx_error",
     "ltx_missing_citation": "missing_citation",
@@ -133,7 +133,7 @@ _BY_CLASS = {
     "ltx_title_abstract": "drop:abstract_title",
 }
 
-# Numbers that are words of the title they stand in; any other is set aside where a heading or item asks for it.
+# Numbers that are words of the title they are in; any other is set aside where a heading or item asks for it.
 _TAGS_IN_TEXT = frozenset({"ltx_tag_theorem", "ltx_tag_figure", "ltx_tag_table", "ltx_tag_float"})
 
 _BY_TAG = {
@@ -168,7 +168,7 @@ _BOX_CLASSES = frozenset({"ltx_p", "ltx_td", "ltx_tr", "ltx_title", "ltx_minipag
 def kind_of(tag: str, classes: str, style: str = "") -> str:
     """The kind of an element: one word, `drop:NAME`, `lose:NAME`, or "" for inline text that means nothing more.
 
-    `tag` is in lower case, `classes` and `style` are the attributes as they stand.
+    `tag` is in lower case, `classes` and `style` are the attributes as they are.
     """
     if style and _HIDDEN.search(_written_small(style)):
         return "lose:hidden"
@@ -194,7 +194,7 @@ def _is_white(style: str) -> bool:
 
 
 def _of_class(tag: str, names: list[str]) -> str:
-    # A verbatim span stands in a sentence; a verbatim block is a listing.
+    # A verbatim span is in a sentence; a verbatim block is a listing.
     if "ltx_verbatim" in names and tag not in ("pre", "div"):
         return ""
     if _PUBLICATION_DATA.intersection(names) and ("ltx_note" in names or "ltx_pubnote" in names):

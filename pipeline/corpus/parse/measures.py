@@ -55,7 +55,7 @@ def characters_of_authors(authors: Sequence[Author], notes: Sequence[str], bylin
 def _times_in(page: str, text: str, times: int) -> int:
     if text in page:
         return visible(text) * min(times, page.count(text))
-    # The parts of an e-mail, and the lines of an address, which stand apart on the page.
+    # The parts of an e-mail, and the lines of an address, which are apart on the page.
     parts = [text.partition("@")[0]] if "@" in text else text.split(", ")
     return sum(visible(part) * min(times, page.count(part)) for part in parts if part)
 

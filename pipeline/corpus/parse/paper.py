@@ -21,7 +21,7 @@ class PageError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """One author: the name alone, and what stood glued to it."""
+    """One author: the name alone, and what was glued to it."""
 
     name: str
     affiliations: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class Paper:
     """Everything that a parser reads from one page.
 
     Characters are those that are not white space. `chars_seen` counts the page's visible text with each formula as
-    its TeX; `losses` counts what of it went nowhere, by kind of element; `kept` counts what of it stands in the fields
+    its TeX; `losses` counts what of it went nowhere, by kind of element; `kept` counts what of it is in the fields
     above, by kind too, and `chars_kept` is its sum. What is left over is neither: a test holds that under 0.5 %.
     """
 

@@ -16,7 +16,7 @@ GONE = "\6"
 # Among author names: a new author, the edge of a grid's cell, a mark that leads to a footnote, an e-mail address taken
 # out, a new line within a cell, an address that follows.
 AUTHOR, CELL, NOTE, EMAIL, INNER, PLACE = "\x0e", "\x0f", "\x10", "\x11", "\x12", "\x13"
-# Where one of LaTeXML's error marks stood, until the block that it stood in counts it.
+# Where one of LaTeXML's error marks was, until the block that it was in counts it.
 ERRED = "\x08"
 
 # Begins where a run of spaces does and never steps back: 30,000 footnotes in a row took 28 s otherwise.
@@ -55,7 +55,7 @@ _NUMBER_WORD = re.compile(r"^(?:appendix|chapter|part|section|annex|§)\s*", re.
 def fold(text: str) -> str:
     """The text with every run of white space as one space, and LINE as a line break; empty lines vanish.
 
-    No space stays before a full stop or the like where what stood between the two is GONE. Formulas stand in `$`.
+    No space stays before a full stop or the like where what was between the two is GONE. Formulas are in `$`.
     """
     if TEX in text:
         text = text.replace(TEX, "$")
@@ -141,7 +141,7 @@ def tex_source(alttext: str) -> str:
 
 
 def inline_tex(tex: str, errors: int = 0) -> str:
-    """A formula as it stands in a text until that is folded: between TEX marks, nothing where it is empty."""
+    """A formula as it is in a text until that is folded: between TEX marks, nothing where it is empty."""
     marked = f"{TEX}{tex}{TEX}" if tex else ""
     return marked + ERRED * errors if errors else marked
 
@@ -171,7 +171,7 @@ def display_math(row: str, number: str) -> str:
 def citation(pieces: Sequence[str | tuple[str, str]]) -> tuple[str, str]:
     """(text of a `cite` element, what the page shows for it); a piece is words, or the (key, label) of a link.
 
-    What stands in brackets with a link becomes one marker `[@key1; @key2]`, notes such as "see" or "p. 22" go with
+    What is in brackets with a link becomes one marker `[@key1; @key2]`, notes such as "see" or "p. 22" go with
     it. Names outside brackets stay: "Smith et al. (2018)" becomes "Smith et al. [@key]". What missing
     citations leave is GONE: brackets around nothing, or around "e.g." and the like.
     """

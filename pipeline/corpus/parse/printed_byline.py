@@ -46,7 +46,7 @@ class Byline:
 
     @property
     def has_affiliations(self) -> bool:
-        """Whether affiliations stand in its contacts."""
+        """Whether affiliations are in its contacts."""
         return any(role in AFFILIATION_ROLES for role, _ in self.contacts)
 
     def append(self, other: Byline) -> None:

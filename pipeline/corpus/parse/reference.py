@@ -224,7 +224,7 @@ class _Reading:
     # Text.
 
     def text_of(self, node: Tag, kinds: frozenset[str] = _BLOCKS) -> tuple[str, list[Block]]:
-        """(raw text of an element, blocks of some kinds that stood in it). Lists within it are lines of the text."""
+        """(raw text of an element, blocks of some kinds that were in it). Lists within it are lines of the text."""
         self.set_aside(node, kinds)
         for inner in list(_outermost(node, frozenset({"list"}))):
             inner.replace_with(self.list_text(inner))
@@ -236,7 +236,7 @@ class _Reading:
         return [block for place in _ASIDES.findall(text) for block in self.read_one(self.aside[int(place)])]
 
     def without_asides(self, text: str) -> str:
-        """The text itself; where a footnote stood the space before it may go."""
+        """The text itself; where a footnote was, the space before it may go."""
         kinds = (_kind(self.aside[int(place)]) for place in _ASIDES.findall(text))
         return _ANCHORS.sub("", _ASIDES.sub(lambda _: GONE if next(kinds) == "note" else "", text))
 

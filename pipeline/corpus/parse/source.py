@@ -35,7 +35,7 @@ _FATAL = (b"Fatal error and exited abruptly", b"may be truncated or damaged")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A page ready to be parsed. `text` has a FORMULA tag where each of `formulas` stood, in their order.
+    """A page ready to be parsed. `text` has a FORMULA tag where each of `formulas` was, in their order.
 
     A formula is its TeX between marks, as `policies.marked_tex` writes it.
     """
@@ -70,7 +70,7 @@ def _text(html: bytes) -> str:
 
 
 def _take_formulas(html: bytes, *, nested: bool) -> tuple[bytes, list[bytes]]:
-    """The page with a FORMULA tag for each formula that has an alttext, and those alttexts as they stand.
+    """The page with a FORMULA tag for each formula that has an alttext, and those alttexts as they are.
 
     The trees below `math` are 16-96 % of a page's bytes and say the same TeX again: 9 of 13 MB in 21 real pages, cut
     out in 10 ms. A formula without `alttext="…"` stays as it is, and so does all that follows one that has no end.
@@ -115,7 +115,7 @@ def as_utf8(html: bytes) -> bytes:
 
 
 def without_site(html: bytes) -> bytes:
-    """A page of arXiv's own site without what stands around the article, which is no text of the paper.
+    """A page of arXiv's own site without what is around the article, which is no text of the paper.
 
     Navigation, notices and forms would else count as text that the parser lost: some 3,000 characters of each paper.
     Any other page stays as it is.

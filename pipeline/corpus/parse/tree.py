@@ -2,8 +2,8 @@
 
 LaTeXML writes XML out as HTML, so tags nest as written: one regular expression splits the page at its tags, and what a
 tag means is looked up by the tag itself, of which a page of 5,000 has some 100 different ones once ids and addresses
-are off. Where a page is not that regular, `grow` raises Irregular, and `browser.py` reads it as a browser would. What
-an element is stands in `kinds.py`; what is made of it is never decided here.
+are off. Where a page is not that regular, `grow` raises Irregular, and `browser.py` reads it as a browser would. The
+kinds of elements are in `kinds.py`; what becomes of an element is never decided here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pipeline.corpus.parse.source import FORMULA, Source
 
 # Real pages nest 40 deep at most; each level takes up to four of Python's 1,000 frames in the walk.
 DEEPEST = 250
-# 20 MB in a process that has read for days; a picture written into its tag is read anew wherever it stands.
+# 20 MB in a process that has read for days; a picture written into its tag is read anew wherever it is.
 _MOST_TAG_TYPES, _LONGEST_TAG = 50_000, 1_000
 
 # A `<` within a tag makes it one that nobody knows; to leave it out of the class here would double the time.
@@ -80,7 +80,7 @@ class Node(list["str | Node"]):
 
     @property
     def classes(self) -> str:
-        """The class attribute as it stands, or ""."""
+        """The class attribute as it is, or ""."""
         return self.tag_type.attributes.get("class", "")
 
     def get(self, name: str) -> str:
@@ -154,7 +154,7 @@ def grow(source: Source) -> tuple[Node, str]:
 
 
 def _body_of(text: str) -> str:
-    """What stands between `<body>` and `</body>`."""
+    """What is between `<body>` and `</body>`."""
     start = _BODY.search(text)
     if start is None:
         raise Irregular("no <body>")

@@ -121,7 +121,7 @@ def split_table(markdown: str, most_words: int) -> list[Part]:
     """Parts of a Markdown table with its caption, split between grids and rows.
 
     The caption is repeated over each grid, and caption and head over each part of a grid. Where they would take more
-    than a quarter of each part, the caption stands over the first part alone; where the head alone would, the head too.
+    than a quarter of each part, the caption is over the first part alone; where the head alone would, the head too.
     """
     lines = markdown.split("\n")
     heads = [number - 1 for number, line in enumerate(lines) if number and _separates_head(line)]

@@ -82,7 +82,7 @@ class _Item:
         return year
 
     def keys(self) -> np.ndarray:
-        """The keys of its DOIs, of its title, and of all titles that may stand in its text (uint64)."""
+        """The keys of its DOIs, of its title, and of all titles that may be in its text (uint64)."""
         keys = [*map(doi_key, self.dois), *title_keys(self.words)]
         return np.concatenate([np.array(keys, np.uint64), window_keys(self.raw_words)])
 
@@ -138,7 +138,7 @@ def _by_title(papers: Sequence[Candidate], item: _Item) -> Resolution | None:
 
 
 def _by_text(papers: Sequence[Candidate], item: _Item) -> Resolution | None:
-    """Where the parser found no title or another one: a whole title may stand in the item between its stops."""
+    """Where the parser found no title or another one: a whole title may be in the item between its stops."""
     return _best([(_raw_score(paper, item), paper) for paper in papers], item)
 
 
@@ -170,7 +170,7 @@ def _title_score(paper: Candidate, item: _Item) -> float:
 
 
 def _raw_score(paper: Candidate, item: _Item) -> float:
-    """Length of the paper's title where it stands in the item as printed and both agree otherwise, else 0."""
+    """Length of the paper's title where it is in the item as printed and both agree otherwise, else 0."""
     words = paper.words
     if len(words) < WORDS_WITHOUT_AUTHOR or not item.known_words.issuperset(words):
         return 0.0
@@ -179,7 +179,7 @@ def _raw_score(paper: Candidate, item: _Item) -> float:
 
 
 def _stands_in(words: list[str], item: _Item) -> bool:
-    """Whether the words stand in the item one after the other, between two stops, so that they are a whole title."""
+    """Whether the words are in the item one after the other, between two stops, so that they are a whole title."""
     for first, word in enumerate(item.raw_words):
         if word == words[0] and item.raw_words[first : first + len(words)] == words:
             before = item.raw[: item.raw_spans[first][0]].rstrip()

@@ -28,7 +28,7 @@ SHUTDOWN_SECONDS = 2.0
 
 
 class Span:
-    """A unit of work in a trace. This base class records nothing; it stands in where telemetry is off."""
+    """A unit of work in a trace. This base class records nothing; it is used where telemetry is off."""
 
     def set_attributes(self, attributes: Attributes) -> None:
         """Add attributes that are known only now, such as what a request cost."""

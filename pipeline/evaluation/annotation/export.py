@@ -27,7 +27,7 @@ from pipeline.evaluation.cited import printable
 from pipeline.index.links import abstract_url
 from pipeline.storage.writing import write_whole
 
-# A cell that begins with one of these signs is computed when the file is opened, whatever quotes stand around it; an
+# A cell that begins with one of these signs is computed when the file is opened, whatever quotes are around it; an
 # apostrophe before it makes it text (OWASP, CSV Injection; CWE-1236).
 # The full-width forms too: East Asian spreadsheet programs take them for the same signs.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")

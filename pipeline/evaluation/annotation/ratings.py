@@ -228,7 +228,7 @@ def _parts(target: str) -> Iterator[tuple[bool, str]]:
 def beginning(description: str, title: str) -> tuple[str, bool]:
     """The beginning of a target, in whole paragraphs as far as they fit, and whether anything was left out.
 
-    The heading that repeats the title is removed: it stands above the text. If the first paragraph is too long by
+    The heading that repeats the title is removed: it is above the text. If the first paragraph is too long by
     itself, it is cut.
     """
     body = description.removeprefix(f"# {title}").strip()

@@ -78,7 +78,7 @@ unreadable: what the answer claims could not be read; what it holds may still be
 class ClaimGrade:
     """One claim of an answer. verdict is None where the judge's answer could not be read; `failure` says why.
 
-    quoted: where the quote stands, in the passage `passage_id` or in a gold claim; None where it stands in neither.
+    quoted: where the quote is, in the passage `passage_id` or in a gold claim; None where it is in neither.
     passages: ids of those that the judge was shown, best first. cut: whether there was too little room for
     all of these, of the gold claims and of the claim.
     """
@@ -100,7 +100,7 @@ class ClaimGrade:
 
     @property
     def evident(self) -> bool:
-        """Whether the quote stands where it should, and is long enough to tell anything."""
+        """Whether the quote is where it should be, and is long enough to tell anything."""
         return self.quoted is not None and _is_long_enough(self.quote)
 
 
@@ -124,7 +124,7 @@ class GoldGrade:
 
     @property
     def evident(self) -> bool:
-        """Whether the quote stands where it should, and is long enough to tell anything."""
+        """Whether the quote is where it should be, and is long enough to tell anything."""
         return self.quoted and _is_long_enough(self.quote)
 
 
@@ -216,7 +216,7 @@ def _gold(grade: GoldGrade, place: int, shown: GoldShown | None) -> dict[str, An
 
 
 def grade_of(row: Row) -> Grade:
-    """The grade of a row. What each verdict cost by itself is not kept: the whole stands with the split."""
+    """The grade of a row. What each verdict cost by itself is not kept: the sum is recorded with the split."""
     return Grade(
         question_id=row["question_id"],
         system=writer_name(row),

@@ -46,7 +46,7 @@ def factual(claims: Sequence[ClaimGrade]) -> dict[str, float]:
 def coverage(gold: Sequence[GoldGrade]) -> dict[str, float]:
     """Of the gold claims with a verdict, the share of points: one for held, a half for partly.
 
-    full: held ones alone. quoted: points only where the quote stands in the answer. Nothing where none has a verdict.
+    full: held ones alone. quoted: points only where the quote is in the answer. Nothing where none has a verdict.
     """
     return _shares("coverage", gold, "held")
 

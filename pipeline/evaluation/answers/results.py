@@ -202,4 +202,4 @@ SYSTEMS = {
     "arxivbot_report": ("arXivBot",),
     "arxivbot": ("arXivBot",),
 }
-"""Our system → names of the rows that it stands beside; the ChatGPT site's stand beside what was imported."""
+"""Our system → names of the rows that it is beside; the ChatGPT site's are beside what was imported."""

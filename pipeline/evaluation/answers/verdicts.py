@@ -2,7 +2,7 @@
 
 One call for each, so that no claim's verdict leans on another's, and a claim that two systems make is judged once for
 both. The judge is never told whose answer it is. Each gives the words that decide before the verdict, and these are
-looked up where they should stand.
+looked up where they should be.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ async def judge_claim(
 def _place(
     quote: str, shown: Sequence[tuple[Passage, str]], facts: Sequence[str]
 ) -> tuple[Literal["passage", "gold"] | None, str | None]:
-    """Where a quote stands, and in which of the passages, each with its words as they were shown."""
+    """Where a quote is, and in which of the passages, each with its words as they were shown."""
     # SmolLM2 quotes headings, in 6 of 6 verdicts; they say what a passage is about and nothing of it.
     place = place_of(quote, [text[len(passage.heading) :] for passage, text in shown])
     if place is not None:

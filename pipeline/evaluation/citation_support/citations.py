@@ -38,7 +38,7 @@ class Citation:
 def citations_of(sentences: Sequence[Mapping[str, Any]]) -> Iterator[Citation]:
     """The citations of a row's `sentences` in order, each number once a sentence.
 
-    Numbers are those of the text, for `references` has none that the task lacks; what stands in `references` alone,
+    Numbers are those of the text, for `references` has none that the task lacks; what is in `references` alone,
     as a system may say without writing it, counts too.
     """
     for place, sentence in enumerate(sentences, 1):

@@ -2,7 +2,7 @@
 
 One call for each citation, so that each can be stored and repeated by itself. Instructions come first, then work
 and passages, then the sentence: passages are most of a prompt, and sentences that cite one work, in whichever system's
-section, are often answered by the same ones. They stand in the order of the work, not of their rank, so that two sets
+section, are often answered by the same ones. They are in the order of the work, not of their rank, so that two sets
 that begin alike are one prefix, and no place says which passage the search held for the best.
 """
 
@@ -53,7 +53,7 @@ def folded(text: str) -> str:
 
 
 def place_of(quote: str, texts: Sequence[str]) -> int | None:
-    """The first of the texts that the quote stands in; None where none has it, or where it has no letter or digit."""
+    """The first of the texts that the quote is in; None where none has it, or where it has no letter or digit."""
     wanted = folded(quote).strip(_AROUND)
     if not any(sign.isalnum() for sign in wanted):
         return None

@@ -30,7 +30,7 @@ MEASURES = (
 )
 """The keys of `citation_measures`: shares from 0 to 1, and one count, `citation_out_of_range`."""
 
-# A quote of fewer words stands in nearly any paper: "the model" is no evidence.
+# A quote of fewer words is in nearly any paper: "the model" is no evidence.
 FEWEST_QUOTED_WORDS = 3
 _EXACT = re.compile(r"\[Reference [0-9]{1,4}\]")
 # What `chatcite_grounded` does to a draft that lost a reference; what goes on cites all references so far.
@@ -61,7 +61,7 @@ def citation_measures(task_row: Row, summary_row: Row, support_rows: Iterable[Ro
 
 def precision(rows: Sequence[Row]) -> dict[str, float]:
     """Of the citations that were judged, the share that is supported: as judged, with half for partly, and of those
-    whose quote stands in a passage that was shown. Nothing where none was judged."""
+    whose quote is in a passage that was shown. Nothing where none was judged."""
     judged = [row for row in rows if row["verdict"] is not None]
     if not judged:
         return {}
@@ -75,7 +75,7 @@ def precision(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def is_quoted(row: Row) -> bool:
-    """Whether a verdict's quote stands in a passage that was shown, and is long enough to tell anything."""
+    """Whether a verdict's quote is in a passage that was shown, and is long enough to tell anything."""
     return bool(row["quote_found"]) and len(row["quote"].split()) >= FEWEST_QUOTED_WORDS
 
 

@@ -2,7 +2,7 @@
 
 Such a file has the target under `root` (title, abstract, introduction, relatedwork) and the works it cites under
 `leaves` (title, author, year; abstract and introduction where they could be had), in order of first citation.
-Citations stand in the text as names and years, and are matched here.
+Citations are in the text as names and years, and are matched here.
 """
 
 from __future__ import annotations

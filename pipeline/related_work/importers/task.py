@@ -92,7 +92,7 @@ _OTHERS = rf"(?:\s+et\s+al\.?|\s+(?:and|&)\s+{_NAME})?"
 _YEAR = r"(?P<year>(?:19|20)[0-9]{2})(?P<letter>[a-z]?)"
 # Zhang et al. (2018), Bulte and Tezcan (2019), Popović (2015): the names stay, the year goes.
 _IN_TEXT = re.compile(rf"(?P<names>(?P<first>{_NAME}){_OTHERS})\s*\({_YEAR}\)")
-# What stands between two semicolons of (Zhang et al., 2018; Popović, 2015).
+# What is between two semicolons of (Zhang et al., 2018; Popović, 2015).
 _IN_GROUP = re.compile(rf"(?:.*?\s)??(?P<first>{_NAME}){_OTHERS},?\s+{_YEAR}")
 _GROUP = re.compile(r"\(([^()]*(?:19|20)[0-9]{2}[a-z]?)\)")
 

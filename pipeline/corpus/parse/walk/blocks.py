@@ -118,7 +118,7 @@ def listing(walk: Walk, node: Node) -> None:
 
 
 def _append(walk: Walk, block: Block, buffer: TextBuffer) -> None:
-    """A block of its own between paragraphs, and after it what stood in it."""
+    """A block of its own between paragraphs, and after it what was in it."""
     walk.blocks.extend([block, *buffer.after] if block.text else buffer.after)
 
 

@@ -13,7 +13,7 @@ from pipeline.corpus.parse.tree import Node
 from pipeline.corpus.parse.walk.blocks import box, para
 from pipeline.corpus.parse.walk.state import GATHER, TOP, OpenSection, TextBuffer, Walk, headings_of, role_of
 
-# Thanks belong to whatever section they stand in.
+# Thanks belong to whatever section they are in.
 _LOWEST_RANK = 9
 _OUTSIDE = OpenSection(-1, 0, ())
 
@@ -101,7 +101,7 @@ def subtitle(walk: Walk, node: Node) -> None:
 
 
 def abstract(walk: Walk, node: Node) -> None:
-    """The abstract; a second one, as in another language, becomes a paragraph, or words of what it stands in."""
+    """The abstract; a second one, as in another language, becomes a paragraph, or words of what it is in."""
     if walk.found.abstract is not None:
         return para(walk, node)
     buffer = walk.gather(node, TextBuffer(GATHER))
@@ -110,7 +110,7 @@ def abstract(walk: Walk, node: Node) -> None:
 
 
 def authors(walk: Walk, node: Node) -> None:
-    """All bylines; what stands between them is lost."""
+    """All bylines; what is between them is lost."""
     buffer = walk.gather(node, TextBuffer(GATHER))
     walk.put(None, buffer.after)
     walk.lose("author_mark", buffer.raw)
