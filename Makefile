@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Five workers on two cores: much of the time goes into waiting for disks and servers. Torch gets one thread in each.
+# Six workers on two cores: much of the time goes into waiting for disks and servers. Torch gets one thread in each.
 # Groups of tests in the order of the files: the long ones stand first; pytest-xdist would begin with those of most tests.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 5 --dist loadgroup --no-loadscope-reorder
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 6 --dist loadgroup --no-loadscope-reorder
 PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 
 # Packages are installed without bytecode. Where an image sets this variable, every process would compile all it imports.

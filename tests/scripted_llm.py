@@ -233,6 +233,7 @@ def _completion(body: Mapping[str, Any], texts: list[str], signs_a_token: int) -
 def _handler(llm: ScriptedLlm) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = 1 << 16  # head and body in one packet; in two, the second waits 40 ms for the first one's receipt
 
         def do_GET(self) -> None:
             known = [{"id": name, "object": "model", "created": 0, "owned_by": "tests"} for name in llm.models]

@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from pipeline.corpus.dump.member import LARGEST_PAGE
@@ -93,13 +94,18 @@ def _deflate(page: bytes) -> bytes:
     return packer.compress(page) + packer.flush()
 
 
+@lru_cache(maxsize=1)
+def _checksum(page: bytes) -> int:
+    return zlib.crc32(page)
+
+
 def _local(name: str, packed: bytes, page: bytes) -> bytes:
-    sizes = (zlib.crc32(page), len(packed), len(page), len(name), 0)
+    sizes = (_checksum(page), len(packed), len(page), len(name), 0)
     return struct.pack("<4s5H3L2H", b"PK\3\4", 20, 0, 8, 0, 0, *sizes) + name.encode()
 
 
 def _entry(name: str, packed: bytes, page: bytes, offset: int) -> bytes:
-    sizes = (zlib.crc32(page), len(packed), len(page), len(name), 0, 0, 0, 0, 0, offset)
+    sizes = (_checksum(page), len(packed), len(page), len(name), 0, 0, 0, 0, 0, offset)
     return _ENTRY.pack(b"PK\1\2", 20, 20, 0, 8, 0, 0, *sizes) + name.encode()
 
 
