@@ -169,8 +169,8 @@ def _rows(status: MonthStatus) -> Iterable[tuple[str, str, str, str, str]]:
 def _freshness_check(table: Table) -> dg.AssetChecksDefinition:
     @dg.asset_check(
         asset=months.key,
-        name=f"newest_month_of_{table.name}_is_there",
-        description="The last month that ended CITELOOM_FRESH_DAYS ago or earlier is there; with 0, none is expected.",
+        name=f"newest_month_of_{table.name}_exists",
+        description="The last month that ended CITELOOM_FRESH_DAYS ago or earlier exists; with 0, none is expected.",
         metadata=OWNER_METADATA,
     )
     def check(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:

@@ -231,7 +231,7 @@ def _run(
 
 
 def _reason_run_is_lost(context: dg.AssetExecutionContext) -> str:
-    """Why the step's run is no longer its own, as where it was ended on its page; empty where it still is."""
+    """Why the step's run is no longer its own, as after a termination in the Dagster UI; empty where it still is."""
     run = context.instance.get_run_by_id(context.run_id)
     if run is None or run.is_finished:
         reason = run.status.value.lower() if run else "it was deleted"

@@ -53,4 +53,4 @@ def _reason(step: dg.DagsterEvent) -> str:
     error = failure.error
     while error is not None and error.cause is not None:
         error = error.cause
-    return " ".join(error.message.split()) if error is not None else "see its page for the reason"
+    return " ".join(error.message.split()) if error is not None else "see the run in the Dagster UI"

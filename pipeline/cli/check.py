@@ -128,6 +128,7 @@ def cite(
     from rich.text import Text
 
     from pipeline.cli.console import make_table, out, print_json, spinner
+    from pipeline.corpus.parse.policies import without_markers
     from pipeline.draft_check.suggestions import papers_to_cite
     from pipeline.index.answers import visible
 
@@ -142,7 +143,7 @@ def cite(
         return 0
     table = make_table("To cite", ("key", "paper", "passage"))
     for paper in papers:
-        passage = f"{visible(paper.hit.title)}\n{visible(paper.hit.text)}"
+        passage = f"{visible(paper.hit.title)}\n{visible(without_markers(paper.hit.text))}"
         table.add_row(visible(paper.key or ""), paper.hit.arxiv_id, Text(passage))
     out.print(table)
     return 0

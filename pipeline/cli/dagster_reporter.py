@@ -1,4 +1,4 @@
-"""Reports what the command line computes to Dagster, so that its page shows it beside the runs of Dagster's own."""
+"""Reports what the command line computes to Dagster, so that the Dagster UI shows it beside Dagster's own runs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class DagsterReporter(Listener):
             instance = self._open()
         except Exception as error:  # whatever Dagster or its storage raises: the month itself is in place
             self._unreachable = True
-            self._note("Dagster's storage cannot be reached, and its page will not show this command's work", error)
+            self._note("Dagster's storage cannot be reached: the Dagster UI will not show this command's work", error)
             return
         try:
             event = make_event(instance)

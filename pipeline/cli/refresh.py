@@ -99,11 +99,11 @@ def _show(report: RefreshReport) -> None:
     if report.harvest is not None:
         out.print(str(report.harvest), soft_wrap=True)
     if report.harvest_failure:
-        print_error(f"arXiv could not be asked, and the rest was done: {report.harvest_failure}")
+        print_error(f"the harvest from arXiv failed, the other steps ran: {report.harvest_failure}")
     if report.months:
         out.print(_table(report.months))
     else:
-        out.print("No month was due: each is as its pages, metadata, settings and code make it.")
+        out.print("All months are up to date.")
     for line in _lines_of_left(report):
         print_note(line)
     if report.failures:
@@ -114,11 +114,11 @@ def _show(report: RefreshReport) -> None:
 
 
 def _table(months: Iterable[MonthRefreshed]) -> Table:
-    """A line for each month that was run: what was made, and what changed by it."""
+    """A line for each month that was run: how many tables were computed, and what changed."""
     from rich.table import Table
 
     table = Table("month", title="What changed", title_justify="left")
-    table.add_column("made", justify="right")
+    table.add_column("computed", justify="right")
     for name in ("papers", "passages", "vectors"):
         table.add_column(name)
     for month in months:
@@ -144,12 +144,12 @@ def _counted(counts: Iterable[tuple[str, int]]) -> str:
 
 
 def _lines_of_left(report: RefreshReport) -> Iterator[str]:
-    """What of language models was left as it is, and how to have it made."""
+    """The tables of language models that were not updated, and how to update them."""
     for stage, month in report.over_budget:
-        yield f"{stage} of {month}: the budget was reached; answers are kept, and the next refresh goes on from there"
+        yield f"{stage} of {month}: the budget was reached; answers are stored, and the next refresh continues"
     for month, tables in report.out_of_date.items():
         yield f"{month} out of date: {', '.join(f'{name} ({rows:,} rows)' for name, rows in tables.items())}"
     for month, names in report.not_made.items():
-        yield f"{month} not made: {', '.join(names)}"
+        yield f"{month} not computed yet: {', '.join(names)}"
     if report.out_of_date or report.not_made:
-        yield "It is left so: citeloom refresh --redo has it made, and --llm-tokens N within a budget"
+        yield "These were not updated: citeloom refresh --redo updates them, --llm-tokens N within a budget"

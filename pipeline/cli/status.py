@@ -213,7 +213,7 @@ def _estimate_table(estimate: Estimate) -> Table:
 
     table = make_table(f"To pay in {', '.join(estimate.months)}", ())
     # At 80 columns, a long name folds: one cut short, "key_ele…", could not be passed to another command.
-    table.add_column("stage", overflow="fold", min_width=len("key_elements"))
+    table.add_column("stage", overflow="fold", min_width=len("citation_support"))
     money = ("money",) if estimate.priced else ()
     for name in ("calls", "answered", "to pay", "tokens read", "written", *money, "time"):
         table.add_column(name, justify="right", no_wrap=True)

@@ -63,4 +63,4 @@ def _refuse_taken(port: int) -> None:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            raise SettingError(f"--port {port} cannot be had ({error.strerror}): give another one") from error
+            raise SettingError(f"--port {port} cannot be used ({error.strerror}): give another one") from error

@@ -200,5 +200,5 @@ def report_file(site: Site, request: Request) -> Response:
         file = file / part
     media_type = _MEDIA_TYPES.get(Path(parts[-1]).suffix)
     if media_type is None or not file.is_file():
-        raise HTTPException(404, "there is no such report: citeloom run writes reports with its stage report")
+        raise HTTPException(404, "there is no such report: run citeloom run --until report")
     return Response(file.read_bytes(), headers={"Content-Type": media_type, "Content-Security-Policy": report_policy()})

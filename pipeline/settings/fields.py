@@ -341,7 +341,7 @@ class OperationsSettings(BaseModel):
         "empty for none.",
     )
     serve_token: SecretStr | None = Field(
-        None, description="Token that citeloom serve asks of every visitor; it is needed on another host than loopback."
+        None, description="Token that every request to citeloom serve must bring; required off loopback."
     )
     otel_endpoint: str | None = Field(
         None, description="OpenTelemetry collector, OTLP over HTTP (http://localhost:4318); empty to send nothing."

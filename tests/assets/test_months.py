@@ -97,7 +97,7 @@ def test_a_month_is_expected_so_many_days_after_its_end(
 def test_an_overdue_month_warns(place: Place) -> None:
     found = check_months(place.with_settings(fresh_days=1))
     for name in ("papers", "index_receipts"):
-        check = found[f"newest_month_of_{name}_is_there"]
+        check = found[f"newest_month_of_{name}_exists"]
         assert (check.passed, check.severity) == (False, dg.AssetCheckSeverity.WARN)
         assert told(check)["newest"] == "2024-05"
 

@@ -162,7 +162,7 @@ def test_the_variables_of_the_compose_file_are_settings(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name, value in compose_services({**DEPLOY_ENV, **llm})["citeloom"]["environment"].items():
-        monkeypatch.setenv(name, value or "")
+        monkeypatch.setenv(name, str(value or ""))
     settings = load_settings()
     assert settings.embedder == "bge-m3"
     assert settings.llm_url == llm.get("CITELOOM_LLM_URL")

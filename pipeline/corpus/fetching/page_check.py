@@ -34,8 +34,8 @@ def check_answer(answer: Answer, arxiv_id: str) -> Unusable | None:
         return Unusable("no_html", f"arXiv has no HTML of it (status {answer.status})")
     if answer.status in (401, 403):
         raise PermanentFailure(
-            f"{answer.address} denies access (status {answer.status}): stop asking, for arXiv takes going on for an "
-            "attack; set CITELOOM_ARXIV_USER_AGENT to a contact and write to arXiv's support"
+            f"{answer.address} denies access (status {answer.status}): stop, because arXiv treats further requests as "
+            "an attack; set CITELOOM_ARXIV_USER_AGENT to a contact and write to arXiv's support"
         )
     if answer.status != 200:
         raise PermanentFailure(f"{answer.address} answers with status {answer.status}: check CITELOOM_HTML_URL")

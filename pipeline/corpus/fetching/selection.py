@@ -78,7 +78,7 @@ def _of_month(workspace: Workspace, month: str) -> tuple[list[str], Counter[str]
     records, unreadable = records_of_month(workspace, month)
     if not records:
         raise SettingError(
-            f"nothing at hand tells which papers {month} has: run citeloom harvest, set CITELOOM_METADATA_SNAPSHOT to "
+            f"there is no metadata of {month}: run citeloom harvest, set CITELOOM_METADATA_SNAPSHOT to "
             "a newer snapshot, or name the papers by --ids"
         )
     objections = {name: _objection(record, workspace.settings) for name, record in records.items()}

@@ -241,7 +241,7 @@ def test_a_redirection_within_the_host_is_followed(place: Workspace, site: FakeS
 
 def test_denied_access_ends_everything_at_once(place: Workspace, site: FakeSite) -> None:
     site.script = {FIRST: [text("", code=403)]}
-    with pytest.raises(PermanentFailure, match=r"denies access \(status 403\): stop asking"):
+    with pytest.raises(PermanentFailure, match=r"denies access \(status 403\): stop, because"):
         run(place, FIRST, SECOND)
     assert site.asked == ["robots", FIRST]
 
@@ -329,7 +329,7 @@ def test_a_killed_fetch_goes_on_after_its_last_page(place: Workspace, site: Fake
         ({"dump_dir": "memory://dump"}, {"named": [FIRST]}, "into a folder on a disk"),
         ({"dump_dir": "/nowhere/at/all"}, {"named": [FIRST]}, "there is no folder /nowhere/at/all"),
         ({"subsets": "warning"}, {"named": [FIRST]}, "CITELOOM_SUBSETS leaves out unrated"),
-        ({}, {"month": MONTH}, "nothing at hand tells which papers 2026-10 has: run citeloom harvest"),
+        ({}, {"month": MONTH}, "there is no metadata of 2026-10: run citeloom harvest"),
         ({}, {"named": ["2610.1"]}, "2610.1: no arXiv id"),
         ({}, {"month": MONTH, "named": ["2609.00001"]}, "2609.00001 is not of 2026-10"),
         ({}, {}, "name what to fetch"),
