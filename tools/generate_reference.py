@@ -1,4 +1,4 @@
-"""Write commands.md and tables.md from the command line's definition and the table schemas.
+"""Write commands.md, settings.md and tables.md from the command line's definition, the settings and the table schemas.
 
     python -m tools.generate_reference
 
@@ -18,6 +18,8 @@ from typing import Any, Literal, get_args, get_origin
 import pyarrow as pa
 from typer.models import ArgumentInfo, OptionInfo
 
+from pipeline.settings.fields import GROUPS, PROJECT
+from pipeline.settings.settings import EMBEDDED_LLM, PREFIX
 from pipeline.tables import TABLES, Table
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -60,6 +62,17 @@ COMMANDS_INTRODUCTION = """\
 Exit codes: 0 done, 1 a stage failed or something is missing, 2 a setting or an argument is wrong, 130 interrupted. The
 first Ctrl-C or SIGTERM lets the current work finish, for 15 seconds at most; a second one ends the command at once.
 `--json` prints one JSON document to standard output, also for errors.
+"""
+SETTINGS_INTRODUCTION = """\
+# Settings
+
+Each setting is an environment variable, or a line `NAME=value` in the file `.env` of the folder in which a command is
+run; the environment takes precedence. Secrets belong there too, never in an address. An unknown name that begins with
+`CITELOOM_`, a wrong value and a line of `.env` that cannot be read stop every command with exit code 2 and a message
+that names them.
+
+A dash stands for an empty default. Where two defaults are given, the second is used with the embedded language model,
+that is, while `CITELOOM_LLM_URL` is empty.
 """
 TABLES_INTRODUCTION = """\
 # Tables
@@ -201,9 +214,47 @@ def _page(parts: Iterable[str]) -> str:
     return f"{NOTICE}\n\n" + "\n".join(parts)
 
 
+def settings_page() -> str:
+    """The settings, a table for each group."""
+    return _page([SETTINGS_INTRODUCTION, *_settings()])
+
+
+def _settings() -> Iterator[str]:
+    for group in GROUPS:
+        yield from (f"## {(group.__doc__ or '').strip()}", "", "| setting | default | what it is |", "|---|---|---|")
+        for name, field in group.model_fields.items():
+            default = _default(field.default)
+            if name in EMBEDDED_LLM:
+                default += f", embedded {_default(EMBEDDED_LLM[name])}"
+            yield f"| {PREFIX}{name.upper()} | {default} | {field.description} |"
+        yield ""
+
+
+def _default(value: object) -> str:
+    """A default as a user would write it."""
+    if value in (None, "", ()):
+        return "–"
+    if isinstance(value, bool):
+        text = str(value).lower()
+    elif isinstance(value, tuple):
+        text = ",".join(map(str, value))
+    elif isinstance(value, Path):
+        text = str(value.relative_to(PROJECT))
+    else:
+        text = str(value)
+    return f"`{text}`"
+
+
+PAGES_WRITTEN: Mapping[str, Callable[[], str]] = {
+    "commands.md": commands_page,
+    "settings.md": settings_page,
+    "tables.md": tables_page,
+}
+
+
 def main() -> None:
-    for name, page in (("commands.md", commands_page()), ("tables.md", tables_page())):
-        (FOLDER / name).write_text(page)
+    for name, page in PAGES_WRITTEN.items():
+        (FOLDER / name).write_text(page())
 
 
 if __name__ == "__main__":
