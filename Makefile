@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Six workers on two cores: much of the time goes into waiting for disks and servers. Torch gets one thread in each.
-# Groups of tests in the order of the files: the long ones stand first; pytest-xdist would begin with those of most tests.
+# Groups of tests in the order of tests/conftest.py; pytest-xdist would begin with those of most tests.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 6 --dist loadgroup --no-loadscope-reorder
 PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 

@@ -12,7 +12,7 @@ from assets.stage_asset import StageAsset
 from pipeline import tables
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, told
+from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, with_interval
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.storage.provenance import read_provenance
@@ -34,7 +34,7 @@ def score_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 def _table(view: RetrievalView) -> str:
     rows = [
-        (form.name, line.name, *(told(line.values[metric]) for metric, _ in view.metrics))
+        (form.name, line.name, *(with_interval(line.values[metric]) for metric, _ in view.metrics))
         for form in view.forms
         for line in form.lines
     ]

@@ -40,16 +40,25 @@ def oai(httpserver: HTTPServer) -> FakeOai:
     return FakeOai(httpserver)
 
 
+# The groups that six workers begin with: the longest ones, and the one that computes the data root of the tests of assets.
+# If all workers began with tests of assets, they would wait for that one.
+_FIRST = ("assets/test_check.py", "ui", "server", "unit/answering", "unit/evaluation", "unit/corpus")
+
+
 # First, since pytest-xdist reads the groups in the same hook.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share costly fixtures and imports go to one worker: those of a folder."""
+    items.sort(key=lambda item: _FIRST.index(_group(item)) if _group(item) in _FIRST else len(_FIRST))
     for item in items:
-        file = item.path.relative_to(PROJECT / "tests")
-        folders = file.parts[:-1]
-        if folders[:1] == ("faults",):
-            continue  # it has groups of its own
-        package = folders[:2] if folders[:1] == ("unit",) else folders[:1]
-        # Tests of assets share a data root through the disk; files beside the packages share nothing.
-        by_file = package in ((), ("unit",), ("assets",))
-        item.add_marker(pytest.mark.xdist_group(file.as_posix() if by_file else "/".join(package)))
+        if not _group(item).startswith("faults"):  # which has groups of its own
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _group(item: pytest.Item) -> str:
+    file = item.path.relative_to(PROJECT / "tests")
+    folders = file.parts[:-1]
+    package = folders[:2] if folders[:1] == ("unit",) else folders[:1]
+    # Tests of assets share a data root through the disk; files beside the packages share nothing.
+    by_file = package in ((), ("unit",), ("assets",))
+    return file.as_posix() if by_file else "/".join(package)

@@ -1,4 +1,4 @@
-"""Which papers are of the subjects that a run was told to keep."""
+"""Whether a paper is of one of the categories that a run keeps."""
 
 from __future__ import annotations
 

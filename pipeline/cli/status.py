@@ -159,7 +159,7 @@ def quality(months: MonthsOption = "all", as_json: AsJson = False) -> int:
     out.print(_quality_table(measured) if measured else f"{workspace.root.path} has no month to measure yet.")
     for finding in measured:
         if not finding.holds:
-            print_note(f"{finding.month}: {finding.told()}")
+            print_note(f"{finding.month}: {finding.describe()}")
     return 0
 
 

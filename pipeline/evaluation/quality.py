@@ -93,7 +93,7 @@ class Finding:
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "holds": self.holds}
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """The finding as a sentence."""
         enough = len(self.neighbours) >= FEWEST_NEIGHBOURS
         by = f"by the {len(self.neighbours)} months around it" if enough else "by fixed bounds"

@@ -72,7 +72,7 @@ def _measures_of(table: Table) -> Callable[[Workspace, str], CheckResult]:
 
     def evaluate(workspace: Workspace, month: str) -> CheckResult:
         measures = findings(workspace, month, table)
-        outliers = [measure.told() for measure in measures if not measure.holds]
+        outliers = [measure.describe() for measure in measures if not measure.holds]
         facts = {}
         for measure in measures:
             facts[measure.measure] = round(measure.value, 6)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, told
+from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, with_interval
 from pipeline.report.figures import Bar, BarFigure, bar
 from pipeline.report.formatting import count, number_of, words
 from pipeline.report.grid import Cell, Details, Grid, Row, RowGroup, Section, mean_cell, percent_cell
@@ -276,7 +276,7 @@ def retrieval_section(view: RetrievalView) -> Section:
             "hints."
         )
     if view.difference:
-        difference = told(view.difference, signed=True)
+        difference = with_interval(view.difference, signed=True)
         paragraphs.append(f"Fused search less BM25, recall@10, the same sentences and text: {difference}.")
     bars = [
         (

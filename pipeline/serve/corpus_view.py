@@ -87,7 +87,7 @@ def _read_month(workspace: Workspace, month: str) -> CorpusMonth:
         stages={state: states.count(state) for state in ("done", "stale", "failed", "missing")},
         failures=tuple(f"{row['stage']}: {row['failure']}" for row in status if row["failure"]),
         quality=tuple(
-            QualityMeasure(finding.measure, finding.value, finding.holds, finding.told())
+            QualityMeasure(finding.measure, finding.value, finding.holds, finding.describe())
             for finding in findings(workspace, month)
         ),
         has_report=(root.path / "reports" / month / "index.html").is_file(),

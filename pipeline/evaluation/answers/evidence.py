@@ -76,7 +76,7 @@ class Passage:
     heading: str
     text: str
 
-    def told(self) -> str:
+    def with_heading(self) -> str:
         """Heading and text."""
         return f"{self.heading}\n{self.text}"
 
@@ -111,7 +111,7 @@ def evidence_for(
     there = [passage for paper in question.papers for passage in passages.get(paper, ())]
     if not there or not texts:
         return {(question.id, claim): () for claim in texts}
-    by_words = lexical_scores([passage.told() for passage in there], texts)
+    by_words = lexical_scores([passage.with_heading() for passage in there], texts)
     by_vectors = dense(texts, [passage.passage_id for passage in there]) if dense else None
     found = {}
     for place, claim in enumerate(texts):

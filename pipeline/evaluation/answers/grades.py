@@ -193,7 +193,7 @@ def _claim(grade: ClaimGrade, evidence: Sequence[Any]) -> dict[str, Any]:
         "quoted": grade.quoted,
         "passage_id": grade.passage_id,
         "passages": [
-            {"passage_id": each.passage_id, "anchor": each.anchor, "text": each.told()}
+            {"passage_id": each.passage_id, "anchor": each.anchor, "text": each.with_heading()}
             for each in evidence
             if each.passage_id in grade.passages
         ],

@@ -94,9 +94,9 @@ async def judge_all(
         advance()
         return grade
 
-    told = await _blind((_key(cases[job.place].question.id, job.text), one(job)) for job in jobs)
+    grades = await _blind((_key(cases[job.place].question.id, job.text), one(job)) for job in jobs)
     found: dict[int, list[ClaimGrade | GoldGrade]] = defaultdict(list)
-    for job, grade in zip(jobs, told, strict=True):
+    for job, grade in zip(jobs, grades, strict=True):
         found[job.place].append(grade)
     name = client.model.name
     return [_grade(case, name, outcomes[place], found[place], splits[place]) for place, case in enumerate(cases)]
@@ -134,9 +134,9 @@ def outcome_of(answered: Answer, split: Split) -> Outcome:
     return "unreadable" if split.unreadable else "claims_nothing"
 
 
-def _grade(case: Case, judge: str, outcome: Outcome, told: Sequence[ClaimGrade | GoldGrade], split: Split) -> Grade:
+def _grade(case: Case, judge: str, outcome: Outcome, grades: Sequence[ClaimGrade | GoldGrade], split: Split) -> Grade:
     question = case.question
-    gold = [each for each in told if isinstance(each, GoldGrade)]
+    gold = [each for each in grades if isinstance(each, GoldGrade)]
     return Grade(
         question_id=question.id,
         system=case.system,
@@ -144,7 +144,7 @@ def _grade(case: Case, judge: str, outcome: Outcome, told: Sequence[ClaimGrade |
         kind=question.kind,
         date=question.date or question.month,
         outcome=outcome,
-        claims=tuple(each for each in told if isinstance(each, ClaimGrade)),
+        claims=tuple(each for each in grades if isinstance(each, ClaimGrade)),
         gold=tuple(gold or [GoldGrade(claim.claim, "not") for claim in question.claims]),
         shown=gold_shown_by_hop(question, case.answered, case.gold_passages),
         split=split,

@@ -33,7 +33,7 @@ _SEED = 20_240_607
 
 
 def prompt_digest() -> str:
-    """SHA-256 of all that is asked, for fingerprints."""
+    """SHA-256 of the prompts, for fingerprints."""
     return PROMPTS.digest(SPLIT, CLAIM, GOLD)
 
 
@@ -117,13 +117,13 @@ async def split_answer(client: LlmClient, question: str, answer: str, context: i
     Raises SettingError where the context is too small.
     """
     parts = parts_of(answer)
-    asked = [_messages(question, before, part, context) for before, part in pairwise(["", *parts])]
-    told = await side_by_side(ask(client, messages, AnswerClaims, SPLIT_TOKENS) for messages, _ in asked)
-    return _joined(told, sum(cut for _, cut in asked))
+    prompts = [_messages(question, before, part, context) for before, part in pairwise(["", *parts])]
+    replies = await side_by_side(ask(client, messages, AnswerClaims, SPLIT_TOKENS) for messages, _ in prompts)
+    return _joined(replies, sum(cut for _, cut in prompts))
 
 
 def _messages(question: str, before: str, part: str, context: int) -> tuple[list[Message], bool]:
-    """What is asked of a part, and whether its end had no room. Of the part before, at most half of the room is
+    """The messages for a part, and whether its end had no room. Of the part before, at most half of the room is
     filled: it is there to understand names by."""
     frame = {"question": short_question(question, context), "most": MOST_CLAIMS, "characters": CLAIM_CHARS}
     left = room(context, SPLIT_TOKENS, SPLIT, answer="", before="-" if before else "", **frame)
@@ -132,15 +132,15 @@ def _messages(question: str, before: str, part: str, context: int) -> tuple[list
     return PROMPTS.messages(SPLIT, answer=kept.text, before=shown, **frame), kept.cut
 
 
-def _joined(told: Sequence[FormAnswer[AnswerClaims]], cut: int) -> Split:
-    lists = [[] if each.value is None else _claims(each.value) for each in told]
+def _joined(replies: Sequence[FormAnswer[AnswerClaims]], cut: int) -> Split:
+    lists = [[] if each.value is None else _claims(each.value) for each in replies]
     return Split(
         claims=tuple(dict.fromkeys(claim for part in lists for claim in part)),
-        parts=len(told),
+        parts=len(replies),
         full=sum(len(part) >= MOST_CLAIMS for part in lists),
         cut=cut,
-        failures=tuple(each.failure for each in told if each.failure is not None),
-        spent=sum((each.spent for each in told), NOTHING),
+        failures=tuple(each.failure for each in replies if each.failure is not None),
+        spent=sum((each.spent for each in replies), NOTHING),
     )
 
 

@@ -70,18 +70,18 @@ async def judge_claim(
     facts = first_that_fit(in_shown_order(question.id, (each.claim for each in question.claims)), left // _SHARE)
     # The blank line after a passage is a token or two that no share counts.
     free = left - count_tokens(claimed.text) - count_tokens("\n".join(facts)) - 2 * len(passages)
-    texts, passages_cut = cut_to_share([passage.told() for passage in in_order], free)
+    texts, passages_cut = cut_to_share([passage.with_heading() for passage in in_order], free)
     cut = passages_cut or claimed.cut or len(facts) < len(question.claims)
     messages = PROMPTS.messages(
         CLAIM, question=asked, facts="\n".join(facts), passages="\n\n".join(texts), claim=claimed.text
     )
-    told = await ask(client, messages, ClaimFinding, ANSWER_TOKENS)
+    reply = await ask(client, messages, ClaimFinding, ANSWER_TOKENS)
     ids = tuple(passage.passage_id for passage in passages)
-    if told.value is None:
-        return ClaimGrade(claim, None, passages=ids, cut=cut, failure=told.failure, spent=told.spent)
-    quote = " ".join(told.value.quote.split())
+    if reply.value is None:
+        return ClaimGrade(claim, None, passages=ids, cut=cut, failure=reply.failure, spent=reply.spent)
+    quote = " ".join(reply.value.quote.split())
     quoted, passage_id = _place(quote, list(zip(in_order, texts, strict=True)), facts)
-    return ClaimGrade(claim, told.value.verdict, quote, quoted, passage_id, ids, cut, None, told.spent)
+    return ClaimGrade(claim, reply.value.verdict, quote, quoted, passage_id, ids, cut, None, reply.spent)
 
 
 def _place(
@@ -111,9 +111,9 @@ async def judge_gold(client: LlmClient, question: Question, gold: str, answer: s
     shown = fit(answer.strip(), left - count_tokens(fact.text))
     cut = shown.cut or fact.cut
     messages = PROMPTS.messages(GOLD, question=asked, answer=shown.text, fact=fact.text)
-    told = await ask(client, messages, GoldFinding, ANSWER_TOKENS)
-    if told.value is None:
-        return GoldGrade(gold, None, cut=cut, failure=told.failure, spent=told.spent)
-    quote = " ".join(told.value.quote.split())
+    reply = await ask(client, messages, GoldFinding, ANSWER_TOKENS)
+    if reply.value is None:
+        return GoldGrade(gold, None, cut=cut, failure=reply.failure, spent=reply.spent)
+    quote = " ".join(reply.value.quote.split())
     quoted = place_of(quote, [shown.text]) is not None
-    return GoldGrade(gold, told.value.verdict, quote, quoted, cut, None, told.spent)
+    return GoldGrade(gold, reply.value.verdict, quote, quoted, cut, None, reply.spent)

@@ -65,14 +65,14 @@ class _Case:
     passages: tuple[Passage, ...] = ()
 
     @property
-    def told(self) -> Mapping[str, Any]:
-        """What is known of the reference; nothing out of range."""
+    def fields(self) -> Mapping[str, Any]:
+        """The reference's fields; none for a number out of range."""
         return self.reference or {}
 
     @property
     def title(self) -> str:
         """The work's title; its identifier where a page and its metadata have none."""
-        return self.told["title"] or self.told["arxiv_id"] or ""
+        return self.fields["title"] or self.fields["arxiv_id"] or ""
 
 
 def off(settings: Settings) -> str:
@@ -159,8 +159,8 @@ def _with_passages(job: Job, cases: Sequence[_Case], make: Callable[[Settings], 
     most = job.settings.support_passages
     claims: dict[str, dict[str, None]] = defaultdict(dict)
     for case in cases:
-        if case.unjudged is None and in_corpus(case.told):
-            claims[case.told["arxiv_id"]][case.citation.claim] = None
+        if case.unjudged is None and in_corpus(case.fields):
+            claims[case.fields["arxiv_id"]][case.citation.claim] = None
     wanted = {arxiv_id: list(texts) for arxiv_id, texts in claims.items()}
     found = search(job.workspace, wanted, most, None if _is_long_rehearsal(job, wanted) else make)
     job.notes["works_ranked"] = {"by_vectors_and_words": found.by_both, "by_words_alone": found.by_words}
@@ -173,9 +173,9 @@ def _is_long_rehearsal(job: Job, claims: Mapping[str, Sequence[str]]) -> bool:
 
 
 def _passages(case: _Case, found: Mapping[tuple[str, str], tuple[Passage, ...]], most: int) -> tuple[Passage, ...]:
-    if in_corpus(case.told):
-        return found.get((case.told["arxiv_id"], case.citation.claim), ())
-    return among(paragraphs_of(case.told), case.citation.claim, most)
+    if in_corpus(case.fields):
+        return found.get((case.fields["arxiv_id"], case.citation.claim), ())
+    return among(paragraphs_of(case.fields), case.citation.claim, most)
 
 
 def _given(case: _Case, passages: tuple[Passage, ...]) -> _Case:
@@ -247,7 +247,7 @@ def _note(job: Job, cases: Sequence[_Case], judged: Sequence[tuple[JudgeRequest,
             unjudged[UNREADABLE] += 1
             place = f"sentence {case.citation.sentence}, [Reference {case.citation.number}]"
             job.leave_out(f"{case.task_id} {case.writer.name}", UNREADABLE, f"{place}: {verdict[1].failure}")
-    lacking = {case.told["arxiv_id"] for case in cases if case.unjudged == NO_TEXT and in_corpus(case.told)}
+    lacking = {case.fields["arxiv_id"] for case in cases if case.unjudged == NO_TEXT and in_corpus(case.fields)}
     for arxiv_id in sorted(lacking):
         job.leave_out(arxiv_id, "cited_paper_without_passages", "citations of it are not judged")
     job.notes.update(
@@ -280,8 +280,8 @@ def _unjudged_row(case: _Case, reason: str | None) -> Row:
         **case.writer.columns,
         "sentence": case.citation.sentence,
         "number": case.citation.number,
-        "arxiv_id": case.told.get("arxiv_id"),
-        "source": case.told.get("source"),
+        "arxiv_id": case.fields.get("arxiv_id"),
+        "source": case.fields.get("source"),
         "unjudged": reason,
         "passages": [],
         **asdict(Spent()),

@@ -118,12 +118,12 @@ def exactness(text: str, trace: Mapping[str, Any]) -> float | None:
     A text's other spellings are respelt before it is kept, and counted in its trace, a group such as
     [References 1, 2] once, though it becomes two: the share is then a little too high.
     """
-    told = trace.get("citations")
-    if told is None:
+    spellings = trace.get("citations")
+    if spellings is None:
         return None
     there = len(_EXACT.findall(text))
-    written = there + told.get("bare", 0)
-    return max(there - told["respelt"], 0) / written if written else None
+    written = there + spellings.get("bare", 0)
+    return max(there - spellings["respelt"], 0) / written if written else None
 
 
 def retention_by_round(trace: Mapping[str, Any]) -> list[float]:

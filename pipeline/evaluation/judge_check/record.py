@@ -83,10 +83,10 @@ def _short(result: SetResult) -> str:
 def _long(result: SetResult) -> Iterator[str]:
     measures = result.measures
     figures = {"three classes": measures.macro_f1, "supported or not": measures.support_macro_f1}
-    told = ", ".join(f"{each.mean:.2f} ({each.low:.2f} to {each.high:.2f}) for {classes}"
+    scores = ", ".join(f"{each.mean:.2f} ({each.low:.2f} to {each.high:.2f}) for {classes}"
                      for classes, each in figures.items() if each is not None)  # fmt: skip
-    if told:
-        yield f"macro-F1 {told} on {measures.claims:,} claims of {result.set}"
+    if scores:
+        yield f"macro-F1 {scores} on {measures.claims:,} claims of {result.set}"
 
 
 def current_digest(judge: str, task: TaskName) -> str:

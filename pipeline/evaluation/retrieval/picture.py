@@ -123,7 +123,7 @@ def _measured(row: Mapping[str, Any]) -> Measured:
     return Measured(row["value"], row["low"], row["high"])
 
 
-def told(measured: Measured, signed: bool = False) -> str:
+def with_interval(measured: Measured, signed: bool = False) -> str:
     """A mean and its interval as text: `0.83 (0.74 to 0.94)`."""
     sign = "+" if signed else ""
     if measured.low is None or measured.high is None:

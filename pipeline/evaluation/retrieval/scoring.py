@@ -120,13 +120,13 @@ def _rank(run: _Run) -> None:
 def _vectors(run: _Run, form: Form, before: int) -> Matrices:
     encoded = 0
 
-    def told(texts: int) -> None:
+    def on_batch(texts: int) -> None:
         nonlocal encoded
         encoded += texts
         run.job.advance(before + encoded)
 
     work, afresh = run.job.workspace, run.job.force
-    found = pool_vectors(work, run.choice, run.pool, form, run.embedder, afresh=afresh, told=told)
+    found = pool_vectors(work, run.choice, run.pool, form, run.embedder, afresh=afresh, on_batch=on_batch)
     run.job.measured["encoded"] = run.job.measured.get("encoded", 0) + encoded
     run.job.advance(before + len(run.pool))
     return found

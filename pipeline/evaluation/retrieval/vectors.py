@@ -89,11 +89,11 @@ def pool_vectors(
     embedder: Embedder,
     *,
     afresh: bool = False,
-    told: Callable[[int], None] = lambda texts: None,
+    on_batch: Callable[[int], None] = lambda texts: None,
 ) -> Matrices:
     """The pool's vectors in a form; only texts whose vectors nobody has are encoded.
 
-    afresh: leave the cache out of it. told: hears after every batch how many texts were encoded since the last.
+    afresh: leave the cache out of it. on_batch: called after every batch with the number of texts that it encoded.
     """
     texts = pool.texts(form)
     digests = [text_digest(text) for text in texts]
@@ -105,7 +105,7 @@ def pool_vectors(
     missing = dict(zip(digests, texts, strict=True))
     for digest in held[_DIGEST].to_pylist():
         missing.pop(digest, None)
-    made = _encode(embedder, missing, cache, digests, told)
+    made = _encode(embedder, missing, cache, digests, on_batch)
     return _matrices(pa.concat_tables([held, made]), digests, has_sparse=embedder.has_sparse)
 
 
@@ -118,7 +118,7 @@ def _embedded(workspace: Workspace, choice: Choice, model: str) -> Iterator[pa.T
 
 
 def _encode(
-    embedder: Embedder, texts: Mapping[str, str], cache: Cache, wanted: Sequence[str], told: Callable[[int], None]
+    embedder: Embedder, texts: Mapping[str, str], cache: Cache, wanted: Sequence[str], on_batch: Callable[[int], None]
 ) -> pa.Table:
     """The vectors of texts by digest. What is done when it ends, by a failure or Ctrl-C too, is in the cache."""
     digests, parts, done = list(texts), [_SCHEMA.empty_table()], 0
@@ -131,7 +131,7 @@ def _encode(
                 vectors = vector_columns(batch).select(_KEPT)
                 parts.append(vectors.add_column(0, _SCHEMA.field(0), mine).cast(_SCHEMA))
                 done += len(batch)
-                told(len(batch))
+                on_batch(len(batch))
     finally:
         cache.add(pa.concat_tables(parts), wanted)
     return pa.concat_tables(parts)

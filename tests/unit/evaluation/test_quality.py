@@ -88,8 +88,8 @@ def test_a_finding_names_the_value_its_range_and_the_months_it_is_held_against(w
     assert list(found.neighbours) == [month for month in MONTHS if month != ODD]
     assert found.value < found.low < min(found.neighbours.values())
     assert max(found.neighbours.values()) < found.high
-    assert found.told().startswith("passages per paper: 3, expected ")
-    assert found.told().endswith(" by the 11 months around it")
+    assert found.describe().startswith("passages per paper: 3, expected ")
+    assert found.describe().endswith(" by the 11 months around it")
 
 
 def test_a_month_with_few_neighbours_is_held_to_fixed_bounds(tmp_path: Path) -> None:

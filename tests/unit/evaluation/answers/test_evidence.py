@@ -37,7 +37,7 @@ def row(**changed: Any) -> dict[str, Any]:
 
 def test_a_passage_stands_under_its_title_and_sections_without_markers() -> None:
     assert passages_of([row()]) == [Passage("p1", PAPER, "S1.p1", "Boats > Data > Size", "There are twelve.")]
-    assert passages_of([row(title=None, section_path=None)])[0].told() == "\nThere are twelve."
+    assert passages_of([row(title=None, section_path=None)])[0].with_heading() == "\nThere are twelve."
 
 
 def test_passages_of_all_papers_of_a_question_are_ranked_together_and_of_no_other() -> None:
