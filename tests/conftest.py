@@ -40,7 +40,7 @@ def oai(httpserver: HTTPServer) -> FakeOai:
     return FakeOai(httpserver)
 
 
-# The groups that six workers begin with: the longest ones, and the one that computes the data root of the tests of assets.
+# The groups that six workers begin with: the longest, and the one that computes the data root of the tests of assets.
 # If all workers began with tests of assets, they would wait for that one.
 _FIRST = ("assets/test_check.py", "ui", "server", "unit/answering", "unit/evaluation", "unit/corpus")
 
