@@ -33,15 +33,15 @@ PAGES = {
 
 def read_zip(name: str) -> Callable[[], str]:
     """Writes a zip beside a sound one; reads both."""
-    from tests.unit.corpus.building import write_zip
-    from tests.unit.corpus.test_zips_hostile import OTHER, read_all, settings_for
+    from tests.unit.corpus.building import dump_settings, write_zip
+    from tests.unit.corpus.test_zips_hostile import OTHER, read_all
 
     folder = Path(tempfile.mkdtemp())
     write_zip(folder / "warnings.zip", {OTHER: b"<html>unharmed</html>"})
     ZIPS[name].write(folder / "errors.zip")
 
     def read() -> str:
-        pages, lost = read_all(settings_for(folder))
+        pages, lost = read_all(dump_settings(folder))
         if pages.pop(OTHER) != b"<html>unharmed</html>":
             return "its neighbour is harmed"
         return f"{len(pages)} pages read, {len(lost)} left out"

@@ -1,13 +1,24 @@
-"""Small LaTeXML pages and zips for the corpus tests."""
+"""Small LaTeXML pages, zips and workspaces for the corpus tests."""
 
 from __future__ import annotations
 
-import struct
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
+
+from pipeline import tables
+from pipeline.corpus.dump.catalogue import read_dump
+from pipeline.corpus.dump.member import Member
 from pipeline.corpus.parse.paper import Block, Paper
+from pipeline.engine.stage import Workspace
+from pipeline.settings import Settings, load_settings
+from pipeline.storage.provenance import Provenance
+from pipeline.storage.writing import MonthWriter
+
+MONTH = "2024-03"
 
 
 def page(body: str, title: str = "A Page") -> bytes:
@@ -88,6 +99,16 @@ def write_zip(file: Path, members: Mapping[str, bytes], method: int = zipfile.ZI
     return file
 
 
+def dump_settings(dump: object, data: Path | None = None, **overrides: object) -> Settings:
+    """Settings over a dump; the data root lies within the dump unless one is given."""
+    return load_settings(dump_dir=dump, data=data or Path(str(dump), "data"), **overrides)
+
+
+def members_of(settings: Settings, month: str = "2024-03") -> list[Member]:
+    """The pages of a month, as the dump lists them."""
+    return [Member(**row) for row in read_dump(settings).pages(month).to_pylist()]
+
+
 def pages_of(folder: Path) -> list[tuple[str, bytes]]:
     """(name, content) of every page in a folder's zips."""
     pages = []
@@ -97,17 +118,32 @@ def pages_of(folder: Path) -> list[tuple[str, bytes]]:
     return pages
 
 
-def overwrite_zip64_field(file: Path, name: str, extra: bytes) -> None:
-    """Make the directory say of one member that its offset lies in `extra`, whatever that holds."""
-    content = file.read_bytes()
-    named, end = content.rindex(name.encode()), content.rindex(b"PK\5\6")
-    entry = bytearray(content[named - 46 : named])
-    struct.pack_into("<H", entry, 30, len(extra))
-    struct.pack_into("<L", entry, 42, 0xFFFFFFFF)
-    closing = bytearray(content[end:])
-    struct.pack_into("<L", closing, 12, struct.unpack_from("<L", closing, 12)[0] + len(extra))
-    after = named + len(name)
-    file.write_bytes(content[: named - 46] + entry + content[named:after] + extra + content[after:end] + closing)
+def workspace_for(folder: Path, **overrides: object) -> Workspace:
+    """A workspace over the folders `dump`, which is made, and `data`."""
+    (folder / "dump").mkdir(parents=True, exist_ok=True)
+    return Workspace(dump_settings(folder / "dump", folder / "data", **overrides))
+
+
+def put_metadata(workspace: Workspace, *rows: dict[str, Any], month: str = MONTH) -> None:
+    """Write a month of metadata; what a row does not say is that of a paper of cs.CL."""
+    usual = dict.fromkeys(tables.METADATA.schema.names) | {
+        "title": "From Metadata",
+        "abstract": "Told by metadata.",
+        "status": "present",
+        "source": "snapshot",
+        "categories": ["cs.CL"],
+        "primary_category": "cs.CL",
+    }
+    with MonthWriter(tables.METADATA, workspace.root.file(tables.METADATA, month)) as writer:
+        for row in rows:
+            writer.add(usual | row)
+        writer.commit(Provenance("metadata", month, tables.METADATA.version, 1, "test", "", {}, {}))
+
+
+def ledger(workspace: Workspace, stage: str, month: str = MONTH) -> list[tuple[str, str]]:
+    """(subject, reason) of all that a stage left out of a month."""
+    rows = pq.read_table(workspace.root.ledger_file(stage, month)).to_pylist()
+    return [(row["subject"], row["reason"]) for row in rows]
 
 
 def floating(content: str, caption: str, anchor: str, classes: str) -> str:

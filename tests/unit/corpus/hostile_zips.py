@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import pytest
+
 from pipeline.corpus.dump.member import LARGEST_PAGE
 from tests.unit.corpus.building import write_zip
 
@@ -121,40 +123,66 @@ def _with_raw_name(file: Path) -> None:
 
 def _with_duplicate(file: Path) -> None:
     write_zip(file, GOOD)
-    with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive, _no_warning():
+    with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr(FIRST, b"<html>newer</html>")
 
 
-class _no_warning:  # noqa: N801 - reads as a statement
-    def __enter__(self) -> None:
-        import warnings
+class Pipe(io.BytesIO):
+    """A file that cannot be sought: sizes and checksums follow the pages."""
 
-        self._caught = warnings.catch_warnings()
-        self._caught.__enter__()
-        warnings.simplefilter("ignore")
-
-    def __exit__(self, *error: object) -> None:
-        self._caught.__exit__(None, None, None)
+    def tell(self) -> int:
+        """Refuse, as a pipe does."""
+        raise io.UnsupportedOperation
 
 
 def _streamed(file: Path) -> None:
-    """As written to a pipe: sizes and checksums follow the pages."""
-
-    class Pipe(io.BytesIO):
-        def seekable(self) -> bool:
-            return False
-
-        def seek(self, *_: int) -> int:
-            raise io.UnsupportedOperation
-
-        def tell(self) -> int:
-            raise io.UnsupportedOperation
-
     pipe = Pipe()
     with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, page in GOOD.items():
             archive.writestr(name, page)
     file.write_bytes(pipe.getvalue())
+
+
+def _with_zip64_fields(file: Path) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, page in GOOD.items():
+            with archive.open(name, "w", force_zip64=True) as stream:
+                stream.write(page)
+
+
+def _with_zip64_field(extra: bytes, full: Sequence[int] = (42,)) -> Callable[[Path], None]:
+    """Some fields of the first entry, by default its offset, lie in `extra`, whatever that holds."""
+
+    def write(file: Path) -> None:
+        content = write_zip(file, GOOD).read_bytes()
+        named, end = content.rindex(FIRST.encode()), content.rindex(b"PK\5\6")
+        entry = bytearray(content[named - _ENTRY.size : named])
+        struct.pack_into("<H", entry, 30, len(extra))
+        for at in full:
+            struct.pack_into("<L", entry, at, 0xFFFFFFFF)
+        closing = bytearray(content[end:])
+        struct.pack_into("<L", closing, 12, struct.unpack_from("<L", closing, 12)[0] + len(extra))
+        after = named + len(FIRST)
+        parts = (content[: named - _ENTRY.size], entry, content[named:after], extra, content[after:end], closing)
+        file.write_bytes(b"".join(parts))
+
+    return write
+
+
+def _zip64(record_at: int | None = None, signature: bytes = b"PK\6\6", before: bytes = b"") -> Callable[[Path], None]:
+    """As a zip above 4 GB is written: the plain fields of the end full, the true ones in a zip64 record."""
+
+    def write(file: Path) -> None:
+        content = write_zip(file, GOOD).read_bytes()
+        end = content.rindex(b"PK\5\6")
+        size, start = struct.unpack_from("<2L", content, end + 12)
+        count = len(GOOD)
+        record = struct.pack("<4sQ2H2L4Q", signature, 44, 45, 45, 0, 0, count, count, size, start)
+        locator = struct.pack("<4sLQL", b"PK\6\7", 0, end if record_at is None else record_at, 1)
+        closing = _END.pack(b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+        file.write_bytes(before + content[:end] + record + locator + closing)
+
+    return write
 
 
 def _with_comment(comment: bytes) -> Callable[[Path], None]:
@@ -236,7 +264,33 @@ HOSTILE: Mapping[str, Hostile] = {
     "one name twice": Hostile(_with_duplicate, {}),
     "sizes after the pages": Hostile(_streamed, {}),
     "an end record within the comment": Hostile(_with_comment(b"PK\5\6" + bytes(18) + b"more"), {}),
+    "stored pages": Hostile(lambda file: write_zip(file, GOOD, zipfile.ZIP_STORED), {}),
+    "bytes before the zip": Hostile(_changed(lambda content: b"#!/bin/sh\n" * 10 + content), {}),
     "bytes after the zip": Hostile(_changed(lambda content: content + b"trailing"), {}),
+    "zip64 fields": Hostile(_with_zip64_fields, {}),
+    "a zip64 field": Hostile(
+        _with_zip64_field(
+            struct.pack("<2H3Q", 1, 24, len(GOOD[FIRST]), len(zlib.compress(GOOD[FIRST], wbits=-zlib.MAX_WBITS)), 0),
+            full=(20, 24, 42),
+        ),
+        {},
+    ),
+    "a zip64 record": Hostile(_zip64(), {}),
+    "a zip64 record after other bytes": Hostile(_zip64(before=b"#!/bin/sh\n" * 10), {}),
+    **{
+        f"a zip64 field {name}": Hostile(_with_zip64_field(extra), {FIRST: "corrupt_member"}, read=_OTHERS)
+        for name, extra in {
+            "past any file": struct.pack("<2HQ", 1, 8, 2**64 - 1),
+            "longer than its room": struct.pack("<2HQ", 1, 0xFFF0, 0),
+            "too short": struct.pack("<2HL", 1, 4, 0),
+            "of another kind": struct.pack("<2HQ", 9, 8, 0),
+            "that is missing": b"",
+        }.items()
+    },
+    **{
+        f"a zip64 record at {at}": Hostile(_zip64(at, b"PKxx"), {}, broken="its zip64 record is not where", read=())
+        for at in (10**6, 2**63, 2**64 - 1)
+    },
     "a count that is too small": Hostile(
         _with_end_field(10, "<H", 2), {}, broken="names 2 entries and holds 5", read=()
     ),
@@ -248,6 +302,9 @@ HOSTILE: Mapping[str, Hostile] = {
     ),
     "a directory that is shorter than it is": Hostile(
         _with_end_field(12, "<L", 100), {}, broken="its directory ends early", read=()
+    ),
+    "a directory with rubbish": Hostile(
+        _changed(lambda content: content.replace(b"PK\1\2", b"xxxx", 1)), {}, broken="its directory ends early", read=()
     ),
     "no end": Hostile(_changed(lambda content: content[:-30]), {}, broken="is no zip, or is cut off", read=()),
     "its first half": Hostile(

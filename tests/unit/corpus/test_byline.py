@@ -27,31 +27,6 @@ def test_contacts_are_apart_from_the_name() -> None:
     assert remarks == []
 
 
-def test_marks_lead_from_names_to_affiliations() -> None:
-    names = f"Huiyi Wang{sup('1,2')}, Lina Yao{sup('2')}{LINE}{sup('1')}University of X, {sup('2')}CSIRO{LINE}"
-    assert authors_of(names) == (
-        Author("Huiyi Wang", ("University of X", "CSIRO")),
-        Author("Lina Yao", ("CSIRO",)),
-    )
-
-
-def test_names_without_commas_are_split_at_their_marks() -> None:
-    names = f"David Wadden{sup('†')} Kyle Lo{sup('‡')}{LINE}{sup('†')}University of Y{LINE}{sup('‡')}Allen Institute"
-    assert [author.name for author in authors_of(names)] == ["David Wadden", "Kyle Lo"]
-
-
-def test_an_unmarked_affiliation_is_everybodys() -> None:
-    assert authors_of(f"Tim Knappe, Ryan Li{LINE}Algoverse AI Research") == (
-        Author("Tim Knappe", ("Algoverse AI Research",)),
-        Author("Ryan Li", ("Algoverse AI Research",)),
-    )
-
-
-def test_wide_gaps_part_whole_names_only() -> None:
-    assert [one.name for one in authors_of("Tim Knappe   Ryan Li")] == ["Tim Knappe", "Ryan Li"]
-    assert [one.name for one in authors_of("Honglu   Fan")] == ["Honglu Fan"]
-
-
 def test_a_left_over_column_sign_parts_authors() -> None:
     names = (
         f"Noam Shazeer{LINE}Google Brain{LINE}noam@google.com{LINE}&Llion Jones{LINE}Google Research{LINE}l@google.com"
@@ -60,16 +35,6 @@ def test_a_left_over_column_sign_parts_authors() -> None:
         Author("Noam Shazeer", ("Google Brain",), ("noam@google.com",)),
         Author("Llion Jones", ("Google Research",), ("l@google.com",)),
     )
-
-
-def test_thanks_that_run_together_are_two_remarks() -> None:
-    byline = Byline("Ada Lovelace", remarks=["Work performed at X Research.Work performed at OpenAI."])
-    assert read_bylines([byline], [])[1] == ["Work performed at X Research.", "Work performed at OpenAI."]
-
-
-def test_names_below_an_affiliation_open_another_group() -> None:
-    names = f"Ann Lee, Bob Roe{LINE}University of X{LINE}Cid Moe, Dan Poe{LINE}Institute of Y"
-    assert [one.affiliations for one in authors_of(names)] == [("University of X",)] * 2 + [("Institute of Y",)] * 2
 
 
 def test_grouped_addresses_are_several() -> None:
@@ -101,22 +66,23 @@ def test_characters_of_bylines_count_as_often_as_they_stand_there() -> None:
     assert lost == len("{,}@x.nl")
 
 
-def test_one_institute_is_everybodys() -> None:
-    assert [one.affiliations for one in authors_of("Ann Lee, Bob Roe", "IBM Research")] == [("IBM Research",)] * 2
-
-
-def test_remarks_that_are_no_affiliation_are_kept() -> None:
-    byline = Byline("Ann Lee", remarks=["Equal contribution."])
-    assert read_bylines([byline], [])[1] == ["Equal contribution."]
+@pytest.mark.parametrize(
+    ("thanks", "remarks"),
+    [
+        (
+            "Work performed at X Research.Work performed at OpenAI.",
+            ["Work performed at X Research.", "Work performed at OpenAI."],
+        ),
+        ("Equal contribution.", ["Equal contribution."]),
+    ],
+)
+def test_thanks_that_are_no_affiliation_are_remarks(thanks: str, remarks: list[str]) -> None:
+    assert read_bylines([Byline("Ann Lee", remarks=[thanks])], [])[1] == remarks
 
 
 def test_an_author_named_twice_is_one() -> None:
     bylines = [Byline("Ann Lee"), Byline("Ann Lee")]
     assert [author.name for author in read_bylines(bylines, [])[0]] == ["Ann Lee"]
-
-
-def test_junior_belongs_to_the_name_before() -> None:
-    assert [one.name for one in authors_of("John Smith, Jr., Ann Lee")] == ["John Smith, Jr.", "Ann Lee"]
 
 
 def test_a_line_that_a_mark_explains_may_be_a_remark() -> None:
@@ -155,6 +121,25 @@ def test_the_same_thanks_of_two_authors_are_one_remark_and_the_employer_of_both(
 UNIVERSITY, INSTITUTE = "University of X", "Institute of Y"
 MERIDIAN = "Meridian Analytics, Toronto, Canada"
 LAYOUTS: dict[str, tuple[str, dict[str, list[str]]]] = {
+    "marks that lead to affiliations": (
+        f"Huiyi Wang{sup('1,2')}, Lina Yao{sup('2')}{LINE}{sup('1')}{UNIVERSITY}, {sup('2')}CSIRO{LINE}",
+        {"Huiyi Wang": [UNIVERSITY, "CSIRO"], "Lina Yao": ["CSIRO"]},
+    ),
+    "names without commas": (
+        f"David Wadden{sup('†')} Kyle Lo{sup('‡')}{LINE}{sup('†')}{UNIVERSITY}{LINE}{sup('‡')}Allen Institute",
+        {"David Wadden": [UNIVERSITY], "Kyle Lo": ["Allen Institute"]},
+    ),
+    "an unmarked affiliation": (
+        f"Tim Knappe, Ryan Li{LINE}Algoverse AI Research",
+        {"Tim Knappe": ["Algoverse AI Research"], "Ryan Li": ["Algoverse AI Research"]},
+    ),
+    "wide gaps between names": ("Tim Knappe   Ryan Li", {"Tim Knappe": [], "Ryan Li": []}),
+    "a wide gap within a name": ("Honglu   Fan", {"Honglu Fan": []}),
+    "names below an affiliation": (
+        f"Ann Lee, Bob Roe{LINE}{UNIVERSITY}{LINE}Cid Moe, Dan Poe{LINE}{INSTITUTE}",
+        {"Ann Lee": [UNIVERSITY], "Bob Roe": [UNIVERSITY], "Cid Moe": [INSTITUTE], "Dan Poe": [INSTITUTE]},
+    ),
+    "a junior": ("John Smith, Jr., Ann Lee", {"John Smith, Jr.": [], "Ann Lee": []}),
     "several affiliations on a line": (
         f"Ann Lee{sup('1')}, Bob Roe{sup('2†')}{LINE}{sup('1')}{UNIVERSITY} {sup('2')}Google",
         {"Ann Lee": [UNIVERSITY], "Bob Roe": ["Google"]},
@@ -316,11 +301,6 @@ def test_an_address_below_the_last_author_is_everybodys_who_has_none_in_thanks()
     assert [one.affiliations for one in authors] == [(INSTITUTE,), ("CWI",), ("CWI",)]
 
 
-def test_what_is_no_known_name_beside_one_may_be_a_name() -> None:
-    authors, _ = read_bylines([Byline("Ann Lee, Bob Roe, Dan Poe")], [], KNOWN)
-    assert [one.name for one in authors] == ["Ann Lee", "Bob Roe", "Dan Poe"]
-
-
 def test_an_affiliation_cut_at_its_commas_is_no_author() -> None:
     bylines = [
         Byline("Ann Lee", [("affiliation", "cs")]),
@@ -371,30 +351,47 @@ def test_institutes_are_numbered() -> None:
     assert remarks == []
 
 
-def test_an_institute_is_of_those_before_it() -> None:
-    authors = authors_of("Ann Lee, Bob Roe, Cid Moe", "A. Lee", "B. Roe", UNIVERSITY, "C. Moe", INSTITUTE)
-    assert [one.affiliations for one in authors] == [(UNIVERSITY,), (UNIVERSITY,), (INSTITUTE,)]
+@pytest.mark.parametrize(
+    ("names", "institutes", "affiliations"),
+    [
+        ("Ann Lee, Bob Roe", ["IBM Research"], [("IBM Research",)] * 2),
+        (
+            "Ann Lee, Bob Roe, Cid Moe",
+            ["A. Lee", "B. Roe", UNIVERSITY, "C. Moe", INSTITUTE],
+            [(UNIVERSITY,), (UNIVERSITY,), (INSTITUTE,)],
+        ),
+    ],
+)
+def test_an_institute_is_of_those_named_before_it(
+    names: str, institutes: list[str], affiliations: list[tuple[str, ...]]
+) -> None:
+    assert [author.affiliations for author in authors_of(names, *institutes)] == affiliations
 
 
 KNOWN = ("Ann B. Lee", "Bob Roe", "Cid Moe")
 
 
-def test_known_names_part_a_line_without_separators() -> None:
-    names = "Ann Lee Robert Roe Cid Moe"
-    assert len(authors_of(names)) == 1
-    authors, _ = read_bylines([Byline("Ann Lee Bob Roe Cid Moe")], [], KNOWN)
-    assert [author.name for author in authors] == ["Ann Lee", "Bob Roe", "Cid Moe"]
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Ann Lee Bob Roe Cid Moe", ["Ann Lee", "Bob Roe", "Cid Moe"]),
+        ("Ann Lee, Bob Roe, Dan Poe", ["Ann Lee", "Bob Roe", "Dan Poe"]),
+        ("Dan Poe, Eva Coe", ["Dan Poe", "Eva Coe"]),
+    ],
+    ids=["no separators", "an unknown name beside them", "none of them"],
+)
+def test_names_are_found_with_the_help_of_known_ones(text: str, names: list[str]) -> None:
+    assert [author.name for author in read_bylines([Byline(text)], [], KNOWN)[0]] == names
+
+
+def test_without_known_names_a_line_without_separators_is_one_name() -> None:
+    assert len(authors_of("Ann Lee Robert Roe Cid Moe")) == 1
 
 
 def test_what_is_no_known_name_is_an_affiliation_once_all_are_found() -> None:
     byline = Byline(f"Ann Lee, Bob Roe, Cid Moe{LINE}Deep Genomics, Wharton Eagle")
     authors, _ = read_bylines([byline], [], KNOWN)
     assert {author.affiliations for author in authors} == {("Deep Genomics, Wharton Eagle",)}
-
-
-def test_names_that_the_page_does_not_print_do_not_help() -> None:
-    authors, _ = read_bylines([Byline("Dan Poe, Eva Coe")], [], KNOWN)
-    assert [author.name for author in authors] == ["Dan Poe", "Eva Coe"]
 
 
 @pytest.mark.parametrize("rule", [*OPENINGS, *WORDS], ids=lambda rule: rule.example)

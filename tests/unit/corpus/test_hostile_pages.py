@@ -79,12 +79,6 @@ def test_a_page_in_other_clothes_says_the_same(content: bytes) -> None:
     assert only_block(parse(content)).text == "Wörds."
 
 
-def test_a_page_with_nothing_of_latexml_holds_no_text() -> None:
-    with pytest.raises(PageError) as caught:
-        parse(b"<html><body><main><b>Words.</b></main></body></html>")
-    assert caught.value.reason == "no_text"
-
-
 def test_a_formula_within_a_formula_is_part_of_it() -> None:
     inner = '<math alttext="y"><mi>y</mi></math>'
     paper = parse(page(para(f'Let <math alttext="x"><mtext>{inner}</mtext></math> be.')))

@@ -1,24 +1,21 @@
-"""Grades of a page's text: each fact, the worst of several, and real pages."""
+"""Grades of a page's text, and what is done about errors on it."""
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipeline.corpus.parse import html
 from pipeline.corpus.parse.measures import unconverted_macros
-from pipeline.corpus.parse.paper import Block, Paper
-from pipeline.corpus.quality import Quality, grade
+from pipeline.corpus.parse.paper import Block, PageError, Paper
+from pipeline.corpus.quality import DROPPED, Quality, apply_error_policy, grade
 from pipeline.settings import SAMPLE_DUMP
+from tests.unit.corpus.building import page, pages_of, para, section
 
 CLEAN = Paper(blocks=(Block("paragraph", "S1.p1", (), " ".join(["word"] * 1000)),), chars_seen=4000, chars_kept=4000)
-
-
-def test_a_clean_page_has_the_best_grade() -> None:
-    assert grade(CLEAN) == Quality("A", ())
 
 
 @pytest.mark.parametrize(("errors", "expected"), [(0, "A"), (1, "B"), (5, "C"), (20, "D")])
@@ -26,15 +23,6 @@ def test_flaws_are_counted_by_the_word(errors: int, expected: str) -> None:
     assert grade(replace(CLEAN, ltx_errors=errors)).grade == expected
     twice = replace(CLEAN, blocks=CLEAN.blocks * 2, ltx_errors=2 * errors)
     assert grade(twice).grade == expected
-
-
-def test_flaws_of_all_kinds_count_together_and_each_is_named() -> None:
-    paper = replace(CLEAN, ltx_errors=2, unconverted_macros=2, math_without_tex=1)
-    assert grade(paper) == Quality("C", ("ltx_errors", "unconverted_macros", "math_without_tex"))
-
-
-def test_one_flaw_in_a_long_paper_is_none() -> None:
-    assert grade(replace(CLEAN, blocks=CLEAN.blocks * 3, ltx_errors=1)) == Quality("A", ())
 
 
 @pytest.mark.parametrize(("missing", "expected"), [(0, "A"), (1, "B"), (30, "C")])
@@ -48,22 +36,25 @@ def test_text_that_was_lost_lowers_the_grade(kept: int, expected: str) -> None:
     assert grade(replace(CLEAN, chars_kept=kept)).grade == expected
 
 
-def test_hidden_text_is_told_and_a_phantom_in_a_formula_is_not() -> None:
-    assert grade(replace(CLEAN, losses={"hidden": 36})) == Quality("A", ())
-    assert grade(replace(CLEAN, losses={"hidden": 400})) == Quality("B", ("hidden_text",))
-
-
-def test_a_page_that_breaks_off_is_no_better_than_c() -> None:
-    assert grade(replace(CLEAN, truncated=True)) == Quality("C", ("truncated",))
-
-
-def test_a_page_of_a_few_words_is_told_so() -> None:
-    assert grade(Paper()) == Quality("C", ("hardly_any_text",))
-
-
-def test_the_worst_fact_decides_and_comes_first() -> None:
-    paper = replace(CLEAN, chars_kept=3500, ltx_errors=20)
-    assert grade(paper) == Quality("D", ("ltx_errors", "text_lost"))
+@pytest.mark.parametrize(
+    ("flaws", "expected"),
+    [
+        ({}, Quality("A", ())),
+        (
+            {"ltx_errors": 2, "unconverted_macros": 2, "math_without_tex": 1},
+            Quality("C", ("ltx_errors", "unconverted_macros", "math_without_tex")),
+        ),
+        ({"blocks": CLEAN.blocks * 3, "ltx_errors": 1}, Quality("A", ())),
+        ({"losses": {"hidden": 36}}, Quality("A", ())),
+        ({"losses": {"hidden": 400}}, Quality("B", ("hidden_text",))),
+        ({"truncated": True}, Quality("C", ("truncated",))),
+        ({"blocks": (), "chars_seen": 0, "chars_kept": 0}, Quality("C", ("hardly_any_text",))),
+        ({"chars_kept": 3500, "ltx_errors": 20}, Quality("D", ("ltx_errors", "text_lost"))),
+    ],
+    ids=["none", "of all kinds", "one in a long paper", "phantom", "hidden", "breaks off", "few words", "worst first"],
+)
+def test_flaws_are_named_and_the_worst_decides(flaws: dict[str, Any], expected: Quality) -> None:
+    assert grade(replace(CLEAN, **flaws)) == expected
 
 
 @pytest.mark.parametrize(
@@ -80,14 +71,48 @@ def test_macros_within_formulas_are_no_flaw(text: str, expected: int) -> None:
     assert unconverted_macros(None, [Block("paragraph", "S1.p1", (), text)]) == expected
 
 
+BROKEN = para('Broken <span class="ltx_ERROR undefined">\\foo</span> words.', "S1.p2")
+HEAD_OVER_TWO = (
+    '<table class="ltx_tabular"><tr><td rowspan="2">A</td><td colspan="2">Both</td></tr>'
+    "<tr><td>B</td><td>C</td></tr><tr><td>1</td></tr></table>"
+)
+
+
+def test_a_page_with_errors_is_kept_or_dropped_as_the_policy_says() -> None:
+    flawed = html.parse(page(section(para("Sound words.") + BROKEN)))
+    assert apply_error_policy("keep", flawed) == flawed
+    with pytest.raises(PageError, match="page_has_errors: LaTeXML marked 1 errors"):
+        apply_error_policy("drop_page", flawed)
+
+
+@pytest.mark.parametrize(
+    ("sound", "text", "paragraphs"), [(para("Sound words."), "Sound words.", 1), (HEAD_OVER_TWO, "| A | Both", 0)]
+)
+def test_dropped_paragraphs_are_counted_as_lost(sound: str, text: str, paragraphs: int) -> None:
+    flawed = html.parse(page(section(sound + BROKEN)))
+    rest = apply_error_policy("drop_paragraphs", flawed)
+    (block,) = rest.blocks
+    assert block.text.startswith(text)
+    assert rest.paragraphs == paragraphs
+    assert rest.losses[DROPPED] == len("Brokenwords.")
+    assert rest.chars_kept == sum(rest.kept.values()) == flawed.chars_kept - len("Brokenwords.")
+
+
+def test_a_page_of_which_nothing_sound_is_left_has_no_text() -> None:
+    with pytest.raises(PageError, match="no_text"):
+        apply_error_policy("drop_paragraphs", html.parse(page(section(BROKEN))))
+
+
+@pytest.mark.parametrize("policy", ["drop_paragraphs", "drop_page"])
+def test_a_page_without_errors_is_not_touched_by_any_policy(policy: str) -> None:
+    paper = html.parse(page(section(para("Sound words."))))
+    assert apply_error_policy(policy, paper) == paper
+
+
 def grades(folder: Path) -> dict[str, str]:
     """The grades of all pages of a dump that are not A, by the page's file name."""
-    found = {}
-    for file in sorted(folder.glob("*.zip")):
-        with zipfile.ZipFile(file) as archive:
-            for name in archive.namelist():
-                found[name.rpartition("/")[2]] = grade(html.parse(archive.read(name))).grade
-    return {name: letter for name, letter in found.items() if letter != "A"}
+    letters = {Path(name).name: grade(html.parse(content)).grade for name, content in pages_of(folder)}
+    return {name: letter for name, letter in letters.items() if letter != "A"}
 
 
 def test_of_the_samples_only_the_one_that_breaks_off_is_worse_than_b() -> None:

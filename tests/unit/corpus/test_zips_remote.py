@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,11 +15,10 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump, read_dump
 from pipeline.corpus.dump.folder import LONGEST_SPAN, WIDEST_GAP, RemoteFile, RemoteFolder
-from pipeline.corpus.dump.member import Member, MemberError
+from pipeline.corpus.dump.member import MemberError
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.errors import MissingInput, SettingError, TransientFailure
-from pipeline.settings import Settings, load_settings
-from tests.unit.corpus.building import write_zip
+from tests.unit.corpus.building import dump_settings, members_of, write_zip
 
 PAGES = {f"error/2403/2403.{number:05d}.html": f"<html>{number}</html>".encode() * 500 for number in range(1, 41)}
 
@@ -38,41 +38,22 @@ def put(address: str, name: str, content: bytes) -> None:
     system.pipe_file(f"{path}/{name}", content)
 
 
-def remove(address: str, name: str) -> None:
-    system, path = url_to_fs(address)
-    system.rm(f"{path}/{name}")
-
-
-def settings_for(address: object, folder: Path) -> Settings:
-    return load_settings(dump_dir=address, data=folder / "data")
-
-
-def pages_of(settings: Settings, month: str = "2024-03") -> list[Member]:
-    return [Member(**row) for row in read_dump(settings).pages(month).to_pylist()]
-
-
 def test_a_dump_on_a_store_has_the_pages_of_the_same_on_a_disk(bucket: str, tmp_path: Path) -> None:
-    remote, local = settings_for(bucket, tmp_path), settings_for(tmp_path, tmp_path)
-    assert pages_of(remote) == pages_of(local)
+    remote, local = dump_settings(bucket, tmp_path / "data"), dump_settings(tmp_path, tmp_path / "data")
+    assert members_of(remote) == members_of(local)
     assert read_dump(remote).digest("2024-03") == read_dump(local).digest("2024-03")
     with MemberReader(remote.dump_dir) as reader:
-        assert {page.member: reader.read(page) for page in pages_of(remote)} == PAGES
+        assert {page.member: reader.read(page) for page in members_of(remote)} == PAGES
 
 
 def test_an_address_of_files_is_a_folder_on_this_disk(tmp_path: Path) -> None:
     write_zip(tmp_path / "errors.zip", PAGES)
-    settings = settings_for(f"file://{tmp_path}", tmp_path)
-    assert settings.dump_dir == tmp_path
-    assert len(pages_of(settings)) == len(PAGES)
-
-
-def test_a_local_system_of_fsspec_reads_the_same(tmp_path: Path) -> None:
-    write_zip(tmp_path / "errors.zip", PAGES)
     address = f"file://{tmp_path}"
-    folder = RemoteFolder(address)
-    assert ("errors.zip", False) in folder.names()
+    settings = dump_settings(address, tmp_path / "data")
+    assert settings.dump_dir == tmp_path
+    assert ("errors.zip", False) in RemoteFolder(address).names()
     with MemberReader(address) as reader:
-        assert {page.member: reader.read(page) for page in pages_of(settings_for(tmp_path, tmp_path))} == PAGES
+        assert {page.member: reader.read(page) for page in members_of(settings)} == PAGES
 
 
 class CountedRequests(MemoryFileSystem):  # type: ignore[misc]
@@ -108,41 +89,29 @@ def through(protocol: str, bucket: str) -> str:
     return bucket.replace("memory", protocol)
 
 
-def test_planned_neighbours_are_fetched_by_one_request(bucket: str, tmp_path: Path) -> None:
-    pages = pages_of(settings_for(bucket, tmp_path))
+@pytest.mark.parametrize(("planned", "requests"), [(40, 1), (0, 40), (5, 36)])
+def test_planned_neighbours_are_fetched_by_one_request_and_other_pages_by_one_each(
+    bucket: str, tmp_path: Path, planned: int, requests: int
+) -> None:
+    pages = members_of(dump_settings(bucket, tmp_path / "data"))
     with MemberReader(through("counted", bucket)) as reader:
-        reader.plan(pages)
+        reader.plan(pages[:planned])
         assert {page.member: reader.read(page) for page in pages} == PAGES
-    assert len(CountedRequests.ranges) == 1
-
-
-def test_without_a_plan_each_page_is_one_request(bucket: str, tmp_path: Path) -> None:
-    pages = pages_of(settings_for(bucket, tmp_path))
-    with MemberReader(through("counted", bucket)) as reader:
-        assert {page.member: reader.read(page) for page in pages} == PAGES
-    assert len(CountedRequests.ranges) == len(PAGES)
-
-
-def test_what_was_not_planned_is_read_all_the_same(bucket: str, tmp_path: Path) -> None:
-    pages = pages_of(settings_for(bucket, tmp_path))
-    with MemberReader(through("counted", bucket)) as reader:
-        reader.plan(pages[:5])
-        assert reader.read(pages[30]) == PAGES[pages[30].member]
-        assert reader.read(pages[2]) == PAGES[pages[2].member]
+    assert len(CountedRequests.ranges) == requests
 
 
 def test_a_zip_is_listed_from_its_end_alone(bucket: str, tmp_path: Path) -> None:
     put(bucket, "errors.zip", bytes(5_000_000) + (tmp_path / "errors.zip").read_bytes())
-    assert len(pages_of(settings_for(bucket, tmp_path))) == len(PAGES)
+    assert len(members_of(dump_settings(bucket, tmp_path / "data"))) == len(PAGES)
 
 
 def test_loose_pages_on_a_store_are_read(bucket: str, tmp_path: Path) -> None:
     put(bucket, "2404/2404.00001.html", b"<html>loose</html>")
     put(bucket, "warning/2404/2404.00002.html", b"<html>loose too</html>")
-    settings = settings_for(bucket, tmp_path)
+    settings = dump_settings(bucket, tmp_path / "data")
     assert months_in_dump(settings) == ["2024-03", "2024-04"]
     with MemberReader(settings.dump_dir) as reader:
-        assert [reader.read(page) for page in pages_of(settings, "2024-04")] == [
+        assert [reader.read(page) for page in members_of(settings, "2024-04")] == [
             b"<html>loose</html>", b"<html>loose too</html>",
         ]  # fmt: skip
 
@@ -157,7 +126,7 @@ def test_a_zip_that_changed_is_seen_once_the_listing_is_old(bucket: str) -> None
 def test_a_store_without_a_zip_is_named(tmp_path: Path) -> None:
     address = f"memory://{tmp_path.name}/nowhere"
     with pytest.raises(SettingError, match=r"CITELOOM_DUMP_DIR: there is no folder memory:/.*/nowhere"):
-        months_in_dump(settings_for(address, tmp_path))
+        months_in_dump(dump_settings(address, tmp_path / "data"))
 
 
 @pytest.mark.parametrize(
@@ -165,28 +134,22 @@ def test_a_store_without_a_zip_is_named(tmp_path: Path) -> None:
     [("foo://bucket", "Protocol not known"), ("s3://bucket/dump", "[Ii]nstall s3fs")],
 )
 def test_an_address_that_nothing_here_reads_is_a_wrong_setting(tmp_path: Path, address: str, told: str) -> None:
-    if address.startswith("s3") and _has_s3fs():
+    if address.startswith("s3") and find_spec("s3fs") is not None:
         pytest.skip("s3fs is installed here")
     with pytest.raises(SettingError, match=rf"CITELOOM_DUMP_DIR.*{told}"):
-        months_in_dump(settings_for(address, tmp_path))
-
-
-def _has_s3fs() -> bool:
-    import importlib.util
-
-    return importlib.util.find_spec("s3fs") is not None
+        months_in_dump(dump_settings(address, tmp_path / "data"))
 
 
 def test_a_broken_zip_on_a_store_is_reported(bucket: str, tmp_path: Path) -> None:
     put(bucket, "warnings.zip", b"no zip")
-    settings = settings_for(bucket, tmp_path)
-    assert len(pages_of(settings)) == len(PAGES)
+    settings = dump_settings(bucket, tmp_path / "data")
+    assert len(members_of(settings)) == len(PAGES)
     (told,) = broken_zips(settings)
     assert "warnings.zip is no zip" in told
 
 
 def test_an_error_of_the_stores_library_is_no_fault_of_the_page(bucket: str, tmp_path: Path) -> None:
-    (page, *_) = pages_of(settings_for(bucket, tmp_path))
+    (page, *_) = members_of(dump_settings(bucket, tmp_path / "data"))
     with (
         MemberReader(through("expired", bucket)) as reader,
         pytest.raises(TransientFailure, match=r"RuntimeError: the token has expired.*run again"),
@@ -194,22 +157,20 @@ def test_an_error_of_the_stores_library_is_no_fault_of_the_page(bucket: str, tmp
         reader.read(page)
 
 
-def test_a_loose_page_that_is_gone_from_a_store_is_unreadable(bucket: str, tmp_path: Path) -> None:
+def test_what_is_gone_from_a_store_is_an_unreadable_page_or_a_missing_zip(bucket: str, tmp_path: Path) -> None:
     put(bucket, "2404/2404.00001.html", b"<html>loose</html>")
     put(bucket, "2404/2404.00002.html", b"<html>loose</html>")
-    (page, _) = pages_of(settings_for(bucket, tmp_path), "2024-04")
-    remove(bucket, "2404/2404.00001.html")
-    with MemberReader(bucket) as reader, pytest.raises(MemberError) as caught:
-        reader.read(page)
+    settings = dump_settings(bucket, tmp_path / "data")
+    (zipped, *_), (loose, _) = members_of(settings), members_of(settings, "2024-04")
+    system, path = url_to_fs(bucket)
+    for name in ("2404/2404.00001.html", "errors.zip"):
+        system.rm(f"{path}/{name}")
+    with MemberReader(bucket) as reader:
+        with pytest.raises(MemberError) as caught:
+            reader.read(loose)
+        with pytest.raises(MissingInput, match=r"errors\.zip cannot be opened"):
+            reader.read(zipped)
     assert caught.value.reason == "unreadable"
-
-
-def test_a_zip_that_is_gone_from_a_store_is_named(bucket: str, tmp_path: Path) -> None:
-    (page, *_) = pages_of(settings_for(bucket, tmp_path))
-    remove(bucket, "errors.zip")
-    put(bucket, "other.zip", b"")
-    with MemberReader(bucket) as reader, pytest.raises(MissingInput, match=r"errors\.zip cannot be opened"):
-        reader.read(page)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,12 +15,6 @@ from pipeline.wikipedia import dump as dumps
 from pipeline.wikipedia.dump import Line, open_dump
 from pipeline.wikipedia.page import read_page
 from tests.unit.wikipedia.pages import FILE, MONTH, lantern, orchard, write_dump
-
-
-def reason_of(content: bytes | None) -> str:
-    with pytest.raises(PageError) as error:
-        read_page(Line(FILE, 1, content))
-    return error.value.reason
 
 
 def test_lines_of_all_members_come_in_order(tmp_path: Path) -> None:
@@ -44,50 +40,42 @@ def test_the_month_is_that_of_the_files_names_or_the_one_given(tmp_path: Path) -
         open_dump([file, write_dump(tmp_path, [orchard()], name="dewiki-NS0-20241001.json.tar.gz")])
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_and_two_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(MissingInput, match="nowhere"):
         open_dump([tmp_path / "nowhere.tar.gz"])
-
-
-def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
-    files = [write_dump(tmp_path / each, [orchard()]) for each in ("a", "b")]
     with pytest.raises(SettingError, match="a name of its own"):
-        open_dump(files)
+        open_dump([write_dump(tmp_path / folder, [orchard()]) for folder in ("a", "b")])
 
 
-@pytest.mark.parametrize("kept", [0.3, 0.6, 0.95])
-def test_an_archive_that_breaks_off_is_named(tmp_path: Path, kept: float) -> None:
+def flip_checksum(whole: bytes) -> bytes:
+    return whole[:-8] + bytes([whole[-8] ^ 1]) + whole[-7:]
+
+
+DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    **{
+        f"{share:.0%} of it": (
+            lambda whole, share=share: whole[: int(len(whole) * share)],
+            "breaks off.*fetch it again",
+        )
+        for share in (0.3, 0.6, 0.95)
+    },
+    "broken off before it was packed": (
+        lambda whole: gzip.compress(gzip.decompress(whole)[: len(gzip.decompress(whole)) // 2]),
+        "breaks off",
+    ),
+    "a changed byte behind the last line": (flip_checksum, "CRC"),
+    "empty": (lambda _: b"", ""),
+    "text": (lambda _: b"no archive at all", ""),
+    "gzip": (lambda _: gzip.compress(b"no archive within"), ""),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_archive_is_named(tmp_path: Path, name: str) -> None:
+    damage, why = DAMAGES[name]
     file = write_dump(tmp_path, [orchard(), lantern()] * 20)
-    whole = file.read_bytes()
-    file.write_bytes(whole[: int(len(whole) * kept)])
-    with pytest.raises(PermanentFailure, match=rf"{FILE} breaks off.*fetch it again"):
-        list(open_dump([file]).lines())
-
-
-def test_an_archive_that_breaks_off_before_it_was_packed_is_named(tmp_path: Path) -> None:
-    file = write_dump(tmp_path, [orchard(), lantern()] * 20)
-    whole = gzip.decompress(file.read_bytes())
-    file.write_bytes(gzip.compress(whole[: len(whole) // 2]))
-    with pytest.raises(PermanentFailure, match="breaks off"):
-        list(open_dump([file]).lines())
-
-
-def test_a_changed_byte_behind_the_last_line_is_found(tmp_path: Path) -> None:
-    file = write_dump(tmp_path, [orchard()])
-    whole = bytearray(file.read_bytes())
-    whole[-8] ^= 1  # of the checksum
-    file.write_bytes(whole)
-    with pytest.raises(PermanentFailure, match=f"{FILE}.*CRC"):
-        list(open_dump([file]).lines())
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"no archive at all", gzip.compress(b"no archive within")], ids=["empty", "text", "gzip"]
-)
-def test_what_is_no_archive_is_named(tmp_path: Path, content: bytes) -> None:
-    file = tmp_path / FILE
-    file.write_bytes(content)
-    with pytest.raises(PermanentFailure, match=FILE):
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(PermanentFailure, match=f"{FILE}.*{why}"):
         list(open_dump([file]).lines())
 
 
@@ -112,30 +100,27 @@ def test_lines_go_out_in_chunks_of_bounded_size(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_page_tells_who_it_is() -> None:
-    import json
-
     page = read_page(Line(FILE, 1, json.dumps(orchard(is_part_of={"identifier": "zh_yuewiki"})).encode()))
     assert (page.page_id, page.category) == ("zh_yuewiki:101", "wikipedia.zh-yue")
+
+
+IDENTITY = {"name": "x", "identifier": 1, "is_part_of": {"identifier": "enwiki"}, "version": {"identifier": 1}}
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (None, "broken_line"),
-        (b"{", "broken_line"),
-        (b"[1]", "broken_line"),
-        (b'{"name": "x"}', "broken_line"),
-        (b"\xff\xfe", "broken_line"),
-        (b"[" * 100_000, "broken_line"),
-        (b'{"name": "x", "identifier": -1, "is_part_of": {"identifier": "enwiki"}, "version": {"identifier": 1}}',
-         "broken_line"),
-        (b'{"name": "x", "identifier": 1, "is_part_of": {"identifier": "enwiktionary"}, "version": {"identifier": 1}}',
-         "not_wikipedia"),
-        (b'{"name": "x", "identifier": 1, "is_part_of": {"identifier": "commonswiki"}, "version": {"identifier": 1}}',
-         "not_wikipedia"),
-        (b'{"name": "x", "identifier": 1, "is_part_of": {"identifier": "enwiki"}, "version": {"identifier": 1}, '
-         b'"namespace": {"identifier": 14}}', "not_an_article"),
+        *((content, "broken_line") for content in (None, b"{", b"[1]", b'{"name": "x"}', b"\xff\xfe", b"[" * 100_000)),
+        (IDENTITY | {"identifier": -1}, "broken_line"),
+        (IDENTITY | {"is_part_of": {"identifier": "enwiktionary"}}, "not_wikipedia"),
+        (IDENTITY | {"is_part_of": {"identifier": "commonswiki"}}, "not_wikipedia"),
+        (IDENTITY | {"namespace": {"identifier": 14}}, "not_an_article"),
     ],
-)  # fmt: skip
-def test_a_line_that_is_no_article_of_wikipedia_has_its_reason(content: bytes | None, reason: str) -> None:
-    assert reason_of(content) == reason
+)
+def test_a_line_that_is_no_article_of_wikipedia_has_its_reason(
+    content: bytes | dict[str, object] | None, reason: str
+) -> None:
+    line = json.dumps(content).encode() if isinstance(content, dict) else content
+    with pytest.raises(PageError) as caught:
+        read_page(Line(FILE, 1, line))
+    assert caught.value.reason == reason

@@ -19,6 +19,7 @@ from pipeline.wikipedia import dump as dumps
 from pipeline.wikipedia import sorting
 from pipeline.wikipedia.dump import open_dump
 from pipeline.wikipedia.stages import stages_of
+from tests.unit.corpus.building import ledger
 from tests.unit.wikipedia.pages import (
     FILE,
     LANTERN,
@@ -41,13 +42,6 @@ def run(workspace: Workspace, file: Path, *, force: bool = False) -> list[Outcom
     return [run_stage(stage, workspace, MONTH, force=force) for stage in stages_of(open_dump([file]))]
 
 
-def ledger(workspace: Workspace, stage: str = "papers") -> list[tuple[str, str]]:
-    import pyarrow.parquet as pq
-
-    rows = pq.read_table(workspace.root.ledger_file(stage, MONTH)).to_pylist()
-    return [(row["subject"], row["reason"]) for row in rows]
-
-
 def small(number: int, **changed: Any) -> dict[str, Any]:
     """An article that says its own number."""
     page = html(f"<p>Page {number} is on plum variety {number}.</p>", f"{heading(2, 'Use')}<p>It is eaten.</p>")
@@ -56,7 +50,11 @@ def small(number: int, **changed: Any) -> dict[str, Any]:
 
 def test_articles_are_rows_of_papers_and_of_metadata(tmp_path: Path) -> None:
     workspace = workspace_at(tmp_path / "data")
-    run(workspace, write_dump(tmp_path, [lantern(), orchard()]))
+    file = write_dump(tmp_path, [lantern(), orchard()])
+    run(workspace, file)
+    made = read_provenance(workspace.root.file(tables.PAPERS, MONTH))
+    assert made is not None
+    assert (made.inputs, made.rows, made.notes["lines"]) == (open_dump([file]).digests(), 2, 2)
     papers = workspace.root.rows(tables.PAPERS, MONTH)
     assert [(row["arxiv_id"], row["title"], row["primary_category"], row["year"]) for row in papers] == [
         (ORCHARD, "Tumblewick orchard robot", "wikipedia.EN", 2024),
@@ -67,17 +65,7 @@ def test_articles_are_rows_of_papers_and_of_metadata(tmp_path: Path) -> None:
     assert [(row["arxiv_id"], row["version"], row["published"], row["updated"]) for row in listed] == [
         (each, 7, "2011-02-03", "2024-08-30") for each in (ORCHARD, LANTERN)
     ]
-    assert ledger(workspace) == []
-
-
-def test_the_file_says_what_made_it(tmp_path: Path) -> None:
-    workspace = workspace_at(tmp_path / "data")
-    file = write_dump(tmp_path, [lantern()])
-    run(workspace, file)
-    made = read_provenance(workspace.root.file(tables.PAPERS, MONTH))
-    assert made is not None
-    assert made.inputs == open_dump([file]).digests()
-    assert (made.rows, made.notes["lines"]) == (1, 1)
+    assert ledger(workspace, "papers", MONTH) == []
 
 
 def test_the_newest_revision_of_a_page_wins_wherever_it_stands(tmp_path: Path) -> None:
@@ -87,8 +75,8 @@ def test_the_newest_revision_of_a_page_wins_wherever_it_stands(tmp_path: Path) -
         run(workspace, write_dump(tmp_path / "dump", lines))
         assert [row["title"] for row in workspace.root.rows(tables.PAPERS, MONTH)] == ["Moth lantern"]
         assert [row["version"] for row in workspace.root.rows(tables.METADATA, MONTH)] == [9]
-        assert ledger(workspace) == [(LANTERN, "duplicate")] * (len(lines) - 1)
-        assert ledger(workspace, "metadata") == ledger(workspace)
+        assert ledger(workspace, "papers", MONTH) == [(LANTERN, "duplicate")] * (len(lines) - 1)
+        assert ledger(workspace, "metadata", MONTH) == ledger(workspace, "papers", MONTH)
 
 
 def test_every_line_is_a_row_or_in_the_ledger_with_its_reason(tmp_path: Path) -> None:
@@ -104,7 +92,7 @@ def test_every_line_is_a_row_or_in_the_ledger_with_its_reason(tmp_path: Path) ->
         line(8, "lamp", html("<p>A lamp.</p>"), is_part_of={"identifier": "enwiktionary"}),
     ]
     outcome = run(workspace, write_dump(tmp_path, lines))[-1]
-    assert ledger(workspace) == [
+    assert ledger(workspace, "papers", MONTH) == [
         (f"{FILE} line 2", "broken_line"),
         ("enwiki:3", "redirect"),
         ("enwiki:4", "disambiguation"),
@@ -135,27 +123,24 @@ def test_rows_do_not_depend_on_workers_chunks_runs_or_the_order_of_lines(
     assert len(found[0]) == 2
 
 
-def test_a_dump_that_breaks_off_leaves_nothing_and_names_the_file(tmp_path: Path) -> None:
+def test_a_dump_that_breaks_off_leaves_no_file_or_the_tables_of_a_whole_one(tmp_path: Path) -> None:
     workspace = workspace_at(tmp_path / "data")
     file = write_dump(tmp_path, [small(number) for number in range(1, 200)])
     whole = file.read_bytes()
-    file.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(PermanentFailure, match=FILE):
-        run(workspace, file)
-    made = [each.name for each in workspace.root.path.rglob("*") if each.is_file()]
-    assert not any(name.endswith((".parquet", ".tmp", ".arrow")) for name in made)
 
+    def run_broken() -> None:
+        file.write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(PermanentFailure, match=f"{FILE} breaks off"):
+            run(workspace, file)
 
-def test_a_broken_dump_leaves_the_tables_of_a_whole_one(tmp_path: Path) -> None:
-    workspace = workspace_at(tmp_path / "data")
-    file = write_dump(tmp_path, [small(number) for number in range(1, 200)])
+    run_broken()
+    names = [path.name for path in workspace.root.path.rglob("*") if path.is_file()]
+    assert not any(name.endswith((".parquet", ".tmp", ".arrow")) for name in names)
+    file.write_bytes(whole)
     run(workspace, file)
-    before = [workspace.root.file(each, MONTH).read_bytes() for each in (tables.METADATA, tables.PAPERS)]
-    whole = file.read_bytes()
-    file.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(PermanentFailure, match="breaks off"):
-        run(workspace, file)
-    assert before == [workspace.root.file(each, MONTH).read_bytes() for each in (tables.METADATA, tables.PAPERS)]
+    before = [workspace.root.file(table, MONTH).read_bytes() for table in (tables.METADATA, tables.PAPERS)]
+    run_broken()
+    assert before == [workspace.root.file(table, MONTH).read_bytes() for table in (tables.METADATA, tables.PAPERS)]
 
 
 def test_a_second_run_finds_the_month_done_and_a_changed_dump_does_not(tmp_path: Path) -> None:
@@ -182,5 +167,5 @@ def test_a_page_that_takes_too_long_is_left_out_alone(tmp_path: Path) -> None:
     workspace = workspace_at(tmp_path / "data", page_seconds=1.0)
     slow = line(9, "Slow", html("<p>Word.</p>" + "<ul><li>x</li></ul>" * 80_000))
     run(workspace, write_dump(tmp_path, [lantern(), slow, orchard()]))
-    assert ledger(workspace) == [(f"{FILE} line 2", "too_slow")]
+    assert ledger(workspace, "papers", MONTH) == [(f"{FILE} line 2", "too_slow")]
     assert [row["arxiv_id"] for row in workspace.root.rows(tables.PAPERS, MONTH)] == [ORCHARD, LANTERN]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
-import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from pipeline.corpus.passages.stages import PAPER_COLUMNS, pack_batch
 from pipeline.corpus.passages.text import count_words, embedded_text, text_digest
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.tables import PAPERS, PASSAGES
+from tests.unit.corpus.building import pages_of
 
 COLUMNS = pa.schema([PAPERS.schema.field(name) for name in PAPER_COLUMNS])
 
@@ -23,19 +23,11 @@ COLUMNS = pa.schema([PAPERS.schema.field(name) for name in PAPER_COLUMNS])
 def papers_of(dump: Path) -> list[dict[str, Any]]:
     """The papers of a folder of zips as far as their pages tell."""
     rows = []
-    for name in sorted(dump.glob("*.zip")):
-        with zipfile.ZipFile(name) as archive:
-            for member in filter(lambda member: member.endswith(".html"), archive.namelist()):
-                try:
-                    row = html.parse(archive.read(member)).as_row()
-                except PageError:
-                    continue
-                about = {
-                    "arxiv_id": Path(member).stem,
-                    "title": row["title"] or "",
-                    "categories": ["cs.IR"],
-                }
-                rows.append(row | about)
+    for name, content in pages_of(dump):
+        with suppress(PageError):
+            row = html.parse(content).as_row()
+            about = {"arxiv_id": Path(name).stem, "title": row["title"] or "", "categories": ["cs.IR"]}
+            rows.append(row | about)
     return rows
 
 
@@ -73,14 +65,6 @@ def test_a_paper_without_a_title_has_passages() -> None:
     made = pack_batch(batch_of([row]))
     assert made["title"].null_count == made.num_rows > 1
     assert made["text"][0].as_py().startswith("Authors: ")
-
-
-def test_no_papers_give_no_passages() -> None:
-    assert pack_batch(batch_of([])).num_rows == 0
-
-
-def test_the_work_can_be_sent_to_another_process() -> None:
-    assert pickle.loads(pickle.dumps(pack_batch)) is pack_batch
 
 
 def test_every_real_page_keeps_its_bounds_and_its_words(shared_data: Path) -> None:

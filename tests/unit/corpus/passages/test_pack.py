@@ -7,6 +7,7 @@ import uuid
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,13 +52,11 @@ def test_the_front_matter_names_authors_places_and_categories() -> None:
     assert "arXiv:2403.90001 (March 2024), categories cs.IR, cs.CL" in front.text
 
 
-def test_short_neighbours_of_one_section_are_packed() -> None:
-    assert [passage.words for passage in body(block(words(50)), block(words(60), anchor="S1.p2"))] == [110]
-
-
-def test_neighbours_of_different_sections_stay_apart() -> None:
-    found = body(block(words(30)), block(words(30), section="Results", anchor="S2.p1"))
-    assert [passage.section_path for passage in found] == [("Method",), ("Results",)]
+def test_neighbours_are_packed_within_a_section_however_short_it_is() -> None:
+    passages = body(
+        block(words(50)), block(words(60), anchor="S1.p2"), block(words(5), section="Results", anchor="S2.p1")
+    )
+    assert [(passage.section_path, passage.words) for passage in passages] == [(("Method",), 110), (("Results",), 5)]
 
 
 def test_a_long_paragraph_is_split_at_sentence_ends() -> None:
@@ -76,10 +75,6 @@ def test_a_short_table_joins_its_neighbour_and_a_long_one_stands_alone() -> None
     ]
 
 
-def test_a_section_of_five_words_still_has_its_passage() -> None:
-    assert [passage.words for passage in body(block(words(5)))] == [5]
-
-
 def test_keys_of_joined_blocks_are_kept_in_order_and_once() -> None:
     found = body(
         block("Seen by [@b2] and [@b1].", keys=("b2", "b1")), block("Again [@b2].", keys=("b2",), anchor="S1.p2")
@@ -87,14 +82,10 @@ def test_keys_of_joined_blocks_are_kept_in_order_and_once() -> None:
     assert found[0].cited_keys == ("b2", "b1")
 
 
-def test_a_split_block_keeps_only_the_keys_of_each_part() -> None:
-    text = f"{words(290).capitalize()} [@b1]. {words(200).capitalize()} [@b2]."
-    assert [passage.cited_keys for passage in body(block(text, keys=("b1", "b2")))] == [("b1",), ("b2",)]
-
-
-def test_a_key_is_not_found_within_a_longer_one() -> None:
-    text = f"{words(290).capitalize()} [@b12]. {words(200).capitalize()} [@b1]."
-    assert [passage.cited_keys for passage in body(block(text, keys=("b12", "b1")))] == [("b12",), ("b1",)]
+@pytest.mark.parametrize(("first", "second"), [("b1", "b2"), ("b12", "b1")])
+def test_a_split_block_keeps_only_the_keys_of_each_part(first: str, second: str) -> None:
+    text = f"{words(290).capitalize()} [@{first}]. {words(200).capitalize()} [@{second}]."
+    assert [passage.cited_keys for passage in body(block(text, keys=(first, second)))] == [(first,), (second,)]
 
 
 def test_a_long_list_is_split_between_its_lines() -> None:
@@ -129,29 +120,18 @@ def test_a_proof_goes_with_its_theorem_and_not_with_another_proof() -> None:
     ]
 
 
-def test_a_footnote_stays_with_its_paragraph_and_no_passage_opens_with_one_while_there_is_room() -> None:
-    found = body(
-        block(words(180), anchor="p1"),
+@pytest.mark.parametrize(
+    ("before", "anchors"), [(180, ["p1", "p2"]), (280, ["p1", "f1", "p2"])], ids=["room for it", "no room"]
+)
+def test_a_footnote_stays_with_its_paragraph_where_there_is_room_and_opens_no_passage(
+    before: int, anchors: list[str]
+) -> None:
+    passages = body(
+        block(words(before), anchor="p1"),
         block(words(60), kind="footnote", anchor="f1"),
         block(words(100), anchor="p2"),
     )
-    assert [(passage.anchor, passage.words, passage.kind) for passage in found] == [
-        ("p1", 240, "paragraph"),
-        ("p2", 100, "paragraph"),
-    ]
-
-
-def test_a_footnote_without_room_beside_its_paragraph_is_a_passage_that_nothing_joins() -> None:
-    found = body(
-        block(words(280), anchor="p1"),
-        block(words(60), kind="footnote", anchor="f1"),
-        block(words(100), anchor="p2"),
-    )
-    assert [(passage.anchor, passage.kind) for passage in found] == [
-        ("p1", "paragraph"),
-        ("f1", "paragraph"),
-        ("p2", "paragraph"),
-    ]
+    assert [(passage.anchor, passage.kind) for passage in passages] == [(anchor, "paragraph") for anchor in anchors]
 
 
 def test_the_sentence_that_opens_a_section_goes_with_its_first_subsection_under_its_title() -> None:
@@ -187,18 +167,6 @@ def test_a_paper_of_four_hundred_authors_names_each_in_one_part_of_its_front_mat
     assert sum(passage.text.count(f"Ada Q. Berg-{n} (Institute {n})") for n in range(400) for passage in parts) == 400
 
 
-@given(st.lists(st.integers(1, 900), min_size=1, max_size=12), st.randoms())
-def test_no_word_is_lost_and_no_prose_passage_is_too_long(lengths: list[int], chance: Any) -> None:
-    blocks = [block(words(n), anchor=f"p{i}", section=chance.choice("AB")) for i, n in enumerate(lengths)]
-    found = body(*blocks)
-    assert sum(passage.words for passage in found) == sum(lengths)
-    assert all(passage.words == count_words(passage.text) for passage in found)
-    assert all(passage.words <= MOST_WORDS for passage in found)
-    for left, right in pairwise(found):
-        if left.section_path == right.section_path and min(left.words, right.words) < FEWEST_WORDS:
-            assert left.words + right.words > MOST_WORDS
-
-
 sections = st.sampled_from(["A", "A > B", "A > B > C", "A > D", "E", "E > F", ""])
 kinds = st.sampled_from(["paragraph", "paragraph", "footnote", "list", "caption", "theorem", "algorithm", "table"])
 
@@ -214,34 +182,32 @@ def numbered(number: int, count: int, kind: str, section: str) -> dict:
     return block(text, kind=kind, section=section, anchor=f"p{number}", keys=keys)
 
 
-@given(st.lists(st.tuples(st.integers(1, 700), kinds, sections), max_size=15))
-def test_every_word_is_in_one_passage_in_order_with_the_keys_it_is_cited_by(shapes: list[tuple]) -> None:
-    blocks = [numbered(number, *shape) for number, shape in enumerate(shapes)]
-    found = pack(paper(*blocks))
-    assert [word for passage in found for word in re.findall(r"\bb\d+w\d+", passage.text)] == [
+@given(st.lists(st.tuples(st.integers(1, 900), kinds, sections), max_size=15))
+def test_every_word_is_in_one_passage_in_order_within_bounds(shapes: list[tuple]) -> None:
+    blocks = {f"p{number}": numbered(number, *shape) for number, shape in enumerate(shapes)}
+    passages = pack(paper(*blocks.values()))
+    assert [word for passage in passages for word in re.findall(r"\bb\d+w\d+", passage.text)] == [
         f"b{number}w{place}" for number, shape in enumerate(shapes) for place in range(shape[0])
     ]
-    for passage in found:
+    for passage in passages:
         assert passage.words == count_words(passage.text) <= MOST_WORDS
         assert sorted(passage.cited_keys) == sorted(re.findall(r"@(k\d+\.\d+)", passage.text))
-
-
-@given(st.lists(st.tuples(st.integers(1, 700), kinds, sections), max_size=15))
-def test_a_passage_lies_in_the_section_it_names_and_begins_at_its_anchor(shapes: list[tuple]) -> None:
-    blocks = {f"p{number}": numbered(number, *shape) for number, shape in enumerate(shapes)}
     for passage in body(*blocks.values()):
         paths = {tuple(blocks[f"p{number}"]["section_path"]) for number in re.findall(r"\bb(\d+)w", passage.text)}
         assert all(path[: len(passage.section_path)] == passage.section_path for path in paths)
         assert re.search(r"\bb\d+w", passage.text).group() == f"b{passage.anchor[1:]}w"
+    ids = [identifier for identifier, _ in with_ids("2403.90001", passages)]
+    assert len(set(ids)) == len(ids)
 
 
-@given(st.lists(st.tuples(st.integers(1, 700), kinds, sections), max_size=15))
-def test_ids_are_unique_and_the_same_again(shapes: list[tuple]) -> None:
-    blocks = [numbered(number, *shape) for number, shape in enumerate(shapes)]
-    first, second = ([identifier for identifier, _ in with_ids("2403.90001", body(*blocks))] for _ in range(2))
-    assert first == second
-    assert len(set(first)) == len(first)
-    assert all(uuid.UUID(identifier).version == 5 for identifier in first)
+@given(st.lists(st.tuples(st.integers(1, 900), st.sampled_from("AB")), min_size=1, max_size=12))
+def test_short_neighbours_of_a_section_are_apart_only_where_they_are_too_long_together(
+    shapes: list[tuple[int, str]],
+) -> None:
+    passages = body(*(block(words(count), section=section) for count, section in shapes))
+    for left, right in pairwise(passages):
+        if left.section_path == right.section_path and min(left.words, right.words) < FEWEST_WORDS:
+            assert left.words + right.words > MOST_WORDS
 
 
 def test_a_passage_id_is_a_uuid_5_of_its_three_parts() -> None:

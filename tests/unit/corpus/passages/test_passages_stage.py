@@ -41,16 +41,13 @@ def run(folder: Path, count: int, workers: int) -> tuple[Outcome, bytes]:
     return outcome, workspace.root.file(tables.PASSAGES, MONTH).read_bytes()
 
 
-def test_any_number_of_workers_writes_the_same_file(tmp_path: Path) -> None:
+def test_any_number_of_workers_writes_the_same_file_and_notes(tmp_path: Path) -> None:
     alone, two = (run(tmp_path / str(workers), PAPERS_OF_MONTH, workers) for workers in (1, 2))
     assert alone[0].rows == two[0].rows == 3 * PAPERS_OF_MONTH
     assert alone[1] == two[1]
-
-
-def test_the_kinds_and_lengths_of_all_row_groups_are_summed(tmp_path: Path) -> None:
-    notes = run(tmp_path, PAPERS_OF_MONTH, 2)[0].notes
-    assert notes["kinds"] == {"front_matter": PAPERS_OF_MONTH, "paragraph": 2 * PAPERS_OF_MONTH}
-    assert (notes["under_20_words"], notes["over_300_words"]) == (PAPERS_OF_MONTH, 0)
+    for outcome in (alone[0], two[0]):
+        assert outcome.notes["kinds"] == {"front_matter": PAPERS_OF_MONTH, "paragraph": 2 * PAPERS_OF_MONTH}
+        assert (outcome.notes["under_20_words"], outcome.notes["over_300_words"]) == (PAPERS_OF_MONTH, 0)
 
 
 @pytest.mark.parametrize("count", [0, 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import chain
 
 import pytest
@@ -32,36 +33,28 @@ def words(count: int) -> str:
     return " ".join(["term"] * count)
 
 
-def check_counts(parts: list[Part]) -> None:
-    assert all(count == count_words(part) for part, count in parts)
-
-
 @given(texts, st.integers(5, 40))
-def test_the_parts_of_a_text_are_its_words_in_order(text: str, most_words: int) -> None:
+def test_the_parts_of_a_text_are_its_words_in_order_within_the_limit(text: str, most_words: int) -> None:
+    text = text.replace("$5", "five")
     parts = split_text(text, most_words)
     assert list(chain.from_iterable(part.split() for part, _ in parts)) == text.split()
-    check_counts(parts)
-
-
-@given(texts, st.integers(5, 40))
-def test_no_part_begins_or_ends_inside_a_formula_or_a_citation(text: str, most_words: int) -> None:
-    held = list(
-        chain.from_iterable(WHOLE.findall(part) for part, _ in split_text(text.replace("$5", "five"), most_words))
-    )
-    assert held == WHOLE.findall(text.replace("$5", "five"))
-
-
-@given(texts, st.integers(5, 40))
-def test_a_part_over_the_limit_is_one_formula(text: str, most_words: int) -> None:
-    for part, count in split_text(text.replace("$5", "five"), most_words):
+    assert list(chain.from_iterable(WHOLE.findall(part) for part, _ in parts)) == WHOLE.findall(text)
+    for part, count in parts:
+        assert count == count_words(part)
         assert count <= most_words or WHOLE.fullmatch(part)
 
 
-@given(st.lists(texts, min_size=1, max_size=12).map("\n".join), st.integers(5, 40))
-def test_the_parts_of_lines_are_their_words_in_order(text: str, most_words: int) -> None:
-    parts = split_lines(text, most_words)
+@given(
+    st.lists(texts, min_size=1, max_size=12).map("\n".join),
+    st.integers(5, 40),
+    st.sampled_from([split_text, split_lines]),
+)
+def test_the_parts_of_lines_are_their_words_in_order(
+    text: str, most_words: int, split: Callable[[str, int], list[Part]]
+) -> None:
+    parts = split(text, most_words)
     assert list(chain.from_iterable(part.split() for part, _ in parts)) == text.split()
-    check_counts(parts)
+    assert all(count == count_words(part) for part, count in parts)
 
 
 @given(
@@ -78,7 +71,7 @@ def test_the_parts_of_a_table_are_its_rows_in_order_under_repeated_heads(
     assert re.sub(
         r"\s+", " ", text.replace(f"{caption}\n" if caption else "", "").replace(f"{HEAD}\n", "")
     ).split() == (" ".join(f"| {left} | {right} |" for left, right in rows).split())
-    check_counts(parts)
+    assert all(count == count_words(part) for part, count in parts)
 
 
 def test_parts_are_of_much_the_same_length() -> None:
@@ -101,26 +94,26 @@ def test_a_formula_longer_than_a_passage_stays_whole() -> None:
     assert (formula, 400) in split_text(f"{words(200)} {formula} {words(200)}", 300)
 
 
-def test_every_part_of_a_long_table_repeats_its_head() -> None:
-    table = "Table 1: Scores\n| name | score |\n|---|---|\n" + "\n".join(f"| row {n} | {n} |" for n in range(300))
-    parts = split_table(table, 300)
-    assert len(parts) > 1
-    assert all(part.startswith("Table 1: Scores\n| name | score |\n|---|---|\n") for part, _ in parts)
-    assert sum(part.count("| row ") for part, _ in parts) == 300
+ROWS = "\n".join(f"| row {n} | {n} |" for n in range(80))
 
 
-def test_a_long_caption_stands_over_the_first_part_alone() -> None:
-    rows = "\n".join(f"| row {n} | {n} |" for n in range(60))
-    parts = [part for part, _ in split_table(f"{words(120)}\n{HEAD}\n{rows}", 300)]
-    assert [part.count("term") for part in parts] == [120, 0]
-    assert parts[1].startswith(f"{HEAD}\n| row 0 |")
-
-
-def test_each_grid_of_a_table_keeps_its_own_head() -> None:
-    rows = "\n".join(f"| row {n} | {n} |" for n in range(80))
-    parts = [part for part, _ in split_table(f"Scores\n{HEAD}\n{rows}\n| other | head |\n| --- | --- |\n{rows}", 300)]
+@pytest.mark.parametrize(
+    ("table", "second"),
+    [
+        (f"Table 1: Scores\n{HEAD}\n{ROWS}\n{ROWS}", f"Table 1: Scores\n{HEAD}\n| row "),
+        (f"{words(120)}\n{HEAD}\n{ROWS}", f"{HEAD}\n| row "),
+        (
+            f"Scores\n{HEAD}\n{ROWS}\n| other | head |\n| --- | --- |\n{ROWS}",
+            "Scores\n| other | head |\n| --- | --- |\n| row 0 |",
+        ),
+    ],
+    ids=["a short caption", "a long caption stands once", "two grids"],
+)
+def test_every_part_of_a_long_table_repeats_its_head(table: str, second: str) -> None:
+    parts = [part for part, _ in split_table(table, 300)]
     assert len(parts) == 2
-    assert parts[1].startswith("Scores\n| other | head |\n| --- | --- |\n| row 0 |")
+    assert parts[1].startswith(second)
+    assert sum(part.count("| row ") for part in parts) == table.count("| row ")
 
 
 @pytest.mark.parametrize("line", ["|" * 100_000 + "x", "-" * 100_000 + "x", "| - " * 50_000 + "x"])
