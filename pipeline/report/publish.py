@@ -93,11 +93,11 @@ def _files(root: DataRoot, month: str, related: RelatedWorkData, answers: Answer
     """The month's files, name and content: pages of tasks and questions first, which fill the tallies."""
     tasks, questions = TaskTally(), QuestionTally()
     for task in task_pages(root, month, related, tasks):
-        yield task.file, render("task.html.j2", task)
-        if task.has_steps:
-            yield task.written_file, render("written.html.j2", task)
+        yield task["file"], render("task.html.j2", task)
+        if task["has_steps"]:
+            yield task["written_file"], render("written.html.j2", task)
     for question in question_pages(root, month, answers, questions):
-        yield question.file, render("question.html.j2", question)
+        yield question["file"], render("question.html.j2", question)
     related.retention = tasks.retention
     recovered = [*tasks.recovered, *questions.recovered]
     failures, failed = failure_sections(root, month, tasks.pages, questions.pages, recovered)

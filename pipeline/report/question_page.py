@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.answering.answer import Answer, Claim, answer_of_row
-from pipeline.answering.questions import PosedQuestion, Question, paper_months
+from pipeline.answering.answer import Answer, answer_of_row
+from pipeline.answering.questions import PosedQuestion, paper_months
 from pipeline.answering.rendering import step_lines
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.evaluation.answers.grades import grade_of
@@ -26,7 +26,7 @@ from pipeline.report.figures import answering_colour
 from pipeline.report.formatting import MISSING, answering_system, passage_link, question_file
 from pipeline.report.grid import Cell, Grid
 from pipeline.report.rows_by_key import RowsByKey, rows_by_writer
-from pipeline.report.task_page import PassageExcerpt, excerpt
+from pipeline.report.task_page import excerpt
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import with_shown_name
@@ -40,72 +40,6 @@ _GOLD_WORDS = {"held": "held", "partly": "partly held", "not": "not held"}
 _PLACE_COLUMNS = ["passage_id", "arxiv_id", "anchor"]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPassage:
-    """A passage that a system read. where: title and sections; gold: numbers of the gold claims that it holds."""
-
-    where: str
-    excerpt: PassageExcerpt
-    gold: Sequence[int] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class LinkedClaim:
-    """A claim with the passage that it rests on. source: '' where it was read there; used: whether a sentence names
-    it."""
-
-    claim: Claim
-    source: str
-    passage: ReadPassage | None
-    used: bool
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerGrade:
-    """A row of `answer_grades` with its shares; claims: (verdict on a claim, passages that the judge was shown)."""
-
-    row: Row
-    factual: Cell
-    coverage: Cell
-    claims: Sequence[tuple[Row, Sequence[PassageExcerpt]]]
-
-
-@dataclass(frozen=True, slots=True)
-class SystemAnswer:
-    """One system's answer. anchor: its place on the page. paragraphs: the text, where no sentence rests on a claim;
-    sentences: (text, its claims). hops: (query, passages read). failures: (step, reason) of unreadable answers."""
-
-    system: str
-    anchor: str
-    colour: int
-    row: Row
-    abstained: bool
-    paragraphs: Sequence[str]
-    sentences: Sequence[tuple[str, Sequence[LinkedClaim]]]
-    claims: Sequence[LinkedClaim]
-    hops: Sequence[tuple[str, Sequence[ReadPassage]]]
-    steps: Sequence[Sequence[str]]
-    grades: Sequence[AnswerGrade]
-    failures: Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionPage:
-    """The page of a question. papers: (arXiv id, address); gold: (claim, (address, anchor) of its passages)."""
-
-    month: str
-    file: str
-    question: Question
-    date: str
-    age: str
-    papers: Sequence[tuple[str, str]]
-    gold: Sequence[tuple[Any, Sequence[tuple[str, str]]]]
-    held: Grid | None
-    answers: Sequence[SystemAnswer]
-    small_model: str = ""
-    judge_notes: Sequence[str] = ()
-
-
 @dataclass(slots=True)
 class QuestionTally:
     """What the other pages of the month need of the questions, so that no trace is read twice."""
@@ -114,18 +48,19 @@ class QuestionTally:
     pages: dict[str, str] = field(default_factory=dict)
     """Question id → page."""
 
-    def add(self, page: QuestionPage) -> None:
+    def add(self, page: Row) -> None:
         """Add a question."""
-        self.pages[page.question.id] = page.file
+        question_id = page["question"].id
+        self.pages[question_id] = page["file"]
         self.recovered += [
-            LeftOut(answer.system, page.question.id, step, reason, page.file)
-            for answer in page.answers
-            for step, reason in answer.failures
+            LeftOut(answer["system"], question_id, step, reason, page["file"])
+            for answer in page["answers"]
+            for step, reason in answer["failures"]
         ]
 
 
-def question_pages(root: DataRoot, month: str, data: AnswersData, tally: QuestionTally) -> Iterator[QuestionPage]:
-    """The pages of a month's questions, by id, one question in memory at a time."""
+def question_pages(root: DataRoot, month: str, data: AnswersData, tally: QuestionTally) -> Iterator[Row]:
+    """What the page of each question of a month shows, by id, one question in memory at a time."""
     if not data.questions:
         return
     answers = rows_by_writer(root, month, tables.ANSWERS, key="question_id")
@@ -135,7 +70,8 @@ def question_pages(root: DataRoot, month: str, data: AnswersData, tally: Questio
         question_id = posed.question.id
         rows = [with_shown_name(row, data.names) for writer in answers for row in writer.of(question_id)]
         graded = [with_shown_name(row, data.names) for row in grades.of(question_id)]
-        page = _question_page(month, posed, rows, graded, places, data)
+        page = _question_page(posed, rows, graded, places, data)
+        page["month"] = month
         tally.add(page)
         yield page
 
@@ -156,8 +92,8 @@ def _places(root: DataRoot, questions: Sequence[PosedQuestion]) -> Places:
 
 
 def _question_page(
-    month: str, posed: PosedQuestion, rows: Sequence[Row], graded: Sequence[Row], places: Places, data: AnswersData
-) -> QuestionPage:
+    posed: PosedQuestion, rows: Sequence[Row], graded: Sequence[Row], places: Places, data: AnswersData
+) -> dict[str, Any]:
     question = posed.question
     systems = sorted(row["system"] for row in rows)
     arxivbot_first = sorted(rows, key=lambda row: answering_order(row["system"]), reverse=True)
@@ -167,26 +103,30 @@ def _question_page(
             by_system.setdefault(row["system"], []).append(row)
     date = question.date or question.month
     models = [row["model"] for row in rows] + [row["judge"] for row in graded]
-    gold = [
-        (
-            claim,
-            [(passage_link(*places[name]), places[name][1]) for name in posed.gold_passages[place] if name in places],
-        )
-        for place, claim in enumerate(question.claims)
-    ]
-    return QuestionPage(
-        month=month,
-        file=question_file(question.id),
-        question=question,
-        date=date,
-        age=age_of(date, data.cutoff) or "",
-        papers=[(paper, passage_link(paper, "") and passage_url(paper, "")) for paper in question.papers],
-        gold=gold,
-        held=_held_grid(posed, [row["system"] for row in arxivbot_first], by_system, data.judge),
-        answers=[_answer(row, by_system.get(row["system"], ()), posed, places, systems) for row in arxivbot_first],
-        small_model=min((model for model in models if is_small_model(model)), default=""),
-        judge_notes=data.judge_checks.sentences(sorted({row["judge"] for row in graded}), "claim_grade"),
-    )
+    return {
+        "file": question_file(question.id),
+        "question": question,
+        "date": date,
+        "age": age_of(date, data.cutoff) or "",
+        # (arXiv id, address) of each paper
+        "papers": [(paper, passage_link(paper, "") and passage_url(paper, "")) for paper in question.papers],
+        # (claim, (address, anchor) of its passages)
+        "gold": [
+            (
+                claim,
+                [
+                    (passage_link(*places[name]), places[name][1])
+                    for name in posed.gold_passages[place]
+                    if name in places
+                ],
+            )
+            for place, claim in enumerate(question.claims)
+        ],
+        "held": _held_grid(posed, [row["system"] for row in arxivbot_first], by_system, data.judge),
+        "answers": [_answer(row, by_system.get(row["system"], ()), posed, places, systems) for row in arxivbot_first],
+        "small_model": min((model for model in models if is_small_model(model)), default=""),
+        "judge_notes": data.judge_checks.sentences(sorted({row["judge"] for row in graded}), "claim_grade"),
+    }
 
 
 def _held_grid(
@@ -215,49 +155,56 @@ def _held_grid(
 
 def _answer(
     row: Row, graded: Sequence[Row], posed: PosedQuestion, places: Places, systems: Sequence[str]
-) -> SystemAnswer:
+) -> dict[str, Any]:
     """One system's answer with its grades, the first judge's first. systems: all that answered."""
     answer, system = answer_of_row(dict(row)), row["system"]
     passages = {passage.passage_id: passage for hop in answer.shown for passage in hop}
     read = {name: _read_passage(passage, posed) for name, passage in passages.items()}
     used = {number for sentence in answer.sentences for number in sentence.claims}
-    claims = [
-        LinkedClaim(claim, _SOURCES.get(claim.source, claim.source), read.get(claim.passage_id), claim.number in used)
+    claims = {
+        claim.number: {
+            "claim": claim,
+            "source": _SOURCES.get(claim.source, claim.source),
+            "passage": read.get(claim.passage_id),
+            "used": claim.number in used,
+        }
         for claim in answer.claims
-    ]
-    by_number = {linked.claim.number: linked for linked in claims}
+    }
     grounded = bool(claims) and not answer.abstained
     queries = dict(enumerate(answer.queries, 1))
     steps = answer.trace.get("steps", ())
     known = system in tables.ANSWERING_SYSTEMS
-    usage = {name: row[name] or 0 for name in USAGE}
-    return SystemAnswer(
-        system=system,
-        # An imported system may be called anything, so its name is no anchor.
-        anchor=system if known else f"answer-{systems.index(system) + 1}",
-        colour=answering_colour(system, systems),
-        row=usage | {"model": row["model"] or ("no model" if known else "written elsewhere")},
-        abstained=answer.abstained,
-        paragraphs=() if grounded else parted(answer.text),
-        sentences=[
-            (sentence.text, [by_number[number] for number in sentence.claims])
+    return {
+        "system": system,
+        # Its place on the page. An imported system may be called anything, so its name is no anchor.
+        "anchor": system if known else f"answer-{systems.index(system) + 1}",
+        "colour": answering_colour(system, systems),
+        "model": row["model"] or ("no model" if known else "written elsewhere"),
+        **{name: row[name] or 0 for name in USAGE},
+        "abstained": answer.abstained,
+        # The text where no sentence rests on a claim, else (text, claims) of each sentence.
+        "paragraphs": () if grounded else parted(answer.text),
+        "sentences": [
+            (sentence.text, [claims[number] for number in sentence.claims])
             for sentence in (answer.sentences if grounded else ())
         ],
-        claims=claims,
-        hops=[
+        "claims": list(claims.values()),
+        # (query, passages read)
+        "hops": [
             (queries.get(number, ""), [read[passage.passage_id] for passage in hop])
             for number, hop in enumerate(answer.shown, 1)
         ],
-        steps=_steps(answer, passages),
-        grades=[_grade(grade, posed, places) for grade in graded],
-        failures=[(str(step["stage"]), str(step["failure"])) for step in steps if step.get("failure")],
-    )
+        "steps": _steps(answer, passages),
+        "grades": [_grade(grade, posed, places) for grade in graded],
+        "failures": [(str(step["stage"]), str(step["failure"])) for step in steps if step.get("failure")],
+    }
 
 
-def _read_passage(passage: RetrievedPassage, posed: PosedQuestion) -> ReadPassage:
+def _read_passage(passage: RetrievedPassage, posed: PosedQuestion) -> Row:
+    """A passage that a system read, with its title and sections, and the numbers of the gold claims that it holds."""
     where = " › ".join((passage.title, *(passage.section_path or (passage.kind.replace("_", " "),))))
     gold = [place + 1 for place, ids in sorted(posed.gold_passages.items()) if passage.passage_id in ids]
-    return ReadPassage(where, excerpt(passage.text, passage.arxiv_id, passage.anchor), gold)
+    return {"where": where, "excerpt": excerpt(passage.text, passage.arxiv_id, passage.anchor), "gold": gold}
 
 
 def _steps(answer: Answer, passages: Mapping[str, RetrievedPassage]) -> list[list[str]]:
@@ -269,9 +216,10 @@ def _steps(answer: Answer, passages: Mapping[str, RetrievedPassage]) -> list[lis
     return steps
 
 
-def _grade(row: Row, posed: PosedQuestion, places: Places) -> AnswerGrade:
+def _grade(row: Row, posed: PosedQuestion, places: Places) -> Row:
+    """A row of `answer_grades` with its shares, and each claim's passages as the judge was shown them."""
     measures = answer_measures(grade_of(dict(row)))
-    factual, coverage = (Cell(measures.get(name), "percent") for name in ("factual", "coverage"))
+    shares = {name: Cell(measures.get(name), "percent") for name in ("factual", "coverage")}
     papers = posed.question.papers
     claims = []
     for claim in row["claims"]:
@@ -281,5 +229,5 @@ def _grade(row: Row, posed: PosedQuestion, places: Places) -> AnswerGrade:
             quote = claim["quote"] if claim["quoted"] == "passage" and claim["passage_id"] == name else ""
             arxiv_id, _ = places.get(name, (papers[0] if len(papers) == 1 else None, ""))
             passages.append(excerpt(passage["text"], arxiv_id, passage["anchor"], quote))
-        claims.append((claim, passages))
-    return AnswerGrade(row, factual, coverage, claims)
+        claims.append(claim | {"passages": passages})
+    return {**row, **shares, "claims": claims}

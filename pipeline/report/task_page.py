@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline import tables
-from pipeline.evaluation.cited import Piece, paragraphs, parted, pieces, printable
+from pipeline.evaluation.cited import paragraphs, parted, pieces, printable
 from pipeline.evaluation.judging import named_judgement
 from pipeline.llm.models import is_small_model
 from pipeline.report.corpus import LeftOut
@@ -20,7 +20,7 @@ from pipeline.report.grid import Cell, Form, Grid, RowGroup
 from pipeline.report.related_work_data import RelatedWorkData
 from pipeline.report.related_work_tables import best_voted
 from pipeline.report.rows_by_key import RowsByKey, rows_by_writer
-from pipeline.report.trace import Trace, parse_trace
+from pipeline.report.trace import read_trace
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA, with_shown_name
 
@@ -67,78 +67,9 @@ class PassageExcerpt:
     arxiv_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedCitation:
-    """A row of `citation_support`, the title of the cited work ('' for no reference of the task), and the passages that
-    the judge was shown."""
-
-    row: Row
-    title: str
-    verdict: str
-    passages: Sequence[PassageExcerpt] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedSentence:
-    """A sentence. verdict: of its citations together, '' where none is known. own_support, own_passages: the verdict of
-    the system's own judge, and the passages that the system based the sentence on."""
-
-    place: int
-    pieces: Sequence[Piece]
-    verdict: str = ""
-    citations: Sequence[JudgedCitation] = ()
-    own_support: str = ""
-    own_passages: Sequence[PassageExcerpt] = ()
-
-    @property
-    def opens(self) -> bool:
-        """Whether it has a panel."""
-        return bool(self.citations or self.own_passages)
-
-
-@dataclass(frozen=True, slots=True)
-class TextBetween:
-    """Text between sentences, or a paragraph whose sentences were not found in it."""
-
-    pieces: Sequence[Piece]
-
-
-Runs = list[JudgedSentence | TextBetween]
-
-
-@dataclass(frozen=True, slots=True)
-class SystemSection:
-    """A row of `summaries` laid out. verdicts: citations by verdict; best: whether it had most votes."""
-
-    row: Row
-    colour: int
-    paragraphs: Sequence[Runs]
-    verdicts: Sequence[tuple[str, int]]
-    best: bool
-    trace: Trace
-
-
-@dataclass(frozen=True, slots=True)
-class TaskPage:
-    """The two pages of a task. elements: (paper, whether its text was cut, (question, answer)) of the key elements;
-    judge_notes: how good the judges of citations are."""
-
-    month: str
-    file: str
-    written_file: str
-    task: Row
-    gold: Sequence[Sequence[Piece]]
-    systems: Sequence[SystemSection]
-    scores: Grid | None
-    judgements: Grid | None
-    elements: Sequence[tuple[str, bool, Sequence[tuple[str, str]]]]
-    small_model: str = ""
-    judge_notes: Sequence[str] = ()
-
-    @property
-    def has_steps(self) -> bool:
-        """Whether there is anything for the page of how the sections were written."""
-        return bool(self.elements or any(system.trace.has_steps for system in self.systems))
+Runs = list[Row]
+"""A paragraph as sentences, as `judged_sentences` makes them, and the text between them. Each has `pieces`, only a
+sentence has a `place`."""
 
 
 @dataclass(slots=True)
@@ -155,25 +86,26 @@ class TaskTally:
         """Task id → page."""
         return {task["task_id"]: task["page"] for task in self.tasks}
 
-    def add(self, page: TaskPage) -> None:
+    def add(self, page: Row) -> None:
         """Add a task."""
         from pipeline.evaluation.citation_support.measures import retention_by_round
 
-        task = {name: page.task[name] for name in ("task_id", "arxiv_id", "title", "outside")}
-        self.tasks.append(task | {"page": page.file, "references": len(page.task["references"])})
-        for system in page.systems:
-            name = system.row["system"]
-            shares = retention_by_round(json.loads(system.row["trace"] or "{}"))
-            for step, share in enumerate(shares, 2):  # the first step has no earlier reference to lose
+        task = {name: page["task"][name] for name in ("task_id", "arxiv_id", "title", "outside")}
+        self.tasks.append(task | {"page": page["file"], "references": len(page["task"]["references"])})
+        for section in page["sections"]:
+            name = section["system"]
+            for step, share in enumerate(retention_by_round(section["trace"]), 2):  # the first step has none to lose
                 self.retention.setdefault(name, {}).setdefault(step, []).append(share)
             self.recovered += [
-                LeftOut(name, task["task_id"], step.split(" of ")[0].split(" for ")[0], f"{step}: {reason}", page.file)
-                for step, reason in system.trace.failures
+                LeftOut(
+                    name, task["task_id"], step.split(" of ")[0].split(" for ")[0], f"{step}: {reason}", page["file"]
+                )
+                for step, reason in section["trace"]["failures"]
             ]
 
 
-def task_pages(root: DataRoot, month: str, data: RelatedWorkData, tally: TaskTally) -> Iterator[TaskPage]:
-    """The pages of a month's tasks, by task id, one task in memory at a time."""
+def task_pages(root: DataRoot, month: str, data: RelatedWorkData, tally: TaskTally) -> Iterator[Row]:
+    """What the two pages of each task of a month show, by task id, one task in memory at a time."""
     columns = ["task_id", "arxiv_id", "title", "section_title", "references", "outside", "gold"]
     tasks = RowsByKey(root, month, tables.RELATED_WORK_TASKS, columns)
     summaries = rows_by_writer(root, month, tables.SUMMARIES)
@@ -183,7 +115,6 @@ def task_pages(root: DataRoot, month: str, data: RelatedWorkData, tally: TaskTal
     for task_id in sorted(root.read(tables.RELATED_WORK_TASKS, month, ["task_id"])["task_id"].to_pylist()):
         (task,) = tasks.of(task_id)
         page = _task_page(
-            month,
             task,
             [with_shown_name(row, data.names) for writer in summaries for row in writer.of(task_id)],
             sorted(elements.of(task_id), key=lambda row: (row["number"], row["model"])),
@@ -191,54 +122,54 @@ def task_pages(root: DataRoot, month: str, data: RelatedWorkData, tally: TaskTal
             [with_shown_name(row, data.names) for row in support.of(task_id)],
             data,
         )
+        page["month"] = month
         tally.add(page)
         yield page
 
 
 def _task_page(
-    month: str,
     task: Row,
     summaries: Sequence[Row],
     elements: Sequence[Row],
     judgements: Sequence[Row],
     support: Sequence[Row],
     data: RelatedWorkData,
-) -> TaskPage:
+) -> dict[str, Any]:
     task_id = task["task_id"]
     titles = {reference["number"]: reference["title"] for reference in task["references"]}
     names = [row["system"] for row in summaries]
     best = best_voted(data, task_id, names)
     models = {row["model"] for row in summaries} | {row["judge"] for row in (*judgements, *support)}
     judges = sorted({row["judge"] for row in support if row["judge"]})
-    return TaskPage(
-        month=month,
-        file=task_file(task_id),
-        written_file=task_file(task_id, "-written"),
-        task=task,
-        gold=paragraphs(task["gold"], set(titles)),
-        systems=[_system_section(row, task, titles, support, row["system"] in best) for row in summaries],
-        scores=_scores_grid(task_id, names, data),
-        judgements=_judgements_grid(judgements),
-        elements=[_element(row, task["title"], titles, elements) for row in elements],
-        small_model=min((model for model in models if is_small_model(model)), default=""),
-        judge_notes=data.judge_checks.sentences(judges, "citation_support"),
-    )
+    sections = [_section(row, task, titles, support) | {"best": row["system"] in best} for row in summaries]
+    return {
+        "file": task_file(task_id),
+        "written_file": task_file(task_id, "-written"),
+        "task": task,
+        "gold": paragraphs(task["gold"], set(titles)),
+        "sections": sections,
+        "scores": _scores_grid(task_id, names, data),
+        "judgements": _judgements_grid(judgements),
+        "elements": [_element(row, task["title"], titles, elements) for row in elements],
+        # Whether there is anything for the page of how the sections were written.
+        "has_steps": bool(elements or any(section["trace"]["has_steps"] for section in sections)),
+        "small_model": min((model for model in models if is_small_model(model)), default=""),
+        "judge_notes": data.judge_checks.sentences(judges, "citation_support"),
+    }
 
 
-def _system_section(
-    row: Row, task: Row, titles: Mapping[int, str], support: Sequence[Row], best: bool
-) -> SystemSection:
+def _section(row: Row, task: Row, titles: Mapping[int, str], support: Sequence[Row]) -> dict[str, Any]:
+    """A row of `summaries` with its text and its trace laid out. verdicts: its citations by verdict."""
     mine = [citation for citation in support if citation["system"] == row["system"]]
     sentences = judged_sentences(row, mine, titles, _own_passages(row, task))
     counts = Counter(citation["verdict"] or "unjudged" for citation in mine)
-    return SystemSection(
-        row=row,
-        colour=system_colour(row["system"]),
-        paragraphs=lay_out(row["text"], sentences, [item["text"] for item in row["sentences"]], set(titles)),
-        verdicts=[(verdict, counts[verdict]) for verdict in _VERDICTS if counts[verdict]],
-        best=best,
-        trace=parse_trace(row["trace"], set(titles)),
-    )
+    return {
+        **row,
+        "colour": system_colour(row["system"]),
+        "paragraphs": lay_out(row["text"], sentences, set(titles)),
+        "verdicts": [(verdict, counts[verdict]) for verdict in _VERDICTS if counts[verdict]],
+        "trace": read_trace(row["trace"], set(titles)),
+    }
 
 
 def _own_passages(row: Row, task: Row) -> dict[str, PassageExcerpt]:
@@ -292,29 +223,37 @@ def _judgements_grid(judgements: Sequence[Row]) -> Grid | None:
     return Grid("judgements", "Judgements", columns, rows, about=about) if rows else None
 
 
-def _element(
-    row: Row, target: str, titles: Mapping[int, str], elements: Sequence[Row]
-) -> tuple[str, bool, list[tuple[str, str]]]:
+def _element(row: Row, target: str, titles: Mapping[int, str], elements: Sequence[Row]) -> dict[str, Any]:
     """The key elements of one paper, with the model's name where several extracted them."""
     number = row["number"]
     title = target if number == 0 else titles.get(number, str(row["arxiv_id"]))
     model = f" ({row['model']})" if len({other["model"] for other in elements}) > 1 else ""
     name = "Target" if number == 0 else f"Reference {number}"
-    return f"{name}: {title}{model}", bool(row["content_cut"]), [(words(name), row[name] or "") for name in _ELEMENTS]
+    answers = [(words(element), row[element] or "") for element in _ELEMENTS]
+    return {"paper": f"{name}: {title}{model}", "cut": row["content_cut"], "answers": answers}
 
 
 def judged_sentences(
     summary: Row, support: Sequence[Row], titles: Mapping[int, str], own_passages: Mapping[str, PassageExcerpt]
-) -> list[JudgedSentence]:
-    """The sentences of a section, not yet laid out. support: its rows of `citation_support`; titles: of the references
-    by number; own_passages: by id, of those that the system itself named."""
+) -> list[Row]:
+    """The sentences of a section with their verdict, citations and own passages, not yet laid out.
+
+    support: its rows of `citation_support`; titles: of the references by number; own_passages: by id, of those that the
+    system itself named.
+    """
     sentences = []
     for place, sentence in enumerate(summary["sentences"], 1):
         rows = sorted((row for row in support if row["sentence"] == place), key=lambda row: int(row["number"]))
         citations = [judged_citation(row, titles) for row in rows]
-        own = [own_passages[name] for name in sentence["passages"] or () if name in own_passages]
-        verdict = combined_verdict([citation.verdict for citation in citations])
-        sentences.append(JudgedSentence(place, (), verdict, citations, sentence["support"] or "", own))
+        sentences.append(
+            sentence
+            | {
+                "place": place,
+                "verdict": combined_verdict([citation["verdict"] for citation in citations]),
+                "citations": citations,
+                "own_passages": [own_passages[name] for name in sentence["passages"] or () if name in own_passages],
+            }
+        )
     return sentences
 
 
@@ -327,15 +266,17 @@ def combined_verdict(verdicts: Sequence[str]) -> str:
     return "partly" if judged else "unjudged" if verdicts else ""
 
 
-def judged_citation(row: Row, titles: Mapping[int, str]) -> JudgedCitation:
-    """A row of `citation_support` with its passages, the quote marked in the one that holds it."""
+def judged_citation(row: Row, titles: Mapping[int, str]) -> dict[str, Any]:
+    """A row of `citation_support` with the title of the cited work, '' for no reference of the task, and its passages,
+    the quote marked in the one that holds it."""
     passages = [
         excerpt(
             passage["text"], row["arxiv_id"], passage["anchor"], row["quote"] or "" if place == row["quoted"] else ""
         )
         for place, passage in enumerate(row["passages"] or ())
     ]
-    return JudgedCitation(row, titles.get(row["number"], ""), row["verdict"] or "unjudged", passages)
+    verdict, title = row["verdict"] or "unjudged", titles.get(row["number"], "")
+    return {**row, "verdict": verdict, "title": title, "passages": passages}
 
 
 def excerpt(text: str | None, arxiv_id: str | None, anchor: str | None, quote: str = "") -> PassageExcerpt:
@@ -349,21 +290,17 @@ def excerpt(text: str | None, arxiv_id: str | None, anchor: str | None, quote: s
     return PassageExcerpt(kept[:start], kept[start:end], kept[end:], url, bool(quote), arxiv_id)
 
 
-def lay_out(text: str, sentences: Sequence[JudgedSentence], texts: Sequence[str], known: Collection[int]) -> list[Runs]:
+def lay_out(text: str, sentences: Iterable[Row], known: Collection[int]) -> list[Runs]:
     """The paragraphs of a text as sentences and the text between them, which joined give each paragraph back.
 
-    texts: of `sentences`, in order, with folded white space. A sentence that is in no paragraph after the one before it
-    stays part of the text around it. known: numbers of the task's references.
+    The `text` of sentences, in order, may have other white space. A sentence that is in no paragraph after the one
+    before it stays part of the text around it. known: numbers of the task's references.
     """
-    found = [_Paragraph(part, known) for part in parted(text)]
+    laid_out = [_Paragraph(part, known) for part in parted(text)]
     at = 0
-    for sentence, sentence_text in zip(sentences, texts, strict=True):
-        characters = "".join(printable(sentence_text).split())
-        place = next((place for place in range(at, len(found)) if found[place].contains(characters)), None)
-        if place is not None:
-            at = place
-            found[place].take(sentence, characters)
-    return [paragraph.runs() for paragraph in found]
+    for sentence in sentences:
+        at = next((place for place in range(at, len(laid_out)) if laid_out[place].take(sentence)), at)
+    return [paragraph.runs() for paragraph in laid_out]
 
 
 class _Paragraph:
@@ -377,16 +314,18 @@ class _Paragraph:
         self._end = 0
         self._runs: Runs = []
 
-    def contains(self, characters: str) -> bool:
-        return bool(characters) and self._characters.find(characters, self._next) >= 0
-
-    def take(self, sentence: JudgedSentence, characters: str) -> None:
+    def take(self, sentence: Row) -> bool:
+        """Take a sentence where it follows those taken before; whether it does."""
+        characters = "".join(printable(sentence["text"]).split())
         first = self._characters.find(characters, self._next)
+        if not characters or first < 0:
+            return False
         self._next = first + len(characters)
         start, end = self._places[first], self._places[self._next - 1] + 1
         self._add_text(start)
-        self._runs.append(replace(sentence, pieces=pieces(self._text[start:end], self._known)))
+        self._runs.append({**sentence, "pieces": pieces(self._text[start:end], self._known)})
         self._end = end
+        return True
 
     def runs(self) -> Runs:
         self._add_text(len(self._text))
@@ -394,5 +333,5 @@ class _Paragraph:
 
     def _add_text(self, until: int) -> None:
         if until > self._end:
-            self._runs.append(TextBetween(pieces(self._text[self._end : until], self._known)))
+            self._runs.append({"pieces": pieces(self._text[self._end : until], self._known)})
             self._end = until

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from pipeline.evaluation.cited import Piece, paragraphs
+from pipeline.evaluation.cited import paragraphs
 from pipeline.related_work.summary import cited_numbers, normalize
 from pipeline.report.formatting import number_of, references
 
@@ -19,87 +18,33 @@ _MOST_DRAFT_CHARS = 600_000
 _BEGINNING_CHARS = 400
 # What `chatcite_grounded` does to a kept draft that lost a reference; its text in the trace is the one before.
 _REPAIRED = ("repaired", "patched")
+# Parts of a trace that a system may lack.
+_NOTHING = {"citations": {}, "plan": {}, "groups": {}, "revision": {}, "summaries": (), "rounds": ()}
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """One draft of a round. parent: the rank of the kept draft that it continues, 0 for the empty one. rank: its own
-    among the kept, 0 where it was dropped. whole: whether its text is complete."""
+def read_trace(text: str | None, numbers: Collection[int]) -> dict[str, Any]:
+    """The trace that a summary keeps as JSON, with what its pages need beside it. numbers: of the task's references.
 
-    choice: int
-    parent: int
-    votes: int
-    rank: int
-    paragraphs: Sequence[Sequence[Piece]]
-    whole: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class SearchRound:
-    """One step of ChatCite's search, for one reference.
-
-    votes: the choice of each vote, None for one that named no draft. kept: how many drafts go on. earlier: references
-    of the rounds before; lost: those that the best kept draft does not cite. guards: what the guard did to each kept
-    draft, where the system has one.
+    Added are notes: what was repaired or cut, one sentence each; failures: (step, reason) of answers that could not be
+    read; has_steps: whether there is more to show than the section; and what `_rounds` adds to each round.
     """
+    trace: dict[str, Any] = _NOTHING | json.loads(text or "{}")
+    laid_out = {
+        "rounds": list(_rounds(trace["rounds"], numbers)),
+        "notes": list(_notes(trace)),
+        "failures": list(_failures(trace)),
+    }
+    parts = (trace["plan"].get("lines"), trace["groups"].get("groups"), trace["summaries"])
+    return trace | laid_out | {"has_steps": any((*laid_out.values(), *parts))}
 
-    reference: int
-    drafts: Sequence[Draft]
-    votes: Sequence[int | None]
-    kept: int
-    cut: bool
-    earlier: int = 0
-    lost: Sequence[int] = ()
-    guards: Sequence[str] = ()
 
+def _rounds(rounds: Sequence[Row], numbers: Collection[int]) -> Iterator[Row]:
+    """Rounds of the search, one for each reference.
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """How a section was written, and which of its citations do not fit the task.
-
-    respelt: citations written otherwise than [Reference i]; bare: numbers such as [3]. notes: what was repaired or cut,
-    one sentence each. failures: (step, reason) of answers that could not be read.
+    Added are earlier: how many references the rounds before had; lost: those that the best kept draft does not cite;
+    and to each draft its votes, its paragraphs, its rank among the kept, 0 where it was dropped, and whether its text
+    is whole.
     """
-
-    rounds: Sequence[SearchRound] = ()
-    respelt: int = 0
-    bare: int = 0
-    out_of_range: Sequence[int] = ()
-    uncited: Sequence[int] = ()
-    plan: Sequence[tuple[str, Sequence[int]]] = ()
-    groups: Sequence[tuple[str, Sequence[int]]] = ()
-    revised: Sequence[tuple[int, str]] = ()
-    summaries: Sequence[str] = ()
-    notes: Sequence[str] = ()
-    failures: Sequence[tuple[str, str]] = ()
-
-    @property
-    def has_steps(self) -> bool:
-        """Whether there is more to show than the section."""
-        return bool(self.rounds or self.plan or self.groups or self.summaries or self.notes or self.failures)
-
-
-def parse_trace(text: str, numbers: Collection[int]) -> Trace:
-    """The trace that a summary keeps as JSON. numbers: of the task's references."""
-    trace: Row = json.loads(text or "{}")
-    citations = trace.get("citations", {})
-    return Trace(
-        rounds=list(_rounds(trace, numbers)),
-        respelt=citations.get("respelt", 0),
-        bare=citations.get("bare", 0),
-        out_of_range=citations.get("out_of_range", ()),
-        uncited=citations.get("uncited", ()),
-        plan=[(line["about"], line["cites"]) for line in trace.get("plan", {}).get("lines", ())],
-        groups=[(group["name"], group["references"]) for group in trace.get("groups", {}).get("groups", ())],
-        revised=[(item["sentence"], item["before"]) for item in trace.get("revision", {}).get("sentences", ())],
-        summaries=trace.get("summaries", ()),
-        notes=list(_notes(trace)),
-        failures=list(_failures(trace)),
-    )
-
-
-def _rounds(trace: Row, numbers: Collection[int]) -> Iterator[SearchRound]:
-    rounds = trace.get("rounds", ())
     whole = sum(len(draft["text"]) for item in rounds for draft in item["drafts"]) <= _MOST_DRAFT_CHARS
     earlier: list[int] = []
     for item in rounds:
@@ -110,13 +55,9 @@ def _rounds(trace: Row, numbers: Collection[int]) -> Iterator[SearchRound]:
             text = draft["text"]
             if not (whole or rank) and len(text) > _BEGINNING_CHARS:
                 text = f"{text[:_BEGINNING_CHARS]}…"
-            complete = text == draft["text"]
-            drafts.append(Draft(draft["choice"], draft["parent"], votes, rank, paragraphs(text, numbers), complete))
-        guards = [_guard(guard) for guard in item.get("guard", ())]
-        lost = _lost(item, earlier)
-        yield SearchRound(
-            item["reference"], drafts, tuple(item["votes"]), len(kept), item["cut"], len(earlier), lost, guards
-        )
+            added = {"votes": votes, "rank": rank, "paragraphs": paragraphs(text, numbers)}
+            drafts.append(draft | added | {"whole": text == draft["text"]})
+        yield {**item, "drafts": drafts, "earlier": len(earlier), "lost": _lost(item, earlier)}
         earlier.append(item["reference"])
 
 
@@ -126,17 +67,6 @@ def _lost(item: Row, earlier: Sequence[int]) -> list[int]:
         return []
     cited = cited_numbers(normalize(item["drafts"][item["kept"][0] - 1]["text"])[0])
     return [number for number in earlier if number not in cited]
-
-
-def _guard(guard: Row) -> str:
-    """What the guard did to a kept draft, and why."""
-    reasons = [
-        f"it did not cite {references(guard['missing'])}" if guard["missing"] else "",
-        f"it cited {references(guard['out_of_range'])}, not yet allowed" if guard["out_of_range"] else "",
-        f"it named {number_of(guard['unknown_passages'], 'unknown passage')}" if guard["unknown_passages"] else "",
-        f"a plain sentence was added for {references(guard['made'])}" if guard["made"] else "",
-    ]
-    return "; ".join(filter(None, [f"draft {guard['choice']} {guard['how']}", *reasons]))
 
 
 def _notes(trace: Row) -> Iterator[str]:
@@ -158,7 +88,7 @@ def _notes(trace: Row) -> Iterator[str]:
             ("repeated", "named {} twice"),
             ("added", "left out {}, which was added"),
         ):
-            if trace.get(name, {}).get(key):
+            if trace[name].get(key):
                 yield f"{subject} {text.format(references(trace[name][key]))}."
     cut = [item["reference"] for item in trace.get("evidence", ()) if item["cut"]]
     if cut:
@@ -173,7 +103,7 @@ def _failures(trace: Row) -> Iterator[tuple[str, str]]:
     for item in trace.get("evidence", ()):
         if item["failure"]:
             yield f"evidence of reference {item['reference']}", item["failure"]
-    for item in trace.get("rounds", ()):
+    for item in trace["rounds"]:
         for guard in item.get("guard", ()):
             if guard["failure"]:
                 yield f"draft for reference {item['reference']}", guard["failure"]
