@@ -1,20 +1,28 @@
-"""Builders of the metadata tests: small workspaces, dump months, snapshots."""
+"""Builders of the tests of arXiv's metadata: small workspaces, dump months, snapshots, clients in other processes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from textwrap import dedent
+from typing import Any, Protocol
 
 import pytest
+from werkzeug import Response
 
 from pipeline import tables
+from pipeline.engine import progress
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter, Row
 from pipeline.tables import Table
+
+PROJECT = Path(__file__).resolve().parents[3]
 
 
 def write_month(workspace: Workspace, table: Table, month: str, rows: Iterable[Row]) -> None:
@@ -39,6 +47,73 @@ def line(arxiv_id: str, **changes: Any) -> str:
         "authors_parsed": [["One", "A.", ""], ["Two", "B.", ""]],
     }  # fmt: skip
     return json.dumps({**content, **changes})
+
+
+class Notes(progress.Listener):
+    """Keeps the messages to a user, and how far a stage says it is."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.steps: list[tuple[int, int | None]] = []
+
+    def noted(self, message: str) -> None:
+        self.notes.append(message)
+
+    def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
+        self.steps.append((done, total))
+
+
+CLIENT = """
+    import sys
+    from pathlib import Path
+    from pipeline.arxiv.api import ArxivApi
+    from pipeline.arxiv.harvest import harvest
+    from pipeline.arxiv.pace import Pace
+    from pipeline.engine.stage import Workspace
+    from pipeline.settings import load_settings
+
+    way, url, data, machine, gap = sys.argv[1:]
+    settings = load_settings(arxiv_api_url=url, oai_url=url, data=data, metadata_snapshot=None)
+    pace = Pace(Path(machine), gap=float(gap))
+    if way == "api":
+        with ArxivApi(settings, Path(data), pace=pace) as api:
+            api.find(f"2403.{number:05}" for number in range(300))
+    else:
+        harvest(settings, Workspace(settings), pace=pace)
+"""
+
+
+def start_client(way: str, url: str, data: Path, machine: Path, gap: float = 0.0) -> subprocess.Popen[bytes]:
+    """A process that looks up 300 papers (`way` is api) or harvests (oai)."""
+    data.mkdir(exist_ok=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", dedent(CLIENT), way, url, str(data), str(machine), str(gap)], cwd=PROJECT
+    )
+
+
+class FakeServer(Protocol):
+    """What FakeArxiv and FakeOai have in common."""
+
+    url: str
+    script: list[Any]
+    usual: Callable[[Any], Response]
+
+
+def kill_in_third_request(server: FakeServer, way: str, data: Path) -> None:
+    """Start a client, and kill it while the server holds its third request."""
+    reached, released = threading.Event(), threading.Event()
+
+    def hold(request: Any) -> Response:
+        reached.set()
+        released.wait(60)
+        return server.usual(request)
+
+    server.script = [None, None, hold]
+    client = start_client(way, server.url, data, data / "machine")
+    assert reached.wait(60)
+    client.kill()
+    client.wait()
+    released.set()
 
 
 @pytest.fixture

@@ -1,22 +1,17 @@
-"""The arXiv client against a loopback server that speaks recorded answers, and some bad ones."""
+"""The arXiv client against a loopback server that gives recorded answers, and some bad ones."""
 
 from __future__ import annotations
 
 import gzip
 import itertools
 import json
-import os
 import re
-import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from email.utils import formatdate
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 from pytest_httpserver import HTTPServer
@@ -27,9 +22,11 @@ from pipeline.arxiv.pace import Pace
 from pipeline.arxiv.rate_limited_client import Patience
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import Settings, load_settings
+from tests.fake_oai import FakeOai, record
 
-PROJECT = Path(__file__).resolve().parents[3]
-EMPTY = (
+from .conftest import kill_in_third_request, start_client
+
+FEED = (
     '<feed xmlns="http://www.w3.org/2005/Atom" xmlns:arxiv="http://arxiv.org/schemas/atom" '
     'xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/">'
     "<opensearch:totalResults>{}</opensearch:totalResults>{}</feed>"
@@ -47,9 +44,10 @@ def entry(arxiv_id: str, version: int = 1) -> str:
     )
 
 
-def feed(entries: Sequence[str]) -> Response:
+def feed(entries: Iterable[str]) -> Response:
     """A whole answer."""
-    return Response(EMPTY.format(len(entries), "".join(entries)), content_type="application/atom+xml")
+    content = list(entries)
+    return Response(FEED.format(len(content), "".join(content)), content_type="application/atom+xml")
 
 
 def status(code: int, **headers: str) -> Reply:
@@ -58,6 +56,11 @@ def status(code: int, **headers: str) -> Reply:
 
 def text(body: str, kind: str = "application/atom+xml") -> Reply:
     return lambda ids: Response(body, content_type=kind)
+
+
+def numbered(count: int) -> dict[str, str]:
+    """So many papers: identifier → entry."""
+    return {name: entry(name) for name in (f"2403.{number:05}" for number in range(count))}
 
 
 class FakeArxiv:
@@ -82,7 +85,7 @@ class FakeArxiv:
 
     def usual(self, ids: list[str]) -> Response:
         """Those papers that it has, the last first: arXiv promises no order."""
-        return feed([self.papers[name] for name in reversed(ids) if name in self.papers])
+        return feed(self.papers[name] for name in reversed(ids) if name in self.papers)
 
 
 @pytest.fixture
@@ -101,212 +104,132 @@ def api(settings: Settings, tmp_path: Path) -> Iterator[ArxivApi]:
         yield client
 
 
-def opened(settings: Settings, folder: Path) -> ArxivApi:
-    pace, patience = Pace(folder / "machine", gap=0.0), Patience(tries=3, first_back_off=0.01)
+def opened(settings: Settings, folder: Path, gap: float = 0.0, silence: float = 60.0) -> ArxivApi:
+    pace, patience = Pace(folder / "machine", gap=gap), Patience(3, 0.01, silence)
     return ArxivApi(settings, folder, pace=pace, patience=patience)
 
 
-@pytest.fixture
-def recordings(shared_data: Path) -> dict[str, tuple[int, bytes]]:
-    """Recorded answers by their id_list."""
-    answers = {}
-    for file in (shared_data / "metadata" / "api_recordings").glob("id_*.json"):
-        content = json.loads(file.read_text())
-        found = re.search(r"id_list=([^&]*)", content["url"])
-        assert found
-        name = found[1].replace("%2C", ",").replace("%2F", "/")
-        answers[name] = (content["status_code"], content["body"].encode("latin-1"))
-    return answers
-
-
-@pytest.fixture
-def recorded(arxiv: FakeArxiv, recordings: dict[str, tuple[int, bytes]]) -> FakeArxiv:
-    def reply(ids: list[str]) -> Response:
-        code, body = recordings[",".join(ids)]
-        return Response(body, code, content_type="application/atom+xml")
-
-    arxiv.script = [reply] * 20
-    return arxiv
-
-
-@pytest.fixture
-def pages(arxiv: FakeArxiv, shared_data: Path) -> FakeArxiv:
-    """A server that has the 500 papers of the recorded pages."""
-    for file in sorted((shared_data / "metadata" / "atom_pages").glob("*.xml")):
-        for body in re.findall(r"<entry>.*?</entry>", file.read_text(encoding="utf-8"), re.DOTALL):
-            found = re.search(r"/abs/([^<]+?)v\d+</id>", body)
-            assert found
-            arxiv.papers[found[1]] = body
-    return arxiv
+def statuses(api: ArxivApi, ids: Iterable[str]) -> list[str]:
+    return [record.status for record in api.find(ids).values()]
 
 
 # What arXiv answers.
 
 
-def test_a_recorded_paper_gives_every_column(recorded: FakeArxiv, api: ArxivApi) -> None:
-    record = api.find(["1707.08567"])["1707.08567"]
+@pytest.fixture
+def recorded(arxiv: FakeArxiv, shared_data: Path) -> FakeArxiv:
+    """A server that gives the recorded answer to an id_list."""
+    answers: dict[str, Response] = {}
+    for file in (shared_data / "metadata" / "api_recordings").glob("id_*.json"):
+        content = json.loads(file.read_text())
+        (ids,) = re.findall(r"id_list=([^&]*)", content["url"])
+        body = content["body"].encode("latin-1")
+        answers[ids.replace("%2C", ",").replace("%2F", "/")] = Response(body, content["status_code"])
+    arxiv.script = [lambda ids: answers[",".join(ids)]] * 20
+    return arxiv
+
+
+def test_recorded_papers_give_every_column(recorded: FakeArxiv, api: ArxivApi) -> None:
+    record, old = (api.find([name])[name] for name in ("1707.08567", "astro-ph/0601001"))
     assert record.title == "Proceedings of Workshop AEW10: Concepts in Information Theory and Communications"
     assert record.categories[0] == record.primary_category == "cs.IT"
     assert (record.version, record.published, record.updated) == (1, "2017-07-27", "2017-07-27")
     assert record.comment.startswith("44 pages, editors for the proceedings")
     assert (record.source, record.status) == ("api", "present")
     assert record.fetched_at is not None
-    assert len(record.authors) == 34
-    assert record.authors[-2] == "Dirk Wübben"
+    assert (len(record.authors), record.authors[-2]) == (34, "Dirk Wübben")
+    assert old.authors[:3] == ("Andrew Gould", "Susan Dorsher", "B. Scott Gaudi")
+    assert old.journal_ref == "ActaAstron.56:1-50,2006"
 
 
-def test_an_old_identifier_is_found_with_its_authors(recorded: FakeArxiv, api: ArxivApi) -> None:
-    record = api.find(["astro-ph/0601001"])["astro-ph/0601001"]
-    assert record.authors[:3] == ("Andrew Gould", "Susan Dorsher", "B. Scott Gaudi")
-    assert record.journal_ref == "ActaAstron.56:1-50,2006"
-
-
-def test_an_identifier_that_vanished_from_a_recorded_answer_is_asked_once_more_then_absent(
+def test_what_a_recorded_answer_lacks_is_asked_once_more_and_what_it_refuses_is_not(
     recorded: FakeArxiv, api: ArxivApi
 ) -> None:
-    found = api.find(["1707.08567", "0808.05394"])
-    assert found["1707.08567"].status == "present"
-    assert found["0808.05394"].status == "absent"
-    assert recorded.asked == [["0808.05394", "1707.08567"], ["0808.05394"]]
+    found = api.find(["1707.08567", "0808.05394"]) | api.find(["abc"])
+    assert {name for name, record in found.items() if record.status == "absent"} == {"0808.05394", "abc"}
+    assert recorded.asked == [["0808.05394", "1707.08567"], ["0808.05394"], ["abc"]]
 
 
-def test_the_recorded_refusal_of_a_wrong_identifier_makes_it_absent(recorded: FakeArxiv, api: ArxivApi) -> None:
-    assert api.find(["abc"])["abc"].status == "absent"
-    assert recorded.asked == [["abc"]]
-
-
-def test_500_recorded_papers_come_in_five_requests(pages: FakeArxiv, api: ArxivApi) -> None:
-    assert len(pages.papers) == 500
-    seen: list[tuple[int, int]] = []
-    found = api.find(pages.papers, lambda done, total: seen.append((done, total)))
+def test_500_recorded_papers_come_in_five_requests(arxiv: FakeArxiv, api: ArxivApi, shared_data: Path) -> None:
+    for file in sorted((shared_data / "metadata" / "atom_pages").glob("*.xml")):
+        for body in re.findall(r"<entry>.*?</entry>", file.read_text(encoding="utf-8"), re.DOTALL):
+            (name,) = re.findall(r"/abs/([^<]+?)v\d+</id>", body)
+            arxiv.papers[name] = body
+    steps: list[tuple[int, int]] = []
+    found = api.find(arxiv.papers, lambda done, total: steps.append((done, total)))
+    assert len(found) == 500
     assert {record.status for record in found.values()} == {"present"}
     assert all(any(name.startswith("cs.") for name in record.categories) for record in found.values())
-    assert [len(ids) for ids in pages.asked] == [100] * 5
-    assert {request.args["max_results"] for request in pages.requests} == {"100"}
-    assert seen == [(100, 500), (200, 500), (300, 500), (400, 500), (500, 500)]
+    assert [len(ids) for ids in arxiv.asked] == [100] * 5
+    assert {request.args["max_results"] for request in arxiv.requests} == {"100"}
+    assert {request.headers["User-Agent"] for request in arxiv.requests} == {"citeloom-test (nobody@example.org)"}
+    assert steps == [(100, 500), (200, 500), (300, 500), (400, 500), (500, 500)]
 
 
-def test_the_answer_to_four_identifiers_with_one_entry_is_joined_by_identifier(
-    arxiv: FakeArxiv, api: ArxivApi, shared_data: Path
-) -> None:
-    body = (shared_data / "metadata" / "atom_small" / "query_missing_id.xml").read_text(encoding="utf-8")
-    arxiv.script = [text(body)]
-    found = api.find(["2201.13452", "2201.13453", "2201.13454", "2201.13455"])
-    assert [name for name, record in found.items() if record.status == "present"] == ["2201.13452"]
-
-
-def test_a_small_answer_is_read_in_any_order_with_the_primary_category_first(arxiv: FakeArxiv, api: ArxivApi) -> None:
+def test_an_answer_is_read_in_any_order_with_the_primary_category_first(arxiv: FakeArxiv, api: ArxivApi) -> None:
+    notice = "<arxiv:comment>This paper has been withdrawn by the authors</arxiv:comment></entry>"
     arxiv.papers = {"2403.00001": entry("2403.00001", 3), "math/0309136": entry("math/0309136")}
+    arxiv.papers["2403.00002"] = entry("2403.00002").replace("</entry>", notice)
     found = api.find(arxiv.papers)
-    assert found["2403.00001"].categories == ("cs.CL", "cs.LG")
-    assert found["2403.00001"].version == 3
-    assert found["2403.00001"].title == "On 2403.00001"
+    paper = found["2403.00001"]
+    assert (paper.categories, paper.version, paper.title) == (("cs.CL", "cs.LG"), 3, "On 2403.00001")
     assert found["math/0309136"].abstract == "We say."
+    assert [record.status for record in found.values()] == ["present", "withdrawn", "present"]
 
 
-def test_an_identifier_that_vanishes_once_is_found_the_second_time(arxiv: FakeArxiv, api: ArxivApi) -> None:
-    arxiv.papers = {"2403.00001": entry("2403.00001"), "2403.00002": entry("2403.00002")}
-    arxiv.script = [lambda ids: feed([entry("2403.00001")])]
-    assert api.find(arxiv.papers)["2403.00002"].status == "present"
-    assert arxiv.asked == [["2403.00001", "2403.00002"], ["2403.00002"]]
-
-
-def test_a_first_page_that_is_empty_is_not_believed_at_once(arxiv: FakeArxiv, api: ArxivApi) -> None:
-    arxiv.papers = {"2403.00001": entry("2403.00001")}
-    arxiv.script = [lambda ids: feed([])]
-    assert api.find(["2403.00001"])["2403.00001"].status == "present"
+@pytest.mark.parametrize(
+    ("announced", "listed"),
+    [("100", [1]), ("0", [1]), ("-1", [1]), ("", [1]), ("many", [1]), ("0", [])],
+)
+def test_papers_that_an_answer_lacks_are_asked_for_once_more(
+    arxiv: FakeArxiv, api: ArxivApi, announced: str, listed: list[int]
+) -> None:
+    arxiv.papers = numbered(3)
+    arxiv.script = [text(FEED.format(announced, "".join(entry(f"2403.{number:05}") for number in listed)))]
+    assert statuses(api, [*arxiv.papers, "2403.00004"]) == ["present", "present", "present", "absent"]
 
 
 def test_papers_that_nobody_asked_for_are_not_kept(arxiv: FakeArxiv, api: ArxivApi) -> None:
     arxiv.script = [lambda ids: feed([entry("2403.00001"), entry("2403.00009")])]
     assert set(api.find(["2403.00001"])) == {"2403.00001"}
-    assert api.find(["2403.00009"])["2403.00009"].status == "absent"
-
-
-def test_a_withdrawn_paper_is_marked(arxiv: FakeArxiv, api: ArxivApi) -> None:
-    notice = "<arxiv:comment>This paper has been withdrawn by the authors</arxiv:comment></entry>"
-    arxiv.papers = {"2403.00001": entry("2403.00001").replace("</entry>", notice)}
-    assert api.find(["2403.00001"])["2403.00001"].status == "withdrawn"
-
-
-def test_we_say_who_we_are(arxiv: FakeArxiv, api: ArxivApi) -> None:
-    api.find(["2403.00001"])
-    assert {request.headers["User-Agent"] for request in arxiv.requests} == {"citeloom-test (nobody@example.org)"}
+    assert statuses(api, ["2403.00009"]) == ["absent"]
 
 
 # What is kept.
 
 
 def test_nothing_is_asked_twice(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
-    arxiv.papers = {"2403.00001": entry("2403.00001")}
+    arxiv.papers = numbered(1)
     with opened(settings, tmp_path) as api:
-        first = api.find(["2403.00001", "2403.00002"])
+        first = api.find(["2403.00000", "2403.00002"])
     asked = len(arxiv.asked)
     with opened(settings, tmp_path) as api:
-        assert api.find(["2403.00001", "2403.00002"]) == first
+        assert api.find(["2403.00000", "2403.00002"]) == first
         assert api.requests == 0
     assert len(arxiv.asked) == asked
 
 
 def test_answers_that_cannot_be_written_are_named_and_nothing_is_half_kept(
-    arxiv: FakeArxiv, settings: Settings, tmp_path: Path
+    arxiv: FakeArxiv, api: ArxivApi, tmp_path: Path
 ) -> None:
-    arxiv.papers = {"2403.00001": entry("2403.00001")}
+    arxiv.papers = numbered(1)
+    lock = sqlite3.connect(tmp_path / "answers.sqlite")
+    lock.execute("create trigger full before insert on answers begin select raise(abort, 'disk is full'); end")
+    lock.commit()
+    with pytest.raises(PermanentFailure, match=r"answers\.sqlite, cannot be read or written \(disk is full\)"):
+        api.find(arxiv.papers)
+    lock.execute("drop trigger full")
+    lock.close()
+    assert statuses(api, arxiv.papers) == ["present"]
+
+
+def test_a_kill_loses_the_request_in_flight_alone(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
+    arxiv.papers = numbered(300)
+    kill_in_third_request(arxiv, "api", tmp_path)
     with opened(settings, tmp_path) as api:
-        lock = sqlite3.connect(tmp_path / "answers.sqlite")
-        lock.execute("create trigger full before insert on answers begin select raise(abort, 'disk is full'); end")
-        lock.commit()
-        with pytest.raises(PermanentFailure, match=r"answers\.sqlite, cannot be read or written \(disk is full\)"):
-            api.find(["2403.00001"])
-        lock.execute("drop trigger full")
-        lock.close()
-        assert api.find(["2403.00001"])["2403.00001"].status == "present"
-
-
-def test_what_was_answered_before_a_failure_is_kept(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
-    ids = [f"2403.{number:05}" for number in range(250)]
-    arxiv.papers = {name: entry(name) for name in ids}
-    arxiv.script = [None, None, status(404)]
-    with opened(settings, tmp_path) as api, pytest.raises(PermanentFailure, match="status 404: check CITELOOM_ARXIV"):
-        api.find(ids)
-    with opened(settings, tmp_path) as api:
-        assert len(api.find(ids)) == 250
-    assert arxiv.asked[3:] == [ids[200:]]
-
-
-CHILD = """
-    import sys
-    from pathlib import Path
-    from pipeline.arxiv.api import ArxivApi
-    from pipeline.arxiv.pace import Pace
-    from pipeline.settings import load_settings
-
-    folder = Path(sys.argv[2])
-    with ArxivApi(load_settings(arxiv_api_url=sys.argv[1]), folder, pace=Pace(folder / "machine", gap=0.0)) as api:
-        api.find([f"2403.{number:05}" for number in range(500)])
-"""
-
-
-def test_a_kill_loses_no_more_than_the_request_in_flight(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
-    ids = [f"2403.{number:05}" for number in range(500)]
-    arxiv.papers = {name: entry(name) for name in ids}
-    reached, released = threading.Event(), threading.Event()
-
-    def hang(asked: list[str]) -> Response:
-        reached.set()
-        released.wait(60)
-        return arxiv.usual(asked)
-
-    arxiv.script = [None, None, hang]
-    child = subprocess.Popen([sys.executable, "-c", dedent(CHILD), arxiv.url, str(tmp_path)], cwd=PROJECT)
-    assert reached.wait(60)
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-    released.set()
-    with opened(settings, tmp_path) as api:
-        assert {record.status for record in api.find(ids).values()} == {"present"}
-        assert api.requests == 3
-    assert [asked[0] for asked in arxiv.asked] == [ids[start] for start in (0, 100, 200, 200, 300, 400)]
+        assert set(statuses(api, arxiv.papers)) == {"present"}
+        assert api.requests == 1
+    assert [asked[0][-3:] for asked in arxiv.asked] == ["000", "100", "200", "200"]
 
 
 def test_kept_answers_that_are_no_such_file_are_named(settings: Settings, tmp_path: Path) -> None:
@@ -317,108 +240,69 @@ def test_kept_answers_that_are_no_such_file_are_named(settings: Settings, tmp_pa
 
 # What goes wrong.
 
+WHOLE = FEED.format(1, entry("2403.00000"))
+
 
 @pytest.mark.parametrize(
     "trouble",
     [
-        status(429, Retry_After="0"),
         status(429),
+        status(429, Retry_After="0"),
         status(503, Retry_After=formatdate(0, usegmt=True)),
         status(503, Retry_After="soon"),
         status(500),
         text("<!DOCTYPE html><html><body>Rate exceeded.</body></html>", "text/html"),
-        text("<html><p>Sorry"),
-        text(EMPTY.format(1, entry("2403.00001"))[:-40]),
-        text("<?xml version='1.0'?><rss/>"),
-        text(""),
-        text(EMPTY.format(1, entry("2403.00001").replace("2024-03-05T09", "yesterday"))),
+        text(WHOLE[:-40]),
+        # It breaks off: of a text, and not of an iterator, Werkzeug counts the length itself.
+        lambda ids: Response(iter([WHOLE[:100]]), headers={"Content-Length": str(len(WHOLE))}),
+        text(FEED.format(1, "")),
+        text(WHOLE.replace("2024-03-05T09", "yesterday")),
+        text(WHOLE.replace("<published>2024-03-04T09:00:00Z</published>", "")),
+        text(WHOLE.replace("<id>http://arxiv.org/abs/2403.00000v1</id>", "")),
     ],
 )
 def test_trouble_that_passes_is_lived_through(arxiv: FakeArxiv, api: ArxivApi, trouble: Reply) -> None:
-    arxiv.papers = {"2403.00001": entry("2403.00001")}
+    arxiv.papers = numbered(1)
     arxiv.script = [trouble, trouble]
-    assert api.find(["2403.00001"])["2403.00001"].status == "present"
+    assert statuses(api, arxiv.papers) == ["present"]
     assert api.requests == 3
 
 
 @pytest.mark.parametrize(
     ("trouble", "said"),
-    [
-        (status(429), "status 429"),
-        (status(503, Retry_After="0"), "status 503"),
-        (text("<!doctype HTML><html></html>", "text/html"), "it is an HTML page"),
-        (text(EMPTY.format(1, "<entry>")), "it is truncated or not XML"),
-        (text("<rss/>"), "its root is rss"),
-    ],
+    [(status(503, Retry_After="0"), "status 503"), (text("<!doctype HTML><html></html>"), "it is an HTML page")],
 )
 def test_trouble_that_stays_ends_with_one_message(arxiv: FakeArxiv, api: ArxivApi, trouble: Reply, said: str) -> None:
     arxiv.script = [trouble] * 9
     with pytest.raises(TransientFailure, match=said) as caught:
         api.find(["2403.00001"])
-    assert arxiv.url in str(caught.value)
-    assert "3 tries" in str(caught.value)
-    assert "CITELOOM_METADATA_SNAPSHOT" in str(caught.value)
+    assert all(part in str(caught.value) for part in (arxiv.url, "3 tries", "CITELOOM_METADATA_SNAPSHOT"))
     assert len(arxiv.asked) == 3
 
 
-def test_a_rest_longer_than_we_wait_is_told_at_once(arxiv: FakeArxiv, api: ArxivApi) -> None:
-    arxiv.script = [status(429, Retry_After="3600")]
-    with pytest.raises(TransientFailure, match="one try: status 429, asking for a pause of 3600 s"):
+def test_a_pause_longer_than_we_wait_ends_the_request_and_binds_every_process(
+    arxiv: FakeArxiv, api: ArxivApi, tmp_path: Path
+) -> None:
+    arxiv.script = [status(503, Retry_After="7200")]
+    with pytest.raises(TransientFailure, match="one try: status 503, asking for a pause of 7200 s"):
         api.find(["2403.00001"])
     assert len(arxiv.asked) == 1
-
-
-def test_the_rest_that_arxiv_asks_for_binds_every_process(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
-    arxiv.script = [status(503, Retry_After="7200")]
-    with opened(settings, tmp_path) as api, pytest.raises(TransientFailure):
-        api.find(["2403.00001"])
-    before = float((tmp_path / "machine" / "arxiv-api-next-request").read_text())
-    with Pace(tmp_path / "machine", gap=0.0)._lock():
-        Pace(tmp_path / "machine", gap=0.0).postpone(1.0)
-    assert float((tmp_path / "machine" / "arxiv-api-next-request").read_text()) >= before
-
-
-@pytest.mark.parametrize("announced", ["100", "0", "-1", "many", ""])
-def test_a_wrong_count_loses_nothing(arxiv: FakeArxiv, api: ArxivApi, announced: str) -> None:
-    arxiv.papers = {name: entry(name) for name in ("2403.00001", "2403.00002", "2403.00003")}
-    arxiv.script = [text(EMPTY.format(announced, entry("2403.00002")))]
-    found = api.find([*arxiv.papers, "2403.00004"])
-    assert [record.status for record in found.values()] == ["present", "present", "present", "absent"]
-
-
-def test_an_empty_page_where_papers_are_announced_is_no_answer(arxiv: FakeArxiv, api: ArxivApi) -> None:
-    arxiv.papers = {"2403.00001": entry("2403.00001")}
-    arxiv.script = [text(EMPTY.format(1, ""))] * 2
-    assert api.find(arxiv.papers)["2403.00001"].status == "present"
-
-
-def test_entries_that_lack_what_every_entry_has_are_asked_for_again(arxiv: FakeArxiv, api: ArxivApi) -> None:
-    arxiv.papers = {name: entry(name) for name in ("2403.00001", "2403.00002")}
-    maimed = entry("2403.00001").replace("<published>2024-03-04T09:00:00Z</published>", "")
-    anonymous = entry("2403.00002").replace("<id>http://arxiv.org/abs/2403.00002v1</id>", "")
-    arxiv.script = [text(EMPTY.format(2, maimed + anonymous))]
-    found = api.find(arxiv.papers)
-    assert [(record.status, record.published) for record in found.values()] == [("present", "2024-03-04")] * 2
+    pace = Pace(tmp_path / "machine", gap=0.0)
+    pace.postpone(1.0)
+    assert pace.rest(time.time()) > 500
 
 
 def test_a_redirection_is_a_request_in_its_own_turn(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
-    arxiv.papers = {"2403.00001": entry("2403.00001")}
+    arxiv.papers = numbered(1)
     arxiv.script = [lambda ids: Response("", 301, {"Location": f"/api/query?id_list={ids[0]}"})]
-    with ArxivApi(settings, tmp_path, pace=Pace(tmp_path / "machine", gap=0.3)) as api:
-        assert api.find(["2403.00001"])["2403.00001"].status == "present"
+    with opened(settings, tmp_path, gap=0.3) as api:
+        assert statuses(api, arxiv.papers) == ["present"]
         assert api.requests == 2
     assert arxiv.times[1] - arxiv.times[0] >= 0.25  # the first of them may arrive late
 
 
-def test_redirections_without_end_are_named(arxiv: FakeArxiv, api: ArxivApi) -> None:
-    arxiv.script = [lambda ids: Response("", 302, {"Location": f"/api/query?id_list={ids[0]}"})] * 9
-    with pytest.raises(PermanentFailure, match="redirects without end: check CITELOOM_ARXIV_API_URL"):
-        api.find(["2403.00001"])
-    assert len(arxiv.asked) == 6
-
-
 def test_a_server_that_hangs_is_asked_again(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
-    arxiv.papers = {"2403.00001": entry("2403.00001")}
+    arxiv.papers = numbered(1)
     released = threading.Event()
 
     def hang(asked: list[str]) -> Response:
@@ -426,43 +310,44 @@ def test_a_server_that_hangs_is_asked_again(arxiv: FakeArxiv, settings: Settings
         return feed([])
 
     arxiv.script = [hang]
-    pace, patience = Pace(tmp_path / "machine", gap=0.0), Patience(3, 0.01, silence=0.5)
     threading.Timer(1.0, released.set).start()
-    with ArxivApi(settings, tmp_path, pace=pace, patience=patience) as api:
-        assert api.find(["2403.00001"])["2403.00001"].status == "present"
+    with opened(settings, tmp_path, silence=0.5) as api:
+        assert statuses(api, arxiv.papers) == ["present"]
         assert api.requests >= 2
 
 
-def test_an_answer_that_breaks_off_is_asked_for_again(settings: Settings, arxiv: FakeArxiv, api: ArxivApi) -> None:
-    arxiv.papers = {"2403.00001": entry("2403.00001")}
-    whole = feed([entry("2403.00001")]).get_data()
-    # From an iterator: of a text Werkzeug counts the length itself.
-    arxiv.script = [lambda ids: Response(iter([whole[:100]]), headers={"Content-Length": str(len(whole))})]
-    assert api.find(["2403.00001"])["2403.00001"].status == "present"
-    assert api.requests == 2
+BOMB = '<!DOCTYPE feed [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+PACKED = gzip.compress(bytes(40 * 1024 * 1024), 1)
 
 
-def test_an_answer_that_unpacks_to_more_than_we_hold_is_given_up(arxiv: FakeArxiv, api: ArxivApi) -> None:
-    packed = gzip.compress(bytes(40 * 1024 * 1024))
-    arxiv.script = [lambda ids: Response(packed, headers={"Content-Encoding": "gzip"})] * 9
-    with pytest.raises(PermanentFailure, match="is longer than 33554432 bytes"):
+@pytest.mark.parametrize(
+    ("reply", "requests", "said"),
+    [
+        (status(404), 1, "status 404: check CITELOOM_ARXIV_API_URL and CITELOOM_ARXIV_USER_AGENT"),
+        (text(BOMB + FEED.format(0, "<title>&b;</title>")), 1, "declares a document type or entities"),
+        (lambda ids: Response(PACKED, headers={"Content-Encoding": "gzip"}), 1, "is longer than 33554432 bytes"),
+        (
+            lambda ids: Response("", 302, {"Location": f"/api/query?id_list={ids[0]}"}),
+            6,
+            "redirects without end: check CITELOOM_ARXIV_API_URL",
+        ),
+    ],
+    ids=["status", "entities", "length", "redirects"],
+)
+def test_an_answer_that_another_try_cannot_mend_is_refused_for_good(
+    arxiv: FakeArxiv, api: ArxivApi, reply: Reply, requests: int, said: str
+) -> None:
+    arxiv.script = [reply] * 9
+    with pytest.raises(PermanentFailure, match=said):
         api.find(["2403.00001"])
-
-
-def test_an_entity_bomb_is_refused_for_good(arxiv: FakeArxiv, api: ArxivApi) -> None:
-    bomb = '<!DOCTYPE feed [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
-    arxiv.script = [text(bomb + EMPTY.format(0, "<title>&b;</title>"))]
-    with pytest.raises(PermanentFailure, match="declares a document type or entities"):
-        api.find(["2403.00001"])
-    assert len(arxiv.asked) == 1
+    assert len(arxiv.asked) == requests
 
 
 @pytest.mark.parametrize("code", [414, 400])
 def test_a_list_that_is_too_long_is_halved(arxiv: FakeArxiv, api: ArxivApi, code: int) -> None:
-    ids = [f"2403.{number:05}" for number in range(100)]
-    arxiv.papers = {name: entry(name) for name in ids}
+    arxiv.papers = numbered(100)
     arxiv.script = [status(code), status(code), None, None, None]
-    assert {record.status for record in api.find(ids).values()} == {"present"}
+    assert set(statuses(api, arxiv.papers)) == {"present"}
     assert [len(asked) for asked in arxiv.asked] == [100, 50, 25, 25, 50]
 
 
@@ -471,14 +356,9 @@ def test_one_wrong_identifier_costs_no_other_its_record(arxiv: FakeArxiv, api: A
         "<entry><id>https://arxiv.org/api/errors#incorrect_id_format_for_no-id</id><title>Error</title>"
         "<updated>2026-04-12T22:59:06Z</updated><published>2026-04-12T22:59:06Z</published></entry>"
     )
-    ids = [f"2403.{number:05}" for number in range(7)]
-    arxiv.papers = {name: entry(name) for name in ids}
-
-    def strict(asked: list[str]) -> Response:
-        return feed([error]) if "no-id" in asked else arxiv.usual(asked)
-
-    arxiv.script = [strict] * 20
-    found = api.find([*ids, "no-id"])
+    arxiv.papers = numbered(7)
+    arxiv.script = [lambda asked: feed([error]) if "no-id" in asked else arxiv.usual(asked)] * 20
+    found = api.find([*arxiv.papers, "no-id"])
     assert [name for name, record in found.items() if record.status != "present"] == ["no-id"]
     assert len(arxiv.asked) == 7
 
@@ -490,157 +370,78 @@ def test_a_server_that_refuses_everything_is_no_list_of_absent_papers(arxiv: Fak
 
 
 def test_a_server_that_is_not_there_is_named_with_what_to_do(tmp_path: Path) -> None:
-    settings = load_settings(arxiv_api_url="http://127.0.0.1:9/api/query")
-    with opened(settings, tmp_path) as api, pytest.raises(TransientFailure) as caught:
+    url = "http://127.0.0.1:9/api/query"
+    with opened(load_settings(arxiv_api_url=url), tmp_path) as api, pytest.raises(TransientFailure) as caught:
         api.find(["2403.00001"])
-    assert "http://127.0.0.1:9/api/query cannot be reached" in str(caught.value)
-    assert "CITELOOM_METADATA_SNAPSHOT" in str(caught.value)
-    assert "CITELOOM_ARXIV_API=false" in str(caught.value)
+    said = (f"{url} cannot be reached", "CITELOOM_METADATA_SNAPSHOT", "CITELOOM_ARXIV_API=false")
+    assert all(part in str(caught.value) for part in said)
     assert api.requests == 1
 
 
-@pytest.mark.parametrize("url", ["nonsense", "ftp://arxiv.org/api", "http://host:port"])
-def test_an_address_that_is_none_is_a_wrong_setting(url: str, tmp_path: Path) -> None:
-    with (
-        opened(load_settings(arxiv_api_url=url), tmp_path) as api,
-        pytest.raises(SettingError, match="CITELOOM_ARXIV_API_URL"),
-    ):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("arxiv_api_url", "nonsense"),
+        ("arxiv_api_url", "ftp://arxiv.org/api"),
+        ("arxiv_api_url", "http://host:port"),
+        ("arxiv_user_agent", "Jörg <j@example.org>"),
+        ("arxiv_user_agent", "two\nlines"),
+    ],
+)
+def test_an_address_or_a_user_agent_that_cannot_be_used_is_a_wrong_setting(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    settings = load_settings(**{name: value})
+    with pytest.raises(SettingError, match=f"CITELOOM_{name.upper()}"), opened(settings, tmp_path) as api:
         api.find(["2403.00001"])
-
-
-@pytest.mark.parametrize("name", ["Jörg <j@example.org>", "two\nlines"])
-def test_a_user_agent_that_cannot_be_sent_is_a_wrong_setting(name: str, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="CITELOOM_ARXIV_USER_AGENT"):
-        opened(load_settings(arxiv_user_agent=name), tmp_path)
 
 
 # The pace.
 
 
-TAKE_TURNS = """
-    import sys, time
-    from pathlib import Path
-    from pipeline.arxiv.pace import Pace
+def test_the_api_and_a_harvest_in_two_processes_share_one_pace(arxiv: FakeArxiv, oai: FakeOai, tmp_path: Path) -> None:
+    arxiv.papers = numbered(300)
+    oai.list = [[record("2403.00001")], [record("2403.00002")], [record("2403.00003")]]
 
-    pace = Pace(Path(sys.argv[1]), gap=float(sys.argv[2]))
-    for _ in range(3):
-        with pace.turn():
-            pace.wait()
-            print(time.time(), flush=True)
-"""
-
-
-def test_two_processes_keep_the_gap_between_them(tmp_path: Path) -> None:
-    gap = 0.3
-    command = [sys.executable, "-c", dedent(TAKE_TURNS), str(tmp_path), str(gap)]
-    children = [subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    starts = sorted(float(word) for child in children for word in child.communicate(timeout=60)[0].split())
-    assert len(starts) == 6
-    assert min(later - sooner for sooner, later in itertools.pairwise(starts)) >= gap
-
-
-ASK = """
-    import sys
-    from pathlib import Path
-    from pipeline.arxiv.api import ArxivApi
-    from pipeline.arxiv.harvest import harvest
-    from pipeline.arxiv.pace import Pace
-    from pipeline.arxiv.rate_limited_client import Patience
-    from pipeline.settings import load_settings
-    from pipeline.engine.stage import Workspace
-
-    url, machine, own, gap, way = sys.argv[1:]
-    Path(own).mkdir()
-    oai_url = url.replace("/api/query", "/oai")
-    settings = load_settings(arxiv_api_url=url, oai_url=oai_url, data=own, metadata_snapshot=None)
-    pace = Pace(Path(machine), gap=float(gap))
-    if way == "api":
-        with ArxivApi(settings, Path(own), pace=pace, patience=Patience(first_back_off=0.01)) as api:
-            api.find(f"2403.{number:05}" for number in range(200))
-    else:
-        harvest(settings, Workspace(settings), pace=pace)
-"""
-
-
-def asking(arxiv: FakeArxiv, folder: Path, gap: float, ways: Sequence[str]) -> list[float]:
-    """Gaps between the requests that several processes made, as the server saw them."""
-    arxiv.papers = {f"2403.{number:05}": entry(f"2403.{number:05}") for number in range(200)}
-    children = []
-    for number, way in enumerate(ways):
-        told = [arxiv.url, str(folder / "machine"), str(folder / f"own-{number}"), str(gap), way]
-        children.append(subprocess.Popen([sys.executable, "-c", dedent(ASK), *told], cwd=PROJECT))
-    assert [child.wait(120) for child in children] == [0] * len(ways)
-    return [later - sooner for sooner, later in itertools.pairwise(arxiv.times)]
-
-
-def test_the_server_sees_the_gap_between_the_requests_of_two_processes(arxiv: FakeArxiv, tmp_path: Path) -> None:
-    gaps = asking(arxiv, tmp_path, 0.3, ["api", "api"])
-    assert len(gaps) == 3
-    assert min(gaps) >= 0.3
-
-
-def test_the_api_and_a_harvest_share_one_pace(arxiv: FakeArxiv, httpserver: HTTPServer, tmp_path: Path) -> None:
-    pages = iter([f"<ListRecords><resumptionToken>{number}</resumptionToken></ListRecords>" for number in range(3)])
-
-    def reply(request: Request) -> Response:
+    def note_time(request: Request) -> Response:
         arxiv.times.append(time.time())
-        content = next(pages, '<error code="noRecordsMatch"/>')
-        head = '<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><responseDate>2026-11-20T00:00:00Z</responseDate>'
-        return Response(f"{head}{content}</OAI-PMH>", content_type="application/xml")
+        return oai.usual(request)
 
-    httpserver.expect_request("/oai").respond_with_handler(reply)
-    gaps = asking(arxiv, tmp_path, 0.3, ["api", "oai"])
+    oai.script = [note_time] * 3
+    servers = (("api", arxiv.url), ("oai", oai.url))
+    clients = [start_client(way, url, tmp_path / way, tmp_path / "machine", 0.3) for way, url in servers]
+    assert [client.wait(120) for client in clients] == [0, 0]
+    gaps = [later - sooner for sooner, later in itertools.pairwise(arxiv.times)]
     assert len(gaps) == 5
     assert min(gaps) >= 0.3
 
 
-ASK_ONCE = """
-    import sys
-    from pathlib import Path
-    from pipeline.arxiv.api import ArxivApi
-    from pipeline.settings import load_settings
-
-    with ArxivApi(load_settings(arxiv_api_url=sys.argv[1]), Path(sys.argv[2])) as api:
-        api.find([sys.argv[3]])
-"""
-
-
-def test_two_processes_that_set_nothing_are_three_seconds_apart(arxiv: FakeArxiv, tmp_path: Path) -> None:
-    arxiv.papers = {name: entry(name) for name in ("2403.00001", "2403.00002")}
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    command = [sys.executable, "-c", dedent(ASK_ONCE), arxiv.url, str(tmp_path)]
-    children = [subprocess.Popen([*command, name], cwd=PROJECT, env=environment) for name in arxiv.papers]
-    assert [child.wait(60) for child in children] == [0, 0]
+def test_clients_that_set_nothing_are_three_seconds_apart(
+    arxiv: FakeArxiv, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    arxiv.papers = numbered(2)
+    for name in arxiv.papers:
+        with ArxivApi(settings, tmp_path) as api:
+            api.find([name])
     assert arxiv.times[1] - arxiv.times[0] >= 3.0
-
-
-def test_a_rest_that_arxiv_asks_for_is_kept_by_another_process(arxiv: FakeArxiv, tmp_path: Path) -> None:
-    arxiv.script = [status(503, Retry_After="2")]
-    gaps = asking(arxiv, tmp_path, 0.05, ["api", "api"])
-    assert gaps[0] >= 2.0
-    assert len(gaps) == 4
+    assert (tmp_path / "cache" / "citeloom").is_dir()
 
 
 @pytest.mark.parametrize("code", [429, 503])
-def test_a_rest_until_a_date_is_kept(arxiv: FakeArxiv, api: ArxivApi, code: int) -> None:
-    # The date has whole seconds, so that a rest until two seconds from now is one of at least one second.
-    arxiv.script = [lambda ids: Response("", code, {"Retry-After": formatdate(time.time() + 2, usegmt=True)})]
+def test_a_pause_until_a_date_is_kept(arxiv: FakeArxiv, api: ArxivApi, code: int) -> None:
+    # The date has whole seconds, so that a pause until two seconds from now is one of at least one second.
+    arxiv.script = [lambda ids: status(code, Retry_After=formatdate(time.time() + 2, usegmt=True))(ids)]
     api.find(["2403.00001"])
     assert arxiv.times[1] - arxiv.times[0] >= 0.9
 
 
-def test_a_clock_that_was_set_back_does_not_stop_us_for_ever(tmp_path: Path) -> None:
+def test_a_clock_that_was_set_back_does_not_stop_us_permanently(tmp_path: Path) -> None:
     (tmp_path / "arxiv-api-next-request").write_text("99999999999")
-    assert Pace(tmp_path)._next() < 99999999999
+    assert Pace(tmp_path).rest(time.time()) < 1000
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(PermanentFailure, match="set XDG_CACHE_HOME"), Pace(tmp_path / "file" / "citeloom").turn():
         pass
-
-
-def test_our_rules_are_arxivs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    pace = Pace()
-    assert (pace.gap, pace._folder) == (3.0, tmp_path / "citeloom")

@@ -17,11 +17,11 @@ from pipeline.arxiv.rate_limited_client import Patience
 from pipeline.corpus.references.stages import REFERENCES
 from pipeline.engine import progress
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Outcome, Stage, Workspace
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import MissingInput, SettingError, TransientFailure
 from pipeline.settings import load_settings
 
-from .conftest import line, write_members, write_month
+from .conftest import Notes, line, write_members, write_month
 from .test_api import FakeArxiv, entry
 
 MONTH = "2024-03"
@@ -41,6 +41,12 @@ def asking(workspace: Workspace, url: str) -> Workspace:
     return Workspace(workspace.settings.model_copy(update={"arxiv_api": True, "arxiv_api_url": url}))
 
 
+@pytest.fixture
+def arxiv(httpserver: HTTPServer) -> FakeArxiv:
+    return FakeArxiv(httpserver)
+
+
+@pytest.fixture
 def unhurried(tmp_path: Path) -> Stage:
     """The stage with a pace and a patience that a test can wait for."""
     return replace(METADATA, build=MetadataBuilder(Pace(tmp_path / "machine", gap=0.0), Patience(2, 0.01)))
@@ -61,14 +67,6 @@ def test_a_month_holds_its_own_papers_sorted(workspace: Workspace, snapshot_file
     assert outcome.measured["snapshot"]["lines"] == 4
 
 
-def test_the_21_real_papers_are_all_known(workspace: Workspace, shared_data: Path, tmp_path: Path) -> None:
-    file = shared_data / "metadata" / "snapshot.jsonl"
-    real = Workspace(workspace.settings.model_copy(update={"metadata_snapshot": file}))
-    write_members(real, "1998-02", ["quant-ph/9802040"])
-    assert run_stage(METADATA, real, "1998-02").left_out == {}
-    assert written(real, month="1998-02")[0]["categories"] == ["quant-ph"]
-
-
 def test_a_paper_that_nobody_knows_is_a_row_and_in_the_ledger(workspace: Workspace, snapshot_file: Path) -> None:
     snapshot_file.write_text(line("2403.00001") + "\n{broken\n")
     write_members(workspace, MONTH, ["2403.00001", "2403.00002"])
@@ -82,109 +80,65 @@ def test_a_paper_that_nobody_knows_is_a_row_and_in_the_ledger(workspace: Workspa
     assert ledger(workspace) == [("2403.00002", "no_metadata", detail)]
 
 
-def test_a_withdrawn_paper_is_marked(workspace: Workspace, snapshot_file: Path) -> None:
-    snapshot_file.write_text(line("2403.00001", comments="Withdrawn by the authors"))
-    write_members(workspace, MONTH, ["2403.00001"])
-    run_stage(METADATA, workspace, MONTH)
-    assert written(workspace)[0]["status"] == "withdrawn"
-
-
-def test_the_api_is_asked_for_what_the_snapshot_lacks_alone(
-    workspace: Workspace, snapshot_file: Path, httpserver: HTTPServer, tmp_path: Path
+def test_the_api_is_asked_for_what_the_snapshot_lacks_alone_and_once(
+    workspace: Workspace, snapshot_file: Path, arxiv: FakeArxiv, unhurried: Stage
 ) -> None:
-    arxiv = FakeArxiv(httpserver)
     arxiv.papers = {"2403.00002": entry("2403.00002")}
-    snapshot_file.write_text(line("2403.00001"))
+    snapshot_file.write_text(line("2403.00001", comments="Withdrawn by the authors"))
     write_members(workspace, MONTH, ["2403.00001", "2403.00002", "2403.00003"])
-    outcome = run_stage(unhurried(tmp_path), asking(workspace, arxiv.url), MONTH)
+    asker = asking(workspace, arxiv.url)
+    outcome = run_stage(unhurried, asker, MONTH)
     rows = written(workspace)
     assert [(row["source"], row["status"]) for row in rows] == [
-        ("snapshot", "present"), ("api", "present"), ("api", "absent"),
+        ("snapshot", "withdrawn"), ("api", "present"), ("api", "absent"),
     ]  # fmt: skip
     assert [row["fetched_at"] is None for row in rows] == [True, False, False]
-    assert arxiv.asked == [["2403.00002", "2403.00003"], ["2403.00003"]]
     assert outcome.measured["api_requests"] == 2
     assert ledger(workspace)[0][2] == "not in snapshot.jsonl; arXiv's API has no such paper"
-
-
-def test_kept_answers_serve_a_month_that_asks_no_api(
-    workspace: Workspace, snapshot_file: Path, httpserver: HTTPServer, tmp_path: Path
-) -> None:
-    arxiv = FakeArxiv(httpserver)
-    arxiv.papers = {"2403.00002": entry("2403.00002")}
-    snapshot_file.write_text(line("2403.00001"))
-    write_members(workspace, MONTH, ["2403.00001", "2403.00002", "2403.00003"])
-    run_stage(unhurried(tmp_path), asking(workspace, arxiv.url), MONTH)
-    asked = len(arxiv.asked)
+    first = workspace.root.file(tables.METADATA, MONTH).read_bytes()
+    assert run_stage(unhurried, asker, MONTH).skipped
+    run_stage(unhurried, asker, MONTH, force=True)
+    assert workspace.root.file(tables.METADATA, MONTH).read_bytes() == first
+    # Kept answers serve a month that asks no API too.
     run_stage(METADATA, workspace, MONTH)
-    assert [(row["source"], row["status"]) for row in written(workspace)] == [
-        ("snapshot", "present"), ("api", "present"), ("api", "absent"),
-    ]  # fmt: skip
-    assert len(arxiv.asked) == asked
+    assert written(workspace) == rows
+    assert arxiv.asked == [["2403.00002", "2403.00003"], ["2403.00003"]]
 
 
 def test_a_snapshot_older_than_a_kept_answer_brings_no_old_version_back(
-    workspace: Workspace, snapshot_file: Path, httpserver: HTTPServer, tmp_path: Path
+    workspace: Workspace, snapshot_file: Path, arxiv: FakeArxiv, unhurried: Stage
 ) -> None:
-    arxiv = FakeArxiv(httpserver)
     names = ["2403.00001", "2403.00002"]
-    arxiv.papers = {name: entry(name).replace("v1</id>", "v3</id>") for name in names}
+    arxiv.papers = {name: entry(name, 3) for name in names}
     snapshot_file.write_text(line("2403.90000"))
     write_members(workspace, MONTH, names)
-    run_stage(unhurried(tmp_path), asking(workspace, arxiv.url), MONTH)
+    run_stage(unhurried, asking(workspace, arxiv.url), MONTH)
     versions = [{"version": f"v{number}", "created": "Mon, 4 Mar 2024 09:00:00 GMT"} for number in (1, 2, 3)]
     snapshot_file.write_text(line(names[0], versions=versions[:1]) + "\n" + line(names[1], versions=versions))
     run_stage(METADATA, workspace, MONTH)
     assert [(row["source"], row["version"]) for row in written(workspace)] == [("api", 3), ("snapshot", 3)]
 
 
-def test_whoever_waits_is_told_how_many_papers_the_api_has_yet_to_tell(
-    workspace: Workspace, snapshot_file: Path, httpserver: HTTPServer, tmp_path: Path
+def test_progress_tells_how_many_papers_the_api_has_yet_to_tell(
+    workspace: Workspace, snapshot_file: Path, arxiv: FakeArxiv, unhurried: Stage
 ) -> None:
-    arxiv = FakeArxiv(httpserver)
     names = [f"2403.{number:05}" for number in range(1, 251)]
     arxiv.papers = {name: entry(name) for name in names[:-1]}
     snapshot_file.write_text(line("2403.90000"))
     write_members(workspace, MONTH, [*names, "2403.90000"])
-    listener = Told()
+    listener = Notes()
     with progress.listening(listener):
-        run_stage(unhurried(tmp_path), asking(workspace, arxiv.url), MONTH)
-    assert listener.told[:4] == [(100, 250), (200, 250), (250, 250), (251, 251)]
-
-
-class Told(progress.Listener):
-    """Keeps how far a stage was told to be."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[int, int | None]] = []
-
-    def advanced(self, stage: str, month: str, done: int, total: int | None) -> None:
-        self.told.append((done, total))
-
-
-def test_a_month_done_again_asks_nothing_and_is_the_same_byte_for_byte(
-    workspace: Workspace, snapshot_file: Path, httpserver: HTTPServer, tmp_path: Path
-) -> None:
-    arxiv = FakeArxiv(httpserver)
-    arxiv.papers = {"2403.00002": entry("2403.00002")}
-    snapshot_file.write_text(line("2403.00001"))
-    write_members(workspace, MONTH, ["2403.00001", "2403.00002", "2403.00003"])
-    stage, asker = unhurried(tmp_path), asking(workspace, arxiv.url)
-    run_stage(stage, asker, MONTH)
-    first, asked = workspace.root.file(tables.METADATA, MONTH).read_bytes(), len(arxiv.asked)
-    assert run_stage(stage, asker, MONTH).skipped
-    run_stage(stage, asker, MONTH, force=True)
-    assert workspace.root.file(tables.METADATA, MONTH).read_bytes() == first
-    assert len(arxiv.asked) == asked
+        run_stage(unhurried, asking(workspace, arxiv.url), MONTH)
+    assert listener.steps[:4] == [(100, 250), (200, 250), (250, 250), (251, 251)]
 
 
 def test_an_api_that_cannot_be_reached_leaves_the_month_as_it_was(
-    workspace: Workspace, snapshot_file: Path, tmp_path: Path
+    workspace: Workspace, snapshot_file: Path, unhurried: Stage
 ) -> None:
     snapshot_file.write_text(line("2403.00001"))
     write_members(workspace, MONTH, ["2403.00001", "2403.00002"])
     with pytest.raises(TransientFailure, match="cannot be reached"):
-        run_stage(unhurried(tmp_path), asking(workspace, "http://127.0.0.1:9/api/query"), MONTH)
+        run_stage(unhurried, asking(workspace, "http://127.0.0.1:9/api/query"), MONTH)
     assert workspace.root.months(tables.METADATA) == []
 
 
@@ -241,15 +195,11 @@ def write_metadata(workspace: Workspace, month: str, titles: dict[str, str]) -> 
     write_month(workspace, tables.METADATA, month, rows)
 
 
-def resolve(workspace: Workspace, month: str = MONTH) -> Outcome:
-    return run_stage(REFERENCES, workspace, month)
-
-
 def test_each_item_of_each_bibliography_is_a_row_in_order(workspace: Workspace) -> None:
     write_metadata(workspace, MONTH, {"2403.00001": "A citing paper of ours"})
     items = [item("bib.2", raw="R", title="T", authors=["A"], year=1999, venue="V", doi="10.1/X"), item("bib.1")]
     write_papers(workspace, MONTH, {"2403.00002": items, "2403.00001": None, "2403.00003": [item("bib.1")]})
-    resolve(workspace)
+    run_stage(REFERENCES, workspace, MONTH)
     rows = written(workspace, tables.REFERENCES)
     assert [(row["arxiv_id"], row["key"], row["ordinal"]) for row in rows] == [
         ("2403.00002", "bib.2", 0), ("2403.00002", "bib.1", 1), ("2403.00003", "bib.1", 0),
@@ -270,7 +220,7 @@ def test_papers_of_this_and_earlier_months_are_found_and_of_later_ones_not(works
         write_metadata(workspace, month, {month: title})
     items = [item("b", title=title, year=2024, raw=f"A. One. {title}.") for title in titles.values()]
     write_papers(workspace, MONTH, {"2403.00001": items})
-    outcome = resolve(workspace)
+    outcome = run_stage(REFERENCES, workspace, MONTH)
     found = [row["cited_arxiv_id"] for row in written(workspace, tables.REFERENCES)]
     assert found == ["2024-02", MONTH, None]
     assert outcome.notes == {"resolved_by": {"not_resolved": 1, "title": 2}}
@@ -279,7 +229,7 @@ def test_papers_of_this_and_earlier_months_are_found_and_of_later_ones_not(works
 def test_news_of_an_earlier_month_make_a_month_stale_and_of_a_later_one_not(workspace: Workspace) -> None:
     write_metadata(workspace, MONTH, {"2403.00001": "A citing paper of ours"})
     write_papers(workspace, MONTH, {"2403.00001": []})
-    resolve(workspace)
+    run_stage(REFERENCES, workspace, MONTH)
     write_metadata(workspace, "2024-04", {"2404.00001": "A later paper of ours"})
     assert state(REFERENCES, workspace, MONTH) is State.DONE
     write_metadata(workspace, "2024-02", {"2402.00001": "An earlier paper of ours"})

@@ -1,20 +1,25 @@
-"""Tasks, papers and months for the tests of related work."""
+"""Tasks, papers and months for the tests of related work, and one task written against a scripted endpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Stage, Workspace
+from pipeline.llm.client import open_client
+from pipeline.llm.loop import run
 from pipeline.related_work.key_elements import KeyElements
+from pipeline.related_work.summary import Summary
+from pipeline.related_work.systems import SYSTEMS
 from pipeline.related_work.task_model import Reference, Task
-from pipeline.settings import load_settings
+from pipeline.settings import Settings, load_settings
 from pipeline.storage.writing import Row
 from pipeline.tables import Table
-from tests.scripted_llm import ScriptedLlm
+from tests.planned_calls import writing_calls
+from tests.scripted_llm import Rule, ScriptedLlm
 
 MONTH, EARLIER = "2405", "2403"
 
@@ -85,3 +90,52 @@ def write_corpus(place: Workspace, tasks: Mapping[int, Iterable[str]]) -> None:
     """Papers 2403.00001 to 2403.00006, and the tasks of 2024-05: number of a target → its references."""
     write_month(place, tables.PAPERS, "2024-03", [paper_row(f"2403.{i:05}") for i in range(1, 7)])
     write_month(place, tables.RELATED_WORK_TASKS, "2024-05", [task_row(*item) for item in tasks.items()])
+
+
+def write(folder: Path, system: str, task: Task, *rules: Rule, **settings: Any) -> tuple[Summary, ScriptedLlm]:
+    """What a system writes for a task, and the endpoint that it asked."""
+    with ScriptedLlm(*rules) as llm:
+        return write_at(llm, folder, system, task, **settings), llm
+
+
+def write_at(llm: ScriptedLlm, folder: Path, system: str, task: Task, **settings: Any) -> Summary:
+    """What a system writes for a task, asking an endpoint that is there."""
+
+    async def ask() -> Summary:
+        place = workspace(llm, folder, **settings)
+        async with open_client(place) as client:
+            known = make_elements(len(task.references) + 1)
+            return await SYSTEMS[system].write(client, task, known, place.settings)
+
+    return run(ask())
+
+
+def check_planned_calls(
+    folder: Path,
+    system: str,
+    *rules: Rule,
+    make: Callable[[int], Task] = make_task,
+    whole: bool = False,
+    **settings: Any,
+) -> None:
+    """Assert that tasks of several sizes take the calls of the system's formula."""
+    # Samples of a prompt go out together as far as calls in flight allow: fewer requests, a faster test.
+    own = {"llm_concurrency": 16} | settings
+    paid = 0
+    with ScriptedLlm(*rules) as llm:
+        planning = Settings(llm_url=llm.url, _env_file=None, **own)  # type: ignore[call-arg]
+        for references in (1, 2, 3, 5, 8):
+            summary = write_at(llm, folder / str(references), system, make(references), **own)
+            paid += summary.spent.calls
+            assert summary.spent.calls == writing_calls(system, references, planning, whole=whole)
+            assert llm.generations == paid
+
+
+def beam(samples: int = 1, votes: int = 1, kept: int = 1) -> dict[str, int]:
+    """Settings of a search."""
+    return {"chatcite_samples": samples, "chatcite_votes": votes, "chatcite_kept": kept}
+
+
+def prompts(llm: ScriptedLlm) -> list[str]:
+    """The user's part of every request, in order of arrival."""
+    return [body["messages"][-1]["content"] for body in llm.requests]

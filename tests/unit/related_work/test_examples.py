@@ -14,8 +14,7 @@ from pipeline.related_work.prompt_files import style_examples
 from pipeline.related_work.stages import SUMMARIES
 from pipeline.related_work.summary import cited_numbers
 from tests.scripted_llm import ScriptedLlm
-from tests.unit.related_work.asking import prompts
-from tests.unit.related_work.building import make_task, task_row, workspace, write_corpus, write_month
+from tests.unit.related_work.building import make_task, prompts, task_row, workspace, write_corpus, write_month
 
 GOLD = "Boats float [Reference 1], and nets sink [Reference 2]."
 

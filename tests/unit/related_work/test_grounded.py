@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipeline.related_work.chatcite import BeamConfig
 from pipeline.related_work.evidence import Group, complete_groups, name_passages, passages_of, passages_that_fit
 from pipeline.related_work.grounded_draft import (
     Faults,
@@ -24,17 +23,16 @@ from pipeline.related_work.grounded_draft import (
 from pipeline.related_work.systems import beam_config
 from pipeline.related_work.task_model import Passage, Reference
 from pipeline.settings import Settings
-from tests.planned_calls import writing_calls
-from tests.scripted_llm import Asked, Rule, ScriptedLlm
-from tests.unit.related_work.asking import prompts, write, write_at
-from tests.unit.related_work.building import make_task
+from tests.scripted_llm import Asked, Rule
+from tests.unit.related_work.building import beam, check_planned_calls, make_task, prompts, write
 
 NAME = "chatcite_grounded"
-ONE = {"chatcite_samples": 1, "chatcite_votes": 1, "chatcite_kept": 1}
+ONE = beam()
 
 
-def most_grounded(references: int, search: BeamConfig) -> int:
+def most_grounded(references: int) -> int:
     """Calls at most: every structured answer repaired, every kept draft mended and that repaired, and a revision."""
+    search = beam_config(Settings(llm_url="http://127.0.0.1:1/v1", _env_file=None))  # type: ignore[call-arg]
     drafts, guards, kept = 0, 0, 1
     for _ in range(references):
         written = kept * search.samples
@@ -94,21 +92,10 @@ def verdicts(asked: Asked, support: str) -> str:
 def test_where_nothing_needs_repair_calls_are_those_of_the_formula(
     tmp_path: Path, search: tuple[int, int, int]
 ) -> None:
-    samples, votes, kept = search
-    asked = {"chatcite_samples": samples, "chatcite_votes": votes, "chatcite_kept": kept, "llm_concurrency": 16}
-    settings = Settings(**asked, _env_file=None)  # type: ignore[arg-type]
-    paid = 0
-    with ScriptedLlm(faithful) as llm:
-        for references in range(1, 9):
-            steps = references * (kept * samples + votes) - (kept - 1) * samples
-            formula = references + (1 if references > 1 else 0) + steps + 1
-            summary = write_at(llm, tmp_path / str(references), NAME, make_task(references), **asked)
-            paid += summary.spent.calls
-            planned = writing_calls(NAME, references, settings)
-            assert (summary.spent.calls, planned, llm.generations) == (formula, formula, paid)
+    check_planned_calls(tmp_path, NAME, faithful, **beam(*search))
 
 
-@pytest.mark.parametrize("references", range(1, 7))
+@pytest.mark.parametrize("references", [1, 2, 4, 6])
 def test_a_model_that_answers_at_random_loses_no_reference_and_adds_none(tmp_path: Path, references: int) -> None:
     summary, llm = write(tmp_path, NAME, make_task(references))
     assert summary.trace["citations"]["uncited"] == []
@@ -116,8 +103,7 @@ def test_a_model_that_answers_at_random_loses_no_reference_and_adds_none(tmp_pat
     for place, done in enumerate(summary.trace["rounds"], 1):
         assert len(done["guard"]) == len(done["kept"])
         assert sum(each["reference"] <= references for each in summary.trace["rounds"][:place]) == place
-    bound = most_grounded(references, beam_config(Settings(llm_url=llm.url, _env_file=None)))  # type: ignore[call-arg]
-    assert llm.generations <= summary.spent.calls <= bound
+    assert llm.generations <= summary.spent.calls <= most_grounded(references)
 
 
 def test_a_model_whose_answers_cannot_be_read_still_gives_a_section_that_cites_all(tmp_path: Path) -> None:
@@ -130,9 +116,8 @@ def test_a_model_whose_answers_cannot_be_read_still_gives_a_section_that_cites_a
     assert all(each["failure"] for each in summary.trace["evidence"])
     assert all(guard["how"] == "patched" for done in summary.trace["rounds"] for guard in done["guard"])
     assert summary.trace["support"]["failure"]
-    settings = Settings(llm_url=llm.url, _env_file=None)  # type: ignore[call-arg]
     # Drafts that are alike are mended by one call, which is counted for each of them.
-    assert llm.generations <= summary.spent.calls <= most_grounded(3, beam_config(settings))
+    assert llm.generations <= summary.spent.calls <= most_grounded(3)
 
 
 def guards(summary: Any) -> list[tuple[str, list[int], list[int]]]:
@@ -143,17 +128,24 @@ def guards(summary: Any) -> list[tuple[str, list[int], list[int]]]:
     ]
 
 
-def test_a_draft_that_lost_a_reference_is_repaired_by_one_call(tmp_path: Path) -> None:
-    def forgetful(asked: Asked) -> str | None:
-        if form_of(asked) == "TiedDraft" and newest(asked) == 2:
-            return draft(tell(2))
-        return faithful(asked)
+def forgetful(where: Callable[[Asked], bool]) -> Rule:
+    """Drafts that cite the second reference alone where that holds, else what they must."""
+    return lambda asked: draft(tell(2)) if form_of(asked) == "TiedDraft" and where(asked) else faithful(asked)
 
-    summary, llm = write(tmp_path, NAME, make_task(2), forgetful, **ONE)
+
+def test_a_draft_that_lost_a_reference_is_repaired_by_one_call(tmp_path: Path) -> None:
+    summary, llm = write(tmp_path, NAME, make_task(2), forgetful(lambda asked: newest(asked) == 2), **ONE)
     assert guards(summary) == [("kept", [], []), ("repaired", [1], [])]
     (asked,) = [p for p in prompts(llm) if "It no longer cites these references" in p]
     assert "[Reference 1]\nWorks 1 agree [Reference 1]. (R1P1)" in asked
     assert summary.text == "Works 1 agree [Reference 1]. Works 2 agree [Reference 2]."
+
+
+def test_where_no_draft_is_whole_the_sentence_of_the_draft_before_is_appended(tmp_path: Path) -> None:
+    summary, _ = write(tmp_path, NAME, make_task(2), forgetful(lambda asked: len(must_cite(asked)) == 2), **ONE)
+    assert guards(summary)[1] == ("patched", [1], [])
+    assert summary.trace["rounds"][1]["guard"][0]["made"] == []
+    assert summary.text == "Works 2 agree [Reference 2]. Works 1 agree [Reference 1]."
 
 
 def test_a_citation_out_of_range_is_a_fault_and_never_stays(tmp_path: Path) -> None:
@@ -168,15 +160,12 @@ def test_a_citation_out_of_range_is_a_fault_and_never_stays(tmp_path: Path) -> N
 
 
 def test_where_the_repair_fails_the_next_best_whole_draft_takes_the_place(tmp_path: Path) -> None:
-    def rule(asked: Asked) -> str | None:
-        if asked.schema is None:
-            return "The best choice is 1"
-        if form_of(asked) == "TiedDraft" and len(must_cite(asked)) == 2 and asked.seed == 0:
-            return draft(tell(2))  # the first sample, and the repair of it
-        return faithful(asked)
+    def vote(asked: Asked) -> str | None:
+        return "The best choice is 1" if asked.schema is None else None
 
-    settings = {"chatcite_samples": 2, "chatcite_votes": 1, "chatcite_kept": 1}
-    summary, _ = write(tmp_path, NAME, make_task(2), rule, **settings)
+    # The first sample, and the repair of it, lack a reference.
+    rule = forgetful(lambda asked: len(must_cite(asked)) == 2 and asked.seed == 0)
+    summary, _ = write(tmp_path, NAME, make_task(2), vote, rule, **beam(samples=2))
     assert guards(summary)[1] == ("replaced", [1], [])
     assert summary.trace["rounds"][1]["kept"] == [2]
     assert summary.trace["citations"]["uncited"] == []
@@ -190,8 +179,7 @@ def test_what_takes_the_place_of_a_better_draft_stands_behind_those_with_more_vo
             return draft(tell(text=f"Sample {asked.seed}.", references=[1] if asked.seed else []))
         return faithful(asked)
 
-    settings = {"chatcite_samples": 3, "chatcite_votes": 6, "chatcite_kept": 2, "llm_concurrency": 6}
-    summary, _ = write(tmp_path, NAME, make_task(1), rule, **settings)
+    summary, _ = write(tmp_path, NAME, make_task(1), rule, **beam(3, 6, 2), llm_concurrency=6)
     assert [guard["how"] for guard in summary.trace["rounds"][0]["guard"]] == ["kept", "replaced"]
     assert summary.trace["rounds"][0]["kept"] == [2, 3]
     assert summary.text == "Sample 1 [Reference 1]."
@@ -210,8 +198,7 @@ def test_a_repair_that_cannot_be_read_has_repaired_nothing(tmp_path: Path) -> No
 
 
 def test_the_samples_of_a_draft_are_one_request(tmp_path: Path) -> None:
-    settings = {"chatcite_samples": 3, "chatcite_votes": 1, "chatcite_kept": 1}
-    _, llm = write(tmp_path, NAME, make_task(1), faithful, **settings)
+    _, llm = write(tmp_path, NAME, make_task(1), faithful, **beam(samples=3))
     asked = [body for body in llm.requests if "Begin the related-work section" in body["messages"][-1]["content"]]
     assert [body["n"] for body in asked] == [3]
     assert asked[0]["response_format"]["json_schema"]["name"] == "TiedDraft"
@@ -227,18 +214,6 @@ def test_sentences_that_the_judge_leaves_out_are_told(tmp_path: Path) -> None:
     assert [sentence.support for sentence in summary.sentences] == [None, "supported"]
     told = summary.trace["support"]
     assert (told["unjudged"], told["cut"], told["failure"]) == ([1], False, None)
-
-
-def test_where_no_draft_is_whole_the_sentence_of_the_draft_before_is_appended(tmp_path: Path) -> None:
-    def rule(asked: Asked) -> str | None:
-        if form_of(asked) == "TiedDraft" and len(must_cite(asked)) == 2:
-            return draft(tell(2))
-        return faithful(asked)
-
-    summary, _ = write(tmp_path, NAME, make_task(2), rule, **ONE)
-    assert guards(summary)[1] == ("patched", [1], [])
-    assert summary.trace["rounds"][1]["guard"][0]["made"] == []
-    assert summary.text == "Works 2 agree [Reference 2]. Works 1 agree [Reference 1]."
 
 
 def elements_of(*names: str) -> str:
@@ -373,12 +348,8 @@ def test_a_patch_takes_over_what_was_said_and_makes_only_what_was_never_said() -
 
 
 def test_a_sentence_without_citations_stays_in_its_paragraph() -> None:
-    told = [
-        TiedSentence("A.", (), ()),
-        TiedSentence("B.", (1,), ()),
-        TiedSentence("C.", (), ()),
-        TiedSentence("D.", (2,), ()),
-    ]
+    cites = {"A.": (), "B.": (1,), "C.": (), "D.": (2,)}
+    told = [TiedSentence(text, numbers, ()) for text, numbers in cites.items()]
     assert section_text(told, [(1,), (2,)]) == "A. B. C.\n\nD."
 
 

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from pipeline.cli.app import app
 from pipeline.errors import SettingError
 from pipeline.related_work.importers.deepscholar import import_deepscholar
 from pipeline.related_work.importers.nudtrwg import bibliography_entry, import_nudtrwg
 from pipeline.related_work.importers.rwsg import import_rwsg
 from pipeline.related_work.summary import cited_numbers
-from pipeline.related_work.task_files import read_task_file, task_rows
+from pipeline.related_work.task_files import task_rows
 
 LEAVES = [
     {"title": "Tides", "author": ["Ada Popović"], "year": 2015, "abstract": "", "introduction": ""},
@@ -74,19 +76,6 @@ def test_the_five_real_targets_keep_nine_of_ten_citations(shared_data: Path) -> 
     assert sum(len(each.uncited) for each in made) <= references // 10
 
 
-def test_the_command_writes_files_that_the_pipeline_reads(tmp_path: Path) -> None:
-    from typer.testing import CliRunner
-
-    from pipeline.cli.app import app
-
-    file = write(tmp_path, "Boats (Yang and Klein, 2021).")
-    folder = tmp_path / "tasks"
-    given = ["import-tasks", str(file), "--output", str(folder), "--month", "2024-03", "--json"]
-    assert json.loads(CliRunner().invoke(app, given).stdout) == [str(folder / "rwsg-7.json")]
-    (row,) = task_rows(folder, "2024-03")
-    assert (row["task_id"], row["gold"]) == ("rwsg-7", "Boats [Reference 5].")
-
-
 TARGET = """A Model of Tides
 Ada Lovelace
 
@@ -122,10 +111,7 @@ def write_target(folder: Path, name: str = "A Model of Tides", text: str = TARGE
     target = folder / name
     (target / "Reference Papers").mkdir(parents=True)
     (target / "target_paper_title.txt").write_text("A Model of Tides\n", encoding="utf-8")
-    for file in (
-        "Target Paper",
-        *(f"Reference Papers/{title}" for title in ("Measuring the tides", "On boats  A study")),
-    ):
+    for file in ("Target Paper", "Reference Papers/Measuring the tides", "Reference Papers/On boats  A study"):
         (target / f"{file}.pdf").write_bytes(b"%PDF-1.4")
     (target / "Target Paper.txt").write_text(text, encoding="utf-8")
     boats = "On boats\n\nAbstract\nBoats float.\n\n1 Introduction\nWe float.\n\nReferences\nNobody. 1900. Nothing."
@@ -240,13 +226,26 @@ def test_the_63_targets_of_deepscholar_become_tasks(shared_data: Path) -> None:
     assert sum(reference.source == "abstract" for reference in references) > 900
 
 
-@pytest.mark.parametrize(("made", "data_set"), [(write_target, "nudtrwg"), (write_deepscholar, "deepscholar")])
-def test_the_command_imports_each_data_set(tmp_path: Path, made: Any, data_set: str) -> None:
-    from typer.testing import CliRunner
+def write_rwsg(folder: Path) -> None:
+    folder.mkdir()
+    write(folder, "Boats (Yang and Klein, 2021).")
 
-    from pipeline.cli.app import app
 
-    made(tmp_path / "set")
-    call = ["import-tasks", str(tmp_path / "set"), "--from", data_set, "--output", str(tmp_path / "tasks"), "--json"]
-    (file,) = json.loads(CliRunner().invoke(app, call).stdout)
-    assert read_task_file(Path(file)).related_work
+@pytest.mark.parametrize(
+    ("make", "arguments", "task_id"),
+    [
+        (write_rwsg, ["set/7.json"], "rwsg-7"),
+        (write_target, ["set", "--from", "nudtrwg"], "nudtrwg-1"),
+        (write_deepscholar, ["set", "--from", "deepscholar"], "deepscholar-2506.00001v1"),
+    ],
+)
+def test_the_command_writes_files_that_the_pipeline_reads(
+    tmp_path: Path, make: Any, arguments: list[str], task_id: str
+) -> None:
+    make(tmp_path / "set")
+    source, *data_set = arguments
+    folder = tmp_path / "tasks"
+    call = ["import-tasks", str(tmp_path / source), *data_set, "--output", str(folder), "--month", "2024-03", "--json"]
+    assert json.loads(CliRunner().invoke(app, call).stdout) == [str(folder / f"{task_id}.json")]
+    (row,) = task_rows(folder, "2024-03")
+    assert (row["task_id"], "[Reference " in row["gold"]) == (task_id, True)

@@ -13,7 +13,7 @@ from pipeline.related_work.relate import _arxiv_id, relate, relate_file
 from pipeline.related_work.systems import SYSTEMS, beam_config
 from tests.planned_calls import beam_calls
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.related_work.building import paper_row, workspace, write_corpus
+from tests.unit.related_work.building import beam, paper_row, prompts, workspace, write_corpus
 
 DRAFT = "# My paper\n\nWe search papers.\n"
 
@@ -119,11 +119,10 @@ def test_key_elements_are_asked_for_only_where_a_system_is_written_from_them(tmp
     asked = {}
     for system in ("chatcite", "chatcite_grounded", "zero_shot"):
         with ScriptedLlm() as llm:
-            place = workspace(llm, tmp_path / system, chatcite_samples=1, chatcite_votes=1, chatcite_kept=1)
+            place = workspace(llm, tmp_path / system, **beam())
             write_corpus(place, {})
             relate(place, DRAFT, ["2403.00001", "2403.00002"], system)
-        prompts = [body["messages"][-1]["content"] for body in llm.requests]
-        asked[system] = sum("Its seven fields" in prompt for prompt in prompts)
+        asked[system] = sum("Its seven fields" in prompt for prompt in prompts(llm))
     # The grounded system's own questions name passages: one on the draft without, one on each reference with them.
     assert asked == {"chatcite": 3, "chatcite_grounded": 3, "zero_shot": 0}
 
@@ -131,7 +130,7 @@ def test_key_elements_are_asked_for_only_where_a_system_is_written_from_them(tmp
 @pytest.mark.parametrize("system", sorted(SYSTEMS))
 def test_every_system_relates_a_users_own_draft(tmp_path: Path, system: str) -> None:
     with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, chatcite_samples=1, chatcite_votes=1, chatcite_kept=1)
+        place = workspace(llm, tmp_path, **beam())
         write_corpus(place, {})
         related = relate(place, DRAFT, ["2403.00001", "2403.00002"], system)
     assert "[@lovelace2024paper" in related.markdown

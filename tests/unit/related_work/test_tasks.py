@@ -51,16 +51,22 @@ CITATIONS = {
     ("2404.90001", "b1"): CitedWork("2403.90001", "2403.90001", "Tidepool", 2024, place=1),
     ("2404.90001", "b2"): CitedWork("2403.90002", "2403.90002", "Lanternfish", 2024, authors=("Ada Li",), place=2),
 }
+HARBOUR = CitedWork("2404.90001 b3", None, "Harbour", 1999, "item", "A. Nobody. Harbour. 1999.", place=3)
+OUTSIDE = {**CITATIONS, ("2404.90001", "b3"): HARBOUR}
 
 
-def test_references_are_numbered_in_the_order_of_the_bibliography() -> None:
+def test_the_section_is_taken_out_and_its_citations_are_numbered_as_in_the_bibliography() -> None:
     task = make_task(PAPER, RELATED, CITATIONS, most=100)
     assert [(each["number"], each["arxiv_id"], each["key"], each["authors"]) for each in task["references"]] == [
         (1, "2403.90001", "b1", []),
         (2, "2403.90002", "b2", ["Ada Li"]),
     ]
-    assert task["outside"] == 1
-    assert task["task_id"] == "2404.90001#S2"
+    assert (task["outside"], task["task_id"]) == (1, "2404.90001#S2")
+    assert task["gold"] == "First [Reference 2] [Reference 1] and others.\n\nAgain [Reference 1]."
+    assert "It began." in task["description"]
+    assert "We do this." in task["description"]
+    assert "First" not in task["description"]
+    assert "Again" not in task["description"]
 
 
 def test_the_order_of_first_citation_renumbers_references_and_gold_alike() -> None:
@@ -76,27 +82,11 @@ def test_references_that_the_gold_does_not_cite_stand_last_in_citation_order() -
     assert task["gold"] == "Only [Reference 1], not [Reference 9]."
 
 
-def test_the_gold_text_cites_by_number_and_drops_what_is_outside() -> None:
-    task = make_task(PAPER, RELATED, CITATIONS, most=100)
-    assert task["gold"] == "First [Reference 2] [Reference 1] and others.\n\nAgain [Reference 1]."
-
-
-def test_the_description_lacks_the_section_and_its_subsections() -> None:
-    description = make_task(PAPER, RELATED, CITATIONS, most=100)["description"]
-    assert "It began." in description
-    assert "We do this." in description
-    assert "First" not in description
-    assert "Again" not in description
-
-
 def test_another_section_on_related_work_is_taken_out_as_well() -> None:
-    appendix = section("Additional Related Work", anchor="A1")
-    paper = {
-        **PAPER,
-        "sections": [*PAPER["sections"], appendix],
-        "blocks": [*PAPER["blocks"], block("All of it at length [@b1].", "Additional Related Work", keys=("b1",))],
-    }
-    task = make_task(paper, RELATED, CITATIONS, most=100)
+    name = "Additional Related Work"
+    sections = [*PAPER["sections"], section(name, anchor="A1")]
+    blocks = [*PAPER["blocks"], block("All of it at length [@b1].", name, keys=("b1",))]
+    task = make_task(PAPER | {"sections": sections, "blocks": blocks}, RELATED, CITATIONS, most=100)
     assert "at length" not in task["description"]
     assert "We do this." in task["description"]
     assert "at length" not in task["gold"]
@@ -110,33 +100,20 @@ def test_no_more_references_than_asked_for() -> None:
 
 
 def test_two_items_of_one_paper_are_one_reference() -> None:
-    citations = {**CITATIONS, ("2404.90001", "b3"): CitedWork("2403.90002", "2403.90002", "Lanternfish", 2024, place=3)}
-    task = make_task(PAPER, RELATED, citations, most=100)
+    again = CitedWork("2403.90002", "2403.90002", "Lanternfish", 2024, place=3)
+    task = make_task(PAPER, RELATED, {**CITATIONS, ("2404.90001", "b3"): again}, most=100)
     assert [each["key"] for each in task["references"]] == ["b1", "b2"]
     assert task["gold"].startswith("First [Reference 2] [Reference 1] and others [Reference 2].")
 
 
 def test_the_outermost_related_work_section_is_taken() -> None:
-    paper = {
-        **PAPER,
-        "sections": [section("Related Work", depth=3, anchor="A"), section("Prior Work", depth=1, anchor="B")],
-    }
-    found = related_work_section(paper)
-    assert found is not None
-    assert found["anchor"] == "B"
-    assert related_work_section({**PAPER, "sections": [section("Method")]}) is None
+    sections = [section("Related Work", depth=3, anchor="A"), section("Prior Work", depth=1, anchor="B")]
+    assert related_work_section(PAPER | {"sections": sections}) == sections[1]
+    assert related_work_section(PAPER | {"sections": [section("Method")]}) is None
 
 
 def test_a_marker_with_nothing_known_leaves_no_hole_before_a_stop() -> None:
     assert gold_text([block("Seen [@x], and [@y; @z].")], {}) == "Seen, and."
-
-
-OUTSIDE = {
-    **CITATIONS,
-    ("2404.90001", "b3"): CitedWork(
-        "2404.90001 b3", None, "Harbour", 1999, "item", "A. Nobody. Harbour. 1999.", place=3
-    ),
-}
 
 
 def test_a_work_outside_the_corpus_is_a_reference_marked_by_what_there_is_of_it() -> None:
@@ -147,12 +124,18 @@ def test_a_work_outside_the_corpus_is_a_reference_marked_by_what_there_is_of_it(
         (3, "item", "A. Nobody. Harbour. 1999."),
     ]
     assert task["outside"] == 0
-    assert task["gold"].startswith("First [Reference 2] [Reference 1] and others [Reference 3].")
+    read = task_of(task, {"2403.90001": "# Tidepool\n\nFull."})
+    assert read.contents == (
+        "# Tidepool\n\nFull.",
+        "# Lanternfish",
+        "# Harbour\n\nOf this work only its bibliography item is known: A. Nobody. Harbour. 1999.",
+    )
+    assert [reference.source for reference in read.references] == ["full_text", "full_text", "item"]
 
 
 def corpus(place: Workspace) -> None:
     """2404.90001 cites one paper, one that metadata alone describes, one that nobody describes, and an unread item."""
-    cites = [("b1", "2403.90001"), ("b2", "2403.90002"), ("b3", "2403.90003"), ("b4", None)]
+    cites = {"b1": "2403.90001", "b2": "2403.90002", "b3": "2403.90003", "b4": None}
     items = [
         {
             "arxiv_id": "2404.90001",
@@ -162,29 +145,23 @@ def corpus(place: Workspace) -> None:
             "year": 2001,
             "cited_arxiv_id": cited,
         }
-        for key, cited in cites
+        for key, cited in cites.items()
     ]
-    text = "All [@b1; @b2; @b3; @b4]."
-    paper = paper_row("2404.90001") | {
-        "sections": [RELATED],
-        "blocks": [block(text, "Related Work", keys=("b1", "b2", "b3", "b4"))],
-    }
+    blocks = [block("All [@b1; @b2; @b3; @b4].", "Related Work", keys=tuple(cites))]
     described = {"arxiv_id": "2403.90002", "title": "Described", "abstract": "It is.", "published": "2024-03-05"}
     write_month(place, tables.PAPERS, "2024-03", [paper_row("2403.90001")])
     write_month(place, tables.METADATA, "2024-03", [described])
-    write_month(place, tables.PAPERS, "2024-04", [paper])
+    write_month(place, tables.PAPERS, "2024-04", [paper_row("2404.90001") | {"sections": [RELATED], "blocks": blocks}])
     write_month(place, tables.REFERENCES, "2024-04", items)
 
 
+def place_with(folder: Path, **settings: Any) -> Workspace:
+    own = {"llm_url": "http://127.0.0.1:9/v1", "llm_model": "m", "min_references": 1, "_env_file": None}
+    return Workspace(load_settings(**own | {"data": folder} | settings))
+
+
 def tasks_with(folder: Path, **settings: Any) -> list[dict[str, Any]]:
-    given = {
-        "data": folder,
-        "llm_url": "http://127.0.0.1:9/v1",
-        "llm_model": "m",
-        "min_references": 1,
-        "_env_file": None,
-    } | settings
-    place = Workspace(load_settings(**given))
+    place = place_with(folder, **settings)
     corpus(place)
     run_stage(RELATED_WORK_TASKS, place, "2024-04")
     return place.root.rows(tables.RELATED_WORK_TASKS, "2024-04")
@@ -225,17 +202,6 @@ def test_only_papers_of_the_corpus_make_a_paper_a_task(tmp_path: Path) -> None:
     assert tasks_with(tmp_path, min_references=2) == []
 
 
-def test_the_text_of_a_reference_tells_how_little_there_is() -> None:
-    task = make_task(PAPER, RELATED, OUTSIDE, most=100)
-    read = task_of(task, {"2403.90001": "# Tidepool\n\nFull."})
-    assert read.contents == (
-        "# Tidepool\n\nFull.",
-        "# Lanternfish",
-        "# Harbour\n\nOf this work only its bibliography item is known: A. Nobody. Harbour. 1999.",
-    )
-    assert [reference.source for reference in read.references] == ["full_text", "full_text", "item"]
-
-
 FILE = {
     "format": "citeloom-task-1", "id": "mine-1", "month": "2024-04", "title": "Mine", "text": "# Mine\n\nWords.",
     "related_work": "As [Reference 1] says.",
@@ -258,16 +224,7 @@ def test_a_task_of_a_file_joins_those_of_its_month_and_a_changed_file_makes_it_a
     assert [row["task_id"] for row in rows] == ["2404.90001#S2", "mine-1"]
     assert rows[1]["arxiv_id"] is None
     assert rows[1]["references"][0]["text"] == "They say."
-    place = Workspace(
-        load_settings(
-            data=tmp_path / "data",
-            llm_url="http://127.0.0.1:9/v1",
-            llm_model="m",
-            min_references=1,
-            tasks_dir=folder,
-            _env_file=None,
-        )
-    )
+    place = place_with(tmp_path / "data", tasks_dir=folder)
     assert state(RELATED_WORK_TASKS, place, "2024-04") is State.DONE
     write_file(folder, "other.json", id="other-1", month="2024-05", title="Changed")
     assert state(RELATED_WORK_TASKS, place, "2024-04") is State.DONE
