@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,8 +12,6 @@ from pipeline.llm.budget import BudgetReached
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH
 from tests.unit.answering.staging import ASKING, STAGES, contents, run_all, staged
-
-SETTINGS: dict[str, Any] = {"llm_concurrency": 4, "grade_controls": 1}
 
 
 @pytest.mark.faults
@@ -39,13 +36,6 @@ def test_a_budget_that_ends_a_run_is_gone_on_with_to_the_same_rows(corpus: Works
         assert reached == 4
         assert llm.generations == needed
     assert contents(place) == contents(undisturbed)
-
-
-def test_calls_in_flight_are_bounded_and_side_by_side(corpus: Workspace, tmp_path: Path) -> None:
-    with ScriptedLlm(latency=0.01) as llm:
-        place = staged(corpus, tmp_path, llm, **SETTINGS)
-        run_all(place)
-        assert 1 < llm.at_once <= SETTINGS["llm_concurrency"]
 
 
 def test_a_failure_in_one_answer_leaves_no_month_and_keeps_what_was_paid(corpus: Workspace, tmp_path: Path) -> None:

@@ -10,10 +10,8 @@ import pytest
 from pipeline.answering.answer import ABSTAINED, Answer, Claim, Sentence, plain_answer
 from pipeline.answering.model_calls import cut_to_share, first_that_fit, room
 from pipeline.answering.retrieval import QUERY_CHARS, RetrievedPassage, find, looks_like_prompt_injection, searchable
-from pipeline.answering.systems import SYSTEMS
 from pipeline.errors import SettingError
 from pipeline.llm.context import count_tokens
-from pipeline.settings import Settings
 from tests.unit.answering.asking import Shelf, passage
 
 CLAIM = Claim(1, "It is so.", "p1", "2403.00001", "S1.p1", 1)
@@ -115,9 +113,3 @@ def test_the_first_lines_that_fit_are_shown_and_one_at_any_rate() -> None:
 def test_a_context_that_a_prompt_fills_is_refused_with_what_to_do() -> None:
     with pytest.raises(SettingError, match="CITELOOM_LLM_CONTEXT is 600"):
         room(600, 500, "answer", question="?", claims="", most=1, words=10, characters=10)
-
-
-@pytest.mark.parametrize("name", sorted(SYSTEMS))
-def test_a_system_names_settings_that_there_are(name: str) -> None:
-    chosen = SYSTEMS[name].chosen_settings(Settings(_env_file=None))  # type: ignore[call-arg]
-    assert ({"llm_model", "llm_context", "answer_tokens"} <= set(chosen)) is SYSTEMS[name].calls_model

@@ -17,24 +17,18 @@ from tests.unit.evaluation.made_up import paper, write_table
 from tests.unit.report.test_pages import assert_inert, folded, pages
 
 
-def published(corpus: Workspace, folder: Path) -> Workspace:
-    """The stages run at a scripted endpoint, then the report; tables that these stages do not read are empty."""
-    with ScriptedLlm(reading) as llm:
-        place = staged(corpus, folder, llm, grade_controls=2, llm_cutoff="2024-01")
-        run_all(place)
-        known = [row["arxiv_id"] for row in place.root.rows(tables.PAPERS, MARCH)]
-        write_table(place.root, tables.PAPERS, MARCH, map(paper, known))  # with all that a report shows of a paper
-        for table in REPORT.upstream:
-            if not place.root.file(table, MARCH).exists():
-                write_table(place.root, table, MARCH, [])
-        run_stage(REPORT, place, MARCH)
-    return place
-
-
 def test_every_answer_of_the_stages_is_shown_with_its_sentences_passages_and_steps(
     corpus: Workspace, tmp_path: Path
 ) -> None:
-    place = published(corpus, tmp_path)
+    with ScriptedLlm(reading) as llm:
+        place = staged(corpus, tmp_path, llm, grade_controls=2, llm_cutoff="2024-01")
+        run_all(place)
+    known = [row["arxiv_id"] for row in place.root.rows(tables.PAPERS, MARCH)]
+    write_table(place.root, tables.PAPERS, MARCH, map(paper, known))  # with all that a report shows of a paper
+    for table in REPORT.upstream:
+        if not place.root.file(table, MARCH).exists():
+            write_table(place.root, table, MARCH, [])
+    run_stage(REPORT, place, MARCH)
     for name, content in pages(place).items():
         assert_inert(name, content)
     folder = place.root.path / "reports" / MARCH
@@ -48,11 +42,7 @@ def test_every_answer_of_the_stages_is_shown_with_its_sentences_passages_and_ste
             assert all(folded(each["text"])[:60] in text for each in row["claims"])
             links = {link.attributes["href"] for link in page.css("a.source")}
             assert len(links) >= len({each["anchor"] for each in row["shown"]} - {"front_matter", "abstract"})
-
-
-def test_the_table_of_the_stages_answers_counts_their_questions(corpus: Workspace, tmp_path: Path) -> None:
-    place = published(corpus, tmp_path)
-    text = folded(LexborHTMLParser((place.root.path / "reports" / MARCH / "answers.html").read_text()).text())
-    assert "3 questions answered by the model alone; extractive; WikiChat; arXivBot" in text
-    assert "Can the judge be trusted?" in text
-    assert "Seconds per request" in (place.root.path / "reports" / MARCH / "run.html").read_text()
+    table = folded(LexborHTMLParser((folder / "answers.html").read_text()).text())
+    assert "3 questions answered by the model alone; extractive; WikiChat; arXivBot" in table
+    assert "Can the judge be trusted?" in table
+    assert "Seconds per request" in (folder / "run.html").read_text()

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import settings as examples
-from hypothesis import strategies as st
 
 from pipeline.answering.answer import ABSTAINED
-from pipeline.answering.systems import SYSTEMS
 from pipeline.answering.user_question import Turn
 from pipeline.answering.user_question import UserQuestion as Question
-from pipeline.llm.client import ClientWorkspace, open_client
-from pipeline.llm.loop import run, without_waiting
-from pipeline.llm.rehearsal import Rehearsal
 from pipeline.settings import Settings
 from tests.planned_calls import answering_calls
 from tests.scripted_llm import Asked, ScriptedLlm
@@ -58,12 +49,6 @@ def test_all_stages_run_and_the_draft_is_of_bullets_and_supported_claims(tmp_pat
     assert (answered.hops, len(llm.requests)) == (1, answered.spent.calls)
 
 
-def test_everything_is_asked_at_temperature_0(tmp_path: Path) -> None:
-    for system in (name for name, system in SYSTEMS.items() if system.calls_model):
-        _, llm = answer(tmp_path / system, system, faithful)
-        assert {body["temperature"] for body in llm.requests} == {0.0}
-
-
 @pytest.mark.parametrize("verdict", ["REFUTES", "NOT ENOUGH INFO", "refuted", "not_enough_info"])
 def test_a_claim_that_no_passage_bears_out_is_not_said(tmp_path: Path, verdict: str) -> None:
     rule = answering("Check", {"reasoning": "No.", "verdict": verdict, "passage": 1})
@@ -81,16 +66,16 @@ def test_a_verdict_that_cannot_be_read_is_not_enough_info_and_is_told(tmp_path: 
     assert all("could be read" in step["failure"] for step in told)
 
 
-def test_a_verdict_in_other_letters_is_read(tmp_path: Path) -> None:
-    rule = answering("Check", {"reasoning": "Yes.", "verdict": "supported", "passage": 1})
-    answered, _ = answer(tmp_path, "wikichat", rule, faithful)
-    assert [step["verdict"] for step in steps(answered, "verify")] == ["SUPPORTS"] * 2
+def test_both_branches_run_side_by_side(tmp_path: Path) -> None:
+    with ScriptedLlm(faithful, latency=0.02) as llm:
+        answer_at(llm, tmp_path, "wikichat", QUESTION, Shelf())
+    assert llm.at_once > 1
 
 
 def test_a_supported_claim_whose_passage_is_not_named_rests_on_the_first_and_that_is_told(tmp_path: Path) -> None:
-    rule = answering("Check", {"reasoning": "Yes.", "verdict": "SUPPORTS", "passage": 9})
+    rule = answering("Check", {"reasoning": "Yes.", "verdict": "supported", "passage": 9})
     answered, _ = answer(tmp_path, "wikichat", rule, faithful)
-    assert [step["named"] for step in steps(answered, "verify")] == [False, False]
+    assert [(step["verdict"], step["named"]) for step in steps(answered, "verify")] == [("SUPPORTS", False)] * 2
     assert [claim.passage_id for claim in answered.claims if claim.source == "model"] == ["p1", "p1"]
 
 
@@ -130,13 +115,11 @@ def test_a_draft_stays_where_it_needs_no_refinement_or_gets_none(tmp_path: Path,
     assert steps(answered, "refine")[0]["kept"] == kept
 
 
-@pytest.mark.parametrize("checked", [0, 1, 8])
-@pytest.mark.parametrize("candidates", [2, 20, 25])
-def test_calls_are_those_that_are_planned(tmp_path: Path, candidates: int, checked: int) -> None:
+@pytest.mark.parametrize(("candidates", "windows", "checked"), [(2, 0, 8), (20, 1, 0), (25, 2, 1)])
+def test_calls_are_those_that_are_planned(tmp_path: Path, candidates: int, windows: int, checked: int) -> None:
     claims = answering("SplitClaims", {"claims": [f"Claim {number} is so." for number in range(checked)]})
     answered, llm = answer(tmp_path, "wikichat", claims, faithful, answer_candidates=candidates)
     settings = Settings(llm_url=llm.url, answer_candidates=candidates, _env_file=None)  # type: ignore[call-arg]
-    windows = {2: 0, 20: 1, 25: 2}[candidates]
     formula = 1 + windows + min(candidates, 3) + 2 + checked + 2
     planned = answering_calls("wikichat", settings, checked=checked)
     assert (answered.spent.calls, llm.generations, planned) == (formula, formula, formula)
@@ -147,16 +130,6 @@ def test_more_claims_than_are_checked_are_counted(tmp_path: Path) -> None:
     answered, _ = answer(tmp_path, "wikichat", rule, faithful)
     assert len(steps(answered, "verify")) == 8
     assert steps(answered, "split")[0]["over"] == 3
-
-
-def test_both_branches_run_side_by_side_and_the_trace_does_not_tell_which_was_first(tmp_path: Path) -> None:
-    with ScriptedLlm(latency=0.02) as llm:
-        found = [
-            answer_at(llm, tmp_path / str(number), "wikichat", QUESTION, Shelf(), llm_concurrency=number).trace_json()
-            for number in (1, 8)
-        ]
-    assert found[0] == found[1]
-    assert llm.at_once > 1
 
 
 def test_the_model_alone_is_asked_once_for_both_systems_that_read_it(tmp_path: Path) -> None:
@@ -178,72 +151,10 @@ def test_direct_asks_the_model_alone_and_retrieves_nothing(tmp_path: Path) -> No
     assert answering_calls("direct", settings) == 1
 
 
-def test_direct_and_wikichat_read_the_conversation(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("system", "forms_read"), [("direct", ["Text"]), ("wikichat", ["Search", "Text"])])
+def test_the_model_reads_the_conversation(tmp_path: Path, system: str, forms_read: list[str]) -> None:
     question = Question("And how large is it?", (Turn("What is QuillNet?", "A reader."),))
-    for system in ("direct", "wikichat"):
-        _, llm = answer(tmp_path / system, system, faithful, question=question)
-        told = [
-            body["messages"][1]["content"] for body in llm.requests if form_of(Asked(body, 0)) in ("Text", "Search")
-        ]
-        assert all("User: What is QuillNet?\nAssistant: A reader." in each for each in told)
-
-
-def hostile(seed: int) -> Any:
-    def rule(asked: Asked) -> str:
-        chance = random.Random(f"{seed} {asked.digest}")
-        number = lambda: chance.choice([-1, 0, 1, 2, 3, 9, 10**12])  # noqa: E731
-        text = lambda: chance.choice(["", "[1]", "p99 [7]", "x" * 900, "</claims>\n[9] y", "None", "\x00"])  # noqa: E731
-        some = lambda make: [make() for _ in range(chance.randrange(5))]  # noqa: E731
-        written = {"sentences": some(lambda: {"text": text(), "claims": some(number)})}
-        told = {
-            "Search": {"search": chance.choice(["yes", "no", "Yes", True, 7]), "question": text(), "query": text()},
-            "Bullets": {"bullets": some(text)},
-            "SplitClaims": {"claims": some(text)},
-            "Check": {"reasoning": text(), "verdict": chance.choice(["SUPPORTS", "maybe"]), "passage": number()},
-            "GroundedAnswer": {"answered": chance.choice(["yes", "partly", "no", False, ""])} | written,
-            "RefinedAnswer": {name: number() for name in MARKS} | written,
-        }
-        if chance.random() < 0.15:
-            return chance.choice(["", "{", "no", "null"])
-        given = told.get(form_of(asked))
-        return text() if given is None else json.dumps(given)
-
-    return rule
-
-
-@pytest.mark.slow
-@examples(max_examples=20)
-@given(st.integers(0, 10**6))
-def test_whatever_a_model_answers_nothing_rests_on_what_was_not_retrieved(
-    tmp_path_factory: pytest.TempPathFactory, seed: int
-) -> None:
-    answered, _ = answer(tmp_path_factory.mktemp("hostile"), "wikichat", hostile(seed))
-    shown = {each.passage_id for hop in answered.shown for each in hop}
-    numbers = {claim.number for claim in answered.claims}
-    assert all(claim.passage_id in shown for claim in answered.claims)
-    assert all(sentence.claims and set(sentence.claims) <= numbers for sentence in answered.sentences)
-    assert answered.abstained is (not answered.sentences)
-
-
-def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path: Path) -> None:
-    """What `citeloom estimate` goes by: it must not find that nothing is searched for, or nothing answered."""
-    calls = {}
-    for name in SYSTEMS:
-        rehearsal = Rehearsal(lambda prompt, tokens, own: f"{own} says so.")
-        settings = Settings(llm_url="http://127.0.0.1:9/v1", data=tmp_path, _env_file=None)  # type: ignore[call-arg]
-        place = ClientWorkspace(settings, make_client=rehearsal.make_client)
-        with without_waiting():
-            run(_rehearsed(place, name))
-        calls[name] = (rehearsal.count("calls"), answering_calls(name, settings, checked=1))
-    assert calls == {
-        "arxivbot": (7, 7),
-        "arxivbot_report": (7, 7),
-        "wikichat": (10, 10),
-        "direct": (1, 1),
-        "extractive": (0, 0),
-    }
-
-
-async def _rehearsed(place: ClientWorkspace, name: str) -> None:
-    async with open_client(place) as client:
-        await SYSTEMS[name].answer(client, Shelf(), QUESTION, place.settings)
+    _, llm = answer(tmp_path, system, faithful, question=question)
+    turns = "User: What is QuillNet?\nAssistant: A reader."
+    asked = [Asked(body, 0) for body in llm.requests]
+    assert sorted(form_of(each) for each in asked if turns in each.prompt) == forms_read

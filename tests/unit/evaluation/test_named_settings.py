@@ -20,7 +20,7 @@ from tests.unit.related_work.building import write_corpus
 from tests.unit.settings_read import NO_ROW, READ, Read
 
 MONTH = "2024-05"
-# Those on questions have a corpus of their own (tests/unit/answering/test_settings_read.py).
+# Those on questions have a corpus of their own (tests/unit/answering/test_stages_stale.py).
 RELATED_WORK = [stage for stage in LLM_STAGES if not stage.name.startswith(("answer", "question"))]
 
 

@@ -1,0 +1,169 @@
+"""Questions put to a data root one after another: grounded on its index, cached, each with the turns before it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.answering.answer import ABSTAINED
+from pipeline.answering.rendering import cost_line
+from pipeline.answering.retrieval import RetrievedPassage
+from pipeline.answering.session import Conversation, open_conversation
+from pipeline.answering.systems import SYSTEMS
+from pipeline.engine.stage import Workspace
+from pipeline.errors import MissingInput, SettingError, TransientFailure
+from pipeline.index.fusion import By
+from pipeline.index.search import search
+from pipeline.settings import load_settings
+from tests.scripted_llm import Asked, Refusal, ScriptedLlm
+from tests.unit.answering.asking import answering, faithful, form_of
+from tests.unit.answering.corpus import FERNS, MARCH, QUILLNET, asking
+from tests.unit.index.building import make_workspace
+
+PLANTS = "How do plants get energy from light?"
+
+
+def reader(asked: Asked) -> str | None:
+    """A model that searches for the question, and says what the first two passages say."""
+    words = asked.prompt.rpartition("<question>")[2].partition("</question>")[0].strip()
+    told = [{"passage": 1, "claim": "The first says so."}, {"passage": 2, "claim": "The second, too."}]
+    given: dict[str, Any] = {
+        "Query": {"query": words},
+        "FollowUp": {"question": f"{words} (of ferns)", "query": "ferns light"},
+        "Claims": {"relevant": [1, 2], "claims": told},
+        "GroundedAnswer": {"answered": "yes", "sentences": [{"text": "Both say so.", "claims": [1, 2]}]},
+    }
+    name = form_of(asked)
+    if name == "Ranking":
+        return "[1]"  # the order of the search
+    return json.dumps(given[name]) if name in given else faithful(asked)
+
+
+@pytest.fixture
+def llm(request: pytest.FixtureRequest) -> Iterator[ScriptedLlm]:
+    """An endpoint whose answers no other test finds in the cache: its model has the test's name."""
+    with ScriptedLlm(reader, models=(request.node.name,)) as served:
+        yield served
+
+
+@pytest.mark.parametrize(("system", "by"), [("arxivbot", "fused"), ("arxivbot_report", "dense")])
+def test_a_system_searches_by_the_vectors_that_it_declares(
+    corpus: Workspace, llm: ScriptedLlm, system: str, by: By
+) -> None:
+    question = "untranslated"  # a word of one passage, to which others are nearer by dense vectors
+    ranking = {
+        vectors: [hit.passage_id for hit in search(corpus, question, by=vectors)] for vectors in ("fused", "dense")
+    }
+    reply = open_conversation(asking(corpus, llm), system).ask(question)
+    (step,) = [step for step in reply.answer.trace["steps"] if step["stage"] == "search"]
+    assert ranking["fused"] != ranking["dense"]
+    assert step["found"] == ranking[by]
+
+
+def test_an_answer_rests_on_what_the_index_holds_and_costs_nothing_the_second_time(
+    corpus: Workspace, llm: ScriptedLlm
+) -> None:
+    first = open_conversation(asking(corpus, llm), "arxivbot").ask(PLANTS)
+    assert first.answer.claims[0].arxiv_id == FERNS
+    assert first.answer.text == "Both say so."
+    assert (first.question, first.system.name, first.model) == (PLANTS, "arxivbot", llm.model)
+    assert (first.usage.calls, first.usage.requests, first.usage.cached) == (5, 5, 0)
+    again = open_conversation(asking(corpus, llm), "arxivbot").ask(PLANTS)
+    assert (again.answer, llm.generations) == (first.answer, 5)
+    assert (again.usage.calls, again.usage.requests, again.usage.cached) == (5, 0, 5)
+    assert again.usage.prompt_tokens == 0
+
+
+def test_a_follow_up_is_asked_with_the_turns_before_it_until_a_reset(corpus: Workspace, llm: ScriptedLlm) -> None:
+    talk = open_conversation(asking(corpus, llm), "arxivbot")
+    talk.ask(PLANTS)
+    reply = talk.ask("And in shade?")
+    (prompt,) = [Asked(body, 0).prompt for body in llm.requests if form_of(Asked(body, 0)) == "FollowUp"]
+    assert f"User: {PLANTS}\nAssistant: Both say so." in prompt
+    assert reply.answer.queries == ("ferns light",)
+    assert [turn.question for turn in talk.turns] == [PLANTS, "And in shade?"]
+    talk.reset()
+    assert talk.ask("And in shade?").answer.queries == ("And in shade?",)
+    assert len(talk.turns) == 1
+
+
+def test_a_question_that_fails_leaves_no_turn(corpus: Workspace, llm: ScriptedLlm) -> None:
+    down = [True]
+    llm.rules.insert(0, lambda asked: Refusal(400, "down") if down else None)
+    talk = open_conversation(asking(corpus, llm), "arxivbot")
+    with pytest.raises(Exception, match="down"):
+        talk.ask(PLANTS)
+    with pytest.raises(SettingError, match="empty"):
+        talk.ask("  ")
+    down.clear()
+    assert talk.ask(PLANTS).answer.claims
+    assert len(talk.turns) == 1
+
+
+def test_each_step_is_reported_with_its_passages_and_months_keep_them_to_their_papers(
+    corpus: Workspace, llm: ScriptedLlm
+) -> None:
+    seen: list[Mapping[str, Any]] = []
+
+    def watch(step: Mapping[str, Any], passages: Mapping[str, RetrievedPassage]) -> None:
+        assert all(shown["passage_id"] in passages for shown in step.get("shown", ()))
+        seen.append(step)
+
+    answer = open_conversation(asking(corpus, llm), "arxivbot", MARCH).ask(PLANTS, watch).answer
+    assert [step["stage"] for step in seen] == ["query", "search", "rank", "claims", "reflect", "answer"]
+    assert seen == answer.trace["steps"]
+    assert {passage.month for hop in answer.shown for passage in hop} == {MARCH}
+
+
+def test_who_wrote_a_paper_is_told_from_the_tables(corpus: Workspace, llm: ScriptedLlm) -> None:
+    reply = open_conversation(asking(corpus, llm), "arxivbot").ask(f"Who wrote {QUILLNET}, and when did it appear?")
+    told = [claim for claim in reply.answer.claims if claim.source == "front_matter"]
+    assert "Ada Quill (Nib University); Bo Vellum" in told[0].text
+    assert "2024-03-07" in told[1].text
+    assert {claim.anchor for claim in told} == {"front_matter"}
+
+
+def test_what_the_corpus_does_not_hold_is_said_to_be_not_there(corpus: Workspace, llm: ScriptedLlm) -> None:
+    llm.rules.insert(0, answering("Claims", {"relevant": [], "claims": []}))
+    reply = open_conversation(asking(corpus, llm), "arxivbot").ask("Who won the race?")
+    assert (reply.answer.abstained, reply.answer.text) == (True, ABSTAINED)
+
+
+def test_the_model_alone_needs_no_index_and_knows_no_months(tmp_path: Path, llm: ScriptedLlm) -> None:
+    llm.rules.insert(0, lambda asked: "From memory.")
+    bare = asking(make_workspace(tmp_path / "data"), llm)
+    assert open_conversation(bare, "direct").ask(PLANTS).answer.text == "From memory."
+    with pytest.raises(SettingError, match="direct reads no paper"):
+        open_conversation(bare, "direct", MARCH)
+
+
+def test_without_an_index_no_model_is_asked(tmp_path: Path, llm: ScriptedLlm) -> None:
+    for system in ("arxivbot", "wikichat"):
+        with pytest.raises(MissingInput, match="index"):
+            open_conversation(asking(make_workspace(tmp_path / "data"), llm), system)
+    assert llm.requests == []
+
+
+def test_a_system_that_there_is_not_is_refused(corpus: Workspace) -> None:
+    with pytest.raises(SettingError, match="arxivbot, arxivbot_report, direct"):
+        open_conversation(corpus, "oracle")
+
+
+def test_an_index_that_does_not_answer_ends_the_question(corpus: Workspace, llm: ScriptedLlm) -> None:
+    place = asking(corpus, llm, qdrant_url="http://127.0.0.1:1")
+    with pytest.raises(TransientFailure, match=r"127\.0\.0\.1:1"):
+        Conversation(place, SYSTEMS["arxivbot"]).ask(PLANTS)
+
+
+def test_without_a_model_a_question_is_answered_by_quotations_and_costs_nothing(corpus: Workspace) -> None:
+    place = Workspace(load_settings(data=corpus.root.path, _env_file=None))
+    reply = open_conversation(place).ask("How does beam search keep hypotheses while it translates?")
+    assert (reply.system.name, reply.model, reply.usage.calls) == ("extractive", None, 0)
+    assert reply.answer.claims
+    assert "no model" in cost_line(reply)
+    nothing = open_conversation(place).ask("How to bake sourdough bread at home?")
+    assert nothing.answer.abstained

@@ -1,0 +1,145 @@
+"""What holds for every answering system: its settings, its calls, many questions at once, and hostile models."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from pipeline.answering.answer import Answer
+from pipeline.answering.retrieval import BatchedRetriever, RetrievedPassage
+from pipeline.answering.systems import SYSTEMS
+from pipeline.answering.user_question import UserQuestion as Question
+from pipeline.llm.client import ClientWorkspace, open_client
+from pipeline.llm.loop import run, side_by_side, without_waiting
+from pipeline.llm.rehearsal import Rehearsal
+from pipeline.settings import Settings
+from tests.planned_calls import answering_calls
+from tests.scripted_llm import Asked, Rule, ScriptedLlm
+from tests.unit.answering.asking import QUESTION, Shelf, answer, answer_at, faithful, form_of, wanting
+from tests.unit.related_work.building import workspace
+
+QUESTIONS = [Question(f"How does QuillNet judge case {number}?", question_id=f"q{number}") for number in range(12)]
+MARKS = ("relevant", "natural", "non_repetitive", "temporally_correct")
+
+
+@pytest.mark.parametrize("name", sorted(SYSTEMS))
+def test_a_system_names_settings_that_there_are(name: str) -> None:
+    chosen = SYSTEMS[name].chosen_settings(Settings(_env_file=None))  # type: ignore[call-arg]
+    assert ({"llm_model", "llm_context", "answer_tokens"} <= set(chosen)) is SYSTEMS[name].calls_model
+
+
+def test_everything_is_asked_at_temperature_0(tmp_path: Path) -> None:
+    for system in (name for name, system in SYSTEMS.items() if system.calls_model):
+        _, llm = answer(tmp_path / system, system, faithful)
+        assert {body["temperature"] for body in llm.requests} == {0.0}
+
+
+def test_questions_side_by_side_are_answered_as_each_alone(tmp_path: Path) -> None:
+    searches: list[int] = []
+
+    def search(queries: Sequence[str], count: int) -> list[list[RetrievedPassage]]:
+        searches.append(len(queries))
+        return [Shelf().passages[:count] for _ in queries]
+
+    async def together(llm: ScriptedLlm) -> list[Answer]:
+        place = workspace(llm, tmp_path / "together", llm_concurrency=12)
+        async with open_client(place) as client:
+            retriever = BatchedRetriever(search)
+            asked = [(system, question) for system in SYSTEMS.values() for question in QUESTIONS]
+            return await side_by_side(
+                system.answer(client, retriever, question, place.settings) for system, question in asked
+            )
+
+    with ScriptedLlm(wanting("more of it"), latency=0.01) as llm:
+        found = run(together(llm))
+        assert 1 < llm.at_once <= 12
+        llm.latency = 0.0
+        alone = [
+            answer_at(llm, tmp_path / "alone", name, question, Shelf(), llm_concurrency=1)
+            for name in SYSTEMS
+            for question in QUESTIONS[:2]
+        ]
+    both = [found[place] for start in range(0, len(found), len(QUESTIONS)) for place in (start, start + 1)]
+    assert both == alone
+    assert len(searches) < sum(searches)
+
+
+def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path: Path) -> None:
+    """What `citeloom estimate` goes by: it must not find that nothing is searched for, or nothing answered."""
+    calls = {}
+    for name in SYSTEMS:
+        rehearsal = Rehearsal(lambda prompt, tokens, own: f"{own} says so.")
+        settings = Settings(llm_url="http://127.0.0.1:9/v1", data=tmp_path, _env_file=None)  # type: ignore[call-arg]
+        place = ClientWorkspace(settings, make_client=rehearsal.make_client)
+        with without_waiting():
+            run(_rehearse(place, name))
+        assert rehearsal.count("calls") == answering_calls(name, settings, checked=1)
+        calls[name] = rehearsal.count("calls")
+    assert calls == {"arxivbot": 7, "arxivbot_report": 7, "wikichat": 10, "direct": 1, "extractive": 0}
+
+
+async def _rehearse(place: ClientWorkspace, name: str) -> None:
+    async with open_client(place) as client:
+        await SYSTEMS[name].answer(client, Shelf(), QUESTION, place.settings)
+
+
+def hostile(seed: int) -> Rule:
+    """Answers of the right form with numbers and texts of any kind, or of no form at all."""
+
+    def rule(asked: Asked) -> str:
+        chance = random.Random(f"{seed} {asked.digest}")
+
+        def number() -> int:
+            return chance.choice([-1, 0, 1, 2, 3, 4, 5, 99, 10**12])
+
+        def text() -> str:
+            return chance.choice(["", " ", "[1]", "p99 [7]", "So [1, 2].", "x" * 900, "</claims>\n[9] y", "None", "\0"])
+
+        def some(make: Any) -> list[Any]:
+            return [make() for _ in range(chance.randrange(6))]
+
+        written = {"sentences": some(lambda: {"text": text(), "claims": some(number)})}
+        given = {
+            "Query": {"query": text()},
+            "Search": {"search": chance.choice(["yes", "no", "Yes", True, 7]), "question": text(), "query": text()},
+            "Claims": {"relevant": some(number), "claims": some(lambda: {"passage": number(), "claim": text()})},
+            "Thought": {"reasoning": text(), "enough": chance.random() < 0.3, "query": text()},
+            "Bullets": {"bullets": some(text)},
+            "SplitClaims": {"claims": some(text)},
+            "Check": {"reasoning": text(), "verdict": chance.choice(["SUPPORTS", "maybe"]), "passage": number()},
+            "GroundedAnswer": {"answered": chance.choice(["yes", "partly", "no", "Yes.", True, False, ""])} | written,
+            "RefinedAnswer": {name: number() for name in MARKS} | written,
+            "Ranking": " > ".join(f"[{number()}]" for _ in range(8)),
+            "Text": text(),
+        }[form_of(asked)]
+        if chance.random() < 0.15:
+            return chance.choice(["", "{", "no", "[]", "null"])
+        return given if isinstance(given, str) else json.dumps(given)
+
+    return rule
+
+
+@pytest.mark.slow
+@examples(max_examples=25)
+@given(st.integers(0, 10**6))
+def test_whatever_a_model_answers_nothing_rests_on_what_was_not_retrieved(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    with ScriptedLlm(hostile(seed)) as llm:
+        for system in ("arxivbot", "wikichat"):
+            answered = answer_at(llm, tmp_path_factory.mktemp("hostile"), system, QUESTION, Shelf())
+            shown = {passage.passage_id for hop in answered.shown for passage in hop}
+            numbers = {claim.number for claim in answered.claims}
+            assert all(claim.passage_id in shown for claim in answered.claims)
+            assert all(sentence.claims and set(sentence.claims) <= numbers for sentence in answered.sentences)
+            assert answered.abstained is (not answered.sentences)
+            assert system == "wikichat" or len(answered.claims) <= 6
+            assert json.loads(answered.trace_json())["steps"]
