@@ -15,9 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+from pipeline.embedding.device import pick_precision
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
 from pipeline.embedding.stages import EMBEDDINGS, build_embeddings
 from pipeline.engine.stage import Stage
+from pipeline.errors import SettingError
 
 DIMENSIONS = 8
 
@@ -100,3 +102,12 @@ class HashingEmbedder:
 def stage_with(embedder: HashingEmbedder) -> Stage:
     """The stage embeddings with this embedder instead of that of the settings."""
     return replace(EMBEDDINGS, build=partial(build_embeddings, make=lambda settings: embedder))
+
+
+def has_precision(precision: str) -> bool:
+    """Whether an embedder may compute in it on this machine's CPU."""
+    try:
+        pick_precision(precision, "cpu", ())
+    except SettingError:
+        return False
+    return True

@@ -56,18 +56,24 @@ def test_a_revision_of_the_hub_may_be_pinned(
     assert asked == [("nobody/model", revision)]
 
 
+def _run(code: str, **environment: str) -> str:
+    """The errors of a process of its own, since huggingface_hub reads its environment when it is imported."""
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(
+        command, env=os.environ | environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    return ended.stderr
+
+
 def test_a_hub_that_cannot_be_reached_is_named(tmp_path: Path) -> None:
-    # In a process of its own, since huggingface_hub reads its environment when it is imported.
     code = (
         "from pipeline.embedding.choice import make_embedder\n"
         "from pipeline.settings import load_settings\n"
         "make_embedder(load_settings(_env_file=None, embedder='bge-m3', embedder_path='nobody/bge-m3'))"
     )
-    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(tmp_path)}
-    command = [sys.executable, "-c", code]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert "pipeline.errors.SettingError: CITELOOM_EMBEDDER_PATH: nobody/bge-m3 is neither" in ended.stderr
-    assert "or CITELOOM_EMBEDDER to minilm" in ended.stderr
+    errors = _run(code, HF_HUB_OFFLINE="1", HF_HUB_CACHE=str(tmp_path))
+    assert "pipeline.errors.SettingError: CITELOOM_EMBEDDER_PATH: nobody/bge-m3 is neither" in errors
+    assert "or CITELOOM_EMBEDDER to minilm" in errors
 
 
 class BrokenHub(BaseHTTPRequestHandler):
@@ -99,18 +105,19 @@ class BrokenHub(BaseHTTPRequestHandler):
 
 
 def test_a_hub_that_breaks_off_is_named(tmp_path: Path) -> None:
-    # In a process of its own, since huggingface_hub reads its environment when it is imported.
     code = "from pipeline.embedding.hub import find_folder; find_folder('nobody/bge-m3', 'CITELOOM_EMBEDDER_PATH', 'x')"
     with ThreadingHTTPServer(("127.0.0.1", 0), BrokenHub) as hub:
         threading.Thread(target=hub.serve_forever, daemon=True).start()
-        environment = os.environ | {
-            "HF_ENDPOINT": f"http://127.0.0.1:{hub.server_port}", "HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "0",
-            "HF_HUB_DOWNLOAD_TIMEOUT": "2", "HF_HUB_DISABLE_XET": "1",
-        }  # fmt: skip
-        command = [sys.executable, "-c", code]
-        ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+        errors = _run(
+            code,
+            HF_ENDPOINT=f"http://127.0.0.1:{hub.server_port}",
+            HF_HUB_CACHE=str(tmp_path),
+            HF_HUB_OFFLINE="0",
+            HF_HUB_DOWNLOAD_TIMEOUT="2",
+            HF_HUB_DISABLE_XET="1",
+        )
         hub.shutdown()
-    assert "pipeline.errors.SettingError: CITELOOM_EMBEDDER_PATH: nobody/bge-m3 is neither" in ended.stderr
+    assert "pipeline.errors.SettingError: CITELOOM_EMBEDDER_PATH: nobody/bge-m3 is neither" in errors
     assert not list(tmp_path.rglob("snapshots/*/model.bin"))
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from pipeline import tables
 from pipeline.embedding.bge_m3 import BgeM3
-from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.embedding.choice import model_name
 from pipeline.embedding.embedder import VectorBatch
 from pipeline.embedding.flag_embedding import FlagBgeM3, make_flag_model
 from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.embedding.verify import EXACT, TEXTS, compare, reference_of, verify_model
+from pipeline.embedding.verify import EXACT, TEXTS, compare, reference_of
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
@@ -52,13 +52,9 @@ def test_a_batch_has_the_vectors_of_flagembeddings_encode(folder: Path, theirs: 
         assert compare(text, vectors, expected, EXACT).holds
         np.testing.assert_allclose(vectors.dense, expected.dense, atol=1e-5)
         assert vectors.sparse_ids.tolist() == sorted(expected.weights)
-
-
-def test_some_text_is_padded_cut_and_has_weights(theirs: FlagBgeM3) -> None:
-    vectors = theirs.encode(MIXED)
-    assert len({len(one.colbert) for one in vectors if one.colbert is not None}) > 5
-    assert any(one.truncated for one in vectors)
-    assert sum(len(one.sparse_ids) for one in vectors) > 20
+    encoded = theirs.encode(MIXED)
+    assert len({len(vectors.colbert) for vectors in encoded if vectors.colbert is not None}) > 5, "texts are padded"
+    assert any(vectors.truncated for vectors in encoded)
 
 
 def test_a_stream_has_the_vectors_of_our_engine_in_order(folder: Path, theirs: FlagBgeM3) -> None:
@@ -106,11 +102,6 @@ def test_a_month_of_either_engine_is_a_month_of_the_model(folder: Path, tmp_path
     for one, other in zip(rows, ours.root.rows(tables.EMBEDDINGS, MONTH), strict=True):
         assert one["sparse_ids"] == other["sparse_ids"]
         np.testing.assert_allclose(one["dense"], other["dense"], atol=2e-3)
-
-
-def test_the_engine_passes_its_own_verification(folder: Path) -> None:
-    assert make_embedder(_settings(folder)).name == model_name(_settings(folder))
-    assert verify_model(_settings(folder)).holds
 
 
 def test_the_engine_needs_bge_m3() -> None:

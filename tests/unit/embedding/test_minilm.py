@@ -13,9 +13,9 @@ import pytest
 
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.minilm import MiniLM
-from pipeline.errors import PermanentFailure, SettingError
+from pipeline.errors import PermanentFailure
 from pipeline.settings import Settings, load_settings
-from tests.unit.embedding.processor import has_precision
+from tests.unit.embedding.hashing import has_precision
 
 BEAM = "Beam search keeps the best partial hypotheses while a sentence is translated word by word."
 
@@ -66,14 +66,14 @@ def test_a_text_has_the_same_vectors_whatever_it_is_encoded_with(precision: str)
 
 def test_a_text_beyond_512_tokens_is_cut(minilm: MiniLM) -> None:
     assert [vectors.truncated for vectors in minilm.encode(["word " * 600, "word"])] == [True, False]
+    assert minilm.encode([]) == []
 
 
 @pytest.mark.parametrize(("precision", "least"), [("bf16", 0.999), ("int8", 0.99)])
 def test_fewer_bits_keep_the_vectors(minilm: MiniLM, precision: str, least: float) -> None:
     if not has_precision(precision):
         pytest.skip(f"this processor has no instructions for {precision}")
-    texts = list(TEXTS)
-    for exact, coarse in zip(minilm.encode(texts), MiniLM("cpu", precision).encode(texts), strict=True):
+    for exact, coarse in zip(minilm.encode(TEXTS), MiniLM("cpu", precision).encode(TEXTS), strict=True):
         assert float(exact.dense @ coarse.dense) >= least
 
 
@@ -108,15 +108,6 @@ def test_other_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             encode(["text"])
 
 
-def test_no_text_gives_no_vectors(minilm: MiniLM) -> None:
-    assert minilm.encode([]) == []
-
-
 def test_an_embedder_is_made_once_per_process() -> None:
     assert make_embedder(_settings()) is make_embedder(_settings())
     assert make_embedder(_settings()).name == model_name(_settings())
-
-
-def test_a_device_that_cannot_be_is_named() -> None:
-    with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_DEVICE"):
-        MiniLM("tpu").encode(["text"])

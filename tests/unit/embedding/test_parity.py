@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.embedder import VectorBatch, Vectors
-from tests.unit.embedding.processor import has_precision
+from pipeline.embedding.verify import Reference, reference_of
+from tests.unit.embedding.hashing import has_precision
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 
 ODD = [
@@ -43,22 +44,13 @@ pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True)
-class Expected:
-    """FlagEmbedding's vectors of one text."""
-
-    dense: np.ndarray
-    lexical: dict[int, float]
-    colbert: np.ndarray
-
-
-@dataclass(frozen=True)
 class Pair:
     """A model, and FlagEmbedding with the same."""
 
     folder: Path
     theirs: Any
 
-    def expected(self, text: str) -> Expected:
+    def expected(self, text: str) -> Reference:
         return _expected(self, text)
 
     def ours(self, **options: Any) -> BgeM3:
@@ -69,12 +61,8 @@ class Pair:
 
 
 @lru_cache(maxsize=256)
-def _expected(pair: Pair, text: str) -> Expected:
-    found = pair.theirs.encode(
-        [text], batch_size=1, max_length=8192, return_dense=True, return_sparse=True, return_colbert_vecs=True
-    )
-    lexical = {int(key): float(value) for key, value in found["lexical_weights"][0].items()}
-    return Expected(found["dense_vecs"][0], lexical, found["colbert_vecs"][0])
+def _expected(pair: Pair, text: str) -> Reference:
+    return reference_of(pair.theirs, text, 8192)
 
 
 def _pair(folder: Path) -> Pair:
@@ -98,14 +86,14 @@ def pair(request: pytest.FixtureRequest, random_model: Pair) -> Pair:
     return _pair(Path(folder))
 
 
-def _same(found: Vectors, expected: Expected) -> None:
-    assert float(found.dense @ expected.dense) / float(np.linalg.norm(found.dense)) >= 0.9999
-    assert found.sparse_ids.tolist() == sorted(expected.lexical)
-    weights = [expected.lexical[number] for number in found.sparse_ids.tolist()]
-    np.testing.assert_allclose(found.sparse_weights, weights, atol=1e-3)
-    assert found.colbert is not None
-    assert found.colbert.shape == expected.colbert.shape
-    assert np.all((found.colbert * expected.colbert).sum(axis=1) >= 0.999)
+def _same(ours: Vectors, expected: Reference) -> None:
+    assert float(ours.dense @ expected.dense) / float(np.linalg.norm(ours.dense)) >= 0.9999
+    assert ours.sparse_ids.tolist() == sorted(expected.weights)
+    weights = [expected.weights[number] for number in ours.sparse_ids.tolist()]
+    np.testing.assert_allclose(ours.sparse_weights, weights, atol=1e-3)
+    assert ours.colbert is not None
+    assert ours.colbert.shape == expected.colbert.shape
+    assert np.all((ours.colbert * expected.colbert).sum(axis=1) >= 0.999)
 
 
 def _texts(batches: Sequence[VectorBatch]) -> list[Vectors]:
@@ -126,6 +114,7 @@ def _texts(batches: Sequence[VectorBatch]) -> list[Vectors]:
 def test_odd_texts_have_flagembeddings_vectors(pair: Pair) -> None:
     for text, found in zip(ODD, pair.ours().encode(ODD), strict=True):
         _same(found, pair.expected(text))
+    assert sum(len(pair.expected(text).weights) for text in ODD) > 10, "some weights are greater than zero"
 
 
 def test_texts_of_every_length_have_flagembeddings_vectors(random_model: Pair) -> None:
@@ -144,10 +133,6 @@ def test_real_passages_have_flagembeddings_vectors(pair: Pair) -> None:
     texts = [sentence * times for times in (1, 2, 5, 12)]
     for text, found in zip(texts, _texts(list(pair.ours().encode_stream(texts))), strict=True):
         _same(found, pair.expected(text))
-
-
-def test_some_lexical_weights_are_greater_than_zero(random_model: Pair) -> None:
-    assert sum(len(random_model.expected(text).lexical) for text in ODD) > 10
 
 
 # FlagEmbedding needs 5 ms a text, so that texts are drawn from few.
@@ -169,15 +154,6 @@ def test_order_and_budget_of_tokens_change_nothing(random_model: Pair, texts: li
 def test_any_text_has_flagembeddings_vectors(random_model: Pair, text: str) -> None:
     (found,) = random_model.ours().encode([text])
     _same(found, random_model.expected(text))
-
-
-def test_two_devices_give_the_bits_of_one(random_model: Pair) -> None:
-    texts = [" ".join("abc"[: place % 3 + 1] * (place % 17)) for place in range(300)]
-    one = list(random_model.ours(tokens=64).encode_stream(texts))
-    two = list(BgeM3(str(random_model.folder), "cpu,cpu", "fp32", tokens=64, colbert=True).encode_stream(texts))
-    for first, second in zip(one, two, strict=True):
-        for name in ("dense", "sparse_offsets", "sparse_ids", "sparse_weights", "colbert_offsets", "colbert"):
-            assert np.array_equal(getattr(first, name), getattr(second, name))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.encoder import shape_of
-from pipeline.embedding.weights import UnreadableWeights, read_file, read_weights
+from pipeline.embedding.weights import read_file
 from pipeline.errors import SettingError
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 
@@ -67,22 +67,32 @@ def test_a_torch_file_with_a_prefix_gives_the_vectors_of_safetensors(folder: Pat
     assert before.sparse_weights.tolist() == after.sparse_weights.tolist()
 
 
-def test_a_file_of_something_else_is_named(folder: Path) -> None:
+def _save_other_weights(file: Path) -> None:
     import torch
     from safetensors.torch import save_file
 
-    save_file({"something": torch.zeros(2)}, folder / "model.safetensors")
-    with pytest.raises(UnreadableWeights, match=r"model\.safetensors holds no embeddings\.word_embeddings\.weight"):
-        read_weights(folder)
+    save_file({"something": torch.zeros(2)}, file)
 
 
-def test_a_layer_that_is_absent_is_named(folder: Path) -> None:
+def _save_without_a_layer(file: Path) -> None:
     from safetensors.torch import save_file
 
-    weights = read_file(folder / "model.safetensors")
+    weights = read_file(file)
     del weights["encoder.layer.1.output.dense.weight"]
-    save_file(weights, folder / "model.safetensors")
-    with pytest.raises(SettingError, match=r"cannot be loaded \('encoder\.layer\.1\.output\.dense\.weight'\)"):
+    save_file(weights, file)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda file: file.write_bytes(b"no weights"), "cannot be loaded"),
+        (_save_other_weights, r"model\.safetensors holds no embeddings\.word_embeddings\.weight"),
+        (_save_without_a_layer, r"cannot be loaded \('encoder\.layer\.1\.output\.dense\.weight'\)"),
+    ],
+)
+def test_weights_that_are_none_are_named(folder: Path, damage: Callable[[Path], object], message: str) -> None:
+    damage(folder / "model.safetensors")
+    with pytest.raises(SettingError, match=message):
         BgeM3(str(folder), "cpu").encode([TEXT])
 
 

@@ -54,14 +54,12 @@ SIGNS = st.text(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(SIGNS, max_size=5))
 @example(["", " ", "<s>a</s> <mask> b<pad>", "a  b", " a\u0301 \u0301b", "a\r\nb", "a\x1cb", "a\u3000b", "ab" * 40])
 def test_any_texts_have_the_tokenizers_own_ids(texts: list[str]) -> None:
     _same(WordTokenizer(_small()).rows(texts), tokenize(_small(), texts))
 
 
-@settings(deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(1, 300))
 def test_many_new_words_have_the_tokenizers_own_ids(random: Random, count: int) -> None:
     """They go to the tokenizer many in one text: neither special tokens nor unknown signs among them shift an edge."""
@@ -73,7 +71,7 @@ def test_many_new_words_have_the_tokenizers_own_ids(random: Random, count: int) 
 
 @needs_xlm_roberta
 @pytest.mark.slow
-@settings(deadline=None, max_examples=20)  # a tokenizer of 250,000 tokens takes 0.3 s to build
+@settings(max_examples=20)  # a tokenizer of 250,000 tokens takes 0.3 s to build
 @given(st.lists(SIGNS, max_size=5))
 @example(["", " ", "<s>a</s> <mask> b<pad>", "a  b", " a\u0301 \u0301b", "a\r\nb", "a\x1cb", "a\u3000b", "´ ´a ﬁ ½"])
 def test_any_texts_have_xlm_robertas_ids(texts: list[str]) -> None:

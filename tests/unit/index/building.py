@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import subprocess
+import sys
+import textwrap
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +164,31 @@ def three_months() -> list[PointBatch]:
     return [
         make_points(range(first, 40, 3), month=month) for first, month in enumerate(("2024-03", "2024-04", "2024-05"))
     ]
+
+
+_HOLDER = textwrap.dedent(
+    """
+    import sys
+    from pathlib import Path
+    from pipeline.index.edge import EdgeIndex
+    index = EdgeIndex(Path(sys.argv[1]))
+    print(index.count(), flush=True)
+    sys.stdin.read()
+    """
+)
+
+
+@contextmanager
+def opened_by_another_process(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that has the index in a folder open; it is killed at the end of the block."""
+    command = [sys.executable, "-c", _HOLDER, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline()
+        try:
+            yield holder
+        finally:
+            holder.kill()
 
 
 def make_workspace(folder: Path, **overrides: Any) -> Workspace:

@@ -73,15 +73,12 @@ def damage(workspace: Workspace) -> dict[str, str]:
     return made
 
 
-def test_an_index_as_loaded_is_clean_and_its_receipts_stay_as_they_are(workspace: Workspace) -> None:
+def test_every_kind_of_damage_is_named_and_a_repair_restores_points_and_receipts(workspace: Workspace) -> None:
     before = receipt_bytes(workspace)
-    audit = audit_months(workspace)
-    assert audit.clean
-    assert [(month.month, month.present) for month in audit.months] == [(FIRST, len(TEXTS)), (SECOND, len(TEXTS))]
+    clean = audit_months(workspace)
+    assert clean.clean
+    assert [(month.month, month.present) for month in clean.months] == [(FIRST, len(TEXTS)), (SECOND, len(TEXTS))]
     assert receipt_bytes(workspace) == before
-
-
-def test_every_kind_of_damage_is_named(workspace: Workspace) -> None:
     made = damage(workspace)
     audit = audit_months(workspace)
     first, second = audit.months
@@ -91,22 +88,16 @@ def test_every_kind_of_damage_is_named(workspace: Workspace) -> None:
     assert audit.outside == ((first.collection, (made["outside"],)),)
     assert audit.describe() == "12 points of 2 months: 1 missing, 1 stale, 1 duplicate, 2 foreign"
     assert json.loads(json.dumps(audit.as_json()))["outside"][0]["foreign"] == [made["outside"]]
+    assert receipt_bytes(workspace) != before
+    assert repair(workspace, audit).clean
+    assert audit_months(workspace).clean
+    assert receipt_bytes(workspace) == before
 
 
 def test_points_of_no_month_are_looked_for_where_all_months_are_audited(workspace: Workspace) -> None:
     put(workspace, str(uuid.UUID(int=8, version=4)), {"month": "1999-01"})
     assert audit_months(workspace, SECOND).clean
     assert audit_months(workspace, f"{FIRST}..{SECOND}").outside_count == 1
-
-
-def test_a_repair_mends_everything_and_restores_the_receipts(workspace: Workspace) -> None:
-    before = receipt_bytes(workspace)
-    damage(workspace)
-    found = audit_months(workspace)
-    assert receipt_bytes(workspace) != before
-    assert repair(workspace, found).clean
-    assert audit_months(workspace).clean
-    assert receipt_bytes(workspace) == before
 
 
 def test_a_receipt_tells_what_an_audit_found_and_is_not_believed_any_more(workspace: Workspace) -> None:
@@ -188,12 +179,9 @@ def test_months_that_searches_do_not_ask_are_told(workspace: Workspace) -> None:
     assert audit.as_json()["live"] == audit.live
 
 
-def test_a_month_that_is_not_there_is_named(workspace: Workspace) -> None:
+def test_what_cannot_be_audited_is_named(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> None:
     with pytest.raises(SettingError, match="2031-01"):
         audit_months(workspace, "2031-01")
-
-
-def test_a_data_root_without_embeddings_says_what_to_do(tmp_path_factory: pytest.TempPathFactory) -> None:
     with pytest.raises(MissingInput, match="holds no embeddings yet: run citeloom run"):
         audit_months(make_workspace(tmp_path_factory.mktemp("empty")))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,32 +62,39 @@ def test_no_points_are_no_parts_and_no_fault() -> None:
     check_points(make_points([]), LAYOUT)
 
 
-@pytest.mark.parametrize("value", [NAN, INFINITE, -INFINITE, 1e30])
-def test_a_dense_vector_with_a_number_that_is_none_is_refused_by_name(value: float) -> None:
+def _with_dense(value: float) -> PointBatch:
     points = make_points(range(5))
     points.dense[3, 4] = value
-    with pytest.raises(PermanentFailure, match=rf"{passage_id(3)}.*2024-03 --select embeddings"):
-        check_points(points, LAYOUT)
+    return points
 
 
-def test_a_dense_vector_of_another_length_is_refused_by_name() -> None:
-    with pytest.raises(PermanentFailure, match=rf"{passage_id(6)}.*\(8,\) and not \(16,\)"):
-        check_points(make_points([6, 7]), replace(LAYOUT, dimensions=16))
+def _with_lexical(**columns: Any) -> PointBatch:
+    points = make_points(range(3))
+    return replace(points, lexical=replace(points.lexical, **columns))
 
 
-@pytest.mark.parametrize("value", [NAN, INFINITE])
-def test_a_weight_that_is_no_number_is_refused_by_name(value: float) -> None:
-    points = make_points(range(5))
-    points.lexical.weights[7] = value  # three a point
-    with pytest.raises(PermanentFailure, match=rf"{passage_id(2)}.*weight that is NaN"):
-        check_points(points, LAYOUT)
+def _with_token(value: float) -> PointBatch:
+    points = make_points(range(4), colbert=True)
+    assert points.colbert is not None
+    points.colbert[5, 0] = value  # two a point
+    return points
 
 
-def test_sparse_ids_that_do_not_ascend_are_refused_by_name() -> None:
-    points = make_points(range(5))
-    points.lexical.ids[4] = points.lexical.ids[3]
-    with pytest.raises(PermanentFailure, match=rf"{passage_id(1)}.*do not ascend"):
-        check_points(points, LAYOUT)
+@pytest.mark.parametrize(
+    ("points", "number", "message"),
+    [
+        *[(_with_dense(value), 3, "2024-03 --select embeddings") for value in (NAN, INFINITE, -INFINITE, 1e30)],
+        (replace(make_points([6, 7]), dense=np.zeros((2, 16), np.float32)), 6, r"\(16,\) and not \(8,\)"),
+        (_with_lexical(weights=np.array([1] * 7 + [NAN, 1], np.float32)), 2, "weight that is NaN"),
+        (_with_lexical(weights=np.array([1] * 7 + [INFINITE, 1], np.float32)), 2, "weight that is NaN"),
+        (_with_lexical(ids=np.array([1, 2, 3, 2, 2, 3, 1, 2, 3], np.uint32)), 1, "do not ascend"),
+        (_with_lexical(offsets=np.array([0, 6, 3, 9], np.int64)), 1, "end before their start"),
+        (_with_token(NAN), 2, "ColBERT vector with NaN"),
+    ],
+)
+def test_a_vector_that_no_engine_can_take_is_refused_by_name(points: PointBatch, number: int, message: str) -> None:
+    with pytest.raises(PermanentFailure, match=rf"{passage_id(number)}.*{message}"):
+        check_points(points, replace(LAYOUT, colbert=points.colbert is not None))
 
 
 def test_sparse_ids_need_not_ascend_from_one_point_to_the_next() -> None:
@@ -97,17 +105,9 @@ def test_sparse_ids_need_not_ascend_from_one_point_to_the_next() -> None:
 
 @pytest.mark.parametrize("column", ["ids", "weights", "offsets"])
 def test_columns_of_different_lengths_are_refused(column: str) -> None:
-    points = make_points(range(5))
-    short = replace(points, lexical=replace(points.lexical, **{column: getattr(points.lexical, column)[:-1]}))
+    short = _with_lexical(**{column: getattr(make_points(range(3)).lexical, column)[:-1]})
     with pytest.raises(PermanentFailure, match="lexical columns of different lengths"):
         check_points(short, LAYOUT)
-
-
-def test_rows_that_end_before_they_begin_are_refused_by_name() -> None:
-    points = make_points(range(3))
-    lexical = replace(points.lexical, offsets=np.array([0, 6, 3, 9], np.int64))
-    with pytest.raises(PermanentFailure, match=rf"{passage_id(1)}.*end before their start"):
-        check_points(replace(points, lexical=lexical), LAYOUT)
 
 
 def test_colbert_vectors_are_there_for_every_point_or_for_none() -> None:
@@ -118,14 +118,6 @@ def test_colbert_vectors_are_there_for_every_point_or_for_none() -> None:
         check_points(full, LAYOUT)
     with pytest.raises(PermanentFailure, match=rf"{passage_id(1)} has no ColBERT vectors"):
         check_points(replace(full, colbert_offsets=np.array([0, 3, 3, 6], np.int64)), WITH_COLBERT)
-
-
-def test_a_token_with_a_number_that_is_none_is_refused_by_name() -> None:
-    points = make_points(range(4), colbert=True)
-    assert points.colbert is not None
-    points.colbert[5, 0] = NAN  # two a point
-    with pytest.raises(PermanentFailure, match=rf"{passage_id(2)}.*ColBERT vector with NaN"):
-        check_points(points, WITH_COLBERT)
 
 
 def test_a_question_of_another_model_or_with_numbers_that_are_none_is_refused() -> None:

@@ -1,14 +1,19 @@
-"""Loading a month: what is sent, what is taken out, and what a user is told of points that could not be loaded."""
+"""Loading a month: what is sent, what is taken out, which points could not be loaded; and the audit of a month."""
 
 from __future__ import annotations
 
 import hashlib
+import uuid
+from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.index.batch import PointBatch
-from pipeline.index.load import NotLoaded, digest_of, load_month
+from pipeline.index.load import NotLoaded, audit_month, digest_of, load_month
+from pipeline.index.passage_index import PointId
 from tests.unit.index.building import make_points, passage_id
 from tests.unit.index.fake import FakeIndex
 
@@ -33,22 +38,16 @@ def test_a_first_load_sends_everything_and_a_second_nothing() -> None:
 def test_only_what_is_new_or_changed_is_sent_and_what_is_stale_goes() -> None:
     index = FakeIndex()
     load_month(index, MONTH, [make_points(range(10))])
+    index.points |= {17: {"month": MONTH}, 18: {"month": "2024-04"}}
     load = load_month(index, MONTH, [make_points([0], content="second"), make_points(range(2, 12))])
-    assert (load.sent, load.removed) == (3, 1)
-    assert passage_id(1) not in index.points
-    assert index.count(MONTH) == 11
+    assert (load.sent, load.removed) == (3, 2)
+    assert not {passage_id(1), 17} & index.points.keys()
+    assert (index.count(MONTH), index.count("2024-04")) == (11, 1)
 
 
 def test_the_digest_of_a_month_is_over_its_lines_in_order() -> None:
     assert digest_of({"b": "2", "a": "1"}) == hashlib.sha256(b"a 1\nb 2").hexdigest()
     assert digest_of({}) == hashlib.sha256(b"").hexdigest()
-
-
-def test_strangers_of_the_month_are_taken_out_and_other_months_are_left_alone() -> None:
-    index = FakeIndex()
-    index.points = {17: {"month": MONTH}, 18: {"month": "2024-04"}}
-    assert load_month(index, MONTH, [make_points(range(2))]).removed == 1
-    assert (17 in index.points, 18 in index.points) == (False, True)
 
 
 def test_a_load_tells_how_far_it_is() -> None:
@@ -84,14 +83,15 @@ class _Unreliable(FakeIndex):
         super().upsert(points)
 
 
-def test_what_the_index_does_not_take_is_named_and_the_rest_goes_in() -> None:
+def test_what_the_index_does_not_take_is_named_and_the_next_load_sends_it() -> None:
     index = _Unreliable()
     index.refused = {passage_id(3): TransientFailure("the server said 503")}
     with pytest.raises(NotLoaded, match=r"1 points could not be loaded .*the server said 503") as caught:
         load_month(index, MONTH, single(range(10)))
     assert caught.value.ids == [passage_id(3)]
-    assert index.count(MONTH) == 9
-    assert index.calls[-1] == "build"
+    assert (index.count(MONTH), index.calls[-1]) == (9, "build")
+    index.refused = {}
+    assert load_month(index, MONTH, single(range(10))).sent == 1
 
 
 def test_a_load_ends_where_nothing_goes_in_any_more_and_names_all_that_is_missing() -> None:
@@ -103,17 +103,85 @@ def test_a_load_ends_where_nothing_goes_in_any_more_and_names_all_that_is_missin
     assert index.count() == 0
 
 
-def test_a_load_that_failed_goes_on_where_it_was() -> None:
-    index = _Unreliable()
-    index.refused = {passage_id(3): TransientFailure("no answer")}
-    with pytest.raises(NotLoaded):
-        load_month(index, MONTH, single(range(10)))
-    index.refused = {}
-    assert load_month(index, MONTH, single(range(10))).sent == 1
-
-
 def test_a_point_that_can_never_be_loaded_ends_the_load_at_once() -> None:
     index = _Unreliable()
     index.refused = {passage_id(0): PermanentFailure("its vector holds NaN")}
     with pytest.raises(PermanentFailure, match="NaN"):
         load_month(index, MONTH, single(range(10)))
+
+
+def expected_of(points: PointBatch) -> dict[str, str]:
+    """The digests that the tables would expect."""
+    return {point: payload["digest"] for point, payload in zip(points.ids, points.payloads, strict=True)}
+
+
+COPY = str(uuid.uuid5(uuid.NAMESPACE_URL, "a copy"))
+RANDOM = str(uuid.UUID(int=4, version=4))
+DIGESTS = [payload["digest"] for payload in make_points(range(4)).payloads]
+
+
+@pytest.mark.parametrize(
+    ("identifier", "payload", "kind", "present"),
+    [
+        (passage_id(1), {"digest": "of an older text"}, "stale", 3),
+        (passage_id(1), {}, "stale", 3),
+        (COPY, {"digest": DIGESTS[1]}, "duplicate", 4),
+        (17, {"digest": "of somebody"}, "foreign", 4),
+        (RANDOM, {"digest": "of somebody"}, "foreign", 4),
+        (passage_id(99), {}, "foreign", 4),
+        (passage_id(99), {"digest": "of a passage that is gone"}, "stale", 4),
+    ],
+)
+def test_a_point_that_should_not_be_there_is_named_by_its_kind(
+    identifier: str | int, payload: dict[str, str], kind: str, present: int
+) -> None:
+    index = FakeIndex()
+    index.upsert(make_points(range(4)))
+    index.upsert(make_points([9], month="2024-04"))
+    expected = expected_of(make_points(range(4)))
+    clean = audit_month(index, MONTH, expected)
+    assert (clean.clean, clean.expected, clean.present, clean.collection) == (True, 4, 4, "passages")
+    index.points[identifier] = {"month": MONTH, **payload}
+    audit = audit_month(index, MONTH, expected)
+    surplus = {name: getattr(audit, name) for name in ("stale", "duplicate", "foreign")}
+    assert surplus == {"stale": (), "duplicate": (), "foreign": ()} | {kind: (identifier,)}
+    assert (audit.present, audit.missing, audit.clean) == (present, (), False)
+    assert f"1 {kind}" in audit.describe()
+
+
+class _Repeating(FakeIndex):
+    """An index that lists its first point twice."""
+
+    def contents(self, month: str) -> Iterator[tuple[PointId, str | None]]:
+        points = list(super().contents(month))
+        return iter([*points, points[0]])
+
+
+def test_an_id_that_is_listed_twice_is_a_duplicate() -> None:
+    index = _Repeating()
+    index.upsert(make_points(range(3)))
+    audit = audit_month(index, MONTH, expected_of(make_points(range(3))))
+    assert (audit.duplicate, audit.present) == ((passage_id(0),), 3)
+
+
+@given(
+    there=st.dictionaries(st.integers(0, 20), st.sampled_from(["first", "second"])),
+    wanted=st.sets(st.integers(0, 20)),
+    strangers=st.sets(st.integers(0, 5)),
+)
+def test_every_difference_is_named_once_and_a_load_repairs_all(
+    there: dict[int, str], wanted: set[int], strangers: set[int]
+) -> None:
+    index = FakeIndex()
+    for number, content in there.items():
+        index.upsert(make_points([number], content=content))
+    index.points |= {number: {"month": MONTH} for number in strangers}
+    points = make_points(sorted(wanted))
+    audit = audit_month(index, MONTH, expected_of(points))
+    right = {passage_id(number) for number in wanted if there.get(number) == "first"}
+    assert audit.present == len(right)
+    assert set(audit.missing) == {passage_id(number) for number in wanted - there.keys()}
+    assert set(audit.surplus) == index.points.keys() - right
+    assert len(set(audit.surplus)) == len(audit.surplus)
+    load = load_month(index, MONTH, [points])
+    assert audit_month(index, MONTH, load.expected).clean

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 
@@ -60,14 +59,11 @@ def names(workspace: Workspace) -> tuple[str | None, list[str]]:
     return found
 
 
-def test_the_layout_of_the_settings_is_that_of_months_embedded_with_them(loaded: Workspace) -> None:
-    assert layout_of(loaded, MONTHS[0])[0] == layout_of_settings(loaded)
-
-
 def test_where_the_layout_is_live_nothing_is_loaded(loaded: Workspace) -> None:
-    asked: list[Sequence[str]] = []
-    done = reindex(loaded, lambda months: asked.append(months) or [])
-    assert (done.done, done.collection, asked, done.audit) == (True, done.before, [], None)
+    assert layout_of(loaded, MONTHS[0])[0] == layout_of_settings(loaded)
+    months_run: list[Sequence[str]] = []
+    done = reindex(loaded, lambda months: months_run.append(months) or [])
+    assert (done.done, done.collection, months_run, done.audit) == (True, done.before, [], None)
 
 
 def test_another_layout_is_loaded_beside_the_live_one_and_then_live(loaded: Workspace, changed: Workspace) -> None:
@@ -82,13 +78,9 @@ def test_another_layout_is_loaded_beside_the_live_one_and_then_live(loaded: Work
     assert [step.split()[0] for step in steps] == ["loading", "waiting", "auditing", "letting"]
     assert all(state(INDEX_RECEIPTS, changed, month) is State.DONE for month in MONTHS)
     assert live_index(changed).count() == 2 * len(TEXTS)
-
-
-def test_the_old_collection_is_dropped_where_that_is_asked_for_also_later(changed: Workspace) -> None:
-    first = reindex(changed, runner(changed))
     later = reindex(changed, runner(changed), drop_old=True)
-    assert (later.dropped, later.kept) == (first.kept, ())
-    assert names(changed) == (first.collection, [first.collection])
+    assert (later.dropped, later.kept) == ((old,), ())
+    assert names(changed) == (done.collection, [done.collection])
 
 
 def test_a_month_that_fails_leaves_the_old_collection_live(loaded: Workspace, changed: Workspace) -> None:
@@ -103,15 +95,21 @@ class _Killed(BaseException):
     """Stands for the end of the process."""
 
 
+def killed_at(step: str) -> Callable[[str], None]:
+    """A callback that ends the process at a step."""
+
+    def on_step(message: str) -> None:
+        if message.startswith(step):
+            raise _Killed
+
+    return on_step
+
+
 @pytest.mark.parametrize("step", ["loading", "first month", "waiting", "auditing", "letting"])
 def test_ended_at_any_step_and_run_again_it_comes_out_the_same(
-    loaded: Workspace, changed: Workspace, tmp_path: Path, step: str
+    loaded: Workspace, changed: Workspace, step: str
 ) -> None:
     old, _ = names(loaded)
-
-    def end(told: str) -> None:
-        if told.startswith(step):
-            raise _Killed
 
     def run(months: Sequence[str]) -> list[Failure]:
         if step == "first month":
@@ -120,7 +118,7 @@ def test_ended_at_any_step_and_run_again_it_comes_out_the_same(
         return runner(changed)(months)
 
     with pytest.raises(_Killed):
-        reindex(changed, run, on_step=end)
+        reindex(changed, run, on_step=killed_at(step))
     assert names(loaded)[0] == old
     done = reindex(changed, runner(changed))
     assert done.done
@@ -153,32 +151,26 @@ def test_a_month_that_was_not_loaded_into_the_new_collection_is_told(changed: Wo
 
 def test_what_an_earlier_attempt_loaded_of_a_month_that_is_gone_is_taken_out(changed: Workspace) -> None:
     with pytest.raises(_Killed):
-        reindex(changed, runner(changed), on_step=_end_at_the_audit)
+        reindex(changed, runner(changed), on_step=killed_at("auditing"))
     for table in (tables.PAPERS, tables.PASSAGES, tables.EMBEDDINGS, tables.INDEX_RECEIPTS):
         changed.root.file(table, MONTHS[0]).unlink()
     done = reindex(changed, runner(changed))
     assert (done.done, live_index(changed).count()) == (True, len(TEXTS))
 
 
-def _end_at_the_audit(step: str) -> None:
-    if step.startswith("auditing"):
-        raise _Killed
-
-
 def test_without_an_index_there_is_nothing_to_change_over_from(workspace: Workspace) -> None:
+    check_layout(workspace)
     with pytest.raises(MissingInput, match="run citeloom run --months all --until index_receipts"):
         reindex(workspace, lambda months: [])
+    assert not (workspace.root.path / "qdrant-edge").exists()
 
 
-def test_a_run_under_other_settings_is_refused_before_it_begins(loaded: Workspace, changed: Workspace) -> None:
+def test_a_run_into_another_collection_than_the_live_one_is_refused(loaded: Workspace, changed: Workspace) -> None:
+    """Not there yet, begun, or old and kept: nobody would find what is loaded there."""
     check_layout(loaded)
     with pytest.raises(SettingError, match="citeloom reindex"):
         check_layout(changed)
     assert len(names(changed)[1]) == 1
-
-
-def test_a_run_into_a_collection_beside_the_live_one_is_refused(loaded: Workspace, changed: Workspace) -> None:
-    """One that was begun, or an old one that was kept: nobody would find what is loaded there."""
     reindex(changed, lambda months: [("embeddings", "2024-04", "no memory")])
     check_layout(loaded)
     with pytest.raises(SettingError, match="citeloom reindex"):
@@ -231,8 +223,3 @@ def test_a_month_of_vectors_that_other_settings_made_is_not_loaded_where_nobody_
     ):
         run_stage(INDEX_RECEIPTS, changed, MONTHS[0])
     assert runner(changed)(MONTHS) == []
-
-
-def test_a_run_into_no_index_yet_may_begin(workspace: Workspace) -> None:
-    check_layout(workspace)
-    assert not (workspace.root.path / "qdrant-edge").exists()

@@ -16,10 +16,10 @@ from pipeline.index.audit import audit_months
 from pipeline.index.connection import parse_address
 from pipeline.index.opening import close_indexes, open_collections
 from pipeline.index.search import search
-from pipeline.index.server import GraphBuild, ServerCollections, ServerIndex
+from pipeline.index.server import GraphBuild, ServerCollections
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.storage.provenance import Provenance
-from tests.unit.index.building import LAYOUT, embed, make_workspace, write_month
+from tests.unit.index.building import embed, make_workspace, write_month
 
 if TYPE_CHECKING:
     from qdrant_client import models
@@ -55,35 +55,27 @@ def test_a_password_in_the_url_is_refused_without_being_shown() -> None:
 
 
 @pytest.mark.parametrize("host", ["qdrant.example.org", "10.0.0.7", "localhost.example.org", "[2001:db8::1]"])
-def test_a_key_over_plain_http_to_another_host_is_refused(host: str) -> None:
+def test_a_server_on_another_host_needs_https_and_a_key(host: str) -> None:
     with pytest.raises(SettingError, match=r"unencrypted.*use https"):
         ServerCollections(f"http://{host}:6333", "c", SecretStr("key"))
+    with pytest.raises(SettingError, match=r"would be used without a key.*PRIVATE_NETWORK"):
+        ServerCollections(f"https://{host}:6333", "c")
     ServerCollections(f"https://{host}:6333", "c", SecretStr("key"))
 
 
-@pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_server_on_another_host_is_not_asked_without_a_key(scheme: str) -> None:
-    with pytest.raises(SettingError, match=r"qdrant\.example\.org would be used without a key.*PRIVATE_NETWORK"):
-        ServerCollections(f"{scheme}://qdrant.example.org:6333", "c")
-    assert ServerCollections("http://127.0.0.1:6333", "c").engine == "server"
-
-
-def test_in_a_network_that_is_said_to_be_private_both_are_let_pass(tmp_path: Path) -> None:
-    for key in (None, "key"):
-        given = {"qdrant_url": "http://qdrant:6333", "qdrant_api_key": key}
-        with pytest.raises(SettingError, match="CITELOOM_QDRANT_PRIVATE_NETWORK=true"):
-            open_collections(make_workspace(tmp_path, **given))
-        assert open_collections(make_workspace(tmp_path, **given, qdrant_private_network=True)).engine == "server"
+@pytest.mark.parametrize("key", [None, "key"])
+def test_in_a_network_that_is_said_to_be_private_it_needs_neither(tmp_path: Path, key: str | None) -> None:
+    server = {"qdrant_url": "http://qdrant:6333", "qdrant_api_key": key}
+    with pytest.raises(SettingError, match="CITELOOM_QDRANT_PRIVATE_NETWORK=true"):
+        open_collections(make_workspace(tmp_path, **server))
+    assert open_collections(make_workspace(tmp_path, **server, qdrant_private_network=True)).engine == "server"
     close_indexes()
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1.2.3", "[::1]"])
-def test_a_key_over_plain_http_to_this_machine_is_let_pass(host: str) -> None:
-    assert ServerCollections(f"http://{host}:6333", "c", SecretStr("key")).engine == "server"
-
-
-def _index(url: str, patience: float = 0.0) -> ServerIndex:
-    return ServerCollections(url, "c", patience=patience).collection("c-model")
+@pytest.mark.parametrize("key", [None, SecretStr("key")])
+def test_on_this_machine_it_needs_neither(host: str, key: SecretStr | None) -> None:
+    assert ServerCollections(f"http://{host}:6333", "c", key).engine == "server"
 
 
 @pytest.fixture
@@ -94,13 +86,8 @@ def nowhere() -> str:
         return f"http://127.0.0.1:{bound.getsockname()[1]}"
 
 
-def test_a_server_that_does_not_answer_is_named(nowhere: str) -> None:
+def test_a_server_that_does_not_answer_is_named(nowhere: str, tmp_path: Path) -> None:
     with pytest.raises(TransientFailure, match=f"{nowhere} does not answer.*CITELOOM_QDRANT_URL"):
-        _index(nowhere).create(LAYOUT)
-
-
-def test_searching_a_server_that_does_not_answer_names_it(nowhere: str, tmp_path: Path) -> None:
-    with pytest.raises(TransientFailure, match=nowhere):
         search(make_workspace(tmp_path, qdrant_url=nowhere), "anything")
     close_indexes()
 
@@ -126,27 +113,26 @@ def test_an_audit_of_a_server_that_does_not_answer_ends_at_its_first_question(no
 
 
 @pytest.mark.parametrize(
-    ("status", "error"),
-    [(404, PermanentFailure), (502, TransientFailure), (401, SettingError), (429, TransientFailure)],
+    ("status", "answer", "error", "message"),
+    [
+        (404, "go away", PermanentFailure, ""),
+        (502, "go away", TransientFailure, ""),
+        (401, "go away", SettingError, ""),
+        (429, "go away", TransientFailure, ""),
+        (200, "<html>hello</html>", SettingError, ".* is not a Qdrant server"),
+        (200, "[]", SettingError, ".* is not a Qdrant server"),
+        (200, '{"result": null}', SettingError, ".* is not a Qdrant server"),
+        (200, '{"message": "hello"}', SettingError, ".* is not a Qdrant server"),
+        (200, "", SettingError, ".* is not a Qdrant server"),
+    ],
 )
-def test_what_is_no_qdrant_server_is_named(httpserver: HTTPServer, status: int, error: type[Exception]) -> None:
-    httpserver.expect_request("/collections/c-model/exists").respond_with_data("go away", status=status)
-    with pytest.raises(error, match=httpserver.url_for("")[:-1]):
-        _index(httpserver.url_for("")).layout()
-
-
-@pytest.mark.parametrize("answer", ["<html>hello</html>", "{}", "[]", '{"result": null}', '{"result": 3}', ""])
-def test_an_answer_that_is_none_of_qdrants_is_named(httpserver: HTTPServer, answer: str) -> None:
-    httpserver.expect_request("/collections/c-model/exists").respond_with_data(answer)
-    with pytest.raises(SettingError, match=f"{httpserver.url_for('')[:-1]}.* is not a Qdrant server"):
-        _index(httpserver.url_for("")).layout()
-
-
-def test_searching_another_json_server_names_it(httpserver: HTTPServer, tmp_path: Path) -> None:
-    httpserver.expect_request("/aliases").respond_with_json({"message": "hello"})
-    with pytest.raises(SettingError, match=r"is not a Qdrant server .*CITELOOM_QDRANT_URL"):
-        search(make_workspace(tmp_path, qdrant_url=httpserver.url_for("")), "anything")
-    close_indexes()
+def test_what_is_no_qdrant_server_is_named(
+    httpserver: HTTPServer, status: int, answer: str, error: type[Exception], message: str
+) -> None:
+    httpserver.expect_request("/collections/c-model/exists").respond_with_data(answer, status=status)
+    url = httpserver.url_for("")
+    with pytest.raises(error, match=url[:-1] + message):
+        ServerCollections(url, "c", patience=0.0).collection("c-model").layout()
 
 
 def test_a_receipt_does_not_hold_where_the_server_refuses_the_key(httpserver: HTTPServer, tmp_path: Path) -> None:
@@ -160,8 +146,8 @@ def test_a_receipt_does_not_hold_where_the_server_refuses_the_key(httpserver: HT
     close_indexes()
 
 
-def _told(status: str = "yellow", *, error: str | None = None, indexed: int = 0) -> models.CollectionInfo:
-    """What a server says of a collection that it builds."""
+def _info(status: str = "yellow", *, error: str | None = None, indexed: int = 0) -> models.CollectionInfo:
+    """What a server reports of a collection that it builds."""
     from qdrant_client import models
 
     return models.CollectionInfo.model_construct(
@@ -185,13 +171,13 @@ class Clock:
 
 def test_a_collection_is_built_when_it_stays_green() -> None:
     building = GraphBuild("c", Clock())
-    said = [building.is_done(_told(status)) for status in ("green", "yellow", "green", "green", "green")]
+    said = [building.is_done(_info(status)) for status in ("green", "yellow", "green", "green", "green")]
     assert said == [False, False, False, False, True]
 
 
 def test_a_graph_that_cannot_be_built_is_told_with_the_servers_reason() -> None:
     with pytest.raises(TransientFailure, match="No space left on device"):
-        GraphBuild("c", Clock()).is_done(_told(error="No space left on device"))
+        GraphBuild("c", Clock()).is_done(_info(error="No space left on device"))
 
 
 def test_a_server_is_waited_for_as_long_as_it_moves_and_then_in_proportion_to_its_points() -> None:
@@ -199,10 +185,10 @@ def test_a_server_is_waited_for_as_long_as_it_moves_and_then_in_proportion_to_it
     building = GraphBuild("c", clock)
     for step in range(5):
         clock.now += 1_000
-        assert not building.is_done(_told(indexed=step))
+        assert not building.is_done(_info(indexed=step))
     clock.now += 1_200
     with pytest.raises(TransientFailure, match="no progress in building c for 1100 s"):
-        building.is_done(_told(indexed=4))
+        building.is_done(_info(indexed=4))
 
 
 def test_waiting_is_told_of_every_half_minute(caplog: pytest.LogCaptureFixture) -> None:
@@ -210,7 +196,7 @@ def test_waiting_is_told_of_every_half_minute(caplog: pytest.LogCaptureFixture) 
     building = GraphBuild("c", clock)
     with caplog.at_level("INFO"):
         for _ in range(61):
-            building.is_done(_told())
+            building.is_done(_info())
             clock.now += 1
     assert [record.getMessage() for record in caplog.records] == [
         "the server has been building the graph of c for 30 s (50000 points, 2 segments)",

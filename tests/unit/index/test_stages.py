@@ -20,7 +20,7 @@ from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeCollections, EdgeIndex
 from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.stages import INDEX_RECEIPTS
-from tests.unit.index.building import TEXTS, embed, make_workspace, write_month, write_table
+from tests.unit.index.building import TEXTS, embed, make_workspace, opened_by_another_process, write_month
 
 MONTH = "2024-03"
 
@@ -39,7 +39,7 @@ def loaded(workspace: Workspace) -> Workspace:
     return workspace
 
 
-def test_a_month_is_loaded_and_audited(workspace: Workspace) -> None:
+def test_a_month_is_loaded_and_audited_and_a_second_load_sends_nothing(workspace: Workspace) -> None:
     write_month(workspace)
     embed(workspace)
     outcome = run_stage(INDEX_RECEIPTS, workspace, MONTH)
@@ -47,13 +47,10 @@ def test_a_month_is_loaded_and_audited(workspace: Workspace) -> None:
     assert (receipt["expected"], receipt["present"], receipt["missing"]) == (len(TEXTS), len(TEXTS), 0)
     assert (receipt["engine"], receipt["collection"]) == ("edge", live_index(workspace).name)
     assert (outcome.measured["sent"], outcome.measured["removed"]) == (len(TEXTS), 0)
-
-
-def test_a_second_load_sends_nothing(loaded: Workspace) -> None:
-    first = loaded.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes()
-    again = run_stage(INDEX_RECEIPTS, loaded, MONTH, force=True)
+    first = workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes()
+    again = run_stage(INDEX_RECEIPTS, workspace, MONTH, force=True)
     assert (again.measured["sent"], again.measured["removed"]) == (0, 0)
-    assert loaded.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == first
+    assert workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == first
 
 
 def test_only_what_changed_is_sent_and_what_is_stale_goes(loaded: Workspace) -> None:
@@ -95,37 +92,11 @@ def test_a_receipt_does_not_hold_once_points_are_gone(loaded: Workspace) -> None
     assert run_stage(INDEX_RECEIPTS, loaded, MONTH).measured["sent"] == 1
 
 
-_HOLDER = textwrap.dedent(
-    """
-    import sys
-    from pathlib import Path
-    from pipeline.index.edge import EdgeIndex
-
-    print(EdgeIndex(Path(sys.argv[1])).count(), flush=True)
-    sys.stdin.read()
-    """
-)
-
-
 def test_a_receipt_is_believed_while_another_process_uses_the_index(loaded: Workspace) -> None:
     folder = loaded.root.path / "qdrant-edge" / "citeloom" / live_index(loaded).name
     close_indexes()
-    with subprocess.Popen(
-        [sys.executable, "-c", _HOLDER, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == f"{len(TEXTS)}\n"
+    with opened_by_another_process(folder):
         assert state(INDEX_RECEIPTS, loaded, MONTH) is State.DONE
-        holder.communicate("")
-
-
-def test_embeddings_that_do_not_match_their_passages_are_refused(workspace: Workspace) -> None:
-    write_month(workspace)
-    embed(workspace)
-    rows = workspace.root.rows(tables.PASSAGES, MONTH)
-    write_table(workspace, tables.PASSAGES, MONTH, rows[1:])
-    with pytest.raises(PermanentFailure, match="do not agree"):
-        run_stage(INDEX_RECEIPTS, workspace, MONTH)
 
 
 def test_another_layout_does_not_replace_a_live_one_by_and_by(loaded: Workspace) -> None:
