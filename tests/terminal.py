@@ -6,12 +6,11 @@ import os
 import pty
 import select
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.guard import end_with_tests
+from tests.processes import COMMAND, end_with_tests, environment_without_settings
 
 
 class Terminal:
@@ -22,11 +21,9 @@ class Terminal:
 
     def __init__(self, arguments: Sequence[str], variables: Mapping[str, str], folder: Path) -> None:
         self._end, theirs = pty.openpty()
-        others = {name: value for name, value in os.environ.items() if not name.startswith("CITELOOM_")}
         self._process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("citeloom")), *arguments],
-            env={**others, **variables}, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs,
-            start_new_session=True, preexec_fn=lambda: _take_terminal(theirs),
+            [COMMAND, *arguments], env={**environment_without_settings(), **variables}, cwd=folder, stdin=theirs,
+            stdout=theirs, stderr=theirs, start_new_session=True, preexec_fn=lambda: _take_terminal(theirs),
         )  # fmt: skip
         end_with_tests(self._process)
         os.close(theirs)

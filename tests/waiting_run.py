@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.guard import end_with_tests
+from tests.processes import end_with_tests
 
 _RUN = """
 import sys, time

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,9 +26,9 @@ from pipeline.ops.services import release_services
 from pipeline.report.formatting import RUN_PAGE
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
 from resources.dagster_home import dagster_home, open_instance
+from tests.processes import COMMAND, end_with_tests, environment_without_settings
 from tests.scripted_llm import ScriptedLlm
 from tests.sentinels import is_secret, sentinel
-from tests.unpickled import unpickled
 
 MONTHS = ("2024-03", "2024-04", "2024-05")
 # The shared data root is made under these, so that test_secrets can look for them in all that it holds; but not under
@@ -86,12 +85,22 @@ class Place:
 
     def citeloom(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the command as a user does, in a process of its own."""
-        others = {name: value for name, value in os.environ.items() if not name.startswith("CITELOOM_")}
         return subprocess.run(
-            [str(Path(sys.executable).with_name("citeloom")), *arguments],
-            env={**others, "COLUMNS": "200", "NO_COLOR": "1", **self.variables},
-            cwd=self.root, capture_output=True, text=True, timeout=240,
+            [COMMAND, *arguments], env=self._environment, cwd=self.root, capture_output=True, text=True, timeout=240
+        )
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start the command in a process group of its own, its progress lines to be read."""
+        process = subprocess.Popen(
+            [COMMAND, *arguments], env=self._environment, cwd=self.root, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
+        end_with_tests(process)
+        return process
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {**environment_without_settings(), "COLUMNS": "200", "NO_COLOR": "1", **self.variables}
 
     def run_months(self, stages: Sequence[Stage], months: Sequence[str], *, force: bool = False) -> RunReport:
         """Run stages as the command line does, and report them to Dagster as it does."""
@@ -138,8 +147,6 @@ class Finished:
     computed: Sequence[tuple[str, str]]
     """Month and stage of everything that was computed, in this order."""
     failures: Sequence[tuple[str, str, str]]
-    unpickled: Sequence[tuple[str, str]]
-    """What was looked up for pickles while it ran, and by whose order."""
 
 
 @pytest.fixture(scope="session")
@@ -164,10 +171,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Fini
             summary.write_text(json.dumps(run_all_stages(folder / "finished", llm)))
     run = json.loads(summary.read_text())
     place = Place(folder / "finished", run["variables"]).copy_to(tmp_path_factory.mktemp("finished") / "data")
-    computed, failures, unpickled_there = (
-        [tuple(entry) for entry in run[name]] for name in ("computed", "failures", "unpickled")
-    )
-    return Finished(place.with_settings(llm_url=llm.url), computed, failures, unpickled_there)
+    computed, failures = ([tuple(entry) for entry in run[name]] for name in ("computed", "failures"))
+    return Finished(place.with_settings(llm_url=llm.url), computed, failures)
 
 
 def run_all_stages(folder: Path, llm: ScriptedLlm) -> dict[str, object]:
@@ -176,13 +181,11 @@ def run_all_stages(folder: Path, llm: ScriptedLlm) -> dict[str, object]:
 
     place = make_place(folder, llm_url=llm.url, llm_model="scripted")
     place = replace(place, variables={**place.variables, **{name: sentinel(name) for name in SECRETS}})
-    with place.entered(), unpickled() as found:
-        report = place.run_months(STAGES, MONTHS)
+    report = place.run_months(STAGES, MONTHS)
     return {
         "variables": dict(place.variables),
         "computed": [(outcome.month, outcome.stage) for outcome in report.outcomes if not outcome.skipped],
         "failures": report.failures,
-        "unpickled": found,
     }
 
 

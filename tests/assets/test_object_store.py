@@ -99,19 +99,3 @@ def test_no_secret_is_on_the_store_or_on_the_disk(there: Place, store: ObjectSto
     assert search.in_folder(there.root) == []
     assert search.in_folder(tmp_path / "objects") == []
     assert search.looked_at > 100
-
-
-def test_a_store_that_fails_ends_the_run_with_its_name_and_loses_nothing(there: Place, store: ObjectStore) -> None:
-    tables = {name: each.mark for name, each in store.objects().items() if name.split("/")[1] in STAGES}
-    quick = replace(there, variables={**there.variables, "AWS_MAX_ATTEMPTS": "1"})
-    store.forget()  # so that this process tries once, as AWS_MAX_ATTEMPTS says
-    store.before = lambda method, path, query: method == "PUT" and path.endswith(f"/root/passages/{MONTHS[0]}.parquet")
-    done = quick.invoke("run", "--months", MONTHS[0], "--select", "passages", "--force", "--json")
-    store.before = lambda method, path, query: None
-    store.forget()
-    assert done.exit_code == 1
-    assert f"CITELOOM_DATA: s3://{BUCKET}/root/passages/{MONTHS[0]}.parquet cannot be reached" in done.stdout
-    assert {name: each.mark for name, each in store.objects().items() if name in tables} == tables
-    again = there.invoke(*RUN)
-    assert again.exit_code == 0, again.output
-    assert not [name for name in store.objects() if "/failures/" in name]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 
 import dagster as dg
 import pytest
 
-from pipeline.errors import SettingError, TransientFailure
-from resources.dagster_home import dagster_home, open_instance
+from pipeline.errors import SettingError
+from resources.dagster_home import dagster_home
 from tests.assets.conftest import MONTHS, Place
 from tests.postgres import PASSWORD, postgres
 
@@ -55,14 +54,3 @@ def test_an_address_that_is_none_is_refused_without_its_password(empty: Place) -
     with place.entered(), pytest.raises(SettingError, match="CITELOOM_DAGSTER_PG_URL") as refused:
         dagster_home(place.workspace())
     assert PASSWORD not in str(refused.value)
-
-
-@pytest.mark.slow
-def test_a_postgres_that_does_not_answer_is_named_without_its_password(
-    empty: Place, caplog: pytest.LogCaptureFixture
-) -> None:
-    place = empty.with_settings(dagster_pg_url=f"postgresql://citeloom:{PASSWORD}@127.0.0.1:1/runs")
-    with place.entered(), caplog.at_level(logging.DEBUG), pytest.raises(TransientFailure, match="refused") as refused:
-        open_instance(dagster_home(place.workspace()))
-    assert "CITELOOM_DAGSTER_PG_URL" in str(refused.value)
-    assert PASSWORD not in str(refused.value) + caplog.text

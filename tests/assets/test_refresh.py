@@ -67,18 +67,6 @@ def passages_of(place: Place, month: str, *papers: str) -> int:
     return sum(not papers or row["arxiv_id"] in papers for row in rows)
 
 
-def test_with_nothing_new_a_refresh_asks_arxiv_once_and_runs_nothing(
-    here: Place, oai: FakeOai, llm: ScriptedLlm
-) -> None:
-    before, asked = digests(here.root), llm.generations
-    told = refresh(here)
-    assert (told["harvest"]["requests"], len(oai.asked)) == (1, 1)
-    assert told["months"] == told["failures"] == []
-    assert told["out_of_date"] == told["not_made"] == {}
-    assert digests(here.root) == before
-    assert llm.generations == asked
-
-
 def test_an_arxiv_that_does_not_answer_leaves_the_rest_to_be_done(here: Place, oai: FakeOai) -> None:
     oai.script = [lambda request: error("badArgument")]
     done = here.invoke("refresh", "--json")

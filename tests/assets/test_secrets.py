@@ -1,4 +1,4 @@
-"""Secrets by sentinel: each is set to words that nothing else holds, which are then looked for in all that is left.
+"""What a whole run leaves: no pickle, and no secret, each of which is set to words that nothing else holds.
 
 The shared data root is made under them (`conftest.finished`): every stage of three months, reported to Dagster.
 """
@@ -6,6 +6,7 @@ The shared data root is made under them (`conftest.finished`): every stage of th
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,12 +19,24 @@ from tests.assets.conftest import SECRETS, Place
 from tests.models_file import write_models
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
 from tests.sentinels import Search, sentinel
+from tests.unpacked import contents
 
 
 def test_no_secret_is_in_anything_that_a_whole_run_leaves(place: Place) -> None:
     search = Search(SECRETS)
     assert search.in_folder(place.root) == []
     assert search.looked_at > 5_000
+
+
+def is_pickle(content: bytes) -> bool:
+    """From protocol 2 on, a pickle begins with its number and ends with a full stop."""
+    return content[:1] == b"\x80" and content[1:2] in (b"\2", b"\3", b"\4", b"\5") and content[-1:] == b"."
+
+
+def test_nothing_that_a_run_leaves_is_a_pickle(place: Place) -> None:
+    """So that nothing stored can be unpickled; `tests/unit/test_no_foreign_code.py` looks at the sources."""
+    assert is_pickle(pickle.dumps(place.root))
+    assert [name for name, content in contents(place.root) if is_pickle(content)] == []
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ import pytest
 
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
 from tests.assets.conftest import MONTHS, Place
-from tests.assets.processes import start
 from tests.faults.accounts import Watch, compare
 from tests.faults.conftest import Tell
 from tests.faults.zygote import Door, Zygote
@@ -93,7 +92,7 @@ def test_four_runs_of_the_same_24_months_make_them_once_and_meet_no_lock(
     with _store(kind) as store:
         for number in range(REPEATS):
             place = make(tmp_path / f"{number}", **settings, **store)
-            runs = [start(place, "run", "--months", "all", "--until", "metadata") for _ in range(RUNS)]
+            runs = [place.start("run", "--months", "all", "--until", "metadata") for _ in range(RUNS)]
             said = "".join(run.communicate(timeout=600)[1] for run in runs)
             failed += sum(run.returncode != 0 for run in runs)
             locked += sum("locked" in line or "deadlock" in line for line in said.splitlines())

@@ -22,10 +22,10 @@ from benchmarks.ray_cluster import Cluster, base_environment, cluster
 from pipeline.storage.provenance import read_provenance
 from resources.dagster_home import dagster_home, open_instance
 from tests.assets.conftest import MONTHS, Place
-from tests.assets.processes import wait_until
 from tests.faults.accounts import Watch, audited
 from tests.faults.conftest import Tell
 from tests.postgres import PASSWORD, postgres
+from tests.processes import wait_until
 from tests.sentinels import Search, sentinel
 from tests.server.conftest import KEY, qdrant_binary  # noqa: F401 - a fixture
 from tests.server.faulty import MortalServer
@@ -164,7 +164,7 @@ def test_a_node_lost_while_a_step_runs_costs_one_retry(ray: Cluster, place: Plac
     stages, lost = CORPUS[:4], ray.nodes[-1]
     runs = [materialize(place, month, stages) for month in MONTHS]
     try:
-        wait_until(lambda: lost.steps() or all(run.poll() is not None for run in runs), 600)
+        wait_until(lambda: lost.steps() or all(run.poll() is not None for run in runs), seconds=600)
         assert any(run.poll() is None for run in runs)
         lost.kill()
         ray.add_node()
@@ -192,7 +192,7 @@ def test_a_node_lost_while_a_step_runs_costs_one_retry(ray: Cluster, place: Plac
 def test_steps_of_a_dead_run_are_stopped_by_the_next_run(ray: Cluster, place: Place, calm: Place, tell: Tell) -> None:
     month, stages = MONTHS[0], CORPUS[:4]
     first = materialize(place, month, stages)
-    wait_until(lambda: any(node.steps() for node in ray.nodes) or first.poll() is not None, 600)
+    wait_until(lambda: any(node.steps() for node in ray.nodes) or first.poll() is not None, seconds=600)
     assert first.poll() is None, first.communicate()
     orphans = [process for node in ray.nodes for process in node.steps()]
     for process in [first.pid, *orphans]:

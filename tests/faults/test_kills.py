@@ -1,4 +1,5 @@
 """Two hundred kills over the whole pipeline: nothing is lost, duplicated or torn, and nothing finished is made again.
+Of the calls of a model, only those in flight are repeated.
 
 Each run is killed at a moment that is drawn: by the clock, or in the middle of a write, a flush or a rename. The next
 one goes on in the same data root; when one comes to its end, the root is held against an undisturbed one and a new
@@ -19,10 +20,12 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.settings import load_settings
 from tests.assets.conftest import MONTHS, Place
 from tests.faults.accounts import Watch, audited, compare
 from tests.faults.conftest import Tell
 from tests.faults.zygote import Door, End, Fault, Zygote
+from tests.scripted_llm import ScriptedLlm
 
 KILLS = int(os.environ.get("CITELOOM_FAULTS_KILLS", "200"))
 # A month of a stage makes from 10 to 1,000 changing calls; as many kills among the first ten as after a thousand.
@@ -45,13 +48,20 @@ def run_and_kill(zygote: Zygote, place: Place, chance: random.Random) -> End:
 
 @pytest.mark.timeout(3600)
 def test_kills_anywhere_change_nothing(
-    zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
+    zygote: Zygote,
+    calm: Place,
+    make: Callable[..., Place],
+    llm: ScriptedLlm,
+    tmp_path: Path,
+    seed: int,
+    tell: Tell,
 ) -> None:
     chance, kills, rounds = random.Random(seed), 0, 0
     counts: Counter[str] = Counter()
     while kills < KILLS:
         place = make(tmp_path / f"round-{rounds}")
         rounds += 1
+        llm.requests.clear()
         watch, finished = Watch(place.root), set[str]()
         while True:
             end = run_and_kill(zygote, place, chance) if kills < KILLS else _run(zygote, place)
@@ -66,10 +76,13 @@ def test_kills_anywhere_change_nothing(
         counts.update(lost=difference.lost + watch.lost, duplicated=difference.duplicated)
         counts.update(torn=watch.torn + len(difference.torn), files_that_differ=len(difference.files))
         counts.update(audited(place))
+        texts = llm.requested_texts()
+        counts["repeated"] += texts.total() - len(texts)
     wrong = {name: counts[name] for name in ("lost", "duplicated", "torn", "redone", "files_that_differ")}
-    tell(kills=kills, rounds=rounds, **wrong, points_wrong=counts["points_wrong"])
+    tell(kills=kills, rounds=rounds, **wrong, points_wrong=counts["points_wrong"], repeated=counts["repeated"])
     assert not any(wrong.values())
     assert counts["points_wrong"] == counts["audit_code"] == 0
+    assert counts["repeated"] <= kills * load_settings(_env_file=None).llm_concurrency
 
 
 def _run(zygote: Zygote, place: Place) -> End:

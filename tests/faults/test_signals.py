@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -18,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import psutil
 import pytest
 
 from tests.assets.conftest import Place
-from tests.assets.processes import is_alive, start, wait_until
 from tests.faults.accounts import Watch, compare
 from tests.faults.conftest import Tell
 from tests.faults.zygote import Zygote
+from tests.processes import ask_graphql, family, free_port, is_alive, wait_until
 from tests.scripted_llm import ScriptedLlm
 
 MONTH = "2024-03"
@@ -32,15 +30,6 @@ SIGNALS = 10
 # The targets: a service manager's patience, and ours with what outlives its parent, and with a run that shows as
 # running or holds a pool though its process is gone. Nothing else in these tests depends on time.
 SECONDS_TO_EXIT, SECONDS_AS_ORPHAN, SECONDS_AS_STUCK = 30, 5, 120
-
-
-def repeated(llm: ScriptedLlm) -> int:
-    """Texts that were asked for twice: samples of one request are numbered by their seeds."""
-    found: Counter[str] = Counter()
-    for body in llm.requests:
-        call = {name: value for name, value in body.items() if name not in ("n", "seed")}
-        found.update(json.dumps([call, body["seed"] + place], sort_keys=True) for place in range(body.get("n", 1)))
-    return found.total() - len(found)
 
 
 @pytest.mark.timeout(900)
@@ -54,7 +43,7 @@ def test_a_run_that_is_asked_to_end_loses_no_answer(
         for _ in range(SIGNALS):
             wanted = llm.generations + chance.randint(1, 12)
             process = zygote.start(dict(place.variables), [MONTH], [])
-            wait_until(lambda: llm.generations >= wanted or not is_alive(process), 600)  # noqa: B023 - asked at once
+            wait_until(lambda: llm.generations >= wanted or not is_alive(process), seconds=600)  # noqa: B023 - asked at once
             time.sleep(chance.uniform(0, 0.1))
             asked = time.monotonic()
             with suppress(ProcessLookupError):
@@ -64,7 +53,8 @@ def test_a_run_that_is_asked_to_end_loses_no_answer(
             watch.look()
         zygote.start(dict(place.variables), [MONTH], [])
         end = zygote.end()
-        twice = repeated(llm)
+        texts = llm.requested_texts()
+        twice = texts.total() - len(texts)
     assert end.done, end
     after = compare(calm.root, place.root)
     ours = [name for name in after.files if MONTH in name]
@@ -78,8 +68,8 @@ def test_a_run_that_is_asked_to_end_loses_no_answer(
 
 def _in_an_answer(place: Place, llm: ScriptedLlm) -> subprocess.Popen[str]:
     """A run that waits for an answer that takes longer than it may."""
-    process = start(place, "run", "--months", MONTH, "--until", "key_elements")
-    wait_until(lambda: llm.requests, 300)
+    process = place.start("run", "--months", MONTH, "--until", "key_elements")
+    wait_until(lambda: llm.requests, seconds=300)
     return process
 
 
@@ -113,23 +103,19 @@ class Ui:
 
     place: Place
     port: int
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[str]
 
     def ask(self, query: str, **variables: object) -> Any:
         """What its GraphQL answers; None while it is not up."""
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/graphql", json.dumps({"query": query, "variables": variables}).encode(),
-            {"Content-Type": "application/json"},
-        )  # fmt: skip
-        with suppress(OSError), urllib.request.urlopen(request, timeout=60) as answer:
-            return json.load(answer)["data"]
+        with suppress(OSError):
+            return ask_graphql(f"http://127.0.0.1:{self.port}", query, **variables)
         return None
 
     def launch(self) -> str:
         """Launch a run of the month; its id."""
         selector = {"repositoryLocationName": "citeloom", "repositoryName": "__repository__",
                     "jobName": "refresh_corpus"}  # fmt: skip
-        wait_until(lambda: self.ask("{ workspaceOrError { __typename } }"), 300)
+        wait_until(lambda: self.ask("{ workspaceOrError { __typename } }"), seconds=300)
         found = self.ask(
             "mutation ($p: ExecutionParams!) { launchRun(executionParams: $p) { __typename "
             "... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }",
@@ -153,35 +139,16 @@ class Ui:
 
     def crash(self) -> None:
         """End every process of it at once, as the machine's end does."""
-        for process in _descendants(self.process.pid):
+        for process in family(self.process.pid) if is_alive(self.process.pid) else ():
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         self.process.wait(30)
 
 
-def _parents() -> dict[int, int]:
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, IndexError):
-            found[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-    return found
-
-
-def _descendants(process: int) -> list[int]:
-    """A process and all that came of it, itself first."""
-    parents, found = _parents(), [process]
-    for one in found:
-        found += [child for child, parent in parents.items() if parent == one]
-    return found
-
-
 def open_ui(place: Place) -> Ui:
     """Start `citeloom ui` on the place."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = start(place, "ui", "--port", str(port))
-    return Ui(place, port, process)  # type: ignore[arg-type]
+    port = free_port()
+    return Ui(place, port, place.start("ui", "--port", str(port)))
 
 
 @pytest.fixture
@@ -193,7 +160,7 @@ def slow(make: Callable[..., Place], tmp_path: Path) -> Iterator[Place]:
 
 def _run_process(ui: Ui, run: str) -> int:
     """The process that works on a run, once it asks the model."""
-    wait_until(lambda: (ui.place.root / "related_work_tasks" / f"{MONTH}.parquet").exists() and ui.taken(), 300)
+    wait_until(lambda: (ui.place.root / "related_work_tasks" / f"{MONTH}.parquet").exists() and ui.taken(), seconds=300)
     events = ui.ask(
         "query ($id: ID!) { logsForRun(runId: $id) "
         "{ ... on EventConnection { events { ... on MessageEvent { message } } } } }",
@@ -209,11 +176,11 @@ def test_a_run_ends_with_the_server_that_started_it_and_a_crash_leaves_none_stuc
     try:
         run = ui.launch()
         process = _run_process(ui, run)
-        os.kill(_parents()[process], signal.SIGKILL)
+        os.kill(psutil.Process(process).ppid(), signal.SIGKILL)
         killed = time.monotonic()
         wait_until(lambda: not is_alive(process))
         as_orphan = time.monotonic() - killed
-        wait_until(lambda: ui.stored(run) in ("FAILURE", "CANCELED") and ui.taken() == 0, 300)
+        wait_until(lambda: ui.stored(run) in ("FAILURE", "CANCELED") and ui.taken() == 0, seconds=300)
         as_stuck = time.monotonic() - killed
     finally:
         ui.crash()
@@ -225,7 +192,7 @@ def test_a_run_ends_with_the_server_that_started_it_and_a_crash_leaves_none_stuc
         third = open_ui(slow)
         started = time.monotonic()
         try:
-            wait_until(lambda: third.stored(second) in ("FAILURE", "CANCELED") and third.taken() == 0, 300)
+            wait_until(lambda: third.stored(second) in ("FAILURE", "CANCELED") and third.taken() == 0, seconds=300)
             after_crash = time.monotonic() - started
         finally:
             third.crash()

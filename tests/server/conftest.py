@@ -27,7 +27,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from pipeline.index.server import ServerCollections
 from pipeline.index.server_requests import Storage
-from tests.guard import end_with_tests
+from tests.processes import end_with_tests
 from tests.unit.index.building import make_workspace
 
 PROJECT = Path(__file__).resolve().parents[2]

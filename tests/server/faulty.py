@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.guard import end_with_tests
+from tests.processes import end_with_tests
 from tests.server.conftest import Server, _environment, _free_ports, _wait
 
 Kind = Literal["cut", "half-cut", "delay", "swallow"]

@@ -8,10 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -24,16 +20,16 @@ import numpy as np
 import pytest
 from pydantic import SecretStr
 
-from pipeline.errors import PermanentFailure, TransientFailure
+from pipeline.errors import TransientFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.layout import Layout
 from pipeline.index.load import audit_month, load_month
 from pipeline.index.server import ServerCollections, ServerIndex
 from pipeline.index.server_requests import Storage
-from tests.server.conftest import KEY, PROJECT, Server
+from tests.server.conftest import KEY, Server
 from tests.server.faulty import CuttingProxy, Kind, MortalServer, refusing_grpc, refusing_http
 from tests.small_disk import small_disk_in
-from tests.unit.index.building import make_points, passage_id
+from tests.unit.index.building import make_points
 
 pytestmark = pytest.mark.faults
 
@@ -162,47 +158,6 @@ class _Killing:
         self._thread.join()
 
 
-_CLIENT = textwrap.dedent(
-    """
-    import os, sys
-    from tests.server import test_faults
-    from tests.server.conftest import Server
-
-    alias, http_port, grpc_port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    collections = test_faults.opened(Server(http_port, grpc_port), alias)
-    # One call, and less than 4 kB, so that lines of several threads do not mix.
-    told = lambda number, points: os.write(1, f"{' '.join(points.ids)}\\n".encode())
-    index = test_faults.Watched(test_faults.made(collections), told)
-    test_faults.load_month(index, test_faults.MONTH, test_faults.batches(), expected_rows=test_faults.POINTS)
-    """
-)
-
-
-def test_a_client_killed_at_ten_moments_goes_on_where_it_was(mortal: MortalServer, seed: int) -> None:
-    draw = random.Random(seed)
-    digests = {each: row["digest"] for batch in batches() for each, row in zip(batch.ids, batch.payloads, strict=True)}
-    counted = sent_again = 0
-    for moment in range(MOMENTS):
-        alias, ports = f"client-{moment}", (str(mortal.at.http_port), str(mortal.at.grpc_port))
-        with subprocess.Popen(
-            [sys.executable, "-c", _CLIENT, alias, *ports], cwd=PROJECT, stdout=subprocess.PIPE, text=True
-        ) as client:
-            assert client.stdout is not None
-            told = [client.stdout.readline() for _ in range(draw.randrange(1, POINTS // PER_REQUEST - 4))]
-            time.sleep(draw.uniform(0, 0.02))
-            client.kill()
-            told += [line for line in client.stdout if line.endswith("\n")]
-        assert client.returncode == -signal.SIGKILL
-        acknowledged = {each: digests[each] for line in told for each in line.split()}
-        collections = opened(mortal.at, alias)
-        sent = insist_on_whole(made(collections), acknowledged)
-        assert sent <= POINTS - len(acknowledged)
-        counted, sent_again = counted + len(acknowledged), sent_again + sent
-        collections.drop(collections.names()[0])
-        collections.close()
-    print(f"{MOMENTS} kills: {counted} points acknowledged before, {sent_again} sent afterwards")
-
-
 @pytest.mark.parametrize("over", ["grpc", "http"])
 @pytest.mark.parametrize(("kind", "share"), [("cut", 0.05), ("half-cut", 0.03), ("delay", 0.2)])
 def test_a_load_over_a_bad_line_is_whole(mortal: MortalServer, seed: int, kind: Kind, share: float, over: str) -> None:
@@ -292,43 +247,3 @@ def _fill(ballast: Path) -> None:
     with suppress(OSError), ballast.open("wb", buffering=0) as file:
         while file.write(bytes(1 << 20)):
             pass
-
-
-def with_nan(points: PointBatch) -> PointBatch:
-    points.dense[3, 5] = np.nan
-    return points
-
-
-def too_long(points: PointBatch) -> PointBatch:
-    return replace(points, dense=np.ones((len(points), DIMENSIONS + 1), np.float32))
-
-
-@pytest.mark.parametrize("over", ["grpc", "http"])
-@pytest.mark.parametrize(("spoil", "named"), [(with_nan, 3), (too_long, 0)], ids=["NaN", "too long"])
-def test_a_point_that_cannot_be_is_named_and_refused(mortal: MortalServer, over: str, spoil: Any, named: int) -> None:
-    collections = opened(mortal.at, f"spoilt-{spoil.__name__}-{over}".replace("_", "-"), over=over)
-    index = Watched(made(collections))
-    spoilt = [spoil(batch) if number == 20 else batch for number, batch in enumerate(batches())]
-    with pytest.raises(PermanentFailure, match=rf"{passage_id(20 * PER_REQUEST + named)}.*--select embeddings --force"):
-        load_month(index, MONTH, spoilt, expected_rows=POINTS)  # type: ignore[arg-type]
-    insist_on_whole(made(collections), index.acknowledged)
-    collections.close()
-
-
-@pytest.mark.parametrize("over", ["grpc", "http"])
-@pytest.mark.parametrize("whose", ["alias", "collection"])
-def test_a_collection_of_somebody_else_is_left_alone(mortal: MortalServer, over: str, whose: str) -> None:
-    from qdrant_client import QdrantClient, models
-
-    alias = f"theirs-{whose}-{over}"
-    name = alias if whose == "alias" else LAYOUT.collection(alias)
-    with pytest.warns(UserWarning, match="insecure"):
-        theirs = QdrantClient(url=mortal.at.url, api_key=KEY, check_compatibility=False, trust_env=False)
-    theirs.create_collection(name, models.VectorParams(size=4, distance=models.Distance.DOT))
-    theirs.upsert(name, [models.PointStruct(id=1, vector=[1.0, 2.0, 3.0, 4.0])])
-    collections = opened(mortal.at, alias, over=over)
-    with pytest.raises(PermanentFailure, match=r"citeloom did not make.*CITELOOM_QDRANT_COLLECTION"):
-        collections.live() if whose == "alias" else made(collections)
-    collections.close()
-    assert (theirs.count(name).count, theirs.get_collection(name).config.params.vectors.size) == (1, 4)
-    theirs.close()

@@ -14,7 +14,8 @@ from pipeline.engine.stage import Workspace
 from pipeline.evaluation.annotation.export import Export, write_files
 from pipeline.evaluation.annotation.importer import import_files
 from pipeline.tables import CRITERIA, HUMAN_GRADES
-from tests.ui.test_ui import FLAGS, chrome, wait_until
+from tests.processes import wait_until
+from tests.ui.browser import COLOURS, WIDTHS, assert_no_alert, background, chrome, chrome_options, look, overflow
 from tests.unit.evaluation.annotation.people_month import MONTH, give_out, write_answers
 from tests.unit.evaluation.annotation.studied import exported, kept, same, workspace, write_month
 
@@ -72,28 +73,19 @@ class Form:
 
     def look(self, name: str, width: int, scheme: str) -> str:
         """The page's background at a width and in a scheme of colours; keeps a picture."""
-        self.driver.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride",
-            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
-        )
-        feature = {"name": "prefers-color-scheme", "value": scheme}
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        look(self.driver, width, scheme)
         time.sleep(0.3)
         self.driver.save_screenshot(str(self.shots / f"{name}_{width}_{scheme}.png"))
-        return str(self.driver.execute_script("return getComputedStyle(document.body).backgroundColor"))
+        return background(self.driver)
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Form]:
     """A browser that downloads into a folder of its own and keeps what its console says."""
-    from selenium import webdriver
-
     downloads = tmp_path_factory.mktemp("downloads")
-    options = webdriver.ChromeOptions()
+    options = chrome_options(tmp_path_factory)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
-        options.add_argument(flag)
     with chrome(options) as driver:
         yield Form(driver, downloads, tmp_path_factory.mktemp("shots"))
 
@@ -163,9 +155,9 @@ def test_grades_filled_in_by_keyboard_are_downloaded_and_imported(
     assert [(r["part"], r["number"], r["verdict"], r["comment"]) for r in work.root.rows(HUMAN_GRADES, MONTH)] == [
         ("claim", 1, "not_checkable", None), ("claim", 2, None, '=SUM(A1); "well"'), ("gold", 1, "partly", None),
     ]  # fmt: skip
-    for width in (1280, 390):
+    for width in WIDTHS:
         browser.look("grades", width, "light")
-        assert browser.driver.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
+        assert overflow(browser.driver) <= 0
 
 
 def test_what_was_entered_is_there_after_the_page_is_closed(browser: Form, work: Workspace, tmp_path: Path) -> None:
@@ -211,15 +203,12 @@ def test_nothing_is_downloaded_without_a_name(browser: Form, work: Workspace, tm
 def test_a_hostile_text_does_nothing_and_no_request_leaves_the_page(
     browser: Form, work: Workspace, tmp_path: Path
 ) -> None:
-    from selenium.common.exceptions import NoAlertPresentException
-
     given_out(work, tmp_path / "sheets", lambda text: f"{HOSTILE} {text}", name="hostile", with_gold=True)
     browser.driver.get_log("browser")
     browser.open(tmp_path / "sheets")
     browser.name("Ada")
     browser.mark("T01-A-fluency", 3)
-    with pytest.raises(NoAlertPresentException):
-        browser.driver.switch_to.alert  # noqa: B018 - looking for one raises
+    assert_no_alert(browser.driver)
     assert "rate related-work" in browser.driver.title.lower()
     loaded = "return performance.getEntriesByType('resource').map(entry => entry.name)"
     assert browser.driver.execute_script(loaded) == []
@@ -231,8 +220,7 @@ def test_a_hostile_text_does_nothing_and_no_request_leaves_the_page(
 def test_the_form_holds_in_both_colours_and_at_both_widths(browser: Form, work: Workspace, tmp_path: Path) -> None:
     given_out(work, tmp_path / "sheets", lambda text: f"{text} {'x' * 300}", name="wide", with_gold=True)
     browser.open(tmp_path / "sheets")
-    for width in (1280, 390):
-        assert browser.look("form", width, "light") == "rgb(252, 251, 248)"
-        assert browser.look("form", width, "dark") == "rgb(21, 23, 26)"
-        wider = browser.driver.execute_script("return document.documentElement.scrollWidth - innerWidth")
-        assert wider <= 0
+    for width in WIDTHS:
+        for scheme, colour in COLOURS.items():
+            assert browser.look("form", width, scheme) == colour
+            assert overflow(browser.driver) <= 0

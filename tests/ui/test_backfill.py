@@ -10,8 +10,10 @@ import pytest
 from selenium.common.exceptions import WebDriverException
 
 from tests.monthly_dump import cut_short, write_monthly_dump
+from tests.processes import wait_until
 from tests.scripted_llm import ScriptedLlm
-from tests.ui.test_ui import MATERIALIZE_ALL, PARTITIONS, Page, Running, browse, llm, start, tool, wait_until
+from tests.ui.browser import Page, browse, tool
+from tests.ui.test_ui import MATERIALIZE_ALL, PARTITIONS, Running, llm, start
 
 __all__ = ["llm"]  # the fixture
 
@@ -94,7 +96,7 @@ def launch(page: Page) -> str:
     page.click("//button[normalize-space(.)='Launch backfill']")
     page.click(VIEW)
     page.says("In progress", "dump_members")
-    return str(page.driver.current_url).removeprefix(page.url)  # type: ignore[attr-defined]
+    return str(page.driver.current_url).removeprefix(page.url)
 
 
 def ended(page: Page) -> str:

@@ -22,8 +22,8 @@ from pipeline.draft_check.references import Difference, ReferenceCheck
 from pipeline.engine.run import run_stage
 from pipeline.report.formatting import task_file
 from pipeline.report.stages import REPORT
-from tests.ui.test_ui import FLAGS
-from tests.ui.test_ui import chrome as open_chrome
+from tests.ui.browser import COLOURS, WIDTHS, assert_no_alert, background, chrome_options, look, overflow
+from tests.ui.browser import chrome as open_chrome
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import QUOTE, same, workspace, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
@@ -36,8 +36,6 @@ pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(600)]
 MONTH = "2024-03"
 TASK = task_file(f"{MONTH[2:4]}{MONTH[5:]}.90001#S2")
 SYSTEMS = ("chatcite", "chatcite_grounded", "litllm", "zero_shot")
-WIDTHS = (1280, 390)
-LIGHT, DARK = (252, 251, 248), (21, 23, 26)
 # Runs before anything on a page, whatever the page's own policy: what calls one of these is noticed.
 WATCH = """
 window.ran = [];
@@ -75,35 +73,18 @@ def published(folder: Path, tasks: int, *, hostile: bool = False) -> Path:
 @pytest.fixture(scope="module")
 def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     """A browser that notices scripts that run, and keeps a record of every request."""
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
+    options = chrome_options(tmp_path_factory)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
-        options.add_argument(flag)
     with open_chrome(options) as driver:
         driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
         driver.get("about:blank")  # the page that a new window opens with asks for many things
         yield driver
 
 
-def show(chrome: Chrome, width: int, height: int = 900, *, dark: bool = False) -> None:
-    """The size of the window, and the colours that its reader prefers."""
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
-    chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    preferred = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [preferred]})
-
-
 def requests(chrome: Chrome) -> list[str]:
     """Addresses that were asked for since this was last called."""
     entries = [json.loads(entry["message"])["message"] for entry in chrome.get_log("performance")]  # type: ignore[no-untyped-call]
     return [entry["params"]["request"]["url"] for entry in entries if entry["method"] == "Network.requestWillBeSent"]
-
-
-def overflow(chrome: Chrome) -> int:
-    """By how many pixels the page is wider than the window."""
-    return int(chrome.execute_script("return document.documentElement.scrollWidth - innerWidth"))
 
 
 def css(chrome: Chrome, selector: str) -> Any:
@@ -114,7 +95,7 @@ def css(chrome: Chrome, selector: str) -> Any:
 def test_a_click_on_a_sentence_shows_its_quote_and_leads_to_the_passages_page(
     chrome: Chrome, plain: Path, width: int
 ) -> None:
-    show(chrome, width)
+    look(chrome, width)
     chrome.get((plain / TASK).as_uri())
     panel = css(chrome, "#chatcite-1")
     assert not panel.is_displayed()
@@ -134,7 +115,7 @@ def test_a_click_on_a_sentence_shows_its_quote_and_leads_to_the_passages_page(
 def test_a_click_on_a_sentence_of_an_answer_shows_its_claims_and_passages(
     chrome: Chrome, plain: Path, width: int
 ) -> None:
-    show(chrome, width)
+    look(chrome, width)
     chrome.get((plain / "answers.html").as_uri())
     chrome.find_element("partial link text", "How are the weights of study 1 learned?").click()
     panel = css(chrome, "#arxivbot-1")
@@ -148,7 +129,7 @@ def test_a_click_on_a_sentence_of_an_answer_shows_its_claims_and_passages(
 
 
 def test_a_sentence_opens_by_the_keyboard_and_says_its_verdict(chrome: Chrome, plain: Path) -> None:
-    show(chrome, 1280)
+    look(chrome, 1280)
     chrome.get((plain / TASK).as_uri())
     sentence = css(chrome, "#chatcite a.said")
     assert sentence.get_property("textContent").endswith("(partly supported)")
@@ -157,7 +138,7 @@ def test_a_sentence_opens_by_the_keyboard_and_says_its_verdict(chrome: Chrome, p
 
 
 def test_all_pages_of_a_report_lead_to_one_another(chrome: Chrome, plain: Path) -> None:
-    show(chrome, 1280)
+    look(chrome, 1280)
     chrome.get((plain.parent / "index.html").as_uri())
     for words in ("March 2024", "Learned Weights for Retrieval", "how the sections were written", "this task"):
         chrome.find_element("partial link text", words).click()
@@ -168,7 +149,7 @@ def test_all_pages_of_a_report_lead_to_one_another(chrome: Chrome, plain: Path) 
 
 
 def test_the_leaderboard_is_sorted_by_a_click_on_a_column(chrome: Chrome, plain: Path) -> None:
-    show(chrome, 1280)
+    look(chrome, 1280)
     chrome.get((plain.parent / "index.html").as_uri())
     rows = "document.querySelector('table.sortable').tBodies[0].rows"
     read = f"return [...{rows}].map(row => row.cells[3].dataset.sort)"
@@ -185,7 +166,7 @@ def test_a_page_that_does_something_is_noticed(chrome: Chrome, tmp_path: Path) -
     page = tmp_path / "page.html"
     page.write_text("<img src=http://127.0.0.1:9/x.png><script>alert(1)</script><div style='width:3000px'>x</div>")
     requests(chrome)
-    show(chrome, 1280)
+    look(chrome, 1280)
     chrome.get(page.as_uri())
     assert "alert" in chrome.execute_script("return ran")
     assert "http://127.0.0.1:9/x.png" in requests(chrome)
@@ -193,22 +174,19 @@ def test_a_page_that_does_something_is_noticed(chrome: Chrome, tmp_path: Path) -
 
 
 def test_fifty_hostile_texts_do_nothing(chrome: Chrome, hostile: Path) -> None:
-    from selenium.common.exceptions import NoAlertPresentException
-
     assert len(HOSTILE) >= 50
     requests(chrome)
     for file in sorted(hostile.glob("*.html")):
-        show(chrome, 1280)
+        look(chrome, 1280)
         chrome.get(file.as_uri())
         chrome.execute_script("document.querySelectorAll('details').forEach(each => each.open = true)")
         chrome.execute_script("document.querySelectorAll('a, summary, p').forEach(each => each.focus())")
-        with pytest.raises(NoAlertPresentException):
-            _ = chrome.switch_to.alert.text
+        assert_no_alert(chrome)
         assert chrome.execute_script("return ran") == [], file.name
         assert chrome.execute_script("return document.scripts.length + document.images.length") == 0
         assert chrome.current_url == file.as_uri()
         assert overflow(chrome) <= 0, f"{file.name} at 1280"
-        show(chrome, 390)
+        look(chrome, 390)
         assert overflow(chrome) <= 0, f"{file.name} at 390"
     asked = requests(chrome)
     assert len(asked) >= len(HOSTILE)
@@ -227,18 +205,9 @@ def test_every_hostile_title_is_read_as_it_was_written(chrome: Chrome, hostile: 
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize(("dark", "ground"), [(False, LIGHT), (True, DARK)])
-def test_the_pages_are_readable_in_light_and_dark(
-    chrome: Chrome,
-    plain: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    width: int,
-    dark: bool,
-    ground: tuple[int, ...],
-) -> None:
-    from PIL import Image
-
-    shots = tmp_path_factory.mktemp("shots")
+@pytest.mark.parametrize("colours", COLOURS)
+def test_the_pages_are_readable_in_light_and_dark(chrome: Chrome, plain: Path, width: int, colours: str) -> None:
+    look(chrome, width, colours)
     for name in (
         "index.html",
         TASK,
@@ -247,17 +216,12 @@ def test_the_pages_are_readable_in_light_and_dark(
         "answers.html",
         "question-q1.html#arxivbot-2",
     ):
-        show(chrome, width, dark=dark)
-        chrome.get((plain / name.split("#")[0]).as_uri())
-        chrome.get((plain / name.split("#")[0]).as_uri() + "".join(name.partition("#")[1:]))
-        file = shots / f"{name.replace('#', '-').replace('.html', '')}-{width}-{'dark' if dark else 'light'}.png"
-        chrome.save_screenshot(str(file))
-        with Image.open(file) as picture:
-            assert picture.convert("RGB").getpixel((2, 2)) == ground
-        ink, paper = chrome.execute_script(
-            "const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]"
-        )
-        assert contrast(ink, paper) >= 7
+        file, anchor, target = name.partition("#")
+        chrome.get((plain / file).as_uri())
+        chrome.get((plain / file).as_uri() + anchor + target)
+        assert background(chrome) == COLOURS[colours]
+        ink = chrome.execute_script("return getComputedStyle(document.body).color")
+        assert contrast(ink, COLOURS[colours]) >= 7
 
 
 def contrast(one: str, other: str) -> float:
@@ -291,7 +255,7 @@ def test_the_page_of_a_checked_draft_holds_and_its_texts_do_nothing(chrome: Chro
     ]
     missing = [MissingPaper(0, HOSTILE[0], "2401.00001", HOSTILE[0], HOSTILE[0], "https://arxiv.org/abs/2401.00001")]
     file = write_page(DraftCheck(draft, references, citations, missing, "overlap"), tmp_path / "check")
-    show(chrome, width)
+    look(chrome, width)
     requests(chrome)
     chrome.get(file.as_uri())
     assert chrome.execute_script("return ran") == []

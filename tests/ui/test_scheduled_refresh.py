@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,8 +11,9 @@ from pipeline.storage.data_root import DataRoot
 from pipeline.tables import ANSWERS, CHANGES, INDEX_RECEIPTS, SUMMARIES
 from tests.fake_oai import FakeOai
 from tests.monthly_dump import write_monthly_dump
+from tests.processes import ask_graphql, wait_until
 from tests.scripted_llm import ScriptedLlm
-from tests.ui.test_ui import Running, llm, start, wait_until
+from tests.ui.test_ui import Running, llm, start
 
 __all__ = ["llm"]  # the fixture
 
@@ -45,32 +43,22 @@ def running(tmp_path: Path, llm: ScriptedLlm, oai: FakeOai, monkeypatch: pytest.
     server.stop()
 
 
-def ask(running: Running, query: str, **variables: object) -> Any:
-    """What the UI's GraphQL answers."""
-    body = json.dumps({"query": query, "variables": variables}).encode()
-    request = urllib.request.Request(f"{running.url}/graphql", body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        told = json.loads(answer.read())
-    assert "errors" not in told, told
-    return told["data"]
-
-
 def runs(running: Running) -> list[tuple[str, str, dict[str, str]]]:
     """Every run: its part of the refresh (the job, where it bears none), how it stands, its tags."""
     found = []
-    for run in ask(running, RUNS)["runsOrError"]["results"]:
+    for run in ask_graphql(running.url, RUNS)["runsOrError"]["results"]:
         tags = {tag["key"]: tag["value"] for tag in run["tags"]}
         found.append((tags.get("citeloom/refresh", run["jobName"]), run["status"], tags))
     return found
 
 
 def test_a_tick_refreshes_every_month_that_is_due_down_to_its_answers(running: Running, oai: FakeOai) -> None:
-    state = ask(running, START, schedule=SCHEDULE)["startSchedule"]["scheduleState"]
+    state = ask_graphql(running.url, START, schedule=SCHEDULE)["startSchedule"]["scheduleState"]
     assert state["status"] == "RUNNING"
     # Not before it works: at the end of its tick the daemon writes how the schedule stood at the tick's beginning.
     at_work = {"STARTED", *ENDED}
     wait_until(lambda: any(status in at_work for _, status, _ in runs(running)), "the schedule's first run", 180)
-    assert ask(running, STOP, id=state["id"])["stopRunningSchedule"]["scheduleState"]["status"] == "STOPPED"
+    assert ask_graphql(running.url, STOP, id=state["id"])["stopRunningSchedule"]["scheduleState"]["status"] == "STOPPED"
 
     def ended() -> list[tuple[str, str, dict[str, str]]] | None:
         there = runs(running)

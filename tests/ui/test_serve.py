@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
-import socket
 import subprocess
 import tarfile
 import urllib.request
@@ -17,9 +15,17 @@ from urllib.parse import urlencode
 import pytest
 
 from pipeline.index.opening import close_indexes
-from tests.guard import end_with_tests
-from tests.listening import family, listening
-from tests.ui.test_ui import COMMAND, Page, browse, tool, wait_until, with_default_signals
+from tests.processes import (
+    COMMAND,
+    end_with_tests,
+    environment_without_settings,
+    family,
+    free_port,
+    listening,
+    wait_until,
+)
+from tests.ui.browser import COLOURS, WIDTHS, Page, assert_no_alert, background, browse, look, overflow, tool
+from tests.ui.test_ui import with_default_signals
 from tests.unit.serve.corpus import FUSION, HOSTILE_TEXTS, RETRIEVAL, make_corpus, passage_id
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -36,8 +42,6 @@ PAGES = (
     "/corpus",
     "/nothing",
 )
-WIDTHS = (1280, 400)
-COLOURS = {"light": "rgb(252, 251, 248)", "dark": "rgb(21, 23, 26)"}
 
 
 @pytest.fixture(scope="module")
@@ -47,13 +51,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, subp
     folder = tmp_path_factory.mktemp("serve")
     make_corpus(folder / "data")
     close_indexes()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    others = {name: value for name, value in os.environ.items() if not name.startswith("CITELOOM_")}
+    port = free_port()
+    environment = {**environment_without_settings(), "CITELOOM_DATA": str(folder / "data")}
     with (folder / "serve.log").open("wb") as log:
         process = subprocess.Popen(
-            [COMMAND, "serve", "--port", str(port)], env={**others, "CITELOOM_DATA": str(folder / "data")}, cwd=folder,
+            [COMMAND, "serve", "--port", str(port)], env=environment, cwd=folder,
             stdout=log, stderr=log, start_new_session=True, preexec_fn=with_default_signals,
         )  # fmt: skip
     end_with_tests(process)
@@ -95,15 +97,12 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def show(page: Page, path: str, width: int = 1280, colours: str = "light") -> None:
     """Open a page at a width and in a scheme of colours."""
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)  # type: ignore[attr-defined]
-    scheme = {"features": [{"name": "prefers-color-scheme", "value": colours}]}
-    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)  # type: ignore[attr-defined]
+    look(page.driver, width, colours)
     page.open(path)
 
 
 def run(page: Page, script: str) -> Any:
-    return page.driver.execute_script(script)  # type: ignore[attr-defined]
+    return page.driver.execute_script(script)
 
 
 def test_from_a_search_over_a_hit_a_reference_and_a_citing_paper_to_bibtex(page: Page) -> None:
@@ -144,7 +143,7 @@ def test_results_can_be_walked_by_keys(page: Page) -> None:
     show(page, f"{QUERY}&all=1")
 
     def press(key: str) -> str:
-        page.driver.switch_to.active_element.send_keys(key)  # type: ignore[attr-defined]
+        page.driver.switch_to.active_element.send_keys(key)
         return str(run(page, "return document.activeElement.id || document.activeElement.textContent"))
 
     first, second = press("j"), press("j")
@@ -155,12 +154,11 @@ def test_results_can_be_walked_by_keys(page: Page) -> None:
 def test_every_page_holds_in_both_colours_and_at_both_widths(page: Page) -> None:
     for number, path in enumerate(PAGES):
         for width in WIDTHS:
-            for colours, background in COLOURS.items():
+            for colours, colour in COLOURS.items():
                 show(page, path, width, colours)
                 page.keep(f"page{number}_{width}_{colours}")
-                assert run(page, "return getComputedStyle(document.body).backgroundColor") == background, path
-                wider = run(page, "return document.documentElement.scrollWidth - document.documentElement.clientWidth")
-                assert wider <= 0, (path, width)
+                assert background(page.driver) == colour, path
+                assert overflow(page.driver) <= 0, (path, width)
 
 
 def test_axe_reports_no_serious_fault(page: Page, axe: str) -> None:
@@ -170,7 +168,7 @@ def test_axe_reports_no_serious_fault(page: Page, axe: str) -> None:
             for colours in COLOURS:
                 show(page, path, width, colours)
                 run(page, axe)
-                results = page.driver.execute_async_script(  # type: ignore[attr-defined]
+                results = page.driver.execute_async_script(
                     "const done = arguments[0];axe.run().then(done, error => done({violations: [{id: String(error)}]}))"
                 )
                 faults += [
@@ -182,15 +180,12 @@ def test_axe_reports_no_serious_fault(page: Page, axe: str) -> None:
 
 
 def test_hostile_titles_passages_and_queries_run_no_script(page: Page, server: tuple[str, Any]) -> None:
-    from selenium.common.exceptions import NoAlertPresentException
-
     # A script that ran would leave an alert open or another title.
     addresses = [f"/paper/2404.{number:05d}" for number in range(len(HOSTILE_TEXTS))]
     addresses += [f"/search?{urlencode({'q': text, 'all': '1'})}" for text in HOSTILE_TEXTS]
     for address in addresses:
         show(page, address)
-        with pytest.raises(NoAlertPresentException):
-            page.driver.switch_to.alert  # type: ignore[attr-defined]  # noqa: B018 - looking for one raises
+        assert_no_alert(page.driver)
         assert run(page, "return document.title").endswith("· citeloom"), address
         loaded = run(page, "return performance.getEntriesByType('resource').map(entry => new URL(entry.name).origin)")
         assert set(loaded) <= {server[0]}, address

@@ -2,70 +2,46 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import shutil
 import signal
-import socket
 import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import pytest
 
+from assets.catalogue import STAGE_ASSETS
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
 from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import TABLES
-from tests.guard import end_with_tests
-from tests.listening import family, listening
+from tests.processes import (
+    COMMAND,
+    ask_graphql,
+    end_with_tests,
+    environment_without_settings,
+    family,
+    free_port,
+    listening,
+    wait_until,
+)
 from tests.scripted_llm import ScriptedLlm
+from tests.ui.browser import Page, browse, tool
 
 if TYPE_CHECKING:
-    from selenium.webdriver import Chrome, ChromeOptions
-    from selenium.webdriver.remote.webelement import WebElement
+    pass
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(600)]
 
-T = TypeVar("T")
 MONTH, BY_COMMAND = "2024-03", "2024-04"
-COMMAND = str(Path(sys.executable).with_name("citeloom"))
 PARTITIONS = "//*[normalize-space(text())='Select a partition or create one']"
 MATERIALIZE_ALL = "//button[starts-with(normalize-space(.), 'Materialize all')]"
-GROUPS = {
-    "corpus": ["dump_members", "metadata", "papers", "passages", "references", "citations"],
-    "search": ["embeddings", "index_receipts"],
-    "related_work": ["related_work_tasks", "key_elements", "summaries"],
-    "answers": [
-        "questions",
-        "question_drafts",
-        "answers",
-        "answer_grades",
-        "answer_scores",
-    ],
-    "evaluation": [
-        "retrieval_queries",
-        "retrieval_scores",
-        "g_scores",
-        "citation_support",
-        "stability",
-        "scores",
-        "report",
-    ],
-}
-# Chromium as root in a container, with nothing that calls home.
-FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1600,1200",
-)  # fmt: skip
+GROUPS: dict[str, list[str]] = {}
+for asset in STAGE_ASSETS:
+    if asset.stage in STAGES:
+        GROUPS.setdefault(asset.group, []).append(asset.stage.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,109 +93,12 @@ class Running:
                 f"citeloom ui ended with {self.process.returncode}: {(self.root / 'ui.log').read_text()}"
             )
         query = "{ workspaceOrError { ... on Workspace { locationEntries { locationOrLoadError { __typename } } } } }"
-        body = json.dumps({"query": query}).encode()
-        request = urllib.request.Request(f"{self.url}/graphql", body, {"Content-Type": "application/json"})
         try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
-                entries = json.load(answer)["data"]["workspaceOrError"]["locationEntries"]
-        except (urllib.error.URLError, TimeoutError, ConnectionError):
+            entries = ask_graphql(self.url, query)["workspaceOrError"]["locationEntries"]
+        except OSError:
             return False
         states = [(entry["locationOrLoadError"] or {}).get("__typename") for entry in entries]
         return bool(states) and set(states) == {"RepositoryLocation"}
-
-
-class Page:
-    """A browser on the UI: goes to places, waits for what should be there, clicks by what is written on things."""
-
-    def __init__(self, driver: object, url: str, shots: Path) -> None:
-        self.driver, self.url, self._shots = driver, url, shots
-
-    def open(self, path: str) -> None:
-        """Go to a path of the UI."""
-        self.driver.get(f"{self.url}{path}")  # type: ignore[attr-defined]
-
-    def keep(self, name: str) -> None:
-        """Save what the browser shows, once dialogs have faded in."""
-        time.sleep(0.5)
-        self.driver.save_screenshot(str(self._shots / f"{name}.png"))  # type: ignore[attr-defined]
-
-    @property
-    def text(self) -> str:
-        """All that is written on the page."""
-        return str(self.driver.execute_script("return document.body.innerText"))  # type: ignore[attr-defined]
-
-    def find(self, xpath: str, seconds: float = 60) -> WebElement:
-        """The first displayed element of an XPath, as soon as there is one."""
-        from selenium.common.exceptions import StaleElementReferenceException
-
-        def displayed() -> WebElement | None:
-            try:
-                found = self.driver.find_elements("xpath", xpath)  # type: ignore[attr-defined]
-                return next((element for element in found if element.is_displayed()), None)
-            except StaleElementReferenceException:
-                return None
-
-        return wait_until(displayed, xpath, seconds)
-
-    def click(self, xpath: str) -> None:
-        """Click the first displayed element of an XPath, once it takes clicks."""
-        from selenium.common.exceptions import ElementClickInterceptedException, StaleElementReferenceException
-
-        refusal: list[str] = []
-
-        def clicked() -> bool:
-            try:
-                self.find(xpath).click()
-            except (ElementClickInterceptedException, StaleElementReferenceException) as error:
-                refusal[:] = [str(error.msg)]
-                return False
-            return True
-
-        try:
-            wait_until(clicked, f"click on {xpath}")
-        except TimeoutError as error:
-            self.keep("missed")
-            raise AssertionError(f"{error}: {refusal}; the page says:\n{self.text}") from None
-
-    def click_for(self, xpath: str, dialog: str) -> None:
-        """Click what opens a dialog until the dialog is there: a page that is still being drawn forgets a click."""
-
-        def opened() -> bool:
-            self.click(xpath)
-            with contextlib.suppress(TimeoutError):
-                return bool(self.find(dialog, seconds=5))
-            return False
-
-        wait_until(opened, dialog)
-
-    def says(self, *words: str, seconds: float = 60) -> None:
-        """Wait until all of these are written on the page."""
-        try:
-            wait_until(lambda: all(word in self.text for word in words), ", ".join(words), seconds)
-        except TimeoutError as error:
-            self.keep("missed")
-            raise AssertionError(f"{error}; the page says:\n{self.text}") from None
-
-
-def wait_until(happens: Callable[[], T | None], what: str, seconds: float = 60) -> T:
-    """The first true value of a function that is asked again and again; raises TimeoutError."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        value = happens()
-        if value:
-            return value
-        time.sleep(0.2)
-    raise TimeoutError(f"no {what} within {seconds:.0f} s")
-
-
-def tool(*names: str) -> str:
-    """The path of the first of some programs; without any the test skips, or fails where tools are required."""
-    found = next(filter(None, map(shutil.which, names)), None)
-    if found is None and os.environ.get("CITELOOM_REQUIRE_TOOLS") == "1":
-        pytest.fail(f"{names[0]} is not here, and CITELOOM_REQUIRE_TOOLS is 1")
-    if found is None:
-        pytest.skip(f"{names[0]} is not here: install Debian's chromium and chromium-driver")
-    return found
 
 
 def with_default_signals() -> None:
@@ -230,16 +109,14 @@ def with_default_signals() -> None:
 
 def start(folder: Path, llm: ScriptedLlm, **changes: object) -> Running:
     """Start `citeloom ui` on an empty data root and wait until it answers. changes: settings, in capitals."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     settings = {
         "DATA": folder, "DUMP_DIR": SAMPLE_DUMP, "METADATA_SNAPSHOT": SAMPLE_SNAPSHOT, "ARXIV_API": "false",
         "LLM_URL": llm.url, "LLM_MODEL": llm.model, "CHATCITE_SAMPLES": 2, "CHATCITE_VOTES": 2, "CHATCITE_KEPT": 1,
         **changes,
     }  # fmt: skip
-    others = {name: value for name, value in os.environ.items() if not name.startswith(("CITELOOM_", "DAGSTER_"))}
-    environment = {**others, **{f"CITELOOM_{name}": str(value) for name, value in settings.items()}}
+    variables = {f"CITELOOM_{name}": str(value) for name, value in settings.items()}
+    environment = {**environment_without_settings(), **variables}
     with (folder / "ui.log").open("wb") as log:
         process = subprocess.Popen(
             [COMMAND, "ui", "--port", str(port)], env=environment, cwd=folder, stdout=log, stderr=log,
@@ -278,34 +155,6 @@ def page(running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield page
 
 
-@contextmanager
-def browse(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """A browser on a UI, ended afterwards."""
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
-        options.add_argument(flag)
-    with chrome(options) as driver:
-        yield Page(driver, url, tmp_path_factory.mktemp("shots"))
-
-
-@contextmanager
-def chrome(options: ChromeOptions) -> Iterator[Chrome]:
-    """Chromium and its driver, which end with the block; Ctrl-C alone does not reach them, but ends the tests."""
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options.binary_location = tool("chromium", "chromium-browser", "google-chrome")
-    service = Service(tool("chromedriver"), popen_kw={"start_new_session": True})
-    driver = webdriver.Chrome(options=options, service=service)
-    end_with_tests(service.process)
-    try:
-        yield driver
-    finally:
-        driver.quit()
-
-
 def test_the_graph_shows_the_groups_and_their_assets(page: Page) -> None:
     page.open("/asset-groups")
     page.says(*GROUPS)
@@ -316,7 +165,6 @@ def test_the_graph_shows_the_groups_and_their_assets(page: Page) -> None:
         page.open(f"/locations/citeloom/asset-groups/{group}/lineage")
         page.says("Materialize all")  # a graph shortens long names, and draws only what is in view
     page.keep("graph_of_a_group")
-    assert sorted(name for names in GROUPS.values() for name in names) == sorted(stage.name for stage in STAGES)
 
 
 def test_all_that_the_ui_starts_listens_on_loopback_alone(running: Running) -> None:
@@ -325,11 +173,7 @@ def test_all_that_the_ui_starts_listens_on_loopback_alone(running: Running) -> N
 
 def test_nothing_stands_between_a_new_user_and_the_graph(running: Running) -> None:
     """Dagster's own invitation covers the page some seconds after it opened, unless dagster.yaml turns it off."""
-    question = urllib.request.Request(
-        f"{running.url}/graphql", b'{"query": "{ shouldShowNux }"}', {"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(question, timeout=30) as answer:
-        assert json.load(answer) == {"data": {"shouldShowNux": False}}
+    assert ask_graphql(running.url, "{ shouldShowNux }") == {"shouldShowNux": False}
 
 
 def test_the_page_of_an_asset_tells_what_it_is(page: Page) -> None:
@@ -378,7 +222,7 @@ def _passages_tell_their_rows_and_lengths(page: Page, running: Running) -> None:
     page.keep("passages")
     page.click("(//tr[td[contains(., 'lengths')]]//*[text()='[Show Markdown]'])[1]")
     picture = page.find("//img[starts-with(@src, 'data:image/svg+xml;base64,')]")
-    assert page.driver.execute_script("return arguments[0].naturalWidth", picture) >= 600  # type: ignore[attr-defined]
+    assert page.driver.execute_script("return arguments[0].naturalWidth", picture) >= 600
     page.keep("lengths")
     page.click("//button[normalize-space(.)='Close']")
     page.click("(//tr[td[contains(., 'preview')]]//*[text()='[Show Markdown]'])[1]")

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from pipeline.cli.app import app
 from pipeline.ops.doctor.checks import all_probes
-from pipeline.ops.doctor.findings import FindingState
 from resources.dagster_home import InstanceState
+from tests.unit.doctor.conftest import PROBLEM, WARNING
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def test_a_fresh_machine_has_no_problem_and_all_probes_has_its_say(monkeypatch: 
     assert {probe.name for probe in probes} - silent <= {finding["name"] for finding in findings}
     assert all(finding["way_out"] for finding in findings if finding["state"] in ("warning", "problem"))
     unread = [finding for finding in findings if "CITELOOM_QDRANT_SHARDS" in finding["seen"]]
-    assert [each["state"] for each in unread] == [FindingState.WARNING]
+    assert [each["state"] for each in unread] == [WARNING]
 
 
 def test_a_problem_ends_it_with_1_and_shows_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,6 +55,6 @@ def test_settings_that_cannot_be_read_end_it_with_2_without_their_secrets(monkey
     monkeypatch.setenv("CITELOOM_TEMPERATURE", "hot")
     monkeypatch.setenv("CITELOOM_LLM_API_KEY", "sesame-sentinel")
     code, findings = doctor()
-    assert (code, {finding["state"] for finding in findings}) == (2, {FindingState.PROBLEM})
+    assert (code, {finding["state"] for finding in findings}) == (2, {PROBLEM})
     assert "CITELOOM_TEMPERATURE" in findings[0]["seen"]
     assert "sesame" not in json.dumps(findings)

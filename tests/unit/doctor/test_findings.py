@@ -10,8 +10,9 @@ import pytest
 
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
-from pipeline.ops.doctor.findings import DATA_ROOT, Finding, FindingState, Probe, ok, problem, run_probes
+from pipeline.ops.doctor.findings import DATA_ROOT, Finding, Probe, ok, problem, run_probes
 from pipeline.settings import load_settings
+from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM
 
 KEY, PASSWORD = "sk-doctor-sentinel", "pg-doctor-sentinel"
 
@@ -39,10 +40,10 @@ def test_a_check_that_fails_is_told_and_the_others_go_on(workspace: Workspace) -
         [Probe("a", foreseen, "mend x"), Probe("b", unforeseen, "mend y"), Probe("c", _fine, "")], workspace
     )
     assert [(each.name, each.state, each.seen, each.way_out) for each in found] == [
-        ("first", FindingState.OK, "half of it", ""),
-        ("a", FindingState.PROBLEM, "the file x is broken", "mend x"),
-        ("b", FindingState.PROBLEM, "unexpected ZeroDivisionError: by zero", "mend y"),
-        ("fine", FindingState.OK, "seen", ""),
+        ("first", OK, "half of it", ""),
+        ("a", PROBLEM, "the file x is broken", "mend x"),
+        ("b", PROBLEM, "unexpected ZeroDivisionError: by zero", "mend y"),
+        ("fine", OK, "seen", ""),
     ]
 
 
@@ -55,13 +56,13 @@ def test_a_check_that_never_ends_is_left_behind(workspace: Workspace) -> None:
 
     found = run_probes([Probe("drive", hanging, "see the mount", 0.1), Probe("c", _fine, "")], workspace)
     ended.set()
-    assert [(each.name, each.state) for each in found] == [("drive", FindingState.PROBLEM), ("fine", FindingState.OK)]
+    assert [(each.name, each.state) for each in found] == [("drive", PROBLEM), ("fine", OK)]
     assert found[0].way_out == "see the mount"
 
 
 def test_no_finding_shows_a_secret(workspace: Workspace) -> None:
     def repeating(workspace: Workspace) -> Iterator[Finding]:
-        yield Finding("a", FindingState.PROBLEM, f"{KEY} is refused", f"not {KEY} at https://me:word@host/v1")
+        yield Finding("a", PROBLEM, f"{KEY} is refused", f"not {KEY} at https://me:word@host/v1")
         raise RuntimeError(f"{PASSWORD} failed for postgresql://me:{PASSWORD}@127.0.0.1/runs")
 
     told = repr(run_probes([Probe("b", repeating, "")], workspace))
@@ -78,5 +79,5 @@ def test_probes_that_write_are_left_out_where_the_data_root_cannot_be_written(wo
     ]
     findings = run_probes(probes, workspace)
     assert [(finding.name, finding.state) for finding in findings] == [
-        (DATA_ROOT, FindingState.PROBLEM), ("dump", FindingState.NOT_CHECKED), ("fine", FindingState.OK)
+        (DATA_ROOT, PROBLEM), ("dump", NOT_CHECKED), ("fine", OK)
     ]  # fmt: skip

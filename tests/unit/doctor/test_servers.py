@@ -16,19 +16,14 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from pipeline.arxiv.pace import Pace
-from pipeline.engine.stage import Workspace
 from pipeline.index.layout import Layout
 from pipeline.ops.doctor import models, servers
 from pipeline.ops.doctor.findings import Finding, FindingState
-from pipeline.settings import load_settings
 from tests.models_file import write_models
 from tests.otlp_receiver import OtlpReceiver
+from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM, WARNING, MakeWorkspace
 
 KEY = "doctor-sentinel"
-
-
-def workspace(folder: Path, **settings: object) -> Workspace:
-    return Workspace(load_settings(_env_file=None, data=folder, **settings))
 
 
 def states(found: Iterable[Finding]) -> dict[str, FindingState]:
@@ -63,45 +58,45 @@ def play_qdrant(server: HTTPServer, version: str = "1.16.3", key: str | None = K
 @pytest.mark.parametrize(
     ("version", "state"),
     [
-        ("1.16.3", FindingState.OK),
-        ("1.15.9", FindingState.PROBLEM),
-        ("0.9.1", FindingState.PROBLEM),
-        ("1.99.0", FindingState.WARNING),
+        ("1.16.3", OK),
+        ("1.15.9", PROBLEM),
+        ("0.9.1", PROBLEM),
+        ("1.99.0", WARNING),
     ],
 )
 def test_a_server_of_another_version_than_the_tried_one_is_told(
-    tmp_path: Path, httpserver: HTTPServer, version: str, state: FindingState
+    workspace: MakeWorkspace, httpserver: HTTPServer, version: str, state: FindingState
 ) -> None:
     url = play_qdrant(httpserver, version)
-    found = list(servers.qdrant(workspace(tmp_path, qdrant_url=url, qdrant_api_key=KEY)))
+    found = list(servers.qdrant(workspace(qdrant_url=url, qdrant_api_key=KEY)))
     assert (found[0].state, version in found[0].seen) == (state, True)
-    assert ("collection" in states(found)) == (state is not FindingState.PROBLEM)
+    assert ("collection" in states(found)) == (state is not PROBLEM)
 
 
-@pytest.mark.parametrize(
-    ("given", "state"), [(KEY, FindingState.OK), ("wrong", FindingState.PROBLEM), (None, FindingState.PROBLEM)]
-)
+@pytest.mark.parametrize(("given", "state"), [(KEY, OK), ("wrong", PROBLEM), (None, PROBLEM)])
 def test_a_key_is_told_to_be_accepted_refused_or_lacking(
-    tmp_path: Path, httpserver: HTTPServer, given: str | None, state: FindingState
+    workspace: MakeWorkspace, httpserver: HTTPServer, given: str | None, state: FindingState
 ) -> None:
     url = play_qdrant(httpserver)
-    found = list(servers.qdrant(workspace(tmp_path, qdrant_url=url, qdrant_api_key=given)))
+    found = list(servers.qdrant(workspace(qdrant_url=url, qdrant_api_key=given)))
     assert states(found)["qdrant key"] is state
     assert KEY not in repr(found)
 
 
-def test_a_server_that_lets_anybody_in_although_a_key_is_set_is_told(tmp_path: Path, httpserver: HTTPServer) -> None:
+def test_a_server_that_lets_anybody_in_although_a_key_is_set_is_told(
+    workspace: MakeWorkspace, httpserver: HTTPServer
+) -> None:
     url = play_qdrant(httpserver, key=None)
-    with_key = states(servers.qdrant(workspace(tmp_path, qdrant_url=url, qdrant_api_key=KEY)))
-    without = states(servers.qdrant(workspace(tmp_path, qdrant_url=url)))
-    assert (with_key["qdrant key"], without["qdrant key"]) == (FindingState.WARNING, FindingState.OK)
+    with_key = states(servers.qdrant(workspace(qdrant_url=url, qdrant_api_key=KEY)))
+    without = states(servers.qdrant(workspace(qdrant_url=url)))
+    assert (with_key["qdrant key"], without["qdrant key"]) == (WARNING, OK)
 
 
-def test_a_server_that_is_down_or_is_another_one_is_a_problem(tmp_path: Path, httpserver: HTTPServer) -> None:
+def test_a_server_that_is_down_or_is_another_one_is_a_problem(workspace: MakeWorkspace, httpserver: HTTPServer) -> None:
     httpserver.expect_request("/").respond_with_data("<html>")
     for url, told in ((nobody_listens(), "does not answer"), (httpserver.url_for(""), "is not a Qdrant server")):
-        (found,) = servers.qdrant(workspace(tmp_path, qdrant_url=url))
-        assert (found.state, told in found.seen) == (FindingState.PROBLEM, True)
+        (found,) = servers.qdrant(workspace(qdrant_url=url))
+        assert (found.state, told in found.seen) == (PROBLEM, True)
 
 
 def _edge_with(folder: Path, layout: Layout) -> Path:
@@ -114,14 +109,14 @@ def _edge_with(folder: Path, layout: Layout) -> Path:
     return place / name
 
 
-def test_an_index_of_another_model_and_who_holds_it_are_told(tmp_path: Path) -> None:
-    folder = _edge_with(tmp_path, Layout("another model", 8, sparse=True))
-    place = workspace(tmp_path)
-    assert states(servers.qdrant(place)) == {"qdrant": FindingState.OK, "collection": FindingState.PROBLEM}
+def test_an_index_of_another_model_and_who_holds_it_are_told(workspace: MakeWorkspace, tmp_path: Path) -> None:
+    folder = _edge_with(tmp_path / "data", Layout("another model", 8, sparse=True))
+    place = workspace()
+    assert states(servers.qdrant(place)) == {"qdrant": OK, "collection": PROBLEM}
     holder = folder.with_name(f"{folder.name}.holder.json")
     holder.write_text(json.dumps({"pid": os.getppid(), "program": "citeloom"}))
     held = list(servers.qdrant(place))
-    assert (held[0].state, f"process {os.getppid()} (citeloom)" in held[0].seen) == (FindingState.WARNING, True)
+    assert (held[0].state, f"process {os.getppid()} (citeloom)" in held[0].seen) == (WARNING, True)
 
 
 def play_llm(server: HTTPServer, *models: str) -> str:
@@ -144,71 +139,71 @@ def play_llm(server: HTTPServer, *models: str) -> str:
     ],
 )
 def test_an_endpoint_is_asked_for_its_models(
-    tmp_path: Path, httpserver: HTTPServer, model: str, key: str | None, told: str
+    workspace: MakeWorkspace, httpserver: HTTPServer, model: str, key: str | None, told: str
 ) -> None:
     url = play_llm(httpserver, "small", "judge")
-    (found,) = models.language_models(workspace(tmp_path, llm_url=url, llm_model=model, llm_api_key=key))
+    (found,) = models.language_models(workspace(llm_url=url, llm_model=model, llm_api_key=key))
     assert told in found.seen
-    assert (found.state is FindingState.OK) == (told.startswith("lists small"))
+    assert (found.state is OK) == (told.startswith("lists small"))
 
 
 def test_a_judge_is_asked_with_its_own_key(
-    tmp_path: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+    workspace: MakeWorkspace, tmp_path: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = play_llm(httpserver, "small", "judge")
     monkeypatch.setenv("JUDGE_KEY", "wrong")
     file = write_models(tmp_path, url, "judge", api_key_env="JUDGE_KEY")
     settings = {"llm_url": url, "llm_model": "small", "llm_api_key": KEY, "models": file, "judges": "judge"}
-    writer, judge = models.language_models(workspace(tmp_path, **settings))
-    assert (writer.name, writer.state) == ("llm", FindingState.OK)
+    writer, judge = models.language_models(workspace(**settings))
+    assert (writer.name, writer.state) == ("llm", OK)
     assert (judge.name, judge.state, judge.seen.split(": ")[1]) == (
         "judge",
-        FindingState.PROBLEM,
+        PROBLEM,
         "JUDGE_KEY is refused",
     )
 
 
-@pytest.mark.parametrize(
-    ("status", "state"), [(404, FindingState.WARNING), (200, FindingState.PROBLEM), (503, FindingState.WARNING)]
-)
+@pytest.mark.parametrize(("status", "state"), [(404, WARNING), (200, PROBLEM), (503, WARNING)])
 def test_an_endpoint_that_tells_no_models_may_do_all_the_same(
-    tmp_path: Path, httpserver: HTTPServer, status: int, state: FindingState
+    workspace: MakeWorkspace, httpserver: HTTPServer, status: int, state: FindingState
 ) -> None:
     httpserver.expect_request("/v1/models").respond_with_data("<html>", status=status)
     url = httpserver.url_for("/v1")
-    (found,) = models.language_models(workspace(tmp_path, llm_url=url, llm_model="m"))
-    (down,) = models.language_models(workspace(tmp_path, llm_url=f"{nobody_listens()}/v1", llm_model="m"))
-    assert (found.state, down.state, "cannot be reached" in down.seen) == (state, FindingState.PROBLEM, True)
+    (found,) = models.language_models(workspace(llm_url=url, llm_model="m"))
+    (down,) = models.language_models(workspace(llm_url=f"{nobody_listens()}/v1", llm_model="m"))
+    assert (found.state, down.state, "cannot be reached" in down.seen) == (state, PROBLEM, True)
 
 
-def test_arxiv_is_asked_only_online_and_not_while_it_wants_rest(tmp_path: Path, httpserver: HTTPServer) -> None:
+def test_arxiv_is_asked_only_online_and_not_while_it_wants_rest(
+    workspace: MakeWorkspace, tmp_path: Path, httpserver: HTTPServer
+) -> None:
     httpserver.expect_request("/api").respond_with_data("<feed/>")
     httpserver.expect_request("/oai").respond_with_data("<OAI-PMH/>", status=503, headers={"Retry-After": "120"})
     urls = {"arxiv_api_url": httpserver.url_for("/api"), "oai_url": httpserver.url_for("/oai")}
-    place, pace = workspace(tmp_path, **urls), Pace(tmp_path / "pace", gap=0.0)
+    place, pace = workspace(**urls), Pace(tmp_path / "pace", gap=0.0)
     offline = list(servers.arxiv(place, pace, online=False))
-    assert ([each.state for each in offline], httpserver.log) == ([FindingState.NOT_CHECKED], [])
+    assert ([each.state for each in offline], httpserver.log) == ([NOT_CHECKED], [])
     api, oai = servers.arxiv(place, pace, online=True)
-    assert (api.state, oai.state, "status 503" in oai.seen) == (FindingState.OK, FindingState.PROBLEM, True)
+    assert (api.state, oai.state, "status 503" in oai.seen) == (OK, PROBLEM, True)
     (left_alone,) = servers.arxiv(place, pace, online=True)
     (rate,) = servers.arxiv_rate(place, pace)
     (later,) = servers.arxiv_rate(place, pace, time.time() + 3_600)
     assert (left_alone.state, rate.state, later.state) == (
-        FindingState.NOT_CHECKED,
-        FindingState.WARNING,
-        FindingState.OK,
+        NOT_CHECKED,
+        WARNING,
+        OK,
     )
 
 
-def test_arxiv_wants_a_contact_for_a_corpus_of_ones_own(tmp_path: Path) -> None:
+def test_arxiv_wants_a_contact_for_a_corpus_of_ones_own(workspace: MakeWorkspace, tmp_path: Path) -> None:
     own = {"dump_dir": tmp_path}
-    assert list(servers.arxiv_contact(workspace(tmp_path))) == []
-    assert list(servers.arxiv_contact(workspace(tmp_path, **own, arxiv_user_agent="me (me@host)"))) == []
-    assert [each.state for each in servers.arxiv_contact(workspace(tmp_path, **own))] == [FindingState.WARNING]
+    assert list(servers.arxiv_contact(workspace())) == []
+    assert list(servers.arxiv_contact(workspace(**own, arxiv_user_agent="me (me@host)"))) == []
+    assert [each.state for each in servers.arxiv_contact(workspace(**own))] == [WARNING]
 
 
-def test_a_collector_that_is_down_is_no_problem(tmp_path: Path) -> None:
+def test_a_collector_that_is_down_is_no_problem(workspace: MakeWorkspace) -> None:
     with OtlpReceiver() as up:
-        found = [list(servers.collector(workspace(tmp_path, otel_endpoint=up.url)))]
-    found += [list(servers.collector(workspace(tmp_path, otel_endpoint=url))) for url in (up.url, "")]
-    assert [each.state for (each,) in found] == [FindingState.OK, FindingState.WARNING, FindingState.NOT_CHECKED]
+        found = [list(servers.collector(workspace(otel_endpoint=up.url)))]
+    found += [list(servers.collector(workspace(otel_endpoint=url))) for url in (up.url, "")]
+    assert [each.state for (each,) in found] == [OK, WARNING, NOT_CHECKED]

@@ -4,56 +4,46 @@ from __future__ import annotations
 
 import gzip
 import shutil
-from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from pipeline.engine.stage import Workspace
 from pipeline.ops.doctor import storage
-from pipeline.ops.doctor.findings import Finding, FindingState, Probe, run_probes
+from pipeline.ops.doctor.findings import FindingState, Probe, run_probes
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
-
-
-def workspace(folder: Path, **settings: object) -> Workspace:
-    return Workspace(load_settings(_env_file=None, data=folder / "data", **settings))
-
-
-def one(found: Iterable[Finding]) -> Finding:
-    (finding,) = found
-    return finding
+from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, MakeWorkspace, one
 
 
 @pytest.mark.parametrize(
     ("kind", "executor", "state"),
     [
-        ("ext4", "in_process", FindingState.OK),
-        ("nfs4", "in_process", FindingState.WARNING),
-        ("nfs4", "ray", FindingState.OK),
-        ("nfs", "ray", FindingState.WARNING),
-        ("tmpfs", "in_process", FindingState.WARNING),
+        ("ext4", "in_process", OK),
+        ("nfs4", "in_process", WARNING),
+        ("nfs4", "ray", OK),
+        ("nfs", "ray", WARNING),
+        ("tmpfs", "in_process", WARNING),
     ],
 )
 def test_a_disk_of_another_machine_is_for_clusters_and_needs_locks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, executor: str, state: FindingState
+    workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch, kind: str, executor: str, state: FindingState
 ) -> None:
     monkeypatch.setattr(storage, "mount_of", lambda folder: ("server:/x", kind))
-    found = one(storage.data_root(workspace(tmp_path, executor=executor)))
+    found = one(storage.data_root(workspace(executor=executor)))
     assert (found.state, kind in found.seen) == (state, True)
 
 
-def test_free_space_is_held_against_what_the_months_need(tmp_path: Path) -> None:
+def test_free_space_is_held_against_what_the_months_need(workspace: MakeWorkspace, tmp_path: Path) -> None:
     pages = tmp_path / "dump" / "no_problem" / "2403"
     pages.mkdir(parents=True)
     for number in range(1_200):
         (pages / f"2403.{number:05}.html").touch()
-    place = workspace(tmp_path, dump_dir=tmp_path / "dump")
+    place = workspace(dump_dir=tmp_path / "dump")
     full, little, much = (one(storage.space(place, lambda path, free=free: free << 20)) for free in (1, 257, 1 << 20))
     assert [each.state for each in (full, little, much)] == [
-        FindingState.PROBLEM,
-        FindingState.WARNING,
-        FindingState.OK,
+        PROBLEM,
+        WARNING,
+        OK,
     ]
     assert all("1,200 pages" in each.seen for each in (little, much))
 
@@ -65,30 +55,30 @@ def test_a_server_takes_the_index_off_the_disk(tmp_path: Path) -> None:
     assert storage.bytes_per_page(server) < storage.bytes_per_page(embedded) / 2
 
 
-def test_a_data_root_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+def test_a_data_root_that_cannot_be_written_is_refused(workspace: MakeWorkspace, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
-    (found,) = run_probes([Probe("data root", storage.data_root, "set another")], workspace(tmp_path))
-    assert (found.state, "CITELOOM_DATA" in found.seen, found.way_out) == (FindingState.PROBLEM, True, "set another")
+    (found,) = run_probes([Probe("data root", storage.data_root, "set another")], workspace())
+    assert (found.state, "CITELOOM_DATA" in found.seen, found.way_out) == (PROBLEM, True, "set another")
 
 
-def test_a_broken_zip_is_told_beside_what_is_whole(tmp_path: Path) -> None:
+def test_a_broken_zip_is_told_beside_what_is_whole(workspace: MakeWorkspace, tmp_path: Path) -> None:
     dump = Path(shutil.copytree(SAMPLE_DUMP, tmp_path / "dump"))
     (dump / "torn.zip").write_bytes(b"PK\x03\x04 and no end")
-    broken, whole = storage.dump(workspace(tmp_path, dump_dir=dump))
-    assert (broken.state, "torn.zip" in broken.seen, whole.state) == (FindingState.PROBLEM, True, FindingState.OK)
+    broken, whole = storage.dump(workspace(dump_dir=dump))
+    assert (broken.state, "torn.zip" in broken.seen, whole.state) == (PROBLEM, True, OK)
     assert "28 pages of 3 months (2024-03 to 2024-05)" in whole.seen
 
 
-def test_the_age_of_a_snapshot_is_that_of_its_last_lines(tmp_path: Path) -> None:
-    found = one(storage.snapshot(workspace(tmp_path)))
-    assert (found.state, "its last lines are of 2024-05-30" in found.seen) == (FindingState.OK, True)
+def test_the_age_of_a_snapshot_is_that_of_its_last_lines(workspace: MakeWorkspace) -> None:
+    found = one(storage.snapshot(workspace()))
+    assert (found.state, "its last lines are of 2024-05-30" in found.seen) == (OK, True)
 
 
-def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(tmp_path: Path) -> None:
+def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(workspace: MakeWorkspace, tmp_path: Path) -> None:
     old = tmp_path / "old.jsonl"
     old.write_text('{"id": "2403.1", "update_date": "2024-03-05"}\n')
-    found = one(storage.snapshot(workspace(tmp_path, metadata_snapshot=old)))
-    assert (found.state, "citeloom harvest" in found.way_out) == (FindingState.WARNING, True)
+    found = one(storage.snapshot(workspace(metadata_snapshot=old)))
+    assert (found.state, "citeloom harvest" in found.way_out) == (WARNING, True)
 
 
 @pytest.mark.parametrize(
@@ -101,14 +91,16 @@ def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(tmp_path: Path) -> No
     ],
     ids=["page", "list", "text", "gzip"],  # what gzip writes tells the second, and workers must collect the same names
 )
-def test_what_a_snapshot_is_shows_in_its_first_line(tmp_path: Path, name: str, content: bytes, told: str) -> None:
+def test_what_a_snapshot_is_shows_in_its_first_line(
+    workspace: MakeWorkspace, tmp_path: Path, name: str, content: bytes, told: str
+) -> None:
     (tmp_path / name).write_bytes(content)
-    found = one(storage.snapshot(workspace(tmp_path, metadata_snapshot=tmp_path / name)))
+    found = one(storage.snapshot(workspace(metadata_snapshot=tmp_path / name)))
     assert told in found.seen
 
 
-def test_no_source_of_metadata_is_a_problem_and_the_api_alone_is_none(tmp_path: Path) -> None:
-    absent = one(storage.snapshot(workspace(tmp_path, metadata_snapshot=tmp_path / "absent")))
-    none = one(storage.snapshot(workspace(tmp_path, metadata_snapshot="", arxiv_api=False)))
-    api = one(storage.snapshot(workspace(tmp_path, metadata_snapshot="", arxiv_api=True)))
-    assert [each.state for each in (absent, none, api)] == [FindingState.PROBLEM, FindingState.PROBLEM, FindingState.OK]
+def test_no_source_of_metadata_is_a_problem_and_the_api_alone_is_none(workspace: MakeWorkspace, tmp_path: Path) -> None:
+    absent = one(storage.snapshot(workspace(metadata_snapshot=tmp_path / "absent")))
+    none = one(storage.snapshot(workspace(metadata_snapshot="", arxiv_api=False)))
+    api = one(storage.snapshot(workspace(metadata_snapshot="", arxiv_api=True)))
+    assert [each.state for each in (absent, none, api)] == [PROBLEM, PROBLEM, OK]

@@ -22,7 +22,7 @@ from pipeline.llm.embedded import embedded_endpoint, packaged_model, stop_embedd
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import Model, Models
 from pipeline.settings import Settings, load_settings
-from tests.listening import family, listening
+from tests.processes import family, listening
 
 PROJECT = Path(__file__).resolve().parents[3]
 

@@ -1,0 +1,97 @@
+"""Processes that tests start: without a developer's settings, waited for, and ended where the tests end."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+
+T = TypeVar("T")
+COMMAND = str(Path(sys.executable).with_name("citeloom"))
+
+# The end of the pipe says that the tests' process is gone, however it ended: interrupted twice, killed, out of memory.
+# A session of its own, since Ctrl-C goes to every process of the terminal's. Children one by one, since some of them
+# lead process groups of their own.
+_WATCH = """
+import contextlib, psutil, select, sys
+with contextlib.suppress(psutil.NoSuchProcess):
+    started = psutil.Process(int(sys.argv[1]))
+    while not select.select([sys.stdin], [], [], 1)[0]:
+        if started.status() == psutil.STATUS_ZOMBIE:
+            sys.exit()
+    for process in [started, *started.children(recursive=True)]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+"""
+_watches: list[subprocess.Popen[bytes]] = []
+
+
+def end_with_tests(process: subprocess.Popen[Any]) -> None:
+    """Have a process and all that it started killed as soon as this process is gone."""
+    _watches[:] = [watch for watch in _watches if watch.poll() is None]
+    watch = subprocess.Popen(
+        [sys.executable, "-c", _WATCH, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    _watches.append(watch)
+
+
+def environment_without_settings() -> dict[str, str]:
+    """This process's environment without the settings of citeloom and Dagster."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("CITELOOM_", "DAGSTER_"))}
+
+
+def free_port() -> int:
+    """A port of loopback on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until(happens: Callable[[], T | None], what: str = "what was waited for", seconds: float = 120) -> T:
+    """The first true value of a function that is called repeatedly; raises TimeoutError."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if value := happens():
+            return value
+        time.sleep(0.05)
+    raise TimeoutError(f"no {what} within {seconds:.0f} s")
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process runs; a zombie does not."""
+    try:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def family(process: int) -> list[int]:
+    """A process and its descendants."""
+    return [process, *(child.pid for child in psutil.Process(process).children(recursive=True))]
+
+
+def listening(processes: Iterable[int]) -> list[str]:
+    """The addresses on which any of the processes accepts TCP connections."""
+    mine = set(processes)
+    connections = [each for each in psutil.net_connections("tcp") if each.pid in mine]
+    return sorted(each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN)
+
+
+def ask_graphql(url: str, query: str, **variables: object) -> Any:
+    """The data with which Dagster's webserver answers a GraphQL query."""
+    body = json.dumps({"query": query, "variables": variables}).encode()
+    request = urllib.request.Request(f"{url}/graphql", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as response:
+        answer = json.load(response)
+    assert "errors" not in answer, answer
+    return answer["data"]

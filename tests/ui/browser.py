@@ -1,0 +1,169 @@
+"""Headless Chromium: pages opened, read, clicked and looked at in both colours and at both widths."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.processes import end_with_tests, wait_until
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome, ChromeOptions
+    from selenium.webdriver.remote.webelement import WebElement
+
+WIDTHS = (1280, 390)
+# The backgrounds of all pages of reports, of forms, and of `citeloom serve`.
+COLOURS = {"light": "rgb(252, 251, 248)", "dark": "rgb(21, 23, 26)"}
+# Chromium as root in a container, with nothing that calls home.
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1600,1200",
+)  # fmt: skip
+
+
+class Page:
+    """A browser on the UI: goes to places, waits for what should be there, clicks by what is written on things."""
+
+    def __init__(self, driver: Any, url: str, shots: Path) -> None:
+        self.driver, self.url, self._shots = driver, url, shots
+
+    def open(self, path: str) -> None:
+        """Go to a path of the UI."""
+        self.driver.get(f"{self.url}{path}")
+
+    def keep(self, name: str) -> None:
+        """Save what the browser shows, once dialogs have faded in."""
+        time.sleep(0.5)
+        self.driver.save_screenshot(str(self._shots / f"{name}.png"))
+
+    @property
+    def text(self) -> str:
+        """All that is written on the page."""
+        return str(self.driver.execute_script("return document.body.innerText"))
+
+    def find(self, xpath: str, seconds: float = 60) -> WebElement:
+        """The first displayed element of an XPath, as soon as there is one."""
+        from selenium.common.exceptions import StaleElementReferenceException
+
+        def displayed() -> WebElement | None:
+            try:
+                found = self.driver.find_elements("xpath", xpath)
+                return next((element for element in found if element.is_displayed()), None)
+            except StaleElementReferenceException:
+                return None
+
+        return wait_until(displayed, xpath, seconds)
+
+    def click(self, xpath: str) -> None:
+        """Click the first displayed element of an XPath, once it takes clicks."""
+        from selenium.common.exceptions import ElementClickInterceptedException, StaleElementReferenceException
+
+        refusal: list[str] = []
+
+        def clicked() -> bool:
+            try:
+                self.find(xpath).click()
+            except (ElementClickInterceptedException, StaleElementReferenceException) as error:
+                refusal[:] = [str(error.msg)]
+                return False
+            return True
+
+        try:
+            wait_until(clicked, f"click on {xpath}")
+        except TimeoutError as error:
+            self.keep("missed")
+            raise AssertionError(f"{error}: {refusal}; the page says:\n{self.text}") from None
+
+    def click_for(self, xpath: str, dialog: str) -> None:
+        """Click what opens a dialog until the dialog is there: a page that is still being drawn forgets a click."""
+
+        def opened() -> bool:
+            self.click(xpath)
+            with contextlib.suppress(TimeoutError):
+                return bool(self.find(dialog, seconds=5))
+            return False
+
+        wait_until(opened, dialog)
+
+    def says(self, *words: str, seconds: float = 60) -> None:
+        """Wait until all of these are written on the page."""
+        try:
+            wait_until(lambda: all(word in self.text for word in words), ", ".join(words), seconds)
+        except TimeoutError as error:
+            self.keep("missed")
+            raise AssertionError(f"{error}; the page says:\n{self.text}") from None
+
+
+def tool(*names: str) -> str:
+    """The path of the first of some programs; without any the test skips, or fails where tools are required."""
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None and os.environ.get("CITELOOM_REQUIRE_TOOLS") == "1":
+        pytest.fail(f"{names[0]} is not here, and CITELOOM_REQUIRE_TOOLS is 1")
+    if found is None:
+        pytest.skip(f"{names[0]} is not here: install Debian's chromium and chromium-driver")
+    return found
+
+
+def chrome_options(tmp_path_factory: pytest.TempPathFactory) -> ChromeOptions:
+    """Options of a browser with a profile of its own."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
+        options.add_argument(flag)
+    return options
+
+
+@contextmanager
+def chrome(options: ChromeOptions) -> Iterator[Chrome]:
+    """Chromium and its driver, which end with the block; Ctrl-C alone does not reach them, but ends the tests."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options.binary_location = tool("chromium", "chromium-browser", "google-chrome")
+    service = Service(tool("chromedriver"), popen_kw={"start_new_session": True})
+    driver = webdriver.Chrome(options=options, service=service)
+    end_with_tests(service.process)
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+@contextmanager
+def browse(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A browser on a UI, ended afterwards."""
+    with chrome(chrome_options(tmp_path_factory)) as driver:
+        yield Page(driver, url, tmp_path_factory.mktemp("shots"))
+
+
+def look(driver: Any, width: int, colours: str = "light") -> None:
+    """Set the width of the window, and the scheme of colours that its reader prefers."""
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    scheme = {"features": [{"name": "prefers-color-scheme", "value": colours}]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)
+
+
+def background(driver: Any) -> str:
+    return str(driver.execute_script("return getComputedStyle(document.body).backgroundColor"))
+
+
+def overflow(driver: Any) -> int:
+    """By how many pixels the page is wider than the window."""
+    return int(driver.execute_script("return document.documentElement.scrollWidth - innerWidth"))
+
+
+def assert_no_alert(driver: Any) -> None:
+    from selenium.common.exceptions import NoAlertPresentException
+
+    with pytest.raises(NoAlertPresentException):
+        _ = driver.switch_to.alert.text
