@@ -25,7 +25,7 @@ test: install-dev qdrant
 # takes long. docs/concepts/reliability.md.
 test-faults: install-dev qdrant
 	$(PIP) --editable '.[ray]'
-	$(PYTEST) tests -m faults --timeout 3600
+	$(PYTEST) tests -m faults
 
 test-fast: install-dev
 	$(PYTEST) tests --ignore tests/faults -m "not faults and not slow and not server and not ui"

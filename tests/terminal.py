@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.processes import COMMAND, end_with_tests, environment_without_settings
+from tests.processes import COMMAND, PATIENCE, end_with_tests, environment_without_settings
 
 
 class Terminal:
@@ -45,7 +45,7 @@ class Terminal:
 
     def wait(self, until: str, start: int = 0) -> None:
         """Wait until something is shown, from a place in what is."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while until not in self.shown[start:]:
             assert time.monotonic() < end, self.shown
             if select.select([self._end], [], [], 0.2)[0]:
@@ -55,7 +55,7 @@ class Terminal:
         """Type the last keys, if there are any; the exit code."""
         if keys:
             os.write(self._end, keys.encode())
-        return self._process.wait(60)
+        return self._process.wait()
 
 
 def _take_terminal(descriptor: int) -> None:

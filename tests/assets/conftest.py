@@ -86,7 +86,7 @@ class Place:
     def citeloom(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the command as a user does, in a process of its own."""
         return subprocess.run(
-            [COMMAND, *arguments], env=self._environment, cwd=self.root, capture_output=True, text=True, timeout=240
+            [COMMAND, *arguments], env=self._environment, cwd=self.root, capture_output=True, text=True
         )
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:

@@ -291,7 +291,7 @@ def stale_in_dagster(place: Place) -> set[tuple[str, str]]:
     with place.entered():
         done = subprocess.run(
             [str(Path(sys.executable).with_name("dagster-graphql")), "-m", "pipeline.definitions", "-t", query],
-            cwd=PROJECT, capture_output=True, text=True, timeout=240,
+            cwd=PROJECT, capture_output=True, text=True,
         )  # fmt: skip
     (answer,) = (line for line in done.stdout.splitlines() if line.startswith("{"))  # beside lines of logs
     nodes = json.loads(answer)["data"]["assetNodes"]
@@ -405,7 +405,7 @@ def test_the_code_location_passes_the_tools_own_check(command: str, tmp_path: Pa
     done = subprocess.run(
         [str(Path(sys.executable).with_name(program)), *arguments],
         cwd=PROJECT, env={**os.environ, "DAGSTER_HOME": str(tmp_path), "CITELOOM_DATA": str(tmp_path / "data")},
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Warning" not in done.stderr.replace("SupersessionWarning", "")

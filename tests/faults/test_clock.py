@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.assets.conftest import MONTHS, Place
 from tests.faults.accounts import Watch, compare
 from tests.faults.conftest import Tell
@@ -15,7 +13,6 @@ from tests.faults.zygote import Fault, Zygote
 JUMPS = (3_600, 90 * 86_400)
 
 
-@pytest.mark.timeout(900)
 def test_a_clock_that_jumps_changes_nothing(
     zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, tell: Tell
 ) -> None:

@@ -18,8 +18,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-import pytest
-
 from pipeline.settings import load_settings
 from tests.assets.conftest import MONTHS, Place
 from tests.faults.accounts import Watch, audited, compare
@@ -46,7 +44,6 @@ def run_and_kill(zygote: Zygote, place: Place, chance: random.Random) -> End:
     return zygote.end()
 
 
-@pytest.mark.timeout(3600)
 def test_kills_anywhere_change_nothing(
     zygote: Zygote,
     calm: Place,

@@ -116,7 +116,6 @@ def _settle(store: ObjectStore) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.timeout(3600)
 def test_a_run_that_is_killed_at_the_store_is_gone_on_with(
     store: ObjectStore, zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
 ) -> None:

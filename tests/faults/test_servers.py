@@ -30,7 +30,6 @@ def run(zygote: Zygote, place: Place, months: list[str], stages: list[str]) -> E
     return zygote.end()
 
 
-@pytest.mark.timeout(900)
 def test_a_model_that_vanishes_and_returns_changes_nothing(
     zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
 ) -> None:
@@ -77,7 +76,6 @@ def mortal(qdrant_binary: Path, tmp_path: Path) -> Iterator[MortalServer]:  # no
 
 
 @pytest.mark.server
-@pytest.mark.timeout(900)
 def test_a_qdrant_server_that_is_killed_and_returns_holds_every_point(
     mortal: MortalServer, zygote: Zygote, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
 ) -> None:

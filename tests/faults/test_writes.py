@@ -54,7 +54,6 @@ def run_bare(zygote: Zygote, place: Place, fault: Fault | None = None) -> End:
     return zygote.end()
 
 
-@pytest.mark.timeout(1800)
 def test_each_write_of_a_small_run_may_fail(
     zygote: Zygote, make: Callable[..., Place], tmp_path: Path, tell: Tell
 ) -> None:
@@ -81,7 +80,6 @@ def test_each_write_of_a_small_run_may_fail(
     assert not any(wrong.values())
 
 
-@pytest.mark.timeout(1800)
 def test_writes_of_every_stage_may_fail(
     zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
 ) -> None:
@@ -110,7 +108,6 @@ def test_writes_of_every_stage_may_fail(
     assert (counts["lost"], counts["torn"]) == (0, 0)
 
 
-@pytest.mark.timeout(900)
 def test_a_full_disk_is_told_of_and_more_room_mends_it(
     zygote: Zygote, undisturbed: Place, make: Callable[..., Place], tmp_path: Path, tell: Tell
 ) -> None:

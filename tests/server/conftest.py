@@ -27,7 +27,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from pipeline.index.server import ServerCollections
 from pipeline.index.server_requests import Storage
-from tests.processes import end_with_tests
+from tests.processes import PATIENCE, end_with_tests
 from tests.unit.index.building import make_workspace
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -125,7 +125,7 @@ def qdrant(qdrant_binary: Path, server_folder: Path) -> Iterator[Server]:
             yield server
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            process.wait()
 
 
 @pytest.fixture(params=["http", "grpc"])
@@ -180,7 +180,7 @@ def _free_ports(count: int) -> list[int]:
 
 def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
         try:
             with opener.open(f"{server.url}/readyz", timeout=5):

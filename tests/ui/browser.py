@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.processes import end_with_tests, wait_until
+from tests.processes import PATIENCE, end_with_tests, wait_until
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome, ChromeOptions
@@ -49,7 +49,7 @@ class Page:
         """All that is written on the page."""
         return str(self.driver.execute_script("return document.body.innerText"))
 
-    def find(self, xpath: str, seconds: float = 60) -> WebElement:
+    def find(self, xpath: str, seconds: float = PATIENCE) -> WebElement:
         """The first displayed element of an XPath, as soon as there is one."""
         from selenium.common.exceptions import StaleElementReferenceException
 
@@ -93,10 +93,10 @@ class Page:
 
         wait_until(opened, dialog)
 
-    def says(self, *words: str, seconds: float = 60) -> None:
+    def says(self, *words: str) -> None:
         """Wait until all of these are written on the page."""
         try:
-            wait_until(lambda: all(word in self.text for word in words), ", ".join(words), seconds)
+            wait_until(lambda: all(word in self.text for word in words), ", ".join(words))
         except TimeoutError as error:
             self.keep("missed")
             raise AssertionError(f"{error}; the page says:\n{self.text}") from None

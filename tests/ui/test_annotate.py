@@ -22,7 +22,7 @@ from tests.unit.evaluation.annotation.studied import exported, kept, same, works
 if TYPE_CHECKING:
     from selenium.webdriver.remote.webelement import WebElement
 
-pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ui, pytest.mark.slow]
 
 HOSTILE = (
     "</script></style></textarea></title><script>document.title = 'taken'; alert(1)</script>"
@@ -68,7 +68,7 @@ class Form:
         """Press the download button; the file, once it is whole."""
         before = set(self.downloads.iterdir())
         self.field("#csv").click()
-        made = wait_until(lambda: [*{*self.downloads.glob("*.csv")} - before], "download of CSV", 20)
+        made = wait_until(lambda: [*{*self.downloads.glob("*.csv")} - before], "download of CSV")
         return made[0]
 
     def look(self, name: str, width: int, scheme: str) -> str:

@@ -31,7 +31,7 @@ from tests.unit.evaluation.made_up_answers import write_answers
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
-pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.ui, pytest.mark.slow]
 
 MONTH = "2024-03"
 TASK = task_file(f"{MONTH[2:4]}{MONTH[5:]}.90001#S2")

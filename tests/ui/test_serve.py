@@ -28,7 +28,7 @@ from tests.ui.browser import COLOURS, WIDTHS, Page, assert_no_alert, background,
 from tests.ui.test_ui import with_default_signals
 from tests.unit.serve.corpus import FUSION, HOSTILE_TEXTS, RETRIEVAL, make_corpus, passage_id
 
-pytestmark = [pytest.mark.ui, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ui, pytest.mark.slow]
 
 AXE = "axe-core@4.14.1"
 QUERY = "/search?" + urlencode({"q": "reciprocal rank fusion of two ranked lists"})
@@ -69,10 +69,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, subp
         except OSError:
             return False
 
-    wait_until(answers, "an answer of citeloom serve", 90)
+    wait_until(answers, "an answer of citeloom serve")
     yield url, process
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 0, (folder / "serve.log").read_text()
+    assert process.wait() == 0, (folder / "serve.log").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     if npm is None:
         pytest.skip("npm is not here, which brings axe-core")
     folder = tmp_path_factory.mktemp("axe")
-    packed = subprocess.run([npm, "pack", AXE, "--silent"], cwd=folder, capture_output=True, text=True, timeout=120)
+    packed = subprocess.run([npm, "pack", AXE, "--silent"], cwd=folder, capture_output=True, text=True)
     if packed.returncode:
         pytest.skip(f"npm could not bring {AXE}: {packed.stderr[-200:]}")
     with tarfile.open(folder / packed.stdout.split()[-1]) as archive:
@@ -197,5 +197,5 @@ def test_the_server_listens_on_loopback_alone(server: tuple[str, subprocess.Pope
 
 
 def test_the_api_describes_itself(server: tuple[str, Any]) -> None:
-    with urllib.request.urlopen(f"{server[0]}/openapi.json", timeout=10) as answer:
+    with urllib.request.urlopen(f"{server[0]}/openapi.json") as answer:
         assert json.load(answer)["openapi"].startswith("3.")

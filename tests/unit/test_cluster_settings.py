@@ -132,7 +132,6 @@ def _definitions(variables: Mapping[str, str]) -> dict[str, Any]:
     """How the job and its steps are defined with these variables set."""
     done = subprocess.run(
         [sys.executable, "-c", _PRINT_DEFINITIONS], env={**os.environ, **variables}, capture_output=True, text=True,
-        timeout=240,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     definitions: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -51,7 +51,7 @@ def modules_after(folder: Path, *arguments: str) -> tuple[int, set[str]]:
         "except SystemExit as end:\n    print(json.dumps([end.code or 0, list(sys.modules)]))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], cwd=folder, capture_output=True, text=True, timeout=60,
+        [sys.executable, "-c", program, *arguments], cwd=folder, capture_output=True, text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     code, modules = json.loads(done.stdout.splitlines()[-1])

@@ -38,7 +38,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str 
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=tmp_path_factory.mktemp("elsewhere"), capture_output=True, text=True, timeout=120,
+        cwd=tmp_path_factory.mktemp("elsewhere"), capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     files: dict[str, str | None] = json.loads(done.stdout.splitlines()[-1])

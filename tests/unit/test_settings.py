@@ -165,7 +165,7 @@ class TestNames:
         done = subprocess.run(
             [sys.executable, "-c", "from pipeline.cli.app import main; main()", "status"],
             env={**os.environ, "CITELOOM_QDRANT_ULR": "http://127.0.0.1:9"},
-            cwd=tmp_path, capture_output=True, text=True, timeout=120,
+            cwd=tmp_path, capture_output=True, text=True,
         )  # fmt: skip
         assert done.returncode == 2
         assert "CITELOOM_QDRANT_URL" in done.stderr
@@ -214,5 +214,5 @@ def test_every_setting_is_in_one_group() -> None:
 
 def test_loading_the_settings_loads_no_file_system_of_an_object_store() -> None:
     code = "import sys, pipeline.settings as s; s.load_settings(); print({'fsspec'} & sys.modules.keys())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "set()", done.stderr

@@ -169,7 +169,7 @@ def test_without_the_setting_nothing_of_opentelemetry_is_imported(tmp_path: Path
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CITELOOM_")}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)],
-        env=environment, capture_output=True, text=True, timeout=120,
+        env=environment, capture_output=True, text=True,
     )  # fmt: skip
     assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
 

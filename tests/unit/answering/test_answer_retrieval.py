@@ -59,7 +59,6 @@ def test_a_claim_without_a_known_passage_counts_nowhere() -> None:
 
 @pytest.mark.faults
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_nine_of_ten_gold_claims_are_shown_after_two_hops_of_gold_queries(tmp_path: Path) -> None:
     place = Workspace(load_settings(data=tmp_path, max_questions=1000, _env_file=None))
     for month in ("2024-03", "2024-04", "2024-05"):

@@ -376,7 +376,7 @@ def test_a_killed_run_pays_no_answer_twice_but_those_in_flight(tmp_path: Path) -
         run.send_signal(signal.SIGKILL)
         run.wait()
         assert not place.root.file(tables.QUESTION_DRAFTS, MAY).exists()
-        assert subprocess.run(program, cwd=PROJECT, timeout=60).returncode == 0
+        assert subprocess.run(program, cwd=PROJECT).returncode == 0
     assert llm.generations <= undisturbed.generations + 1
     files = [each.root.file(tables.QUESTION_DRAFTS, MAY) for each in (whole, place)]
     assert files[0].read_bytes() == files[1].read_bytes()

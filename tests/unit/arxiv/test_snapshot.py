@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -22,6 +21,7 @@ from pipeline.arxiv.record import Record, is_withdrawn
 from pipeline.arxiv.snapshot import Snapshot, parse_record
 from pipeline.engine import progress
 from pipeline.errors import MissingInput, PermanentFailure
+from tests.processes import wait_until
 
 from .conftest import PROJECT, Notes, line
 
@@ -150,7 +150,7 @@ def build(file: Path, cache: Path, *, most_bytes: int = 0) -> subprocess.Popen[s
 def test_two_processes_at_once_read_the_file_once(snapshot_file: Path, cache: Path) -> None:
     write_papers(snapshot_file, 20_000)
     snapshot_file.write_text(f"{{broken\n{snapshot_file.read_text()}")
-    told = [child.communicate(timeout=60)[0].split() for child in [build(snapshot_file, cache) for _ in range(2)]]
+    told = [child.communicate()[0].split() for child in [build(snapshot_file, cache) for _ in range(2)]]
     assert sorted(told, key=len) == [["1"], ["built", "1"]]
 
 
@@ -161,7 +161,7 @@ def test_a_disk_that_is_full_is_named_and_leaves_nothing_half(snapshot_file: Pat
         plain, snapshot_file = snapshot_file, snapshot_file.with_suffix(".jsonl.gz")
         snapshot_file.write_bytes(gzip.compress(plain.read_bytes(), 1))
     child = build(snapshot_file, cache, most_bytes=300_000)
-    said = child.communicate(timeout=60)[1]
+    said = child.communicate()[1]
     assert child.returncode == 1
     assert re.search(rf"PermanentFailure: {cache}/.* cannot be written .*: free some disk space, or name another", said)
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
@@ -220,9 +220,7 @@ def test_news_of_other_papers_leave_the_digest_as_it_is(snapshot_file: Path, cac
 def test_a_killed_conversion_leaves_nothing_that_counts(snapshot_file: Path, cache: Path) -> None:
     write_papers(snapshot_file, 60_000)
     child = build(snapshot_file, cache)
-    deadline = time.monotonic() + 30
-    while not list(cache.glob("*.tmp")) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: list(cache.glob("*.tmp")) or child.poll() is not None)
     child.kill()
     child.communicate()
     assert not list(cache.glob("*.parquet"))

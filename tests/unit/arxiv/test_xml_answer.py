@@ -83,7 +83,7 @@ REFUSE = """
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_answer_is_refused_within_200_mb(name: str) -> None:
     command = [sys.executable, "-c", dedent(REFUSE), name]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 200
 

@@ -14,10 +14,10 @@ import pytest
 
 from pipeline.engine import process_pool
 from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
+from tests.processes import is_alive, wait_until
 from tests.unit.engine import pool_tasks
 
 PROJECT = Path(__file__).resolve().parents[3]
-PATIENCE = 30
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -26,27 +26,9 @@ def _stop_workers() -> Iterator[None]:
     process_pool.stop_idle_workers()
 
 
-def is_alive(process: int) -> bool:
-    """Whether a process runs; one that has ended and was not waited for does not."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def wait_until_ended(process: int) -> bool:
-    """Whether a process ends in time."""
-    end = time.monotonic() + PATIENCE
-    while is_alive(process) and time.monotonic() < end:
-        time.sleep(0.02)
-    return not is_alive(process)
-
-
 def wait_for(file: Path) -> str:
     """The content of a file, once it exists."""
-    end = time.monotonic() + PATIENCE
-    while not file.exists() and time.monotonic() < end:
-        time.sleep(0.02)
+    wait_until(file.exists, file.name)
     return file.read_text()
 
 
@@ -78,7 +60,7 @@ def test_a_worker_has_one_thread_and_does_not_import_the_main_module() -> None:
 def test_a_worker_that_ended_while_idle_is_replaced(end: signal.Signals) -> None:
     first = process_of_worker()
     os.kill(first, end)
-    wait_until_ended(first)
+    wait_until(lambda: not is_alive(first))
     assert process_of_worker() != first
 
 
@@ -172,7 +154,7 @@ def test_leaving_the_iteration_kills_busy_workers(tmp_path: Path) -> None:
 
     with pytest.raises(InterruptedError):
         list(map_chunks(pool_tasks.work_forever, interrupted_chunks(), 1))
-    assert wait_until_ended(workers[0])
+    wait_until(lambda: not is_alive(workers[0]))
 
 
 def run_apart(code: str) -> subprocess.Popen[bytes]:
@@ -199,14 +181,14 @@ def test_a_busy_worker_dies_with_its_parent(tmp_path: Path) -> None:
     parent, worker = start_busy_parent(tmp_path / "process")
     parent.kill()
     parent.communicate()
-    assert wait_until_ended(worker)
+    wait_until(lambda: not is_alive(worker))
 
 
 def test_ctrl_c_ends_parent_and_worker_with_one_traceback(tmp_path: Path) -> None:
     parent, worker = start_busy_parent(tmp_path / "process")
     os.killpg(parent.pid, signal.SIGINT)  # as a terminal does: to the whole group in the foreground
-    _, stderr = parent.communicate(timeout=PATIENCE)
-    assert wait_until_ended(worker)
+    _, stderr = parent.communicate()
+    wait_until(lambda: not is_alive(worker))
     assert stderr.decode().count("Traceback (most recent call last)") == 1
     assert stderr.decode().strip().endswith("KeyboardInterrupt")
 
@@ -217,7 +199,7 @@ def test_ctrl_c_ends_parent_and_worker_with_one_traceback(tmp_path: Path) -> Non
 def test_where_no_worker_can_be_started_the_failure_is_transient(fault: str) -> None:
     parent = run_apart(f"{fault}; list(map_chunks(pool_tasks.double, [[1]], 1))")
     try:
-        _, stderr = parent.communicate(timeout=PATIENCE)
+        _, stderr = parent.communicate()
     finally:
         parent.kill()
     assert parent.returncode == 1
@@ -226,7 +208,7 @@ def test_where_no_worker_can_be_started_the_failure_is_transient(fault: str) -> 
 
 def test_a_process_ends_silently_with_idle_workers() -> None:
     parent = run_apart("list(map_chunks(pool_tasks.double, [[1], [2]], 2))")
-    assert parent.communicate(timeout=PATIENCE) == (b"", b"")
+    assert parent.communicate() == (b"", b"")
     assert parent.returncode == 0
 
 

@@ -219,4 +219,4 @@ def test_two_runs_of_one_month_at_once_compute_it_once(workspace: Workspace) -> 
     )
     command = [sys.executable, "-c", program, str(workspace.root.path)]
     runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert sorted(run.communicate(timeout=60)[0].strip() for run in runs) == ["False", "True"]
+    assert sorted(run.communicate()[0].strip() for run in runs) == ["False", "True"]

@@ -126,7 +126,7 @@ def test_the_command_uploads_ids_and_numbers_alone(hub: Hub, tmp_path: Path) -> 
             "HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN, "HF_HOME": str(tmp_path / "home"), "NO_COLOR": "1",
             "HF_HUB_DISABLE_XET": "1",
         },
-        cwd=tmp_path, capture_output=True, text=True, timeout=240,
+        cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip().endswith(f"/commit/{hub.head}")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +20,7 @@ from pipeline.llm.embedded import embedded_endpoint, packaged_model, stop_embedd
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import Model, Models
 from pipeline.settings import Settings, load_settings
-from tests.processes import family, listening
+from tests.processes import family, is_alive, listening, wait_until
 
 PROJECT = Path(__file__).resolve().parents[3]
 
@@ -128,19 +126,7 @@ def test_the_server_dies_with_a_killed_parent(settings: Settings) -> None:
     assert parent.stdout is not None
     pid, ended = parent.stdout.readline().split()
     assert ended == "None"
-    assert is_running(int(pid))
+    assert is_alive(int(pid))
     parent.kill()
     parent.wait()
-    deadline = time.monotonic() + 20
-    while is_running(int(pid)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not is_running(int(pid))
-
-
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{pid}/stat")
-    return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    wait_until(lambda: not is_alive(int(pid)))
