@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # The same as in `pipeline.draft_check.check`, which is too heavy for --help; a test holds them equal.
 FAILURES = ("contradicted", "not_supported", "missing", "not_found", "suspicious", "differs")
 BibOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Bibliography (.bib or .bbl) in place of the one that it names.")
+    Path | None, typer.Option(metavar="FILE", help="Bibliography to use (.bib or .bbl); by default a draft's own.")
 ]
 
 
