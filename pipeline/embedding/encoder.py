@@ -3,7 +3,7 @@
 On a CPU the weights are packed for oneDNN once. Of the products of MiniLM's size (1,024 rows), a busy core of an EPYC
 with AVX-512 does 90 to 98 GFLOP/s in float32, 170 to 195 in bfloat16 and 220 to 335 in int8. oneDNN also gave each row
 the same bits whatever other rows it was multiplied with, which MKL did not: on a CPU a text's vectors do not depend on
-its neighbours.
+its neighbours. The exception is bfloat16 on an Intel processor with AMX, where their last bits do.
 """
 
 from __future__ import annotations

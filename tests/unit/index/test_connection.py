@@ -123,7 +123,7 @@ def test_a_refusal_or_an_answer_of_another_service_is_not_transient(error: Excep
 )
 def test_an_error_that_is_not_transient_ends_the_call_at_once(error: BaseException) -> None:
     pauses: list[float] = []
-    connection = _connection(pauses, patience=60)
+    connection = _connection(pauses, patience=600)
     with pytest.raises((CiteloomError, KeyboardInterrupt)):
         connection.write(_failing(error))
     assert (connection.retries, pauses) == (0, [])
@@ -144,7 +144,7 @@ def test_retries_are_counted_and_pauses_grow() -> None:
 )
 def test_a_pause_that_the_server_requests_is_kept(error: Exception) -> None:
     pauses: list[float] = []
-    assert _connection(pauses, patience=60).write(_failing(error)) == "answer"
+    assert _connection(pauses, patience=600).write(_failing(error)) == "answer"
     assert pauses == [7.0]
 
 
@@ -198,7 +198,7 @@ def _collections(httpserver: HTTPServer, patience: float, key: str | None = None
 
 def test_a_server_that_recovers_causes_no_error(httpserver: HTTPServer, answers: list[tuple[int, str]]) -> None:
     answers += [(500, "null"), (429, "null"), (503, "null"), (200, '{"exists": false}')]
-    collections = _collections(httpserver, patience=60)
+    collections = _collections(httpserver, patience=600)
     assert collections.collection("c-model").layout() is None
     assert collections.retries == collections.collection("c-model").retries == 3
 
@@ -213,7 +213,7 @@ def test_a_server_that_does_not_recover_is_named(httpserver: HTTPServer, answers
 
 def test_a_wrong_key_is_never_tried_again(httpserver: HTTPServer, answers: list[tuple[int, str]]) -> None:
     answers += [(401, "null")]
-    collections = _collections(httpserver, patience=60, key="wrong")
+    collections = _collections(httpserver, patience=600, key="wrong")
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY is refused"):
         collections.collection("c-model").layout()
     assert (collections.retries, len(httpserver.log)) == (0, 1)
@@ -222,7 +222,7 @@ def test_a_wrong_key_is_never_tried_again(httpserver: HTTPServer, answers: list[
 def test_a_count_that_must_not_wait_is_requested_once(httpserver: HTTPServer, answers: list[tuple[int, str]]) -> None:
     answers += [(503, "null")]
     with pytest.raises(TransientFailure):
-        _collections(httpserver, patience=60).collection("c-model").count("2024-03", wait=False)
+        _collections(httpserver, patience=600).collection("c-model").count("2024-03", wait=False)
     assert len(httpserver.log) == 1
 
 
@@ -294,7 +294,7 @@ def test_a_call_whose_connection_is_closed_by_another_thread_is_repeated(http_al
 
 
 def test_an_error_of_the_call_itself_is_not_taken_for_a_closed_connection() -> None:
-    connection = _connection([], patience=60)
+    connection = _connection([], patience=600)
     with pytest.raises(RuntimeError, match="made up by a test"):
         connection.write(_failing(RuntimeError("made up by a test")))
     assert connection.retries == 0
