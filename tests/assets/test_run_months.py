@@ -73,7 +73,7 @@ def test_a_bad_month_is_reported_and_once_retried_all_tables_are_those_of_an_und
     assert len(digests(calm.root)) == 2 * len(MONTHS) * len(choose_stages(UNTIL))
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_ctrl_c_ends_the_command_and_records_no_failure(empty: Place) -> None:
     run = empty.start("run", "--until", "embeddings")
     assert run.stderr is not None

@@ -88,6 +88,7 @@ _LOADER = textwrap.dedent(
 )
 
 
+@pytest.mark.faults
 def test_a_load_that_was_killed_between_batches_goes_on_where_it_was(workspace: Workspace) -> None:
     settings = workspace.settings
     port, alias = str(settings.qdrant_grpc_port), settings.qdrant_collection

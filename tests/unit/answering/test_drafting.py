@@ -363,7 +363,7 @@ RUN = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_a_killed_run_pays_no_answer_twice_but_those_in_flight(tmp_path: Path) -> None:
     whole, undisturbed = drafted(tmp_path / "whole")
     with ScriptedLlm(drafter, latency=0.3) as llm:

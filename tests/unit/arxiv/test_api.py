@@ -223,6 +223,7 @@ def test_answers_that_cannot_be_written_are_named_and_nothing_is_half_kept(
     assert statuses(api, arxiv.papers) == ["present"]
 
 
+@pytest.mark.faults
 def test_a_kill_loses_the_request_in_flight_alone(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
     arxiv.papers = numbered(300)
     kill_in_third_request(arxiv, "api", tmp_path)

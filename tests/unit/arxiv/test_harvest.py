@@ -184,6 +184,7 @@ def test_a_day_that_is_none_is_a_wrong_argument(place: Workspace, oai: FakeOai, 
 # Breaking off.
 
 
+@pytest.mark.faults
 def test_a_killed_harvest_goes_on_from_its_last_page(oai: FakeOai, place: Workspace) -> None:
     oai.list = [[record(f"2403.0000{number}")] for number in range(5)]
     kill_in_third_request(oai, "oai", place.settings.data_root)

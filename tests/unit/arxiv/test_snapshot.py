@@ -217,6 +217,7 @@ def test_news_of_other_papers_leave_the_digest_as_it_is(snapshot_file: Path, cac
     assert digest("2403.00002", "2403.00001") != first
 
 
+@pytest.mark.faults
 def test_a_killed_conversion_leaves_nothing_that_counts(snapshot_file: Path, cache: Path) -> None:
     write_papers(snapshot_file, 60_000)
     child = build(snapshot_file, cache)

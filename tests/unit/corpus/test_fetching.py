@@ -299,6 +299,7 @@ fetch(place, select_papers(place, None, ids), pace=Pace(Path(data) / "machine", 
 """
 
 
+@pytest.mark.faults
 def test_a_killed_fetch_goes_on_after_its_last_page(place: Workspace, site: FakeSite, dump: Path) -> None:
     reached, released = threading.Event(), threading.Event()
 

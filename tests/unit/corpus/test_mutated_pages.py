@@ -84,7 +84,7 @@ def month_of(folder: Path, content: dict[str, bytes]) -> Workspace:
     return workspace
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 @settings(max_examples=8, deadline=None, suppress_health_check=[*LENIENT, HealthCheck.function_scoped_fixture])
 @given(st.lists(mutated_pages(), min_size=20, max_size=40))
 def test_a_month_accounts_for_every_mutated_page_and_leaves_the_others_as_they_were(

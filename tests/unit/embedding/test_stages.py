@@ -157,6 +157,7 @@ def test_a_month_without_passages_says_what_its_vectors_would_be(workspace: Work
     assert notes == {"truncated": 0, **model}
 
 
+@pytest.mark.faults
 def test_a_killed_run_loses_at_most_one_shard(workspace: Workspace, tmp_path: Path) -> None:
     texts = _many(9_000)
     write_month(workspace, texts=texts)

@@ -277,6 +277,7 @@ _KILLED_WHILE_MAKING = textwrap.dedent(
 )
 
 
+@pytest.mark.faults
 def test_a_process_that_is_killed_before_the_folder_has_its_name_leaves_no_half(edge: EdgeIndex) -> None:
     done = subprocess.run([sys.executable, "-c", _KILLED_WHILE_MAKING, str(edge.folder)], check=False)
     assert done.returncode == -signal.SIGKILL
@@ -303,6 +304,7 @@ _LOADER = textwrap.dedent(
 )
 
 
+@pytest.mark.faults
 def test_every_batch_that_was_acknowledged_outlives_a_kill(edge: EdgeIndex) -> None:
     with subprocess.Popen([sys.executable, "-c", _LOADER, str(edge.folder)], stdout=subprocess.PIPE) as loader:
         assert loader.stdout is not None

@@ -158,6 +158,7 @@ _LOADER = textwrap.dedent(
 )
 
 
+@pytest.mark.faults
 def test_a_load_that_was_killed_between_batches_goes_on_where_it_was(workspace: Workspace, tmp_path: Path) -> None:
     write_month(workspace)
     embed(workspace)

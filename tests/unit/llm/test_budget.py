@@ -193,6 +193,7 @@ def test_runs_that_name_a_budget_share_its_ceiling(tmp_path: Path) -> None:
     assert paid == [7, 2, 5]
 
 
+@pytest.mark.faults
 def test_what_a_killed_run_had_in_flight_stays_booked(tmp_path: Path) -> None:
     assert shared(tmp_path, 7).reserve(Spent(3), Prices())  # and never settled
     next_run = shared(tmp_path, 7)

@@ -85,7 +85,7 @@ def test_one_server_serves_a_process_on_loopback_alone(settings: Settings) -> No
     assert listening(family(server.process.pid)) == ["127.0.0.1"]
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_a_judge_that_reads_more_does_not_end_the_server_that_a_writer_asks(settings: Settings) -> None:
     judge = settings.model_copy(update={"llm_context": 2048})
 
@@ -103,7 +103,7 @@ def test_a_judge_that_reads_more_does_not_end_the_server_that_a_writer_asks(sett
     assert address(settings, replace(model_of(settings), context=1536)) == address(judge)
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_the_server_dies_with_a_killed_parent(settings: Settings) -> None:
     script = (
         "import json, sys, threading\n"
