@@ -24,7 +24,7 @@ from pipeline.report.formatting import month_name, passage_link
 from pipeline.serve.asking import LiveAnswer
 from pipeline.serve.guard import report_policy
 from pipeline.serve.paper_view import RelatedPaper, read_paper_view, similar_papers
-from pipeline.serve.passage_html import excerpt, render_inline, render_passage
+from pipeline.serve.passage_html import render_inline, render_passage
 from pipeline.serve.problems import Problem, problem_of
 from pipeline.serve.search_results import SearchParameters, parse_parameters, run_search
 from pipeline.serve.site import Site
@@ -48,7 +48,6 @@ def _environment() -> Environment:
         kind_choices=[(kind, kind.replace("_", " ")) for kind in _KINDS],
         grade_choices=[(grade, f"{grade} or better") for grade in GRADES],
         severity_choices=[(subset, subset.replace("_", " ")) for subset in SUBSETS],
-        excerpt=excerpt,
         notes=answer_notes,
         cost=cost_line,
         passages=_passages_of,

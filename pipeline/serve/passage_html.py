@@ -11,33 +11,11 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from pipeline.corpus.parse.policies import CITATION_MARKER, cited_keys
-from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.report.rendering import render_formulas
-from pipeline.serve.search_results import RankedPassage
 
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"\|?(?:\s*:?-{3,}:?\s*\|)+\s*")
 _MOST_ROWS = 400
-# Characters of a passage in a list of results.
-_EXCERPT = 480
-_WHOLE_KINDS = ("table", "list", "algorithm")
-
-
-def excerpt(passage: RankedPassage) -> str:
-    """The sentences of a passage that a list of results shows: its best one and those around it; all of a table."""
-    sentences = split_sentences(passage.text)
-    if passage.kind in _WHOLE_KINDS or len(passage.text) <= _EXCERPT:
-        return passage.text
-    first = sentences.index(passage.best_sentences[0]) if passage.best_sentences else 0
-    last, length = first, len(sentences[first])
-    while length < _EXCERPT and last + 1 < len(sentences):
-        last += 1
-        length += len(sentences[last])
-    while length < _EXCERPT and first > 0:
-        first -= 1
-        length += len(sentences[first])
-    before, after = "… " * (first > 0), " …" * (last + 1 < len(sentences))
-    return f"{before}{' '.join(sentences[first : last + 1])}{after}"
 
 
 def render_passage(

@@ -24,6 +24,9 @@ LONGEST_QUERY = 10_000
 _MOST_SENTENCES = 2
 # A second sentence is marked only if it is nearly as good as the best.
 _LEAST_OF_BEST = 0.7
+# Characters of a passage in a list of results.
+_EXCERPT = 480
+_WHOLE_KINDS = ("table", "list", "algorithm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +134,10 @@ def _number(name: str, text: str) -> int:
 @dataclass(frozen=True, slots=True)
 class RankedPassage(Hit):
     """A hit with its best sentences. text: without citation marks. best_sentences: parts of the text; none where no
-    sentence shares a word with the query."""
+    sentence shares a word with the query. excerpt: the best sentence and those around it; all of a table."""
 
     best_sentences: tuple[str, ...] = ()
+    excerpt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,23 +216,43 @@ def rank_sentences(query: str, hits: Sequence[Hit]) -> list[RankedPassage]:
     """The hits with their best sentences: those with most of the query's stems, rare ones among the hits first."""
     stems = set(map(term_id, words_of(query)))
     texts = [without_markers(hit.text) for hit in hits]
-    sentences = [
-        [(sentence, stems & set(map(term_id, words_of(sentence)))) for sentence in split_sentences(text)]
-        for text in texts
-    ]
-    having = Counter(stem for parts in sentences for stem in set[int]().union(*(shared for _, shared in parts)))
+    split = [split_sentences(text) for text in texts]
+    shared = [[stems & set(map(term_id, words_of(sentence))) for sentence in sentences] for sentences in split]
+    having = Counter(stem for parts in shared for stem in set[int]().union(*parts))
     weights = {stem: math.log(1 + len(texts) / having[stem]) for stem in having}
-    values = [{field.name: getattr(hit, field.name) for field in fields(Hit)} for hit in hits]
     return [
-        RankedPassage(**{**hit, "text": text}, best_sentences=_best_sentences(parts, weights))
-        for hit, text, parts in zip(values, texts, sentences, strict=True)
+        _ranked(hit, text, sentences, _best_places(parts, weights))
+        for hit, text, sentences, parts in zip(hits, texts, split, shared, strict=True)
     ]
 
 
-def _best_sentences(sentences: Sequence[tuple[str, set[int]]], weights: Mapping[int, float]) -> tuple[str, ...]:
-    """The best sentences in the order of the text. sentences: each with the query's stems that it has."""
-    scored = [(sum(weights[stem] for stem in shared), place) for place, (_, shared) in enumerate(sentences)]
-    best = max((score for score, _ in scored), default=0.0)
-    good = [pair for pair in scored if pair[0] > 0 and pair[0] >= _LEAST_OF_BEST * best]
-    chosen = sorted(good, key=lambda pair: -pair[0])[:_MOST_SENTENCES]
-    return tuple(sentences[place][0] for place in sorted(place for _, place in chosen))
+def _ranked(hit: Hit, text: str, sentences: Sequence[str], best: Sequence[int]) -> RankedPassage:
+    """The hit with its best sentences. best: their places, in the order of the text."""
+    is_whole = hit.kind in _WHOLE_KINDS or len(text) <= _EXCERPT
+    values = {field.name: getattr(hit, field.name) for field in fields(Hit)}
+    return RankedPassage(
+        **{**values, "text": text},
+        best_sentences=tuple(sentences[place] for place in best),
+        excerpt=text if is_whole else _sentences_around(sentences, best[0] if best else 0),
+    )
+
+
+def _best_places(shared: Sequence[set[int]], weights: Mapping[int, float]) -> list[int]:
+    """The places of the best sentences, in the order of the text. shared: the query's stems in each sentence."""
+    scores = [sum(weights[stem] for stem in stems) for stems in shared]
+    least = _LEAST_OF_BEST * max(scores, default=0.0)
+    good = [place for place, score in enumerate(scores) if score > 0 and score >= least]
+    return sorted(sorted(good, key=lambda place: -scores[place])[:_MOST_SENTENCES])
+
+
+def _sentences_around(sentences: Sequence[str], place: int) -> str:
+    """The sentence at a place with those after it, then those before it, until the excerpt is long enough."""
+    first, last, length = place, place, len(sentences[place])
+    while length < _EXCERPT and last + 1 < len(sentences):
+        last += 1
+        length += len(sentences[last])
+    while length < _EXCERPT and first > 0:
+        first -= 1
+        length += len(sentences[first])
+    before, after = "… " * (first > 0), " …" * (last + 1 < len(sentences))
+    return f"{before}{' '.join(sentences[first : last + 1])}{after}"
