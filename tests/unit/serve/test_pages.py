@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import base64
+import json
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,11 @@ from starlette.testclient import TestClient
 from pipeline.engine.stage import Workspace
 from pipeline.serve.api import ENDPOINTS, openapi
 from pipeline.serve.app import make_app
+from pipeline.serve.asking import LiveAnswer
+from pipeline.serve.site import Site
+from tests.scripted_llm import Asked, ScriptedLlm
+from tests.unit.answering.asking import faithful, form_of
+from tests.unit.answering.corpus import asking
 from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
 
 HTML = {"Accept": "text/html,application/xhtml+xml"}
@@ -85,6 +93,56 @@ def test_a_question_is_answered_by_quotations_with_their_passages(client: TestCl
     assert hrefs(page, ".answer a.cite") == [f"#{item.attributes['id']}" for item in page.css("ol.references > li")]
     assert hrefs(page, "ol.references .passage > a")[0].startswith("/paper/2403.")
     assert len(page.css(".steps li")) >= 2
+
+
+@pytest.fixture
+def with_llm(corpus: Workspace) -> Iterator[tuple[Workspace, ScriptedLlm]]:
+    """The corpus with a language model to ask, which reads the first passage only."""
+    answers = {
+        "Query": {"query": "reciprocal rank fusion"},
+        "Claims": {"relevant": [1], "claims": [{"passage": 1, "claim": "Fusion merges <b>lists</b>."}]},
+        "GroundedAnswer": {"answered": "yes", "sentences": [{"text": "It merges <b>lists</b>.", "claims": [1]}]},
+    }
+
+    def read(asked: Asked) -> str | None:
+        name = form_of(asked)
+        if name == "Ranking":
+            return "[1]"  # the order of the search
+        return json.dumps(answers[name]) if name in answers else faithful(asked)
+
+    with ScriptedLlm(read) as llm:
+        yield asking(corpus, llm), llm
+
+
+def test_a_language_model_s_answer_has_its_steps_claims_and_cost(with_llm: tuple[Workspace, ScriptedLlm]) -> None:
+    workspace, llm = with_llm
+    client = TestClient(make_app(workspace), base_url="http://127.0.0.1:8000")
+    page = parsed(client, "/ask?q=What+does+reciprocal+rank+fusion+merge%3F")
+    assert "It merges <b>lists</b>." in page.css_first(".answer").text()
+    assert page.css(".answer b") == []
+    assert [item.attributes["id"] for item in page.css("ol.references > li")] == ["claim-1"]
+    assert len(page.css(".steps li")) >= 4
+    assert f"{llm.generations} calls" in page.css_first("section[aria-labelledby=answer]").text()
+
+
+def test_a_step_is_shown_before_the_answer_is_written(with_llm: tuple[Workspace, ScriptedLlm]) -> None:
+    workspace, llm = with_llm
+    is_shown = threading.Event()
+
+    def wait(asked: Asked) -> None:
+        if form_of(asked) == "GroundedAnswer":
+            is_shown.wait()
+
+    llm.rules.insert(0, wait)
+    live = LiveAnswer(Site(workspace), "What does fusion merge?", None)
+    steps = live.steps()
+    assert next(steps)
+    assert live.reply is None
+    is_shown.set()
+    assert list(steps)
+    assert live.error is None
+    assert live.reply is not None
+    assert live.reply.answer.text == "It merges <b>lists</b>."
 
 
 def test_a_link_on_another_site_does_not_run_a_question(client: TestClient) -> None:

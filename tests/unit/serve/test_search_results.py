@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
+from pipeline.index.edge_folder import PATIENCE
 from pipeline.index.opening import edge_folder
 from pipeline.serve.index_access import IndexAccess, IndexInUse
 from pipeline.serve.search_results import SearchParameters, parse_parameters, run_search
@@ -129,7 +130,7 @@ def test_an_index_that_another_process_has_open_is_waited_for_by_the_visitor(
     with _index_in_another_process(corpus):
         started = time.monotonic()
         assert client.get("/api/search", params={"q": "fusion"}).status_code == 503
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < PATIENCE
     assert client.get("/api/search", params={"q": "fusion"}).status_code == 200
 
 
