@@ -22,6 +22,7 @@ from pipeline.serve import mcp_server
 from pipeline.serve.app import make_app
 from pipeline.serve.mcp_server import INSTRUCTIONS, MOST_CHARACTERS, CorpusTools
 from pipeline.serve.site import Site
+from tests.processes import PATIENCE
 from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
 
 TOOLS = {
@@ -29,6 +30,12 @@ TOOLS = {
     "bibtex",
 }  # fmt: skip
 Use = Callable[[Client], Awaitable[None]]
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call on a slow machine may take longer than a user would wait."""
+    monkeypatch.setattr(mcp_server, "TIME_LIMIT", PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +51,7 @@ def address(corpus: Workspace) -> Iterator[str]:
         time.sleep(0.05)
     yield f"http://127.0.0.1:{port}/mcp"
     server.should_exit = True
-    thread.join(10)
+    thread.join()
 
 
 @pytest.fixture(params=["http", "stdio"])
@@ -60,7 +67,7 @@ def connect(request: pytest.FixtureRequest, corpus: Workspace) -> Callable[[Use]
 
     def run(use: Use) -> None:
         async def connected() -> None:
-            async with Client(target, read_timeout_seconds=60) as client:
+            async with Client(target, read_timeout_seconds=PATIENCE) as client:
                 await use(client)
 
         anyio.run(connected)
