@@ -44,7 +44,9 @@ def address(corpus: Workspace) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(make_app(corpus), port=port, log_level="warning"))
+    server = uvicorn.Server(
+        uvicorn.Config(make_app(corpus), port=port, log_level="warning", timeout_keep_alive=int(PATIENCE))
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
