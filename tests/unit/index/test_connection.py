@@ -196,7 +196,10 @@ def _collections(httpserver: HTTPServer, patience: float, key: str | None = None
     return ServerCollections(httpserver.url_for(""), "c", None if key is None else SecretStr(key), patience=patience)
 
 
-def test_a_server_that_recovers_causes_no_error(httpserver: HTTPServer, answers: list[tuple[int, str]]) -> None:
+def test_a_server_that_recovers_causes_no_error(
+    httpserver: HTTPServer, answers: list[tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.index.connection.FIRST_READ_PATIENCE", 600.0)
     answers += [(500, "null"), (429, "null"), (503, "null"), (200, '{"exists": false}')]
     collections = _collections(httpserver, patience=600)
     assert collections.collection("c-model").layout() is None
