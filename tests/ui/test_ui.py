@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -29,9 +28,6 @@ from tests.processes import (
 )
 from tests.scripted_llm import ScriptedLlm
 from tests.ui.browser import Page, browse, tool
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 

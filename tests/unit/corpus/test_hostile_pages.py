@@ -49,12 +49,14 @@ LONG = {
 }
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", LONG)
 def test_a_page_of_one_thing_is_read(name: str) -> None:
     paper = parse(page(para("Words.") + LONG[name]))
     assert paper.blocks[0].text == "Words."
 
 
+@pytest.mark.timeout(60)
 def test_footnotes_in_a_row_are_read() -> None:
     paper = parse(page(para("Words" + note("x") * 30_000 + ".")))
     assert (paper.blocks[0].text, len(paper.blocks)) == ("Words.", 30_001)
