@@ -19,7 +19,7 @@ _BEGINNING_CHARS = 400
 # What `chatcite_grounded` does to a kept draft that lost a reference; its text in the trace is the one before.
 _REPAIRED = ("repaired", "patched")
 # Parts of a trace that a system may lack.
-_NOTHING = {"citations": {}, "plan": {}, "groups": {}, "revision": {}, "summaries": (), "rounds": ()}
+_NOTHING: dict[str, Any] = {"citations": {}, "plan": {}, "groups": {}, "revision": {}, "summaries": (), "rounds": ()}
 
 
 def read_trace(text: str | None, numbers: Collection[int]) -> dict[str, Any]:
