@@ -153,6 +153,12 @@ def look(driver: Any, width: int, colours: str = "light") -> None:
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)
 
 
+def click(driver: Any, element: WebElement) -> None:
+    """Click an element once the middle of the window shows it: chromedriver's own scroll may stop at its edge."""
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center', inline: 'center'})", element)
+    element.click()
+
+
 def background(driver: Any) -> str:
     return str(driver.execute_script("return getComputedStyle(document.body).backgroundColor"))
 

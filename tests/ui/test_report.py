@@ -22,7 +22,7 @@ from pipeline.draft_check.references import Difference, ReferenceCheck
 from pipeline.engine.run import run_stage
 from pipeline.report.formatting import task_file
 from pipeline.report.stages import REPORT
-from tests.ui.browser import COLOURS, WIDTHS, assert_no_alert, background, chrome_options, look, overflow
+from tests.ui.browser import COLOURS, WIDTHS, assert_no_alert, background, chrome_options, click, look, overflow
 from tests.ui.browser import chrome as open_chrome
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import QUOTE, same, workspace, write_month
@@ -99,7 +99,7 @@ def test_a_click_on_a_sentence_shows_its_quote_and_leads_to_the_passages_page(
     chrome.get((plain / TASK).as_uri())
     panel = css(chrome, "#chatcite-1")
     assert not panel.is_displayed()
-    css(chrome, "#chatcite a.said").click()
+    click(chrome, css(chrome, "#chatcite a.said"))
     assert panel.is_displayed()
     assert panel.find_element("css selector", "q").text.strip('“”"') == QUOTE
     assert panel.find_element("css selector", ".verdict").text == "◐ partly supported"
@@ -120,7 +120,7 @@ def test_a_click_on_a_sentence_of_an_answer_shows_its_claims_and_passages(
     chrome.find_element("partial link text", "How are the weights of study 1 learned?").click()
     panel = css(chrome, "#arxivbot-1")
     assert not panel.is_displayed()
-    css(chrome, "#arxivbot a.said").click()
+    click(chrome, css(chrome, "#arxivbot a.said"))
     assert panel.is_displayed()
     assert "Claim 1 of the answer." in panel.text
     assert panel.find_element("css selector", ".source").text == "2403.90001 sample"
