@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Six workers on two cores: much of the time goes into waiting for disks and servers. Torch gets one thread in each.
+# Four workers on two cores: some tests wait for servers and browsers. Torch gets one thread in each; six workers took a
+# fifth more processor time.
 # Groups of tests in the order of tests/conftest.py; pytest-xdist would begin with those of most tests.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 6 --dist loadgroup --no-loadscope-reorder
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadgroup --no-loadscope-reorder
 PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 
 # Packages are installed without bytecode. Where an image sets this variable, every process would compile all it imports.
@@ -87,8 +88,6 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 $(VENV)/installed-dev: $(VENV)/installed
 	$(PIP) --editable '.[dev]'
-	# Compiles what the tests import, once: six workers would each compile all of it.
-	-$(BIN)/python -m pytest --collect-only --quiet tests >/dev/null
 	touch $@
 
 # The Qdrant server for the tests; where npm is missing, the tests that need it skip and say so.
