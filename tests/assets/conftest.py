@@ -26,6 +26,7 @@ from pipeline.ops.services import release_services
 from pipeline.report.formatting import RUN_PAGE
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
 from resources.dagster_home import dagster_home, open_instance
+from tests.folders import copy_folder
 from tests.processes import COMMAND, end_with_tests, environment_without_settings
 from tests.scripted_llm import ScriptedLlm
 from tests.sentinels import is_secret, sentinel
@@ -54,7 +55,7 @@ class Place:
 
     def copy_to(self, folder: Path) -> Place:
         """A copy that a test may change."""
-        shutil.copytree(self.root, folder)
+        copy_folder(self.root, folder)
         return replace(self, root=folder).with_settings(data=folder)
 
     def workspace(self, **overrides: object) -> Workspace:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index import close_indexes
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import parse_writer
+from tests.folders import copy_folder
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.answering.asking import faithful, form_of
 from tests.unit.answering.corpus import FERNS, MARCH, QUILLNET, UNSIGNED, asking
@@ -80,7 +80,7 @@ def staged(
     data = folder / "data"
     if not data.exists():
         close_indexes()
-        shutil.copytree(corpus.root.path, data)
+        copy_folder(corpus.root.path, data)
     given = {"data": data, "questions": write_set(folder, *entries)}
     return asking(corpus, llm, **given | settings)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from pipeline.answering.stages import QUESTIONS
 from pipeline.engine.run import fingerprint, run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index import close_indexes
+from tests.folders import copy_folder
 from tests.models_file import write_models
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH, MAY, QUILLNET, asking
@@ -63,7 +63,7 @@ def whole(corpus: Workspace, tmp_path_factory: pytest.TempPathFactory, llm: Scri
 def done(corpus: Workspace, whole: Workspace, tmp_path: Path, llm: ScriptedLlm) -> Workspace:
     """A copy of it to write into."""
     close_indexes()
-    shutil.copytree(whole.root.path.parent, tmp_path, dirs_exist_ok=True)
+    copy_folder(whole.root.path.parent, tmp_path)
     return staged(corpus, tmp_path, llm)
 
 

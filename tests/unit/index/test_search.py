@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +25,7 @@ from pipeline.index.search import on_live, search, search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.similar import read_like
 from pipeline.index.stages import INDEX_RECEIPTS
+from tests.folders import copy_folder
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 from tests.unit.index.building import TEXTS, embed, make_points, make_workspace, write_month, write_table
 from tests.unit.index.fake import FakeCollections, FakeIndex
@@ -55,7 +55,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 def own(loaded: Workspace, tmp_path: Path) -> Iterator[Workspace]:
     """The same for a test that breaks something in it."""
     close_indexes()
-    shutil.copytree(loaded.root.path, tmp_path / "own")
+    copy_folder(loaded.root.path, tmp_path / "own")
     yield make_workspace(tmp_path / "own")
     close_indexes()
 
