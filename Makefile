@@ -19,7 +19,7 @@ demo: install
 ui: install
 	$(BIN)/citeloom ui
 
-test: install-dev qdrant
+test: $(VENV)/compiled qdrant
 	$(PYTEST) tests --ignore tests/faults -m "not faults"
 
 # 40 minutes: 200 kills, failing writes, full disks, servers that vanish, a backfill from the page, and whatever else
@@ -28,7 +28,7 @@ test-faults: install-dev qdrant
 	$(PIP) --editable '.[ray]'
 	$(PYTEST) tests -m faults
 
-test-fast: install-dev
+test-fast: $(VENV)/compiled
 	$(PYTEST) tests --ignore tests/faults -m "not faults and not slow and not server and not ui"
 
 # The documentation as a site in site/; a broken link is an error.
@@ -88,6 +88,11 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 $(VENV)/installed-dev: $(VENV)/installed
 	$(PIP) --editable '.[dev]'
+	touch $@
+
+# What the tests import, compiled once: else each worker compiles all of it.
+$(VENV)/compiled: $(VENV)/installed-dev
+	-$(BIN)/python -m pytest --collect-only --quiet tests >/dev/null
 	touch $@
 
 # The Qdrant server for the tests; where npm is missing, the tests that need it skip and say so.

@@ -33,7 +33,7 @@ from benchmarks.harness import Claim, report
 from benchmarks.points import Structure, layout, questions, write_months
 from benchmarks.qdrant_server import Server, running
 from pipeline.index.edge import EdgeCollections
-from pipeline.index.fusion import Ranking, rank
+from pipeline.index.fusion import Ranking, rank, with_payloads
 from pipeline.index.layout import Quantization
 from pipeline.index.passage_index import OVERSAMPLING, PassageIndex, Query, Restriction
 from pipeline.index.points import points_of
@@ -140,7 +140,7 @@ def latency(index: PassageIndex, asked: Sequence[Query], ranking: Ranking, clien
         taken = []
         for question in some:
             started = time.perf_counter()
-            rank(index, [question], ranking)
+            with_payloads(index, rank(index, [question], ranking))
             taken.append(time.perf_counter() - started)
         return taken
 

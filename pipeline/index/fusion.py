@@ -35,8 +35,9 @@ KIND_WEIGHTS: Mapping[str, float] = {"front_matter": 0.8}
 # Reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009).
 RRF_K = 60
 _LEAST_CANDIDATES = 100
-# Fields of the payload that decide a candidate's weight.
-_WEIGHT_FIELDS = ("kind",)
+# Fields of the payload that a ranking needs: the kind for the weight, the paper where only its best passage counts.
+# Fetching whole payloads of both lists took ten times as long as the search itself.
+_FIELDS = ("kind", "arxiv_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +59,19 @@ class Ranking:
         """Length of the lists that are fused, or that ColBERT ranks again: four times the limit, at least 100."""
         return max(4 * self.limit, _LEAST_CANDIDATES)
 
-    def request(self, by: VectorName, limit: int, fields: tuple[str, ...] | None = None) -> Request:
-        """The request for one list. fields: of the payload; None for all."""
-        return Request(limit, by, self.restriction, exact=self.exact, fields=fields)
+    def request(self, by: VectorName, limit: int) -> Request:
+        """The request for one list."""
+        return Request(limit, by, self.restriction, exact=self.exact, fields=_FIELDS)
 
 
 def rank(index: PassageIndex, queries: Sequence[Query], ranking: Ranking) -> list[list[ScoredPassage]]:
-    """Each query's passages, best first, ties by id. Raises as `PassageIndex.search` does."""
+    """Each query's passages, best first, ties by id; of their payloads, only kind and arxiv_id.
+
+    Raises as `PassageIndex.search` does.
+    """
     limit = ranking.candidates if ranking.colbert else ranking.limit
     if ranking.by == "fused":
         rankings = _fused(index, queries, ranking, limit)
-        if not ranking.colbert:
-            return _with_payloads(index, rankings)
     else:
         request = ranking.request(ranking.by, limit)
         rankings = index.search([(query, request) for query in queries])
@@ -78,7 +80,7 @@ def rank(index: PassageIndex, queries: Sequence[Query], ranking: Ranking) -> lis
     if not ranking.colbert:
         return rankings
     searches = [
-        (query, Request(ranking.limit, "colbert", passages=tuple(point.passage_id for point in candidates)))
+        (query, Request(ranking.limit, "colbert", passages=_ids(candidates), fields=_FIELDS))
         for query, candidates in zip(queries, rankings, strict=True)
     ]
     return index.search(searches)
@@ -86,8 +88,7 @@ def rank(index: PassageIndex, queries: Sequence[Query], ranking: Ranking) -> lis
 
 def _fused(index: PassageIndex, queries: Sequence[Query], ranking: Ranking, limit: int) -> list[list[ScoredPassage]]:
     depth = ranking.candidates
-    # Fetching whole payloads of both lists took ten times as long as the search itself.
-    requests = [ranking.request("dense", depth, _WEIGHT_FIELDS), ranking.request("lexical", depth, _WEIGHT_FIELDS)]
+    requests = [ranking.request("dense", depth), ranking.request("lexical", depth)]
     lists = index.search([(query, request) for query in queries for request in requests])
     by_dense, by_words = lists[::2], [_without_cut_tie(ranking_by_words, depth) for ranking_by_words in lists[1::2]]
     if ranking.fusion == "ranks":
@@ -108,7 +109,7 @@ def _compare_by_dense(
         for dense, words in zip(by_dense, by_words, strict=True)
     ]
     searches = [
-        (query, Request(len(passages), passages=passages, fields=_WEIGHT_FIELDS))
+        (query, Request(len(passages), passages=passages, fields=_FIELDS))
         for query, passages in zip(queries, missing, strict=True)
         if passages
     ]
@@ -116,14 +117,18 @@ def _compare_by_dense(
     return [[*dense, *(next(answers) if passages else [])] for dense, passages in zip(by_dense, missing, strict=True)]
 
 
-def _with_payloads(index: PassageIndex, rankings: Sequence[list[ScoredPassage]]) -> list[list[ScoredPassage]]:
+def with_payloads(index: PassageIndex, rankings: Sequence[Sequence[ScoredPassage]]) -> list[Sequence[ScoredPassage]]:
     """The rankings with whole payloads, without points that were deleted meanwhile."""
-    ids = list(dict.fromkeys(point.passage_id for points in rankings for point in points))
+    ids = list(dict.fromkeys(passage_id for points in rankings for passage_id in _ids(points)))
     payloads = index.payloads(ids) if ids else {}
     return [
         [replace(point, payload=payloads[point.passage_id]) for point in points if point.passage_id in payloads]
         for points in rankings
     ]
+
+
+def _ids(points: Sequence[ScoredPassage]) -> tuple[str, ...]:
+    return tuple(point.passage_id for point in points)
 
 
 def fuse_scores(dense: Sequence[ScoredPassage], words: Sequence[ScoredPassage]) -> list[ScoredPassage]:

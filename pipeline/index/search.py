@@ -13,7 +13,7 @@ from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import lexical_query
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, TransientFailure
-from pipeline.index.fusion import Fusion, rank
+from pipeline.index.fusion import Fusion, rank, with_payloads
 from pipeline.index.links import abstract_url, passage_url
 from pipeline.index.opening import missing_index, open_collections
 from pipeline.index.passage_index import PassageIndex, Query, ScoredPassage
@@ -144,11 +144,12 @@ def _answer(
     if not any(rankings):
         _explain_nothing(index, options)
     if reranker is not None:
-        texts = read_texts(workspace, (point for ranking in rankings for point in ranking))
-        reranked = [_reranked(reranker, *pair, texts) for pair in zip(queries, rankings, strict=True)]
+        candidates = with_payloads(index, rankings)
+        texts = read_texts(workspace, (point for ranking in candidates for point in ranking))
+        reranked = [_reranked(reranker, *pair, texts) for pair in zip(queries, candidates, strict=True)]
         pages = _pages(reranked, options)
     else:
-        pages = _pages(rankings, options)
+        pages = with_payloads(index, _pages(rankings, options))
         texts = read_texts(workspace, (point for page in pages for point in page))
     return [_hits(page, texts, query, layout) for query, page in zip(queries, pages, strict=True)]
 
