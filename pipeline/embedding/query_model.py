@@ -39,6 +39,8 @@ class QueryModel:
             for name, weight in load_file(file).items()
         }
         self._shape = shape
+        for number in range(shape.layers):
+            self._join_attention(f"encoder.layer.{number}.attention.self")
         self._threads = ThreadpoolController()
 
     def launch(self, pack: Pack, *, half: bool) -> Callable[[], Landed]:
@@ -70,14 +72,19 @@ class QueryModel:
             hidden = self._norm(f"{layer}.output.LayerNorm", hidden + self._linear(f"{layer}.output.dense", inner))
         return hidden
 
+    def _join_attention(self, name: str) -> None:
+        """Put the weights of query, key and value side by side: one product of three times the width takes less."""
+        import numpy as np
+
+        for kind in ("weight", "bias"):
+            parts = [self._weights.pop(f"{name}.{part}.{kind}") for part in ("query", "key", "value")]
+            self._weights[f"{name}.{kind}"] = np.ascontiguousarray(np.concatenate(parts, axis=-1))
+
     def _attend(self, name: str, hidden: Rows) -> Rows:
         import numpy as np
 
-        def heads(part: str) -> Rows:
-            rows = self._linear(f"{name}.{part}", hidden)
-            return rows.reshape(len(rows), self._shape.heads, -1).transpose(1, 0, 2)
-
-        query, key, value = heads("query"), heads("key"), heads("value")
+        rows = self._linear(name, hidden)
+        query, key, value = rows.reshape(len(rows), 3, self._shape.heads, -1).transpose(1, 2, 0, 3)
         scores = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[-1]))
         shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
         shares /= shares.sum(axis=-1, keepdims=True)

@@ -56,8 +56,8 @@ class Ranking:
 
     @property
     def candidates(self) -> int:
-        """Length of the lists that are fused, or that ColBERT ranks again: four times the limit, at least 100."""
-        return max(4 * self.limit, _LEAST_CANDIDATES)
+        """Length of the lists that are fused, or that ColBERT ranks again: three times the limit, at least 100."""
+        return max(3 * self.limit, _LEAST_CANDIDATES)
 
     def request(self, by: VectorName, limit: int) -> Request:
         """The request for one list."""

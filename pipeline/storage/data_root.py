@@ -110,7 +110,9 @@ class DataRoot:
         Row groups whose statistics exclude every value are not read: passages lie in the order of their papers.
         passages: of the rows, only those with one of these passage ids, which are in no order and have no statistics.
         """
-        read, wanted = list(dict.fromkeys([column, *columns])), pa.array(sorted(values), pa.string())
+        # Row groups are chosen by the column, rows by the ids where they are given: these say more.
+        key, keys = (column, values) if passages is None else ("passage_id", passages)
+        read, wanted = list(dict.fromkeys([key, *columns])), pa.array(sorted(keys), pa.string())
         with self._open(table, month) as parquet:
             place = parquet.metadata.schema.names.index(column)
             for number in range(parquet.num_row_groups):
@@ -118,10 +120,7 @@ class DataRoot:
                 bounds = statistics if statistics is not None and statistics.has_min_max else None
                 if bounds is None or any(bounds.min <= value <= bounds.max for value in values):
                     group = parquet.read_row_group(number, columns=read)
-                    matching = group.filter(pc.is_in(group[column], wanted))
-                    if passages is not None:
-                        ids = pa.array(sorted(passages), pa.string())
-                        matching = matching.filter(pc.is_in(matching["passage_id"], ids))
+                    matching = group.filter(pc.is_in(group[key], wanted))
                     yield from matching.select(columns).to_pylist(maps_as_pydicts="strict")
 
     def count_groups(self, table: Table, month: str) -> int:

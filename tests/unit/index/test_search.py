@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -327,16 +327,21 @@ class Ranked(FakeIndex):
 
     papers: Sequence[int] = ()
     asked: list[tuple[int, int]] = field(default_factory=list)
+    fetched: list[str] = field(default_factory=list)
 
     def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPassage]]:
         request = searches[0][1]
         self.asked.append((len(searches), request.limit))
-        payload = make_points([0]).payloads[0]
         ranking = [
-            ScoredPassage(f"{number:06d}", 1 / (1 + number), payload | {"arxiv_id": f"2403.{paper:05d}"})
+            ScoredPassage(f"{number:06d}", 1 / (1 + number), {"arxiv_id": f"2403.{paper:05d}"})
             for number, paper in enumerate(self.papers)
         ]
         return [ranking[: request.limit]] * len(searches)
+
+    def payloads(self, passages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        self.fetched += passages
+        payload = make_points([0]).payloads[0]
+        return {passage: payload | {"arxiv_id": f"2403.{self.papers[int(passage)]:05d}"} for passage in passages}
 
 
 def _papers_found(workspace: Workspace, index: Ranked, **options: Any) -> list[str]:
@@ -370,6 +375,7 @@ def test_a_list_is_searched_as_deep_as_its_papers_need(
     index = Ranked(papers=papers)
     assert _papers_found(workspace, index, **page) == [f"2403.{paper:05d}" for paper in found]
     assert index.asked == [(2, depth) for depth in depths]
+    assert len(index.fetched) == len(found), "payloads of what is shown, and of nothing else"
 
 
 # Ranking again.
