@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
+import psutil
 
 from benchmarks.harness import Claim, report
 from benchmarks.quotes import paragraphs
@@ -86,9 +87,11 @@ def measure(workspace: Workspace, *, quick: bool) -> None:
     draw.shuffle(sentences)
     queries = [" ".join(sentence.split()[: draw.randint(*_WORDS)]) for sentence in sentences]
     seconds = QUICK_SECONDS if quick else SECONDS
-    with serving(workspace) as url:
+    with serving(workspace) as (url, server):
         asyncio.run(load(url, queries, RATE, 3.0))  # the model is loaded by the first search
+        before = processor_seconds(server)
         rounds = [asyncio.run(load(url, queries, RATE, seconds)) for _ in range(ROUNDS)]
+        spent = processor_seconds(server) - before
         highest, loads = find_highest_rate(url, queries, seconds / 2)
     # Neighbours on a shared machine slow some rounds down.
     at_rate = sorted(rounds, key=lambda load: load.percentile(0.95))[ROUNDS // 2]
@@ -99,6 +102,7 @@ def measure(workspace: Workspace, *, quick: bool) -> None:
         f"{RATE:.0f}/s: 95 % ms of each round": [ms(load.percentile(0.95)) for load in rounds],
         f"{RATE:.0f}/s: requests": len(at_rate.seconds) + at_rate.failed,
         f"{RATE:.0f}/s: failed": at_rate.failed,
+        f"{RATE:.0f}/s: processor ms of the server for a page": ms(spent / sum(len(each.seconds) for each in rounds)),
         **{f"{load.rate:.0f}/s: 95 %, failed": f"{ms(load.percentile(0.95))}, {load.failed}" for load in loads},
         "highest rate with 95 % under 150 ms": round(highest, 1),
         "citeloom search: median ms": ms(statistics.median(by_cli)),
@@ -164,8 +168,8 @@ async def _request(client: httpx2.AsyncClient, query: str, due: float) -> float 
 
 
 @contextmanager
-def serving(workspace: Workspace) -> Iterator[str]:
-    """The address of a `citeloom serve` over the data root."""
+def serving(workspace: Workspace) -> Iterator[tuple[str, psutil.Process]]:
+    """The address and the process of a `citeloom serve` over the data root."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -178,10 +182,16 @@ def serving(workspace: Workspace) -> Iterator[str]:
                 break
             except httpx2.HTTPError:
                 time.sleep(0.2)
-        yield url
+        yield url, psutil.Process(process.pid)
     finally:
         process.terminate()
         process.wait(30)
+
+
+def processor_seconds(process: psutil.Process) -> float:
+    """The processor time that a process has taken, of all its threads."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def search_by_cli(workspace: Workspace, query: str) -> float:
