@@ -90,9 +90,9 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(PIP) --editable '.[dev]'
 	touch $@
 
-# What the tests import, compiled once: else each worker compiles all of it.
+# What the tests import, compiled once: else each worker compiles all of it. On a slow machine, what five minutes allow.
 $(VENV)/compiled: $(VENV)/installed-dev
-	-$(BIN)/python -m pytest --collect-only --quiet tests >/dev/null
+	-timeout 300 $(BIN)/python -m pytest --collect-only --quiet tests >/dev/null
 	touch $@
 
 # The Qdrant server for the tests; where npm is missing, the tests that need it skip and say so.
