@@ -40,7 +40,7 @@ def oai(httpserver: HTTPServer) -> FakeOai:
     return FakeOai(httpserver)
 
 
-# The groups that six workers begin with: the longest, and the one that computes the data root of the tests of assets.
+# The groups that the workers begin with: the longest, and the one that computes the data root of the tests of assets.
 # If all workers began with tests of assets, they would wait for that one.
 _FIRST = ("assets/test_check.py", "ui", "server", "unit/answering", "unit/evaluation", "unit/corpus")
 
@@ -53,6 +53,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not _group(item).startswith("faults"):  # which has groups of its own
             item.add_marker(pytest.mark.xdist_group(_group(item)))
+        if _group(item).startswith("assets"):  # they share a data root on which every stage has run
+            item.add_marker(pytest.mark.slow)
 
 
 def _group(item: pytest.Item) -> str:

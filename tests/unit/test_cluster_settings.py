@@ -18,6 +18,8 @@ from pipeline.ops.ray_cluster import check_cluster, job_client, node_environment
 from pipeline.settings import Settings, load_settings
 from tests.sentinels import is_secret, sentinel
 
+pytestmark = pytest.mark.slow
+
 VALID = {
     "executor": "ray", "qdrant_url": "http://127.0.0.1:6333", "dagster_pg_url": "postgresql://u:p@127.0.0.1/runs",
     "llm_url": "http://127.0.0.1:8000/v1", "llm_model": "some",

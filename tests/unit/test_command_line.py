@@ -32,6 +32,8 @@ from pipeline.related_work.systems import SYSTEMS as RELATED_WORK
 from pipeline.stages import STAGES
 from pipeline.storage.data_root import DataRoot
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = [
     *((name,) for commands in PANELS.values() for name in commands),
     *((group, name) for group, (_, commands) in GROUPS.items() for name in commands),

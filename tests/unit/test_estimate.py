@@ -34,6 +34,8 @@ from tests.unit.answering.corpus import MARCH, build_corpus
 from tests.unit.answering.staging import ASKING, BEAM, answers_of, reading, staged, write_set
 from tests.unit.related_work.building import workspace, write_corpus, write_month
 
+pytestmark = pytest.mark.slow
+
 MONTH = "2024-05"
 TASKS = {2: ["2403.00003", "2403.00001"], 1: ["2403.00001", "2403.00002", "2403.00004"]}
 SETTINGS: dict[str, Any] = {

@@ -17,6 +17,8 @@ from pipeline.settings import Settings
 from pipeline.tables import RELATED_WORK_SYSTEMS
 from tests.documents import SCRIPTS
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGES = ("citeloom", "pipeline", "assets", "resources", "sensors")
 

@@ -17,6 +17,8 @@ from pipeline.settings import SAMPLE_QUESTIONS
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.drafts import corpus, draft, drafter
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

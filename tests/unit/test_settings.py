@@ -18,6 +18,8 @@ from pipeline.settings.removed import REMOVED
 from pipeline.settings.settings import EMBEDDED_LLM
 from tests.sentinels import is_secret
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

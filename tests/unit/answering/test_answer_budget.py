@@ -13,6 +13,8 @@ from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH
 from tests.unit.answering.staging import ASKING, STAGES, contents, run_all, staged
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.faults
 def test_a_budget_that_ends_a_run_is_gone_on_with_to_the_same_rows(corpus: Workspace, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
@@ -15,6 +16,8 @@ from tests.unit.answering.corpus import MARCH
 from tests.unit.answering.staging import answers_of, reading, run_all, staged
 from tests.unit.evaluation.made_up import paper, write_table
 from tests.unit.report.test_pages import assert_inert, folded, pages
+
+pytestmark = pytest.mark.slow
 
 
 def test_every_answer_of_the_stages_is_shown_with_its_sentences_passages_and_steps(

@@ -35,6 +35,8 @@ from tests.unit.answering.asking import (
     wanting,
 )
 
+pytestmark = pytest.mark.slow
+
 ONE_HOP = ["query", "search", "rank", "claims"]
 ONE_HOP_FORMS = ["Query", "Ranking", "Claims"]
 

@@ -47,6 +47,8 @@ from tests.unit.answering.drafts import (
 )
 from tests.unit.related_work.building import write_month
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[3]
 
 

@@ -25,6 +25,8 @@ from tests.unit.answering.asking import form_of
 from tests.unit.answering.staging import reading
 from tests.unit.evaluation.answers.graded import fence
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[3]
 SYSTEMS = ("arxivbot", "wikichat", "direct")
 

@@ -24,6 +24,8 @@ from tests.unit.answering.asking import answering, faithful, form_of
 from tests.unit.answering.corpus import FERNS, MARCH, QUILLNET, asking
 from tests.unit.index.building import make_workspace
 
+pytestmark = pytest.mark.slow
+
 PLANTS = "How do plants get energy from light?"
 
 

@@ -35,6 +35,8 @@ from tests.unit.answering.staging import (
     staged,
 )
 
+pytestmark = pytest.mark.slow
+
 ORDER = ["beam", "fusion", "authors"]
 RULES = (wanting("ranked lists"), reading)
 ALL_SYSTEMS = ",".join(SYSTEMS)

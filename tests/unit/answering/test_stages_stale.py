@@ -32,6 +32,8 @@ from tests.unit.answering.staging import (
 from tests.unit.index.building import write_table
 from tests.unit.settings_read import NO_ROW, READ, Read
 
+pytestmark = pytest.mark.slow
+
 BOT, CHAT, ALONE, ELSEWHERE = "answers arxivbot", "answers wikichat", "answers direct", "answers imported"
 QUOTING = "answers extractive"
 ALL_ASKING = {BOT, CHAT, ALONE, "answer_grades"}

@@ -26,6 +26,8 @@ from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.answering.asking import QUESTION, Shelf, answer, answer_at, faithful, form_of, wanting
 from tests.unit.related_work.building import workspace
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = [Question(f"How does QuillNet judge case {number}?", question_id=f"q{number}") for number in range(12)]
 MARKS = ("relevant", "natural", "non_repetitive", "temporally_correct")
 

@@ -27,6 +27,8 @@ from tests.unit.answering.asking import (
     steps,
 )
 
+pytestmark = pytest.mark.slow
+
 READ = ["query", "search", "rank", "bullets", "bullets", "bullets"]
 CHECKED = ["generate", "split", "verify", "verify"]
 MARKS = ("relevant", "natural", "non_repetitive", "temporally_correct")

@@ -26,6 +26,8 @@ from tests.fake_oai import FakeOai, record
 
 from .conftest import kill_in_third_request, start_client
 
+pytestmark = pytest.mark.slow
+
 FEED = (
     '<feed xmlns="http://www.w3.org/2005/Atom" xmlns:arxiv="http://arxiv.org/schemas/atom" '
     'xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/">'

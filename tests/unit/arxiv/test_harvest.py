@@ -30,6 +30,8 @@ from tests.fake_oai import TODAY, FakeOai, Reply, answer, deleted, error, page, 
 
 from .conftest import Notes, kill_in_third_request, line, write_members
 
+pytestmark = pytest.mark.slow
+
 OAI = "{http://www.openarchives.org/OAI/2.0/}"
 
 

@@ -25,6 +25,8 @@ from tests.processes import wait_until
 
 from .conftest import PROJECT, Notes, line
 
+pytestmark = pytest.mark.slow
+
 
 def write_papers(file: Path, count: int) -> None:
     """A snapshot of papers of one month, from 2403.00001 on."""

@@ -15,6 +15,8 @@ from pipeline.arxiv.rate_limited_client import BrokenAnswer
 from pipeline.arxiv.xml_answer import parse_xml
 from pipeline.errors import CiteloomError, PermanentFailure
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[3]
 ROOT = "{http://www.w3.org/2005/Atom}feed"
 FEED = '<feed xmlns="http://www.w3.org/2005/Atom">{}</feed>'

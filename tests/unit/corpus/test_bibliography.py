@@ -11,6 +11,8 @@ from pipeline.corpus.parse import bibliography_rules as rules
 from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
 from pipeline.corpus.parse.paper import BibliographyItem
 
+pytestmark = pytest.mark.slow
+
 
 def item(*blocks: str, emphases: tuple[str, ...] = (), links: tuple[str, ...] = ()) -> BibliographyItem:
     return read_bibliography([ItemParts("bib.bib1", " ".join(blocks), list(blocks), list(emphases), list(links))])[0]

@@ -36,6 +36,8 @@ from tests.unit.corpus.building import (
     write_zip,
 )
 
+pytestmark = pytest.mark.slow
+
 APRIL = "2024-04"
 FIRST, SECOND, THIRD, FOURTH = (f"2403.0000{number}" for number in range(1, 5))
 GOOD = page(section(para("Words.")))

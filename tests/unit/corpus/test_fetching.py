@@ -37,6 +37,8 @@ from tests.unit.arxiv.conftest import line
 from tests.unit.corpus.arxiv_site import site_page
 from tests.unit.corpus.building import bibitem, bibliography, cite, math, page, para, section, write_zip
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[3]
 MONTH = "2026-10"
 FIRST, SECOND, THIRD = "2610.00001", "2610.00002", "2610.00003"

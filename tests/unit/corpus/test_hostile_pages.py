@@ -8,6 +8,8 @@ from pipeline.corpus.parse.html import parse
 from pipeline.corpus.parse.paper import PageError
 from tests.unit.corpus.building import note, only_block, page, para
 
+pytestmark = pytest.mark.slow
+
 MANY = 100_000
 
 DEEP = {

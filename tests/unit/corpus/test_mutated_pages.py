@@ -19,6 +19,8 @@ from pipeline.engine.stage import Workspace
 from tests.unit.corpus.building import MONTH, ledger, put_metadata, workspace_for, write_zip
 from tests.unit.corpus.mutating import Mutated, mutated_pages, pages
 
+pytestmark = pytest.mark.slow
+
 BLOCK_KINDS = {"paragraph", "list", "table", "caption", "theorem", "algorithm", "footnote"}
 PAGE_REASONS = {"not_html", "no_text", "too_deep"}
 # Marks that the parser sets among the pieces of a text; none may come out.

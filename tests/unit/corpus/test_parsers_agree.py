@@ -13,6 +13,8 @@ from pipeline.corpus.parse.tree import Irregular, Node, grow
 from pipeline.settings import SAMPLE_DUMP
 from tests.unit.corpus.building import byline, note, page, pages_of, para
 
+pytestmark = pytest.mark.slow
+
 
 def assert_same(content: bytes) -> None:
     fast, slow = html.parse(content), reference.parse(content)

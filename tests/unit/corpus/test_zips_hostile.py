@@ -18,6 +18,8 @@ from tests.conftest import PROJECT
 from tests.unit.corpus.building import dump_settings, members_of, write_zip
 from tests.unit.corpus.hostile_zips import FIRST, GOOD, HOSTILE
 
+pytestmark = pytest.mark.slow
+
 OTHER = "warning/2403/2403.10000.html"
 
 

@@ -19,6 +19,8 @@ from pipeline.corpus.dump.member import Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader, unpack
 from pipeline.errors import MissingInput
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("error/2403/2403.00001.html", "error/9802/quant-ph9802040.html", "error/2404/x.html", "2404/2404.00001v2.html")
 
 

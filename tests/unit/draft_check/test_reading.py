@@ -12,6 +12,8 @@ from pipeline.draft_check.check import read_draft
 from pipeline.draft_check.draft import LARGEST_FILE_BYTES, Draft
 from pipeline.errors import SettingError
 
+pytestmark = pytest.mark.slow
+
 BIB = """
 @article{lee2020, title = {On {K}eys}, author = {Lee, Ann and Roe, B{\\'o}}, journal = {Journal of Keys}, year = 2020}
 @misc{roe2021, title = {Locks}, author = {Bo Roe and others}, eprint = {2101.00001v2}, archivePrefix = {arXiv}}

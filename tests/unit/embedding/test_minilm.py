@@ -17,6 +17,8 @@ from pipeline.errors import PermanentFailure
 from pipeline.settings import Settings, load_settings
 from tests.unit.embedding.hashing import MARGINS, has_precision
 
+pytestmark = pytest.mark.slow
+
 BEAM = "Beam search keeps the best partial hypotheses while a sentence is translated word by word."
 
 TEXTS = [

@@ -11,6 +11,8 @@ from pipeline.embedding.packing import Pack, Window, grouped, packs, positions, 
 from pipeline.embedding.terms import distinct
 from pipeline.embedding.tokens import TokenRows, cut, text_windows
 
+pytestmark = pytest.mark.slow
+
 ROWS = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=12), min_size=1, max_size=12)
 LEFT_OUT = {0, 2}
 

@@ -24,6 +24,8 @@ from tests.unit.embedding.tiny_m3 import DIMENSIONS as M3_DIMENSIONS
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 from tests.unit.index.building import TEXTS, make_workspace, write_month
 
+pytestmark = pytest.mark.slow
+
 MONTH = "2024-03"
 PROJECT = Path(__file__).resolve().parents[3]
 

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from pipeline.embedding.tokens import TokenRows, plain, tokenize
 from pipeline.embedding.words import _OTHER, WordTokenizer, knows_words
 
+pytestmark = pytest.mark.slow
+
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 PIECES = ("▁", "a", "b", "ab", "▁a", "▁ab", "▁abc", "c", "é", "▁é", "1", "▁1", "▁the", "中", "▁中", ".", ",")
 

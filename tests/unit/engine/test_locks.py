@@ -17,6 +17,8 @@ from pipeline.engine.locks import month_lock, pool_lock
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[3]
 MONTH = "2024-03"
 # Takes a lock, says so, and holds it until its input ends. What it is told while it waits goes to stderr.

@@ -17,6 +17,8 @@ from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
 from tests.processes import is_alive, wait_until
 from tests.unit.engine import pool_tasks
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[3]
 
 

@@ -25,6 +25,8 @@ from tests.models_file import write_models
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
 from tests.unit.evaluation.made_up import same, summary, task, workspace, write_table
 
+pytestmark = pytest.mark.slow
+
 MONTH = "2024-03"
 SYSTEMS = ("chatcite", "few_shot", "zero_shot")
 

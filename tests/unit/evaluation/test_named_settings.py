@@ -19,6 +19,8 @@ from tests.unit.evaluation.made_up import write_table
 from tests.unit.related_work.building import write_corpus
 from tests.unit.settings_read import NO_ROW, READ, Read
 
+pytestmark = pytest.mark.slow
+
 MONTH = "2024-05"
 # Those on questions have a corpus of their own (tests/unit/answering/test_stages_stale.py).
 RELATED_WORK = [stage for stage in LLM_STAGES if not stage.name.startswith(("answer", "question"))]

@@ -11,6 +11,8 @@ import pytest
 
 from pipeline.evaluation.rouge import METRICS, floor_task, rouge
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[3]
 
 

@@ -24,6 +24,8 @@ from tests.models_file import write_models
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.related_work.building import make_elements, make_task, workspace, write_corpus
 
+pytestmark = pytest.mark.slow
+
 MONTH = "2024-05"
 TASKS = {
     2: ["2403.00003", "2403.00001"],

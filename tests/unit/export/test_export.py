@@ -26,6 +26,8 @@ from pipeline.tables.table import ROWS_PER_GROUP
 from tests.small_disk import small_disk_in
 from tests.unit.export.corpus import BY, MONTHS, OPEN, PAPERS, WORD, fill, make_workspace, write
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:

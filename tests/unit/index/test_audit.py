@@ -23,6 +23,8 @@ from pipeline.index.snapshots import take_snapshot
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
 
+pytestmark = pytest.mark.slow
+
 FIRST, SECOND = "2024-03", "2024-04"
 
 

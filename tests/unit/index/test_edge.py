@@ -38,6 +38,8 @@ from tests.unit.index.building import (
     three_months,
 )
 
+pytestmark = pytest.mark.slow
+
 WITH_COLBERT = replace(LAYOUT, colbert=True)
 
 

@@ -15,6 +15,8 @@ from pipeline.index.edge import LAYOUT_FILE, EdgeCollections
 from pipeline.storage.writing import write_whole
 from tests.unit.index.building import LAYOUT, make_points, opened_by_another_process
 
+pytestmark = pytest.mark.slow
+
 OTHER = replace(LAYOUT, form="title")
 FIRST, SECOND = LAYOUT.collection("citeloom"), OTHER.collection("citeloom")
 

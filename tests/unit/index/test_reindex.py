@@ -16,6 +16,8 @@ from pipeline.index.reindex import Failure, check_layout, layout_of_settings, re
 from pipeline.index.stages import INDEX_RECEIPTS, layout_of
 from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
 
+pytestmark = pytest.mark.slow
+
 MONTHS = ["2024-03", "2024-04"]
 
 

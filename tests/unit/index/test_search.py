@@ -31,6 +31,8 @@ from tests.unit.index.building import TEXTS, embed, make_points, make_workspace,
 from tests.unit.index.fake import FakeCollections, FakeIndex
 from tests.unit.index.tiny_reranker import make_tiny_reranker
 
+pytestmark = pytest.mark.slow
+
 LAYOUT = Layout(MINILM, 384)
 
 

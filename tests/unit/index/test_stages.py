@@ -22,6 +22,8 @@ from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.unit.index.building import TEXTS, embed, make_workspace, opened_by_another_process, write_month
 
+pytestmark = pytest.mark.slow
+
 MONTH = "2024-03"
 
 

@@ -24,6 +24,8 @@ from pipeline.llm.messages import Prices, Spent
 from pipeline.settings import load_settings
 from tests.scripted_llm import Asked, ScriptedLlm
 
+pytestmark = pytest.mark.slow
+
 
 def workspace(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
     given = {"llm_url": llm.url, "llm_model": llm.model, "data": folder, "_env_file": None} | settings

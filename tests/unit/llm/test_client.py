@@ -28,6 +28,8 @@ from pipeline.settings import load_settings
 from tests.models_file import write_models
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
 
+pytestmark = pytest.mark.slow
+
 SECRET = "sk-sentinel-9f31"
 
 

@@ -22,6 +22,8 @@ from pipeline.llm.models import Model, Models
 from pipeline.settings import Settings, load_settings
 from tests.processes import family, is_alive, listening, wait_until
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[3]
 
 

@@ -28,6 +28,8 @@ from pipeline.related_work.summary import Summary
 from pipeline.related_work.task_model import Passage, Reference, Task
 from pipeline.related_work.task_reader import task_of
 
+pytestmark = pytest.mark.slow
+
 BOATS = (
     "Boats have been built for thousands of years on many shores.",
     "In this paper, we propose a hull for boats that saves half of the fuel.",

@@ -26,6 +26,8 @@ from pipeline.settings import Settings
 from tests.scripted_llm import Asked, Rule
 from tests.unit.related_work.building import beam, check_planned_calls, make_task, prompts, write
 
+pytestmark = pytest.mark.slow
+
 NAME = "chatcite_grounded"
 ONE = beam()
 

@@ -15,6 +15,8 @@ from tests.planned_calls import beam_calls
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.related_work.building import beam, paper_row, prompts, workspace, write_corpus
 
+pytestmark = pytest.mark.slow
+
 DRAFT = "# My paper\n\nWe search papers.\n"
 
 

@@ -16,6 +16,8 @@ from pipeline.settings import Settings
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
 from tests.unit.related_work.building import beam, check_planned_calls, make_task, prompts, write, write_at
 
+pytestmark = pytest.mark.slow
+
 # In the last two more drafts are kept than sampled, so the search grows until as many are there.
 SEARCHES = [(1, 1, 1), (2, 3, 1), (3, 5, 2), (3, 2, 3), (1, 2, 3), (2, 1, 5)]
 CALL_MODEL = sorted(name for name, system in SYSTEMS.items() if system.calls_model)

@@ -20,6 +20,8 @@ from pipeline.storage.reading import read_table
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import workspace, write_corpus
 
+pytestmark = pytest.mark.slow
+
 MONTH = "2024-05"
 TASKS = {2: ["2403.00003", "2403.00001"], 1: ["2403.00001", "2403.00002"]}
 MODELS = ("scripted", "large")

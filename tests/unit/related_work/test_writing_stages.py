@@ -25,6 +25,8 @@ from tests.planned_calls import beam_calls
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.related_work.building import paper_row, workspace, write_corpus, write_month
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[3]
 MONTH = "2024-05"
 WRITING = (KEY_ELEMENTS, SUMMARIES)

@@ -28,6 +28,8 @@ from tests.unit.evaluation.made_up import workspace, write_ledger, write_month, 
 from tests.unit.evaluation.made_up_answers import QUOTE, SYSTEMS, write_answers
 from tests.unit.report.test_pages import assert_inert, folded, pages
 
+pytestmark = pytest.mark.slow
+
 MONTH = "2024-03"
 FOLDER = f"reports/{MONTH}"
 SETTINGS = {"judges": "judge-one", "llm_model": "some-model", "llm_cutoff": "2024-03-03"}

@@ -16,6 +16,8 @@ from pipeline.report.related_work_tables import citation_section, differences_se
 from tests.unit.evaluation.made_up import workspace, write_month, write_table
 from tests.unit.evaluation.made_up_answers import write_answers
 
+pytestmark = pytest.mark.slow
+
 MONTH = "2024-03"
 
 

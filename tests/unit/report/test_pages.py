@@ -33,6 +33,8 @@ from tests.unit.evaluation.made_up import (
     write_table,
 )
 
+pytestmark = pytest.mark.slow
+
 MONTH = "2024-03"
 SCRIPT = (TEMPLATES / "sort.js").read_text()
 

@@ -27,6 +27,8 @@ from tests.unit.evaluation.made_up import workspace, write_ledger, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
 from tests.unit.report.test_pages import assert_inert, folded
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[3]
 TEMPLATES = sorted(PROJECT.glob("pipeline/**/*.html.j2"))
 MONTH, MARK = "2024-03", "Zmarkz"

@@ -25,6 +25,8 @@ from pipeline.serve.site import Site
 from tests.processes import PATIENCE
 from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
 
+pytestmark = pytest.mark.slow
+
 TOOLS = {
     "search_passages", "find_papers", "outline", "section", "passage", "references", "cited_by", "table", "find_quote",
     "bibtex",

@@ -22,6 +22,8 @@ from tests.unit.answering.asking import faithful, form_of
 from tests.unit.answering.corpus import asking
 from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
 
+pytestmark = pytest.mark.slow
+
 HTML = {"Accept": "text/html,application/xhtml+xml"}
 FORBIDDEN = (
     "script:not([src='/script.js']), img, iframe, object, embed, base, meta[http-equiv], [style], svg, video, "

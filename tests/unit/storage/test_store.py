@@ -27,6 +27,8 @@ from pipeline.tables import LEDGER
 from pipeline.tables.table import ROWS_PER_GROUP
 from tests.object_store import BUCKET, ObjectStore
 
+pytestmark = pytest.mark.slow
+
 MONTH = "2024-03"
 PROVENANCE = Provenance("ledger", MONTH, LEDGER.version, 1, "0", "f", {"a": 1}, {"zip": "abc"})
 

@@ -33,6 +33,8 @@ from tests.unit.wikipedia.pages import (
     write_dump,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def workspace_at(folder: Path, **settings: Any) -> Workspace:
     return Workspace(load_settings(_env_file=None, data=folder, **{"workers": 1} | settings))

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS, NAMESPACE, Passage, pack, passage_id, with_ids
 from pipeline.corpus.passages.text import count_words
 
+pytestmark = pytest.mark.slow
+
 
 def block(
     text: str, *, kind: str = "paragraph", section: str = "Method", anchor: str = "S1.p1", keys: tuple = ()

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from pipeline.corpus.passages.sentences import Part, split_lines, split_table, split_text
 from pipeline.corpus.passages.text import count_words
 
+pytestmark = pytest.mark.slow
+
 WHOLE = re.compile(r"\$\$[^$]+\$\$|\$[^$]+\$|\[@[^\]]+\]")
 HEAD = "| name | score |\n| --- | --- |"
 

@@ -21,6 +21,8 @@ from benchmarks.labelled_references import (
     works,
 )  # fmt: skip
 
+pytestmark = pytest.mark.slow
+
 LABELS = read_labels()
 CITED = works(LABELS)
 

@@ -20,6 +20,8 @@ from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 
+pytestmark = pytest.mark.slow
+
 MONTHS = [f"20{22 + number // 12}-{number % 12 + 1:02}" for number in range(27)]
 
 

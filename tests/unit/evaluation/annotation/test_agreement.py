@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from pipeline.evaluation.annotation.agreement import Level, alpha, kappa
 
+pytestmark = pytest.mark.slow
+
 # Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, section E: four observers, twelve units; 0: no mark.
 OBSERVERS = (
     (1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0),

@@ -17,6 +17,8 @@ from tests.unit.evaluation.annotation.people_month import always, fill
 from tests.unit.evaluation.annotation.studied import MONTH, SYSTEMS, as_csv, workspace, write_month, write_table
 from tests.unit.evaluation.annotation.test_rating_results import judgement
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def citeloom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:

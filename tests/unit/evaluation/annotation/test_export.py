@@ -35,6 +35,8 @@ from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA, RELATED_WORK_SYSTEMS
 from tests.unit.evaluation.annotation.studied import MONTH, SYSTEMS, exported, workspace, write_month
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = (
     "<script>alert(1)</script>",
     "</script><script>alert(1)</script>",

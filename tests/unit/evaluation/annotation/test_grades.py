@@ -30,6 +30,8 @@ from tests.unit.evaluation.annotation.people_month import (
 from tests.unit.evaluation.answers.graded import grade
 from tests.unit.evaluation.made_up import workspace
 
+pytestmark = pytest.mark.slow
+
 LINES = 4 + 3
 
 

@@ -17,6 +17,8 @@ from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import workspace, write_table
 from tests.unit.report.test_pages import folded
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> DataRoot:

@@ -32,6 +32,8 @@ from tests.unit.evaluation.annotation.studied import (
     write_month,
 )
 
+pytestmark = pytest.mark.slow
+
 LINES = 4 * len(SYSTEMS)
 
 

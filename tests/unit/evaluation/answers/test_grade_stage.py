@@ -33,6 +33,8 @@ from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, build_corpu
 from tests.unit.answering.staging import BEAM, ENTRIES, FUSION, ledger, reading, run_all, staged
 from tests.unit.evaluation.answers.graded import fence, form_of
 
+pytestmark = pytest.mark.slow
+
 DEFAULT_SYSTEMS: tuple[str, ...] = Settings.model_fields["answer_systems"].default
 SYSTEMS = {name: ALL_SYSTEMS[name] for name in DEFAULT_SYSTEMS}
 

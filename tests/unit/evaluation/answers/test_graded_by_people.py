@@ -21,6 +21,8 @@ from tests.unit.evaluation.annotation.people_month import always, fill, give_out
 from tests.unit.evaluation.answers.graded import form_of
 from tests.unit.evaluation.answers.test_grade_stage import WRITERS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:

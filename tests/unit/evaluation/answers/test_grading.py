@@ -29,6 +29,8 @@ from tests.unit.evaluation.answers.graded import (
     verdicts,
 )
 
+pytestmark = pytest.mark.slow
+
 FLOATS, NINE = "All boats float.", "There are nine boats."
 GOLD_FLOATS, GOLD_TWELVE = "Every boat of the study floats.", "The study has twelve boats."
 JUDGE = verdicts(

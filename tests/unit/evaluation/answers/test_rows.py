@@ -41,6 +41,8 @@ from pipeline.evaluation.answers.splitting import Split
 from pipeline.llm.client import Spent
 from tests.unit.evaluation.answers.graded import grade, grounded
 
+pytestmark = pytest.mark.slow
+
 # Half of a surrogate pair reaches no row: the transport mends it, see tests/unit/answering/test_stages.py.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NUMBER = st.integers(0, 2**40)

@@ -41,6 +41,8 @@ from tests.unit.evaluation.citation_support.building import (
 )
 from tests.unit.evaluation.made_up import write_table
 
+pytestmark = pytest.mark.slow
+
 REFERENCES = [
     reference(1),
     reference(2),

@@ -30,6 +30,8 @@ from tests.unit.evaluation.judge_check.test_verify import knowing
 from tests.unit.evaluation.made_up import workspace, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
 
+pytestmark = pytest.mark.slow
+
 MONTH = "2024-03"
 
 

@@ -30,6 +30,8 @@ from tests.unit.evaluation.retrieval.corpus import (
     write_papers,
 )
 
+pytestmark = pytest.mark.slow
+
 Row = dict[str, Any]
 
 
