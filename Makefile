@@ -24,7 +24,7 @@ test: $(VENV)/compiled qdrant
 
 # 40 minutes: 200 kills, failing writes, full disks, servers that vanish, a backfill from the page, and whatever else
 # takes long. docs/concepts/reliability.md.
-test-faults: install-dev qdrant
+test-faults: $(VENV)/compiled qdrant
 	$(PIP) --editable '.[ray]'
 	$(PYTEST) tests -m faults
 

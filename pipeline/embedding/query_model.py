@@ -78,7 +78,7 @@ class QueryModel:
 
         for kind in ("weight", "bias"):
             parts = [self._weights.pop(f"{name}.{part}.{kind}") for part in ("query", "key", "value")]
-            self._weights[f"{name}.{kind}"] = np.ascontiguousarray(np.concatenate(parts, axis=-1))
+            self._weights[f"{name}.{kind}"] = np.concatenate(parts, axis=-1)
 
     def _attend(self, name: str, hidden: Rows) -> Rows:
         import numpy as np

@@ -97,7 +97,7 @@ class SearchOptions:
         if self.rerank == "cross-encoder":
             return max(_CANDIDATES * self.wanted, _FEWEST)
         needed = 2 * self.wanted if self.per_paper else self.wanted
-        if self.rerank == "colbert":  # the index reranks four times as many candidates by itself
+        if self.rerank == "colbert":  # `Ranking.candidates` says how many it ranks again
             return needed
         depth = _STEP
         while depth < needed:

@@ -108,9 +108,9 @@ class DataRoot:
         """The rows of a month whose `column`, a text, is one of `values`. Raises as `read` does.
 
         Row groups whose statistics exclude every value are not read: passages lie in the order of their papers.
-        passages: of the rows, only those with one of these passage ids, which are in no order and have no statistics.
+        passages: ids of passages that are all among the rows; only theirs are returned. Ids are in no order, so that
+        they alone would exclude no row group.
         """
-        # Row groups are chosen by the column, rows by the ids where they are given: these say more.
         key, keys = (column, values) if passages is None else ("passage_id", passages)
         read, wanted = list(dict.fromkeys([key, *columns])), pa.array(sorted(keys), pa.string())
         with self._open(table, month) as parquet:

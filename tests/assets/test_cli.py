@@ -80,7 +80,6 @@ def test_a_wrong_setting_ends_with_2_and_names_it(empty: Place, name: str, value
     assert f"CITELOOM_{name.upper()}" in one_message(done)
 
 
-@pytest.mark.slow
 def test_bad_zips_beside_good_ones_are_named_and_nothing_done_is_lost(own: Place, dump: Path) -> None:
     bad = {"empty": b"", "text": b"this is no zip", "no-member": b"PK\5\6" + bytes(18)}
     for name, content in bad.items():
@@ -117,7 +116,6 @@ def test_a_snapshot_that_is_not_there_fails_the_stage_that_reads_it(empty: Place
     assert len(errors_about("no.jsonl", done)) == 1, done.stderr
 
 
-@pytest.mark.slow
 def test_an_llm_that_does_not_answer_is_named_and_what_was_done_stays(own: Place) -> None:
     asking = ["key_elements", "answers"]  # neither needs the other
     with socket.socket() as taken:

@@ -312,7 +312,6 @@ def stale_in_status(place: Place) -> set[tuple[str, str]]:
 
 
 @pytest.mark.faults
-@pytest.mark.slow
 def test_dagster_and_the_command_line_agree_on_what_is_out_of_date(own: Place) -> None:
     assert stale_in_dagster(own) == stale_in_status(own) == set()
 

@@ -18,7 +18,7 @@ from tests.assets.conftest import Finished, Place
 from tests.object_store import BUCKET, ObjectStore
 from tests.sentinels import Search
 
-pytestmark = [pytest.mark.faults, pytest.mark.slow]
+pytestmark = pytest.mark.faults
 
 MONTHS = ("2024-03", "2024-04")
 STAGES = ("dump_members", "metadata", "papers", "passages", "embeddings", "index_receipts")

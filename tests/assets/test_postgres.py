@@ -20,7 +20,6 @@ def url() -> Iterator[str]:
         yield found
 
 
-@pytest.mark.slow
 def test_runs_are_kept_in_postgres_and_the_password_nowhere(empty: Place, url: str) -> None:
     place = empty.with_settings(dagster_pg_url=url)
     result = place.run_in_dagster(["dump_members"], MONTHS[0])
@@ -37,7 +36,6 @@ def test_runs_are_kept_in_postgres_and_the_password_nowhere(empty: Place, url: s
     assert [file for file in files if PASSWORD.encode() in file.read_bytes()] == []
 
 
-@pytest.mark.slow
 def test_months_of_the_command_line_are_reported_to_postgres(empty: Place, url: str) -> None:
     place = empty.with_settings(dagster_pg_url=url)
     done = place.citeloom("run", "--months", MONTHS[1], "--until", "dump_members")

@@ -76,7 +76,6 @@ def test_an_arxiv_that_does_not_answer_leaves_the_rest_to_be_done(here: Place, o
     assert told["failures"] == []
 
 
-@pytest.mark.slow
 def test_what_changed_is_run_in_its_months_alone_and_told_exactly(
     here: Place, dump: Path, oai: FakeOai, llm: ScriptedLlm
 ) -> None:

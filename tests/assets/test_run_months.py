@@ -39,7 +39,6 @@ def test_all_months_go_through_the_corpus_before_any_asks_a_language_model(finis
     assert finished.computed == [(month, stage.name) for month, stage in expected]
 
 
-@pytest.mark.slow
 def test_a_bad_month_is_reported_and_once_retried_all_tables_are_those_of_an_undisturbed_run(
     tmp_path: Path, monthly: Path, llm: ScriptedLlm
 ) -> None:

@@ -129,7 +129,6 @@ def hostile(seed: int) -> Rule:
     return rule
 
 
-@pytest.mark.slow
 @examples(max_examples=25)
 @given(st.integers(0, 10**6))
 def test_whatever_a_model_answers_nothing_rests_on_what_was_not_retrieved(

@@ -68,7 +68,6 @@ def test_a_mutated_page_is_parsed_or_refused_with_a_reason(page: Mutated) -> Non
 
 
 @pytest.mark.faults
-@pytest.mark.slow
 @settings(max_examples=5000, suppress_health_check=LENIENT)
 @given(mutated_pages())
 def test_five_thousand_mutated_pages_are_parsed_or_refused_with_a_reason(page: Mutated) -> None:

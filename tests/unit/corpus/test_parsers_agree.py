@@ -23,7 +23,6 @@ def assert_same(content: bytes) -> None:
 
 
 @pytest.mark.faults
-@pytest.mark.slow
 def test_they_agree_on_every_real_paper(shared_data: Path) -> None:
     pages = [*pages_of(shared_data / "dump"), *pages_of(shared_data / "dump2")]
     assert len(pages) == 41

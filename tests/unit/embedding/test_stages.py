@@ -274,7 +274,6 @@ def test_a_previous_file_that_is_damaged_is_named(workspace: Workspace) -> None:
     assert run_stage(stage_with(HashingEmbedder()), workspace, MONTH, force=True).measured["encoded"] == 2_001
 
 
-@pytest.mark.slow
 def test_another_model_takes_nothing_over(workspace: Workspace, tmp_path: Path) -> None:
     write_month(workspace)
     run_stage(EMBEDDINGS, workspace, MONTH)

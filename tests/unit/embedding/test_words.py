@@ -72,7 +72,6 @@ def test_many_new_words_have_the_tokenizers_own_ids(random: Random, count: int) 
 
 
 @needs_xlm_roberta
-@pytest.mark.slow
 @settings(max_examples=20)  # a tokenizer of 250,000 tokens takes 0.3 s to build
 @given(st.lists(SIGNS, max_size=5))
 @example(["", " ", "<s>a</s> <mask> b<pad>", "a  b", " a\u0301 \u0301b", "a\r\nb", "a\x1cb", "a\u3000b", "´ ´a ﬁ ½"])
@@ -81,7 +80,6 @@ def test_any_texts_have_xlm_robertas_ids(texts: list[str]) -> None:
 
 
 @needs_xlm_roberta
-@pytest.mark.slow
 def test_every_sign_that_texts_are_taken_apart_with_keeps_its_ids() -> None:
     signs = [chr(number) for number in range(sys.maxunicode) if not 0xD800 <= number < 0xE000]
     texts = [f"a {sign} b{sign} {sign}c c{sign}c {sign}{sign}" for sign in signs if not _OTHER.match(sign)]

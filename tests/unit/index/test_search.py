@@ -393,7 +393,6 @@ def test_a_cross_encoder_that_is_not_named_is_asked_for(loaded: Workspace) -> No
         search(loaded, "words", rerank="cross-encoder")
 
 
-@pytest.mark.slow  # the first import of transformers takes seconds
 def test_a_cross_encoder_ranks_the_candidates_again(loaded: Workspace, tmp_path: Path) -> None:
     from pipeline.index.rerank import CrossEncoder
 
@@ -409,7 +408,6 @@ def test_a_cross_encoder_ranks_the_candidates_again(loaded: Workspace, tmp_path:
     assert best[0].arxiv_id != hits[0].arxiv_id
 
 
-@pytest.mark.slow  # the first import of transformers takes seconds
 def test_colbert_ranks_the_candidates_again(tmp_path: Path) -> None:
     folder = str(make_tiny_m3(tmp_path / "tiny-m3", positions=514))
     settings = {"embedder": "bge-m3", "embedder_path": folder, "embedder_device": "cpu"}

@@ -455,7 +455,6 @@ def test_a_request_that_alone_breaks_the_connection_is_given_up(tmp_path: Path) 
     assert sum("poison" in str(body["messages"]) for body in llm.requests) == 5
 
 
-@pytest.mark.slow
 def test_an_unreachable_endpoint_is_named_with_what_to_do(tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
         pass

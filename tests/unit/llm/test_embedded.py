@@ -66,7 +66,6 @@ def test_more_context_than_it_was_trained_for_is_refused(tmp_path: Path) -> None
         check_llm(wanted)
 
 
-@pytest.mark.slow
 def test_the_embedded_model_writes_samples_and_structured_answers(settings: Settings) -> None:
     async def talk() -> None:
         async with open_client(Workspace(settings)) as client:
@@ -80,7 +79,6 @@ def test_the_embedded_model_writes_samples_and_structured_answers(settings: Sett
     run(talk())
 
 
-@pytest.mark.slow
 def test_one_server_serves_a_process_on_loopback_alone(settings: Settings) -> None:
     assert address(settings) == address(settings)
     (server,) = embedded._servers.values()

@@ -271,7 +271,6 @@ def test_hostile_text_of_a_paper_stays_data_in_every_prompt(tmp_path: Path) -> N
 
 
 @pytest.mark.faults
-@pytest.mark.slow
 def test_the_embedded_model_writes_a_section(tmp_path: Path) -> None:
     place = Workspace(
         load_settings(

@@ -79,7 +79,6 @@ def connect(request: pytest.FixtureRequest, corpus: Workspace) -> Callable[[Use]
     return run
 
 
-@pytest.mark.slow
 def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -> None:
     async def use(client: Client) -> None:
         assert client.instructions == INSTRUCTIONS
@@ -164,7 +163,6 @@ def test_wrong_arguments_are_errors_that_say_what_is_wrong(address: str, tool: s
     anyio.run(use)
 
 
-@pytest.mark.slow
 def test_hostile_arguments_and_passages_are_data(address: str) -> None:
     async def use() -> None:
         async with Client(address) as client:
