@@ -39,7 +39,6 @@ from pipeline.index.passage_index import (
     Request,
     ScoredPassage,
     another_layout,
-    best_first,
     check_searches,
     foreign_collection,
     of_month,
@@ -163,8 +162,8 @@ class EdgeIndex:
         for start in range(0, len(searches), _MOST_QUERIES):
             part = searches[start : start + _MOST_QUERIES]
             batch = qdrant_edge.QueryBatchRequest([edge_query(query, request, layout) for query, request in part])
-            for (_, request), points in zip(part, self._call("query_batch", batch), strict=True):
-                rankings.append(best_first([_scored_passage(point) for point in points], request.limit))
+            for points in self._call("query_batch", batch):
+                rankings.append([_scored_passage(point) for point in points])
         return rankings
 
     def payloads(self, passages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:

@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 # Numbers beyond this share are cut off before the rest is spread over 256 steps: a few outliers would waste most.
 _QUANTILE = 0.99
 
-# Lexical scores tie where passages share their words. More are asked for than are wanted, so that who just makes the
-# limit is not left to the order in which Edge found them; one costs 8 µs.
-_TIES = 50
-
 
 def edge_config(layout: Layout, *, on_disk: bool) -> Any:
     """The configuration of a collection; float16 loses nothing, since the tables hold no more."""
@@ -127,7 +123,7 @@ def _condition(condition: Condition) -> Any:
 
 
 def edge_query(query: Query, request: Request, layout: Layout) -> Any:
-    """One search, whose answer holds what `best_first` picks from."""
+    """One search."""
     import qdrant_edge as edge
 
     nearest: Any
@@ -137,11 +133,11 @@ def edge_query(query: Query, request: Request, layout: Layout) -> Any:
         nearest = _view(query.dense) if request.by == DENSE else _terms(query.terms(request.by))
     restriction = request.restriction
     return edge.QueryRequest(
-        limit=request.limit + _TIES,
+        limit=request.limit,
         query=edge.Query.Nearest(nearest, using=request.by),
         filter=edge_filter(restriction.conditions(), restriction.any_of(), request.passages),
         params=_params(request, layout),
-        with_payload=True if request.fields is None else list(request.fields),
+        with_payload=list(request.fields) or False,
     )
 
 

@@ -20,7 +20,6 @@ from pipeline.index.passage_index import (
     Restriction,
     ScoredPassage,
     VectorName,
-    best_first,
 )
 
 By = Literal["fused", "dense", "lexical", "sparse"]
@@ -38,6 +37,9 @@ _LEAST_CANDIDATES = 100
 # Fields of the payload that a ranking needs: the kind for the weight, the paper where only its best passage counts.
 # Fetching whole payloads of both lists took ten times as long as the search itself.
 _FIELDS = ("kind", "arxiv_id")
+# Scores tie where passages share their words, or are alike. A ranking by one kind of vector asks for more than are
+# wanted, so that who just makes the limit is not left to the order in which the index found them.
+TIES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +75,36 @@ def rank(index: PassageIndex, queries: Sequence[Query], ranking: Ranking) -> lis
     if ranking.by == "fused":
         rankings = _fused(index, queries, ranking, limit)
     else:
-        request = ranking.request(ranking.by, limit)
-        rankings = index.search([(query, request) for query in queries])
+        request = ranking.request(ranking.by, limit + TIES)
+        rankings = [best_first(points, limit) for points in index.search([(query, request) for query in queries])]
         if ranking.by == "dense":
-            rankings = [[replace(point, cosine=point.score) for point in points] for points in rankings]
+            rankings = [[point._replace(cosine=point.score) for point in points] for points in rankings]
     if not ranking.colbert:
         return rankings
     searches = [
-        (query, Request(ranking.limit, "colbert", passages=_ids(candidates), fields=_FIELDS))
+        (query, Request(ranking.limit + TIES, "colbert", passages=_ids(candidates), fields=_FIELDS))
         for query, candidates in zip(queries, rankings, strict=True)
     ]
-    return index.search(searches)
+    return [best_first(points, ranking.limit) for points in index.search(searches)]
+
+
+def best_first(passages: list[ScoredPassage], limit: int) -> list[ScoredPassage]:
+    """The best passages, ties by id."""
+    return sorted(passages, key=lambda passage: (-passage.score, passage.passage_id))[:limit]
 
 
 def _fused(index: PassageIndex, queries: Sequence[Query], ranking: Ranking, limit: int) -> list[list[ScoredPassage]]:
     depth = ranking.candidates
-    requests = [ranking.request("dense", depth), ranking.request("lexical", depth)]
+    by_words = ranking.request("lexical", depth)
+    if ranking.fusion == "scores":  # the passages of the lexical list then come with the payloads of the dense one
+        by_words = replace(by_words, fields=())
+    requests = [ranking.request("dense", depth), by_words]
     lists = index.search([(query, request) for query in queries for request in requests])
-    by_dense, by_words = lists[::2], [_without_cut_tie(ranking_by_words, depth) for ranking_by_words in lists[1::2]]
+    dense_lists, word_lists = lists[::2], [_without_cut_tie(points, depth) for points in lists[1::2]]
     if ranking.fusion == "ranks":
-        return [best_first(fuse_ranks(pair), limit) for pair in zip(by_dense, by_words, strict=True)]
-    compared = _compare_by_dense(index, queries, by_dense, by_words)
-    return [best_first(fuse_scores(*pair), limit) for pair in zip(compared, by_words, strict=True)]
+        return [best_first(fuse_ranks(pair), limit) for pair in zip(dense_lists, word_lists, strict=True)]
+    compared = _compare_by_dense(index, queries, dense_lists, word_lists)
+    return [best_first(fuse_scores(*pair), limit) for pair in zip(compared, word_lists, strict=True)]
 
 
 def _compare_by_dense(
@@ -122,7 +132,7 @@ def with_payloads(index: PassageIndex, rankings: Sequence[Sequence[ScoredPassage
     ids = list(dict.fromkeys(passage_id for points in rankings for passage_id in _ids(points)))
     payloads = index.payloads(ids) if ids else {}
     return [
-        [replace(point, payload=payloads[point.passage_id]) for point in points if point.passage_id in payloads]
+        [point._replace(payload=payloads[point.passage_id]) for point in points if point.passage_id in payloads]
         for points in rankings
     ]
 
@@ -160,11 +170,11 @@ def fuse_ranks(lists: Sequence[Sequence[ScoredPassage]]) -> list[ScoredPassage]:
                 rank_of_score = place
             points.setdefault(point.passage_id, point)
             scores[point.passage_id] = scores.get(point.passage_id, 0.0) + 1 / (RRF_K + rank_of_score)
-    return [replace(point, score=scores[passage_id]) for passage_id, point in points.items()]
+    return [point._replace(score=scores[passage_id]) for passage_id, point in points.items()]
 
 
 def _without_cut_tie(ranking: list[ScoredPassage], depth: int) -> list[ScoredPassage]:
-    """The list without the passages that tie with its last: which of these it has depends on the order of loading."""
+    """The list without the passages that tie with its last: which of these it has is not defined."""
     if len(ranking) < depth:
         return ranking
     return [point for point in ranking if point.score != ranking[-1].score]

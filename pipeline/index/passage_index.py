@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from pipeline.errors import PermanentFailure
 from pipeline.index.layout import Layout, Quantization
@@ -48,8 +48,7 @@ INTEGERS = ("month_number", "year")
 PointId = str | int
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredPassage:
+class ScoredPassage(NamedTuple):
     """A passage in a ranking. Scores of different queries are not comparable, except the cosine of dense vectors."""
 
     passage_id: str
@@ -152,8 +151,8 @@ class Request:
     restriction: Restriction = UNRESTRICTED
     passages: tuple[str, ...] | None = None
     exact: bool = False
-    fields: tuple[str, ...] | None = None
-    """Fields of the payload that are wanted; None for all."""
+    fields: tuple[str, ...] = ()
+    """Fields of the payload that are wanted; `PassageIndex.payloads` gives whole ones."""
 
 
 def of_month(month: str) -> list[Condition]:
@@ -225,8 +224,8 @@ class PassageIndex(Protocol):
         ...
 
     def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPassage]]:
-        """The passages of each search, best first, ties by id; all in one batch. Raises PermanentFailure if the
-        collection has no vectors of the requested name."""
+        """The passages of each search, best first; all in one batch. Which of the passages that tie with the last are
+        among them is not defined. Raises PermanentFailure if the collection has no vectors of the requested name."""
         ...
 
     def payloads(self, passages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
@@ -280,11 +279,6 @@ class Collections(Protocol):
     def close(self) -> None:
         """Close every open collection."""
         ...
-
-
-def best_first(passages: list[ScoredPassage], limit: int) -> list[ScoredPassage]:
-    """The best passages, ties by id: neither engine promises an order within a tie."""
-    return sorted(passages, key=lambda passage: (-passage.score, passage.passage_id))[:limit]
 
 
 def another_layout(name: str, actual: Layout, expected: Layout) -> str:

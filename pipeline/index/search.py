@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -227,7 +227,7 @@ def _reranked(
         embedded_text(point.payload["title"], point.payload["section_path"], texts[point.passage_id]) for point in known
     ]
     scores = reranker.score(query, candidates).tolist()
-    scored = [replace(point, score=score) for point, score in zip(known, scores, strict=True)]
+    scored = [point._replace(score=score) for point, score in zip(known, scores, strict=True)]
     return sorted(scored, key=lambda point: (-point.score, point.passage_id))
 
 

@@ -23,7 +23,6 @@ from pipeline.index.passage_index import (
     Request,
     ScoredPassage,
     another_layout,
-    best_first,
     check_searches,
     foreign_collection,
     of_month,
@@ -170,9 +169,8 @@ class ServerIndex:
         for start in range(0, len(searches), most):
             part = searches[start : start + most]
             batch = [query_request(query, request, layout) for query, request in part]
-            answers = self._connection.read(partial(self._query, batch))
-            for (_, request), answer in zip(part, answers, strict=True):
-                rankings.append(best_first([_scored_passage(point) for point in answer.points], request.limit))
+            for answer in self._connection.read(partial(self._query, batch)):
+                rankings.append([_scored_passage(point) for point in answer.points])
         return rankings
 
     def payloads(self, passages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:

@@ -37,10 +37,6 @@ LOADING_SEGMENTS = 64
 # Key in a collection's metadata of its alias and layout.
 _MARK = "citeloom"
 
-# Lexical scores tie where passages share their words. A few more are asked for than are wanted, so that the order
-# within a tie, and who just makes the limit, is ours; each costs 0.05 ms.
-_TIES = 8
-
 
 @dataclass(frozen=True, slots=True)
 class Storage:
@@ -186,7 +182,7 @@ def _condition(condition: Condition) -> models.FieldCondition:
 
 
 def query_request(query: Query, request: Request, layout: Layout) -> models.QueryRequest:
-    """One search, whose answer holds what `best_first` picks from."""
+    """One search."""
     from qdrant_client import models
 
     nearest: Any
@@ -201,10 +197,10 @@ def query_request(query: Query, request: Request, layout: Layout) -> models.Quer
     return models.QueryRequest(
         query=nearest,
         using=request.by,
-        limit=request.limit + _TIES,
+        limit=request.limit,
         filter=filter_of(restriction.conditions(), restriction.any_of(), request.passages),
         params=_params(request, layout.quantization),
-        with_payload=True if request.fields is None else list(request.fields),
+        with_payload=list(request.fields) or False,
     )
 
 

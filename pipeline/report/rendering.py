@@ -83,6 +83,7 @@ def make_environment(*folders: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_finalize,
+        auto_reload=False,
     )
     environment.filters.update({name: getattr(formatting, name) for name in _FILTERS}, tex=render_formulas)
     return environment

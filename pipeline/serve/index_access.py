@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -15,6 +16,8 @@ from pipeline.index.opening import close_indexes, live_index
 
 # Seconds without a search after which another process may open the embedded index. A run waits ten for it.
 _IDLE_SECONDS = 2.0
+# A look at the lock of the runs takes half a millisecond.
+_SECONDS_BETWEEN_LOOKS = 0.2
 _POOL = "qdrant"
 
 
@@ -37,6 +40,8 @@ class IndexAccess:
         self._searches = 0
         self._last_search = 0.0
         self._is_open = False
+        self._run_has_index = False
+        self._last_look = -math.inf
 
     @contextmanager
     def searching(self) -> Iterator[None]:
@@ -56,7 +61,10 @@ class IndexAccess:
 
     def _open(self) -> None:
         """Open the index unless a run waits for it. Raises IndexInUse, MissingInput if nothing is indexed."""
-        if pool_in_use(self._workspace, _POOL):
+        if time.monotonic() - self._last_look >= _SECONDS_BETWEEN_LOOKS:
+            self._run_has_index = pool_in_use(self._workspace, _POOL)
+            self._last_look = time.monotonic()
+        if self._run_has_index:
             self._close_if_unused()
             raise IndexInUse("the index is being loaded: try again in a few seconds")
         if self._is_open:

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.errors import MissingInput, PermanentFailure
-from pipeline.storage.provenance import read_provenance
-from pipeline.storage.reading import open_file, open_parquet
+from pipeline.storage.provenance import foreign_file, provenance_in
+from pipeline.storage.reading import open_parquet
 from pipeline.storage.store import DataPath
 from pipeline.tables import EMBEDDINGS, HUMAN_GRADES, HUMAN_RATINGS, LEDGER, Table
 
@@ -54,32 +54,20 @@ class DataRoot:
     def _open(self, table: Table, month: str, *, read_ahead: bool = True) -> Iterator[pq.ParquetFile]:
         """A month's file, with its version and columns checked. Raises as `read` does."""
         file = self.file(table, month)
-        provenance = read_provenance(file)
-        if provenance is None:
-            raise MissingInput(
-                f"{table.name} of {month} does not exist ({file}): "
-                f"run citeloom run --months {month} --until {table.name}"
-            )
-        if provenance.schema_version != table.version:
-            if table in (HUMAN_RATINGS, HUMAN_GRADES):
-                raise PermanentFailure(
-                    f"{file} has schema version {provenance.schema_version}, and this citeloom reads {table.version}: "
-                    f"move {file.parent} away and import the sheets again"
-                )
-            cost = "embeddings and paid answers are reused where their inputs are unchanged"
-            if table == EMBEDDINGS:
-                cost = "its vectors are computed again"
-            raise PermanentFailure(
-                f"{file} has schema version {provenance.schema_version}, and this citeloom reads {table.version}: run "
-                f"citeloom run --months {month} --until {table.name}, which makes it again from its inputs; {cost}"
-            )
-        with (
-            _named_damage(file, table, month),
-            open_file(file) as source,
-            pq.ParquetFile(source, pre_buffer=read_ahead) as parquet,
-        ):
-            _check_columns(file, parquet.schema_arrow, table, month)
-            yield parquet
+        with contextlib.ExitStack() as stack:
+            try:
+                parquet = stack.enter_context(open_parquet(file, pre_buffer=read_ahead))
+            except FileNotFoundError:
+                raise MissingInput(
+                    f"{table.name} of {month} does not exist ({file}): "
+                    f"run citeloom run --months {month} --until {table.name}"
+                ) from None
+            except (OSError, pa.ArrowInvalid) as error:
+                raise foreign_file(file, error) from error
+            _check_version(file, provenance_in(parquet.metadata, file).schema_version, table, month)
+            with _named_damage(file, table, month):
+                _check_columns(file, parquet.schema_arrow, table, month)
+                yield parquet
 
     def rows(self, table: Table, month: str, columns: list[str] | None = None) -> list[dict[str, Any]]:
         """A month of a table as dictionaries. Raises as `read` does."""
@@ -119,7 +107,7 @@ class DataRoot:
                 statistics = parquet.metadata.row_group(number).column(place).statistics
                 bounds = statistics if statistics is not None and statistics.has_min_max else None
                 if bounds is None or any(bounds.min <= value <= bounds.max for value in values):
-                    group = parquet.read_row_group(number, columns=read)
+                    group = parquet.read_row_group(number, columns=read, use_threads=False)
                     matching = group.filter(pc.is_in(group[key], wanted))
                     yield from matching.select(columns).to_pylist(maps_as_pydicts="strict")
 
@@ -136,6 +124,24 @@ class DataRoot:
         file = self.file(table, month)
         with _named_damage(file, table, month), open_parquet(file) as parquet:
             return parquet.read_row_group(number, columns=columns).combine_chunks().to_batches()[0]
+
+
+def _check_version(file: DataPath, version: int, table: Table, month: str) -> None:
+    """Raise PermanentFailure for a file of another version of the table's columns."""
+    if version == table.version:
+        return
+    if table in (HUMAN_RATINGS, HUMAN_GRADES):
+        raise PermanentFailure(
+            f"{file} has schema version {version}, and this citeloom reads {table.version}: "
+            f"move {file.parent} away and import the sheets again"
+        )
+    cost = "embeddings and paid answers are reused where their inputs are unchanged"
+    if table == EMBEDDINGS:
+        cost = "its vectors are computed again"
+    raise PermanentFailure(
+        f"{file} has schema version {version}, and this citeloom reads {table.version}: run "
+        f"citeloom run --months {month} --until {table.name}, which makes it again from its inputs; {cost}"
+    )
 
 
 def _check_columns(file: DataPath, schema: pa.Schema, table: Table, month: str) -> None:

@@ -47,16 +47,33 @@ def read_provenance(file: DataPath) -> Provenance | None:
     """
     try:
         if isinstance(file, Path):
-            text = bytes((pq.read_metadata(file).metadata or {})[METADATA_KEY]) if file.exists() else None
-        else:
-            text = _cached_footer(file, file.stat().etag) if has_listing_cache() else _read_footer(file)
-        return None if text is None else Provenance(**json.loads(text))
+            return provenance_in(pq.read_metadata(file), file) if file.exists() else None
+        text = _cached_footer(file, file.stat().etag) if has_listing_cache() else _read_footer(file)
     except FileNotFoundError:
         return None
-    except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
-        raise PermanentFailure(
-            f"{file} is not a table that citeloom wrote ({error}): move it away and run again"
-        ) from error
+    except (OSError, pa.ArrowInvalid, KeyError, ValueError) as error:
+        raise foreign_file(file, error) from error
+    return _parsed(text, file)
+
+
+def provenance_in(metadata: pq.FileMetaData, file: DataPath) -> Provenance:
+    """What made a file, from its footer. Raises PermanentFailure where citeloom did not write it."""
+    text = (metadata.metadata or {}).get(METADATA_KEY)
+    if text is None:
+        raise foreign_file(file, f"its footer has no entry {METADATA_KEY.decode()}")
+    return _parsed(text, file)
+
+
+def foreign_file(file: DataPath, reason: object) -> PermanentFailure:
+    """The error for a file in a table's place that citeloom did not write."""
+    return PermanentFailure(f"{file} is not a table that citeloom wrote ({reason}): move it away and run again")
+
+
+def _parsed(text: bytes, file: DataPath) -> Provenance:
+    try:
+        return Provenance(**json.loads(text))
+    except (TypeError, ValueError) as error:
+        raise foreign_file(file, error) from error
 
 
 def _read_footer(file: StorePath) -> bytes:

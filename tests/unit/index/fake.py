@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from pipeline.errors import PermanentFailure, SettingError
 from pipeline.index.batch import PointBatch
+from pipeline.index.fusion import best_first
 from pipeline.index.layout import Layout
-from pipeline.index.passage_index import PointId, Query, Request, ScoredPassage, best_first
+from pipeline.index.passage_index import PointId, Query, Request, ScoredPassage
 
 
 @dataclass

@@ -178,7 +178,8 @@ def test_equals_come_in_the_order_of_their_ids(edge: EdgeIndex) -> None:
     points = make_points(range(30))
     points.dense[:] = points.dense[0]
     _load(edge, points)
-    assert _ids(find(edge, query(0), Request(4))) == sorted(points.ids)[:4]
+    [found] = rank(edge, [query(0)], Ranking(4, by="dense"))
+    assert _ids(found) == sorted(points.ids)[:4]
 
 
 def test_each_vector_ranks_by_what_it_says(edge: EdgeIndex) -> None:

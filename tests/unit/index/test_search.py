@@ -18,6 +18,7 @@ from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
+from pipeline.index.fusion import TIES
 from pipeline.index.layout import Layout
 from pipeline.index.opening import close_indexes, open_collections
 from pipeline.index.passage_index import Query, Request, ScoredPassage
@@ -376,7 +377,7 @@ def test_a_list_is_searched_as_deep_as_its_papers_need(
 ) -> None:
     index = Ranked(papers=papers)
     assert _papers_found(workspace, index, **page) == [f"2403.{paper:05d}" for paper in found]
-    assert index.asked == [(2, depth) for depth in depths]
+    assert index.asked == [(2, depth + TIES) for depth in depths]
     assert len(index.fetched) == len(found), "payloads of what is shown, and of nothing else"
 
 
