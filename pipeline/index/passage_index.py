@@ -39,9 +39,7 @@ MOST_VALUES = 1_000
 # Every field that a search or an audit restricts. Archives are those of the categories (cs for cs.CL); authors has
 # whole names and family names, venue the words of the journal reference and of the authors' comment; month_number is
 # YYYYMM, since keywords have no order to ask a range of.
-KEYWORDS = (
-    "arxiv_id", "month", "categories", "archives", "primary_category", "kind", "subset", "grade", "authors", "venue"
-)  # fmt: skip
+KEYWORDS = ("arxiv_id", "month", "categories", "archives", "kind", "subset", "grade", "authors", "venue")
 INTEGERS = ("month_number", "year")
 
 # A passage's UUID; a foreign point may bear a number.

@@ -17,7 +17,7 @@ from pipeline.index.opening import close_indexes, live_index
 # Seconds without a search after which another process may open the embedded index. A run waits ten for it.
 _IDLE_SECONDS = 2.0
 # A look at the lock of the runs takes half a millisecond.
-_SECONDS_BETWEEN_LOOKS = 0.2
+SECONDS_BETWEEN_LOOKS = 0.2
 _POOL = "qdrant"
 
 
@@ -61,7 +61,7 @@ class IndexAccess:
 
     def _open(self) -> None:
         """Open the index unless a run waits for it. Raises IndexInUse, MissingInput if nothing is indexed."""
-        if time.monotonic() - self._last_look >= _SECONDS_BETWEEN_LOOKS:
+        if time.monotonic() - self._last_look >= SECONDS_BETWEEN_LOOKS:
             self._run_has_index = pool_in_use(self._workspace, _POOL)
             self._last_look = time.monotonic()
         if self._run_has_index:

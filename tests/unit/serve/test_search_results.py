@@ -16,7 +16,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.edge_folder import PATIENCE
 from pipeline.index.opening import edge_folder
-from pipeline.serve.index_access import IndexAccess, IndexInUse
+from pipeline.serve.index_access import SECONDS_BETWEEN_LOOKS, IndexAccess, IndexInUse
 from pipeline.serve.search_results import SearchParameters, parse_parameters, run_search
 from tests.unit.serve.corpus import BEAM, FUSION, RETRIEVAL
 
@@ -112,6 +112,7 @@ def _index_in_another_process(workspace: Workspace) -> Iterator[None]:
 def test_while_a_run_loads_the_index_the_answer_is_to_come_back_later(corpus: Workspace, client: TestClient) -> None:
     client.get("/api/search", params={"q": "fusion"})
     with FileLock(corpus.cache("locks") / "pool-qdrant.lock"):
+        time.sleep(SECONDS_BETWEEN_LOOKS)
         answer = client.get("/api/search", params={"q": "fusion"})
         page = client.get("/search", params={"q": "fusion"}, headers={"Accept": "text/html"})
         assert client.get(f"/paper/{FUSION}").status_code == 200
@@ -120,6 +121,7 @@ def test_while_a_run_loads_the_index_the_answer_is_to_come_back_later(corpus: Wo
     assert answer.status_code == page.status_code == 503
     assert (answer.json()["type"], "retry-after" in answer.headers) == ("urn:citeloom:index-in-use", True)
     assert "retry-after" in page.headers
+    time.sleep(SECONDS_BETWEEN_LOOKS)
     assert client.get("/api/search", params={"q": "fusion"}).status_code == 200
 
 
