@@ -9,14 +9,17 @@ from hypothesis import strategies as st
 from pipeline.evaluation.cited import Piece, paragraphs, printable
 
 
-def test_a_citation_is_a_piece_of_its_own() -> None:
-    assert paragraphs("As [Reference 2] says.", {1, 2}) == [
-        [Piece("As "), Piece("[Reference 2]", 2, True), Piece(" says.")]
-    ]
-
-
-def test_a_citation_of_what_the_task_does_not_have_is_marked() -> None:
-    assert paragraphs("[Reference 9]", {1}) == [[Piece("[Reference 9]", 9, False)]]
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("As [Reference 2] says.", [Piece("As "), Piece("[Reference 2]", 2, True), Piece(" says.")]),
+        ("[Reference 9]", [Piece("[Reference 9]", 9, False)]),  # which the task does not have
+        (f"[Reference {'9' * 5000}]", [Piece(f"[Reference {'9' * 5000}]")]),  # too long for a number
+    ],
+    ids=["known", "unknown", "too long"],
+)
+def test_a_citation_is_a_piece_of_its_own(text: str, pieces: list[Piece]) -> None:
+    assert paragraphs(text, {1, 2}) == [pieces]
 
 
 @pytest.mark.parametrize(
@@ -25,11 +28,6 @@ def test_a_citation_of_what_the_task_does_not_have_is_marked() -> None:
 def test_each_number_of_a_group_is_found(text: str) -> None:
     (pieces,) = paragraphs(text, {1, 2})
     assert [piece.number for piece in pieces if piece.number is not None] == [1, 2]
-
-
-def test_a_number_too_long_for_a_reference_is_text() -> None:
-    text = f"[Reference {'9' * 5000}]"
-    assert paragraphs(text, {1}) == [[Piece(text)]]
 
 
 def test_blank_lines_part_paragraphs_and_nothing_else_does() -> None:

@@ -16,7 +16,7 @@ from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Job, Outcome, Workspace
 from pipeline.errors import CiteloomError
-from pipeline.evaluation.g_score import CRITERIA, shown_order, shown_orders
+from pipeline.evaluation.g_score import CRITERIA, shown_orders
 from pipeline.evaluation.judging import Marked, case_of, judge_alone, named_judgement
 from pipeline.evaluation.stages import G_SCORES
 from pipeline.llm.client import open_client
@@ -78,36 +78,14 @@ def ledger(work: Workspace) -> list[tuple[str, str, str]]:
     return [(row["subject"], row["reason"], row["detail"]) for row in rows]
 
 
-def two_judges(folder: Path, llm: ScriptedLlm, **fields: int) -> dict[str, Any]:
-    """Settings by which the default model and another one at its endpoint judge."""
-    return {"models": write_models(folder / "settings", llm.url, "another", **fields), "judges": "scripted,another"}
-
-
 def shown(request: dict[str, Any]) -> list[str]:
     return re.findall(r"^Section (\w):$", request["messages"][-1]["content"], re.MULTILINE)
 
 
 def test_all_systems_are_judged_together_in_every_repeat_and_each_alone(tmp_path: Path, llm: ScriptedLlm) -> None:
-    judged(set_up(tmp_path, llm, tasks=2, judge_repeats=4))
-    assert Counter("".join(shown(request)) for request in llm.requests) == {"ABC": 2 * 4, "A": 2 * 3}
-    assert {request["temperature"] for request in llm.requests} == {0.0}
-
-
-def test_none_is_judged_alone_where_that_is_off(tmp_path: Path, llm: ScriptedLlm) -> None:
-    rows, outcome = judged(set_up(tmp_path, llm, tasks=2, judge_repeats=1, judge_alone=False))
-    assert llm.generations == 2
-    assert {row["mode"] for row in rows} == {"together"}
-    assert outcome.notes == {"judged": {"together": 2}}
-
-
-def test_the_judge_never_sees_a_systems_name(tmp_path: Path, llm: ScriptedLlm) -> None:
-    judged(set_up(tmp_path, llm))
-    sent = json.dumps([request["messages"] for request in llm.requests]).lower()
-    assert not [name for name in tables.RELATED_WORK_SYSTEMS if name in sent or name.replace("_", "-") in sent]
-
-
-def test_every_repeat_has_another_order_and_the_row_says_which(tmp_path: Path, llm: ScriptedLlm) -> None:
     rows, _ = judged(set_up(tmp_path, llm, judge_repeats=6))
+    assert Counter("".join(shown(request)) for request in llm.requests) == {"ABC": 2 * 6, "A": 2 * 3}
+    assert {request["temperature"] for request in llm.requests} == {0.0}
     for task_id in ("2403.90001#S2", "2403.90002#S2"):
         mine = [row for row in rows if row["task_id"] == task_id and row["mode"] == "together"]
         assert [row["repeat"] for row in mine] == list(range(6))
@@ -117,11 +95,10 @@ def test_every_repeat_has_another_order_and_the_row_says_which(tmp_path: Path, l
             assert row["best"] in SYSTEMS
 
 
-def test_two_systems_have_two_orders_however_many_repeats(tmp_path: Path, llm: ScriptedLlm) -> None:
-    work = set_up(tmp_path, llm, tasks=1, systems=SYSTEMS[:2], judge_repeats=5, judge_alone=False)
-    rows, _ = judged(work)
-    assert [row["order"] for row in rows] == [list(order) for order in shown_orders("2403.90001#S2", SYSTEMS[:2])]
-    assert llm.generations == 2
+def test_the_judge_never_sees_a_systems_name(tmp_path: Path, llm: ScriptedLlm) -> None:
+    judged(set_up(tmp_path, llm))
+    sent = json.dumps([request["messages"] for request in llm.requests]).lower()
+    assert not [name for name in tables.RELATED_WORK_SYSTEMS if name in sent or name.replace("_", "-") in sent]
 
 
 def test_one_system_is_asked_about_once_and_nobody_votes(tmp_path: Path, llm: ScriptedLlm) -> None:
@@ -134,103 +111,101 @@ def test_one_system_is_asked_about_once_and_nobody_votes(tmp_path: Path, llm: Sc
     assert llm.generations == 1
 
 
-def test_marks_lead_back_to_the_systems_in_the_order_shown(tmp_path: Path) -> None:
+def test_marks_lead_back_to_the_systems_in_the_order_shown_and_two_systems_have_two_orders(tmp_path: Path) -> None:
     def first_is_best(asked: Asked) -> str | None:
         if "B" not in (asked.schema or {})["properties"]:
             return None
         return json.dumps({"A": marks(5, 5, 5, 5, 5, 5), "B": marks(1, 1, 1, 1, 1, 2), "best": "A"})
 
     with ScriptedLlm(first_is_best) as llm:
-        rows, _ = judged(set_up(tmp_path, llm, tasks=4, systems=SYSTEMS[:2], judge_repeats=2))
-    together = [row for row in rows if row["mode"] == "together"]
-    assert len(together) == 8
-    for row in together:
+        rows, _ = judged(set_up(tmp_path, llm, systems=SYSTEMS[:2], judge_repeats=5, judge_alone=False))
+    assert [(row["task_id"], tuple(row["order"])) for row in rows] == [
+        (task_id, order)
+        for task_id in ("2403.90001#S2", "2403.90002#S2")
+        for order in shown_orders(task_id, SYSTEMS[:2])
+    ]
+    assert llm.generations == len(rows) == 2 * 2
+    for row in rows:
         assert row["best"] == row["order"][0]
         assert row["marks"] == [
             {"system": row["order"][0], **marks(5, 5, 5, 5, 5, 5)},
             {"system": row["order"][1], **marks(1, 1, 1, 1, 1, 2)},
         ]
-    for repeat in (row for row in together if row["repeat"] == 0):
-        assert tuple(repeat["order"]) == shown_order(repeat["task_id"], SYSTEMS[:2])
 
 
-def test_rows_stand_by_task_mode_judge_and_repeat(tmp_path: Path) -> None:
-    with ScriptedLlm(models=("scripted", "another")) as llm:
-        work = set_up(tmp_path, llm, judge_repeats=2, **two_judges(tmp_path, llm))
-        rows, outcome = judged(work)
+def test_judges_that_did_not_write_read_the_same_conversations_and_rows_stand_by_judge(tmp_path: Path) -> None:
+    with ScriptedLlm(models=("strict", "another")) as llm:
+        models = write_models(tmp_path / "settings", llm.url, "strict", "another")
+        settings = {"llm_model": "writer", "models": models, "judges": "strict,another"}
+        rows, outcome = judged(set_up(tmp_path, llm, judge_repeats=2, **settings))
+        first, second = (
+            sorted(json.dumps(request["messages"]) for request in llm.requests if request["model"] == name)
+            for name in ("strict", "another")
+        )
+    assert first == second
     keys = [(row["task_id"], row["mode"], row["judge"], row["repeat"], row["order"]) for row in rows]
     assert keys == sorted(keys)
-    assert len(keys) == 2 * 2 * (2 + 3)
-    assert Counter(row["judge"] for row in rows) == {"scripted": 10, "another": 10}
+    assert Counter(row["judge"] for row in rows) == {"strict": 2 * (2 + 3), "another": 2 * (2 + 3)}
     assert outcome.notes == {"judged": {"alone": 12, "together": 8}}
     assert outcome.measured["llm_calls"] == len(rows)
 
 
-def test_both_judges_read_the_same_conversations(tmp_path: Path) -> None:
-    with ScriptedLlm(models=("scripted", "another")) as llm:
-        judged(set_up(tmp_path, llm, **two_judges(tmp_path, llm)))
-        first, second = (
-            sorted(json.dumps(request["messages"]) for request in llm.requests if request["model"] == name)
-            for name in ("scripted", "another")
-        )
-    assert first == second
-
-
-def test_the_judge_need_not_be_the_writer(tmp_path: Path) -> None:
-    with ScriptedLlm(models=("strict",)) as llm:
-        models = write_models(tmp_path / "settings", llm.url, "strict")
-        rows, _ = judged(set_up(tmp_path, llm, llm_model="writer", models=models, judges="strict"))
-    assert {row["judge"] for row in rows} == {"strict"}
-
-
 def test_judges_together_keep_to_the_limit_on_calls_in_flight(tmp_path: Path) -> None:
     with ScriptedLlm(models=("scripted", "another"), latency=0.02) as llm:
-        judged(set_up(tmp_path, llm, tasks=4, llm_concurrency=3, **two_judges(tmp_path, llm, concurrency=3)))
+        models = write_models(tmp_path / "settings", llm.url, "another", concurrency=3)
+        judged(set_up(tmp_path, llm, tasks=4, llm_concurrency=3, models=models, judges="scripted,another"))
         assert 1 < llm.at_once <= 3
 
 
-def nonsense_until_repair(asked: Asked) -> str | None:
-    return None if len(asked.body["messages"]) > 2 else "I would rather not say."
-
-
 def test_an_answer_that_cannot_be_read_is_repaired_once_and_both_calls_count(tmp_path: Path) -> None:
+    def nonsense_until_repair(asked: Asked) -> str | None:
+        return None if len(asked.body["messages"]) > 2 else "I would rather not say."
+
     with ScriptedLlm(nonsense_until_repair) as llm:
-        work = set_up(tmp_path, llm, tasks=2, judge_repeats=1, judge_alone=False)
-        rows, _ = judged(work)
+        work = set_up(tmp_path, llm, judge_repeats=1, judge_alone=False)
+        rows, outcome = judged(work)
     assert llm.generations == 4
     assert ledger(work) == []
     assert [row["calls"] for row in rows] == [2, 2]
+    assert outcome.notes == {"judged": {"together": 2}}
 
 
-def nonsense_for_the_first_task(asked: Asked) -> str | None:
-    return "no" if "The one that fails" in asked.prompt else None
+def test_what_cannot_be_judged_is_in_the_ledger_and_the_month_goes_on(tmp_path: Path) -> None:
+    def nonsense_for_the_first_task(asked: Asked) -> str | None:
+        return "no" if "The one that fails" in asked.prompt else None
 
-
-def test_an_unreadable_judgement_is_in_the_ledger_and_the_month_goes_on(tmp_path: Path) -> None:
     with ScriptedLlm(nonsense_for_the_first_task) as llm:
         work = workspace(tmp_path, llm_url=llm.url, llm_model=llm.model, judge_repeats=2)
-        rows = [{**task("2403.90001"), "description": "The one that fails"}, task("2403.90002")]
-        write_sections(work, rows, SYSTEMS[:2])
+        unreadable = {**task("2403.90001"), "description": "The one that fails"}
+        without_gold = {**task("2403.90003"), "gold": " \n"}
+        write_sections(work, [unreadable, task("2403.90002"), without_gold], SYSTEMS[:2])
         found, outcome = judged(work)
     assert {row["task_id"] for row in found} == {"2403.90002#S2"}
-    assert [(subject, reason, detail.split(":")[0]) for subject, reason, detail in ledger(work)] == [
-        ("2403.90001#S2", "unreadable_judgement", "scripted, alone, of chatcite@some-model"),
-        ("2403.90001#S2", "unreadable_judgement", "scripted, alone, of few_shot@some-model"),
-        ("2403.90001#S2", "unreadable_judgement", "scripted, together, repeat 0"),
-        ("2403.90001#S2", "unreadable_judgement", "scripted, together, repeat 1"),
+    details = [detail.split(":")[0] for _, reason, detail in ledger(work) if reason == "unreadable_judgement"]
+    assert details == [
+        "scripted, alone, of chatcite@some-model",
+        "scripted, alone, of few_shot@some-model",
+        "scripted, together, repeat 0",
+        "scripted, together, repeat 1",
     ]
+    assert {entry[:2] for entry in ledger(work)} == {
+        ("2403.90001#S2", "unreadable_judgement"),
+        ("2403.90003#S2", "no_gold"),
+    }
     assert outcome.notes["judged"] == {"alone": 2, "together": 2}
     assert outcome.notes["spent_on_unreadable"]["calls"] == 8
 
 
-def test_a_second_run_pays_nothing_and_gives_the_same_bytes(tmp_path: Path, llm: ScriptedLlm) -> None:
-    work = set_up(tmp_path, llm)
+def test_a_second_run_pays_nothing_and_more_repeats_pay_for_what_is_new_alone(tmp_path: Path, llm: ScriptedLlm) -> None:
+    work = set_up(tmp_path, llm, judge_repeats=1)
     judged(work)
     first, paid = work.root.file(tables.G_SCORES, MONTH).read_bytes(), llm.generations
     _, outcome = judged(work, force=True)
     assert work.root.file(tables.G_SCORES, MONTH).read_bytes() == first
-    assert llm.generations == paid
-    assert outcome.measured["llm_cached"] == outcome.measured["llm_calls"] == paid
+    assert outcome.measured["llm_cached"] == outcome.measured["llm_calls"] == llm.generations == paid
+    assert list(G_SCORES.build(Job(work, MONTH, G_SCORES))) == work.root.rows(tables.G_SCORES, MONTH)
+    judged(set_up(tmp_path, llm, judge_repeats=3))
+    assert llm.generations == paid + 2 * 2
 
 
 def test_a_run_that_broke_off_goes_on_where_it_was_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
@@ -251,31 +226,9 @@ def test_a_run_that_broke_off_goes_on_where_it_was_and_ends_with_the_same_bytes(
     assert first == second
 
 
-def test_more_repeats_pay_for_what_is_new_alone(tmp_path: Path, llm: ScriptedLlm) -> None:
-    judged(set_up(tmp_path, llm, tasks=1, judge_repeats=1))
-    paid = llm.generations
-    judged(set_up(tmp_path, llm, tasks=1, judge_repeats=3))
-    assert llm.generations == paid + 2
-
-
-def rule_that_fails(asked: Asked) -> str:
-    raise AssertionError("nobody should be asked")
-
-
-def test_a_month_without_sections_asks_nobody(tmp_path: Path) -> None:
-    with ScriptedLlm(rule_that_fails) as llm:
-        rows, outcome = judged(set_up(tmp_path, llm, systems=()))
-        assert llm.requests == []
-    assert rows == []
-    assert outcome.notes == {"judged": {}}
-
-
-def test_a_task_without_a_gold_section_is_not_judged(tmp_path: Path, llm: ScriptedLlm) -> None:
-    work = workspace(tmp_path, llm_url=llm.url, llm_model=llm.model)
-    write_sections(work, [{**task("2403.90001"), "gold": " \n"}, task("2403.90002")])
-    rows, _ = judged(work)
-    assert {row["task_id"] for row in rows} == {"2403.90002#S2"}
-    assert [entry[:2] for entry in ledger(work)] == [("2403.90001#S2", "no_gold")]
+def test_a_month_without_sections_asks_nobody(tmp_path: Path, llm: ScriptedLlm) -> None:
+    rows, outcome = judged(set_up(tmp_path, llm, systems=()))
+    assert (rows, llm.requests, outcome.notes) == ([], [], {"judged": {}})
 
 
 def test_what_does_not_fit_is_cut_alike_for_all_systems_and_recorded_once(tmp_path: Path, llm: ScriptedLlm) -> None:
@@ -294,44 +247,22 @@ def test_what_does_not_fit_is_cut_alike_for_all_systems_and_recorded_once(tmp_pa
         assert len(set(cut)) == 1
 
 
-def test_a_context_without_room_is_said_to_be_too_small(tmp_path: Path, llm: ScriptedLlm) -> None:
-    work = set_up(tmp_path, llm, tasks=1, llm_context=1024, judge_alone=False, judge_repeats=1)
+def test_what_there_is_no_room_for_together_is_in_the_ledger_and_judged_alone(tmp_path: Path, llm: ScriptedLlm) -> None:
+    work = set_up(tmp_path, llm, tasks=1, llm_context=1400, judge_repeats=1)
     rows, _ = judged(work)
-    assert rows == []
-    assert [entry[:2] for entry in ledger(work)] == [("2403.90001#S2", "no_room_for_judge")]
-    assert "CITELOOM_LLM_CONTEXT" in ledger(work)[0][2]
-
-
-def test_what_there_is_no_room_for_together_can_still_be_judged_alone(tmp_path: Path, llm: ScriptedLlm) -> None:
-    rows, _ = judged(set_up(tmp_path, llm, tasks=1, llm_context=1400, judge_repeats=1))
     assert Counter(row["mode"] for row in rows) == {"alone": 3}
+    assert [entry[:2] for entry in ledger(work)] == [("2403.90001#S2", "no_room_for_judge")]
 
 
-def test_a_job_yields_rows_without_a_file(tmp_path: Path, llm: ScriptedLlm) -> None:
-    work = set_up(tmp_path, llm, tasks=1)
-    rows, _ = judged(work)
-    job = Job(work, MONTH, G_SCORES)
-    assert len(list(G_SCORES.build(job))) == len(rows)
-    assert list(G_SCORES.build(job)) == work.root.rows(tables.G_SCORES, MONTH)
-
-
-def alone(work: Workspace, text: str = "Both [Reference 1] and we.", **changes: Any) -> Marked:
+def alone(work: Workspace, **changes: Any) -> Marked:
     """One section that is in no table, judged by itself."""
 
     async def ask() -> Marked:
         async with open_client(work) as client:
-            case = case_of({**task("2403.90001"), **changes}, {"chatcite": text})
+            case = case_of({**task("2403.90001"), **changes}, {"chatcite": "Both [Reference 1] and we."})
             return await judge_alone(client, case, "chatcite", work.settings.llm_context)
 
     return run(ask())
-
-
-def test_one_section_is_judged_without_a_month(tmp_path: Path) -> None:
-    with ScriptedLlm(lambda asked: json.dumps({"A": marks(1, 2, 3, 4, 5, 5)})) as llm:
-        found = alone(workspace(tmp_path, llm_url=llm.url, llm_model=llm.model))
-    assert found.g_score == pytest.approx(20 / 6)
-    assert found.failure is None
-    assert found.spent.calls == 1
 
 
 def test_one_section_that_cannot_be_judged_says_why(tmp_path: Path) -> None:

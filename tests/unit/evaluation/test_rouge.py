@@ -16,35 +16,48 @@ pytestmark = pytest.mark.slow
 PROJECT = Path(__file__).resolve().parents[3]
 
 
-def test_equal_texts_score_a_hundred() -> None:
-    assert rouge("Dense vectors find passages.", "dense VECTORS find passages") == {
-        "rouge1": 100.0,
-        "rouge2": 100.0,
-        "rougeL": 100.0,
-        "rougeLsum": 100.0,
-    }
-
-
-def test_values_are_those_worked_out_by_hand() -> None:
-    # gold: the cat sat on the mat (6 words, 5 pairs); text: a cat sat on mat (5 words, 4 pairs).
-    # Words shared: cat sat on mat, 4 -> 2*4/(6+5). Pairs shared: cat sat, sat on, 2 -> 2*2/(5+4). LCS 4 -> 2*4/11.
-    found = rouge("The cat sat on the mat.", "A cat sat on mat")
-    assert found["rouge1"] == pytest.approx(100 * 8 / 11)
-    assert found["rouge2"] == pytest.approx(100 * 4 / 9)
-    assert found["rougeL"] == pytest.approx(100 * 8 / 11)
-
-
-def test_rouge_l_minds_the_order_and_rouge_1_does_not() -> None:
-    # Reversed: every word shared, no pair, and the longest common subsequence is one word of four.
-    found = rouge("alpha beta gamma delta", "delta gamma beta alpha")
-    assert found == {"rouge1": 100.0, "rouge2": 0.0, "rougeL": pytest.approx(25.0), "rougeLsum": pytest.approx(25.0)}
-
-
-def test_rouge_l_by_sentence_does_not_mind_the_order_of_sentences() -> None:
-    # As one sequence: gamma delta or alpha beta, 2 of 4 words. By sentence both sentences are found whole.
-    found = rouge("Alpha beta. Gamma delta.", "Gamma delta. Alpha beta.")
-    assert found["rougeL"] == pytest.approx(50.0)
-    assert found["rougeLsum"] == pytest.approx(100.0)
+@pytest.mark.parametrize(
+    ("gold", "text", "values"),
+    [
+        pytest.param(
+            "Dense vectors find passages.", "dense VECTORS find passages", dict.fromkeys(METRICS, 100), id="equal"
+        ),
+        # 6 words, 5 pairs and 5 words, 4 pairs. Shared: 4 words, the pairs "cat sat" and "sat on", an LCS of 4.
+        pytest.param(
+            "The cat sat on the mat.",
+            "A cat sat on mat",
+            {"rouge1": 100 * 2 * 4 / 11, "rouge2": 100 * 2 * 2 / 9, "rougeL": 100 * 2 * 4 / 11},
+            id="worked out by hand",
+        ),
+        # Every word shared, no pair, and the longest common subsequence is one word of four.
+        pytest.param(
+            "alpha beta gamma delta",
+            "delta gamma beta alpha",
+            {"rouge1": 100, "rouge2": 0, "rougeL": 25, "rougeLsum": 25},
+            id="the order of words matters to all but rouge1",
+        ),
+        # As one sequence 2 of 4 words; by sentence both sentences are found whole.
+        pytest.param(
+            "Alpha beta. Gamma delta.",
+            "Gamma delta. Alpha beta.",
+            {"rougeL": 50, "rougeLsum": 100},
+            id="the order of sentences does not matter to rougeLsum",
+        ),
+        # One "the" shared: 2*1/(2+3).
+        pytest.param("the cat", "the the the", {"rouge1": 40}, id="a word counts as often as both have it"),
+        pytest.param("retrieving weights", "retrieved weight", {"rouge2": 100}, id="words are stemmed"),
+        pytest.param("[Reference 3]", "reference 3", {"rouge2": 100}, id="a citation is two words"),
+        pytest.param("[Reference 3]", "[Reference 4]", {"rouge1": 50}, id="another citation shares one word"),
+        *(
+            pytest.param(gold, text, dict.fromkeys(METRICS, 0), id=f"no words: {gold!r} and {text!r}")
+            for gold, text in (("", "a text"), ("a text", ""), ("", ""), ("$$$", "---"), ("一二三", "一二三"))
+        ),
+    ],
+)
+def test_values_are_those_worked_out_by_hand(gold: str, text: str, values: dict[str, float]) -> None:
+    found = rouge(gold, text)
+    assert tuple(found) == METRICS
+    assert {metric: found[metric] for metric in values} == pytest.approx(values)
 
 
 def test_the_floor_is_another_task_with_a_gold_section_and_always_the_same() -> None:
@@ -52,28 +65,6 @@ def test_the_floor_is_another_task_with_a_gold_section_and_always_the_same() -> 
     assert floor_task("a", golds) in ("b", "d")
     assert floor_task("a", golds) == floor_task("a", dict(reversed(golds.items())))
     assert floor_task("a", {"a": "Text.", "c": ""}) is None
-
-
-def test_a_word_counts_as_often_as_both_texts_have_it() -> None:
-    # "the the the" against "the cat": one shared -> 2*1/(2+3).
-    assert rouge("the cat", "the the the")["rouge1"] == pytest.approx(40.0)
-
-
-def test_words_are_stemmed() -> None:
-    # Porter: retrieving, retrieved -> retriev; weights -> weight.
-    assert rouge("retrieving weights", "retrieved weight")["rouge2"] == pytest.approx(100.0)
-
-
-def test_a_citation_counts_as_two_words() -> None:
-    assert rouge("[Reference 3]", "reference 3")["rouge2"] == pytest.approx(100.0)
-    assert rouge("[Reference 3]", "[Reference 4]")["rouge1"] == pytest.approx(50.0)
-
-
-@pytest.mark.parametrize(
-    ("gold", "text"), [("", "a text"), ("a text", ""), ("", ""), ("$$$", "---"), ("一二三", "一二三")]
-)
-def test_what_has_no_words_scores_nothing(gold: str, text: str) -> None:
-    assert rouge(gold, text) == dict.fromkeys(METRICS, 0.0)
 
 
 def test_no_file_of_nltk_is_read_and_no_network_used(tmp_path: Path) -> None:

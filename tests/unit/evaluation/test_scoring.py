@@ -83,34 +83,33 @@ def test_rouge_and_words_are_there_for_every_section_and_name_no_judge(tmp_path:
     assert zero_shot["words"] == len(GOLD.split())
 
 
-def test_another_gold_section_of_the_month_is_the_floor_of_rouge(tmp_path: Path) -> None:
+def test_another_gold_section_is_the_floor_of_rouge_and_a_task_without_one_has_no_rouge(tmp_path: Path) -> None:
     other = {**task("2403.90002"), "gold": "Words on something else [Reference 1]."}
-    work, _ = scored(tmp_path, [task("2403.90001"), other])
+    work, _ = scored(tmp_path, [task("2403.90001"), other, {**task("2403.90003"), "gold": ""}])
     floor = {row["metric"]: row["value"] for row in rows_of(work, task_id=FIRST, system=FLOOR)}
     assert floor == rouge(GOLD, other["gold"])
+    without_gold = {row["metric"] for row in rows_of(work, task_id="2403.90003#S2")}
+    assert "words" in without_gold
+    assert not [metric for metric in without_gold if metric.startswith("rouge")]
     alone, _ = scored(tmp_path / "alone", [task("2403.90001")])
     assert rows_of(alone, system=FLOOR) == []
 
 
-def test_a_judgement_becomes_a_row_for_every_system_and_metric(tmp_path: Path) -> None:
-    rows = [
+def test_a_judgement_becomes_a_row_for_every_system_and_metric_and_has_no_vote_alone(tmp_path: Path) -> None:
+    other_order = ["chatcite@some-model", "zero_shot@some-model"]
+    judgements = [
         judgement(),
-        judgement(repeat=1, order=["chatcite@some-model", "zero_shot@some-model"], best="chatcite@some-model"),
+        judgement(repeat=1, order=other_order, best="chatcite@some-model"),
+        judgement(mode="alone", order=["chatcite@some-model"], marks=judgement()["marks"][1:], best=None),
     ]
-    work, _ = scored(tmp_path, [task("2403.90001")], rows)
-    found = rows_of(work, judge="strict")
-    assert len(found) == 2 * 2 * (6 + 2)
-    assert {row["order"] for row in found if row["repeat"] == 1} == {"chatcite@some-model,zero_shot@some-model"}
-    assert {row["mode"] for row in found} == {"together"}
-    assert [row["value"] for row in rows_of(work, metric="g_score", system="chatcite")] == [2.0, 2.0]
-    assert [row["value"] for row in rows_of(work, metric="g_vote", system="chatcite")] == [0.0, 1.0]
-
-
-def test_who_was_judged_alone_has_marks_and_no_vote(tmp_path: Path) -> None:
-    alone = judgement(mode="alone", order=["chatcite@some-model"], marks=judgement()["marks"][1:], best=None)
-    work, _ = scored(tmp_path, [task("2403.90001")], [alone])
-    found = {row["metric"]: row["value"] for row in rows_of(work, mode="alone")}
-    assert found == {"g_score": 2.0, **{f"g_{criterion}": 2.0 for criterion in CRITERIA}}
+    work, _ = scored(tmp_path, [task("2403.90001")], judgements)
+    together = rows_of(work, judge="strict", mode="together")
+    assert len(together) == 2 * 2 * (6 + 2)
+    assert {row["order"] for row in together if row["repeat"] == 1} == {",".join(other_order)}
+    assert [row["value"] for row in together if (row["metric"], row["system"]) == ("g_score", "chatcite")] == [2.0, 2.0]
+    assert [row["value"] for row in together if (row["metric"], row["system"]) == ("g_vote", "chatcite")] == [0.0, 1.0]
+    alone = {row["metric"]: row["value"] for row in rows_of(work, judge="strict", mode="alone")}
+    assert alone == {"g_score": 2.0, **{f"g_{criterion}": 2.0 for criterion in CRITERIA}}
 
 
 def test_measures_of_verdicts_name_their_judge_and_the_others_none(tmp_path: Path) -> None:
@@ -125,7 +124,7 @@ def test_measures_of_verdicts_name_their_judge_and_the_others_none(tmp_path: Pat
     assert "reference_coverage" in chatcite
 
 
-def test_rows_are_sorted_and_none_comes_twice(tmp_path: Path) -> None:
+def test_rows_are_sorted_and_none_comes_twice_and_a_rerun_gives_the_same_bytes(tmp_path: Path) -> None:
     rows = [
         judgement(each, repeat=repeat, judge=judge)
         for judge in ("b", "a")
@@ -138,29 +137,20 @@ def test_rows_are_sorted_and_none_comes_twice(tmp_path: Path) -> None:
         for row in rows_of(work)
     ]
     assert keys == sorted(set(keys))
+    file = work.root.file(tables.SCORES, MONTH)
+    before = file.read_bytes()
+    run_stage(SCORES, work, MONTH, force=True)
+    assert file.read_bytes() == before
 
 
-def test_a_task_without_a_gold_section_has_no_rouge(tmp_path: Path) -> None:
-    work, _ = scored(tmp_path, [{**task("2403.90001"), "gold": ""}])
-    metrics = {row["metric"] for row in rows_of(work)}
-    assert "words" in metrics
-    assert not [metric for metric in metrics if metric.startswith("rouge")]
-
-
-def test_an_empty_section_has_scores_of_0_where_they_are_defined(tmp_path: Path) -> None:
+def test_an_empty_section_has_scores_of_0_and_one_whose_task_is_gone_is_in_the_ledger(tmp_path: Path) -> None:
     work, _ = scored(tmp_path, [task("2403.90001")])
     empty = {**summary(task("2403.90001"), "zero_shot"), "text": "", "sentences": []}
-    write_table(work.root, tables.SUMMARIES, MONTH, [empty])
-    run_stage(SCORES, work, MONTH, force=True)
+    write_table(work.root, tables.SUMMARIES, MONTH, [empty, summary(task("2403.90002"), "zero_shot")])
+    outcome = run_stage(SCORES, work, MONTH, force=True)
     found = {row["metric"]: row["value"] for row in rows_of(work, system="zero_shot")}
     assert (found["rouge1"], found["words"], found["reference_coverage"]) == (0.0, 0.0, 0.0)
-
-
-def test_a_section_whose_task_is_gone_is_in_the_ledger(tmp_path: Path) -> None:
-    work, _ = scored(tmp_path, [task("2403.90001"), task("2403.90002")])
-    write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, [task("2403.90001")])
-    outcome = run_stage(SCORES, work, MONTH, force=True)
-    assert dict(outcome.left_out) == {"task_gone": 2}
+    assert dict(outcome.left_out) == {"task_gone": 1}
     assert {row["task_id"] for row in rows_of(work)} == {FIRST}
 
 
@@ -168,11 +158,3 @@ def test_a_month_without_sections_has_no_scores(tmp_path: Path) -> None:
     work, outcome = scored(tmp_path, [])
     assert rows_of(work) == []
     assert outcome.notes == {"metrics": {}}
-
-
-def test_a_rerun_gives_the_same_bytes(tmp_path: Path) -> None:
-    work, _ = scored(tmp_path, [task("2403.90001")], [judgement()], [support(1, "supported")])
-    file = work.root.file(tables.SCORES, MONTH)
-    before = file.read_bytes()
-    run_stage(SCORES, work, MONTH, force=True)
-    assert file.read_bytes() == before

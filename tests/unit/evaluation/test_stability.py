@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ TASKS = {
     3: ["2403.00006", "2403.00002", "2403.00001"],
 }
 FEW = {"systems": "chatcite", "chatcite_samples": 2, "chatcite_votes": 1, "chatcite_kept": 1}
+Undisturbed = tuple[Workspace, Outcome, ScriptedLlm]
 
 
 def prepared(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
@@ -41,6 +42,14 @@ def prepared(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
     write_corpus(place, TASKS)
     run_stage(KEY_ELEMENTS, place, MONTH)
     return place
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Undisturbed]:
+    """A month that was repeated by default, for tests that change nothing of it."""
+    with ScriptedLlm() as llm:
+        place = prepared(llm, tmp_path_factory.mktemp("undisturbed"))
+        yield place, run_stage(STABILITY, place, MONTH), llm
 
 
 def rows_of(place: Workspace, **wanted: Any) -> list[dict[str, Any]]:
@@ -53,10 +62,8 @@ def ledger(place: Workspace) -> list[tuple[str, str]]:
     return [(row["subject"], row["reason"]) for row in rows]
 
 
-def test_the_first_tasks_are_repeated_with_and_without_reflection(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = prepared(llm, tmp_path)
-        outcome = run_stage(STABILITY, place, MONTH)
+def test_the_first_tasks_are_repeated_with_and_without_reflection(undisturbed: Undisturbed) -> None:
+    place, outcome, _ = undisturbed
     found = [(row["task_id"], row["system"], row["varied"], row["repeat"]) for row in rows_of(place)]
     assert found == sorted(found)
     # Task 2 has two references, thus two orders.
@@ -88,10 +95,8 @@ def test_every_writer_that_calls_a_model_is_repeated(tmp_path: Path) -> None:
     assert outcome.measured["llm_calls"] == sum(row["calls"] for row in rows_of(place))
 
 
-def test_rows_say_what_was_written_and_what_it_is_worth(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = prepared(llm, tmp_path)
-        run_stage(STABILITY, place, MONTH)
+def test_rows_say_what_was_written_and_what_it_is_worth(undisturbed: Undisturbed) -> None:
+    place, _, _ = undisturbed
     for row in rows_of(place):
         assert (row["model"], row["judge"]) == ("scripted", "scripted")
         assert row["g_score"] == pytest.approx(statistics.fmean(row[f"g_{criterion}"] for criterion in CRITERIA))
@@ -103,10 +108,8 @@ def test_rows_say_what_was_written_and_what_it_is_worth(tmp_path: Path) -> None:
     assert {row["calls"] for row in rows_of(place, task_id="2405.00001#S2", system="chatcite")} == {4 * (2 + 1) + 1}
 
 
-def test_other_samples_keep_the_order_and_other_orders_keep_the_samples(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = prepared(llm, tmp_path)
-        run_stage(STABILITY, place, MONTH)
+def test_other_samples_keep_the_order_and_other_orders_keep_the_samples(undisturbed: Undisturbed) -> None:
+    place, _, _ = undisturbed
     first = {"task_id": "2405.00001#S2", "system": "chatcite"}
     samples, order = (rows_of(place, **first, varied=varied) for varied in ("samples", "order"))
     assert {tuple(row["order"]) for row in samples} == {(1, 2, 3, 4)}
@@ -138,38 +141,26 @@ def test_repeat_0_is_the_section_of_the_month_and_pays_for_none_of_it(tmp_path: 
     assert set(paid.values()) == {1}
 
 
-def test_a_second_run_pays_nothing_and_writes_the_same_bytes(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = prepared(llm, tmp_path)
-        run_stage(STABILITY, place, MONTH)
-        before, asked = place.root.file(tables.STABILITY, MONTH).read_bytes(), len(llm.requests)
-        busier = workspace(llm, tmp_path, stability_tasks=2, stability_repeats=3, llm_concurrency=50, **FEW)
-        outcome = run_stage(STABILITY, busier, MONTH, force=True)
-        assert len(llm.requests) == asked
+def test_a_second_run_pays_nothing_and_writes_the_same_bytes(undisturbed: Undisturbed) -> None:
+    place, _, llm = undisturbed
+    before, asked = place.root.file(tables.STABILITY, MONTH).read_bytes(), len(llm.requests)
+    settings = place.settings.model_copy(update={"llm_concurrency": 50})
+    outcome = run_stage(STABILITY, Workspace(settings), MONTH, force=True)
+    assert len(llm.requests) == asked
     assert place.root.file(tables.STABILITY, MONTH).read_bytes() == before
     assert outcome.measured["llm_cached"] == outcome.measured["llm_calls"] == sum(r["calls"] for r in rows_of(place))
 
 
-def test_a_judge_of_its_own_marks_and_only_marks(tmp_path: Path) -> None:
-    with ScriptedLlm(models=("scripted", "judge")) as llm:
-        models = write_models(tmp_path / "settings", llm.url, "judge")
-        place = prepared(llm, tmp_path, models=models, judges="judge")
-        outcome = run_stage(STABILITY, place, MONTH)
-    asked = [body["model"] for body in llm.requests if "response_format" in body]
-    assert {row["judge"] for row in rows_of(place)} == {"judge"}
-    assert {row["model"] for row in rows_of(place)} == {"scripted"}
-    assert "judge" in asked
-    assert all("response_format" in body for body in llm.requests if body["model"] == "judge")
-    assert outcome.measured["llm_calls"] == sum(row["calls"] for row in rows_of(place))
-
-
-def test_writer_and_judge_together_keep_to_the_limit_on_calls_in_flight(tmp_path: Path) -> None:
+def test_a_judge_of_its_own_only_marks_and_keeps_with_the_writer_to_the_limit_on_calls(tmp_path: Path) -> None:
     with ScriptedLlm(models=("scripted", "strict"), latency=0.01) as llm:
         models = write_models(tmp_path / "settings", llm.url, "strict", concurrency=2)
         place = prepared(llm, tmp_path, models=models, judges="strict", llm_concurrency=2)
         llm.at_once = 0
-        run_stage(STABILITY, place, MONTH)
+        outcome = run_stage(STABILITY, place, MONTH)
         assert llm.at_once == 2
+    assert {(row["model"], row["judge"]) for row in rows_of(place)} == {("scripted", "strict")}
+    assert {"response_format" in body for body in llm.requests if body["model"] == "strict"} == {True}
+    assert outcome.measured["llm_calls"] == sum(row["calls"] for row in rows_of(place))
 
 
 def test_a_section_that_could_not_be_judged_has_no_score_and_is_in_the_ledger(tmp_path: Path) -> None:
@@ -256,12 +247,9 @@ def test_spread_is_over_runs_and_within_tasks() -> None:
     assert (found.tasks, found.left_out) == (2, 0)
 
 
-def test_a_task_that_lacks_a_score_is_in_no_run() -> None:
+def test_a_task_that_lacks_a_score_is_in_no_run_and_what_was_not_repeated_has_no_spread() -> None:
     (found,) = spread(repeated({"a": [1.0, 3.0], "b": [5.0, None]}))
     assert (found.runs, found.tasks, found.left_out) == ((1.0, 3.0), 1, 1)
-
-
-def test_what_was_not_repeated_has_no_spread() -> None:
     assert spread([]) == []
     assert spread(repeated({"a": [3.0]})) == []
     assert spread(repeated({"a": [3.0, None], "b": [None, 2.0]})) == []

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from pipeline.evaluation.statistics import (
+    Agreement,
     Interval,
+    Place,
+    PositionEffect,
     agreement,
     bootstrap_interval,
     correlation_within_tasks,
@@ -41,6 +46,13 @@ def judgement(task: str, marks: dict[str, int], repeat: int = 0, judge: str = "o
     }  # fmt: skip
 
 
+def ends_of_mean(values: NDArray[np.float64], papers: Iterable[object]) -> tuple[float, float]:
+    low, high = mean_ends(values, [str(paper) for paper in papers])
+    assert low is not None
+    assert high is not None
+    return low, high
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.floats(0, 1, width=32)), min_size=2, max_size=30).filter(
         lambda pairs: len({paper for paper, _ in pairs}) > 1
@@ -48,61 +60,48 @@ def judgement(task: str, marks: dict[str, int], repeat: int = 0, judge: str = "o
 )
 def test_an_interval_holds_the_mean(pairs: list[tuple[int, float]]) -> None:
     values = np.array([value for _, value in pairs])
-    low, high = mean_ends(values, [str(paper) for paper, _ in pairs])
-    assert low is not None
-    assert high is not None
-    assert low <= values.mean() <= high
-    assert -1e-9 <= low <= high <= 1 + 1e-9
+    low, high = ends_of_mean(values, (paper for paper, _ in pairs))
+    assert -1e-9 <= low <= values.mean() <= high <= 1 + 1e-9
 
 
-def test_one_paper_that_asks_everything_gives_no_interval() -> None:
+def test_one_paper_or_one_task_gives_no_interval() -> None:
     assert mean_ends(np.linspace(0, 1, 9), ["a"] * 9) == (None, None)
+    assert bootstrap_interval({"a": [1.0, 5.0, 3.0]}) is None
+    assert bootstrap_interval({"a": [1.0], "b": []}) is None
+    assert bootstrap_interval({}) is None
 
 
 def test_sentences_of_one_paper_count_as_dependent() -> None:
     """Ten papers of ten sentences each, alike within a paper: as wide as ten sentences, not as a hundred."""
     values = np.repeat([0.0, 1.0], 50)
-    together = mean_ends(values, [str(number // 10) for number in range(100)])
-    apart = mean_ends(values, [str(number) for number in range(100)])
-    assert together[0] is not None
-    assert apart[0] is not None
-    assert (together[1] - together[0]) > 2 * (apart[1] - apart[0])
+    low, high = ends_of_mean(values, (number // 10 for number in range(100)))
+    low_apart, high_apart = ends_of_mean(values, range(100))
+    assert high - low > 2 * (high_apart - low_apart)
 
 
 def test_an_interval_is_about_as_wide_as_theory_says() -> None:
-    values = np.random.default_rng(1).random(400)
-    low, high = mean_ends(values, [str(number) for number in range(400)])
-    assert low is not None
-    assert high is not None
-    assert high - low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
+    values = np.random.default_rng(3).normal(3.0, 0.5, 200)
+    theory = 2 * 1.96 * values.std() / math.sqrt(200)
+    low, high = ends_of_mean(values, range(200))
+    assert high - low == pytest.approx(theory, rel=0.1)
+    found = bootstrap_interval({f"t{number}": [value] for number, value in enumerate(values)})
+    assert found is not None
+    assert found.mean == pytest.approx(values.mean())
+    assert found.high - found.low == pytest.approx(theory, rel=0.05)
 
 
 def test_the_same_papers_are_drawn_every_time() -> None:
     values = np.random.default_rng(2).random(30)
-    papers = [str(number % 7) for number in range(30)]
-    assert mean_ends(values, papers) == mean_ends(values, papers)
-    low, high = mean_ends(values, papers)
-    assert mean_ends(1 - values, papers) == pytest.approx((1 - (high or 0), 1 - (low or 0)))
-
-
-def test_an_interval_over_tasks_is_as_wide_as_theory_says() -> None:
-    values = np.random.default_rng(3).normal(3.0, 0.5, 200)
-    found = bootstrap_interval({f"t{number}": [value] for number, value in enumerate(values)})
-    assert found is not None
-    assert found.mean == pytest.approx(values.mean())
-    assert found.high - found.low == pytest.approx(2 * 1.96 * values.std() / math.sqrt(200), rel=0.05)
+    papers = [number % 7 for number in range(30)]
+    low, high = ends_of_mean(values, papers)
+    assert ends_of_mean(values, papers) == (low, high)
+    assert ends_of_mean(1 - values, papers) == pytest.approx((1 - high, 1 - low))
 
 
 def test_repeats_of_a_task_are_one_value_and_a_task_weighs_the_same_with_many() -> None:
     once = bootstrap_interval({"a": [1.0], "b": [3.0]})
     often = bootstrap_interval({"b": [3.0], "a": [0.0, 1.0, 2.0, 1.0]})
     assert once == often == Interval(2.0, 1.0, 3.0)
-
-
-def test_one_task_has_no_interval() -> None:
-    assert bootstrap_interval({"a": [1.0, 5.0, 3.0]}) is None
-    assert bootstrap_interval({"a": [1.0], "b": []}) is None
-    assert bootstrap_interval({}) is None
 
 
 def test_a_difference_is_paired_by_task() -> None:
@@ -114,35 +113,31 @@ def test_a_difference_is_paired_by_task() -> None:
     assert paired_difference(first, {"t1": [1.0]}) is None
 
 
-def test_rank_correlation_is_that_of_the_definition() -> None:
-    found = rank_correlation([1, 2, 3, 4, 5], [2, 1, 4, 3, 5])
-    assert found is not None
-    assert found.value == pytest.approx(1 - 6 * 4 / (5 * 24))  # 1 - 6 Σd² / n(n² - 1)
-    assert found.pairs == 5
-
-
 @pytest.mark.parametrize(
-    ("words", "scores"), [([], []), ([1, 2], [1, 2]), ([5, 5, 5], [1, 2, 3]), ([1, 2, 3], [4] * 3)]
+    ("words", "scores", "expected"),
+    [
+        ([1, 2, 3, 4, 5], [2, 1, 4, 3, 5], 1 - 6 * 4 / (5 * 24)),  # 1 - 6 Σd² / n(n² - 1)
+        ([100, 200, 300, 150], [1.0, 3.0, 4.0, 2.0], 1.0),
+        ([], [], None),
+        ([1, 2], [1, 2], None),
+        ([5, 5, 5], [1, 2, 3], None),
+        ([1, 2, 3], [4, 4, 4], None),
+    ],
 )
-def test_nothing_correlates_with_too_few_or_with_a_constant(words: list[float], scores: list[float]) -> None:
-    assert rank_correlation(words, scores) is None
-
-
-def test_longer_sections_with_higher_scores_correlate() -> None:
-    found = rank_correlation([100, 200, 300, 150], [1.0, 3.0, 4.0, 2.0])
-    assert found is not None
-    assert found.value == pytest.approx(1.0)
+def test_rank_correlation_is_that_of_the_definition_and_none_of_too_few_or_of_a_constant(
+    words: list[float], scores: list[float], expected: float | None
+) -> None:
+    found = rank_correlation(words, scores)
+    assert (found and found.value) == pytest.approx(expected)
+    assert found is None or found.pairs == len(words)
 
 
 def test_within_tasks_a_difference_between_tasks_does_not_correlate() -> None:
     """In one task all is long and good, in the other short and bad; within each, the longer is the worse."""
-    words = {
-        (task, system): base + number for task, base in (("a", 100), ("b", 900)) for number, system in enumerate("xyz")
-    }
-    scores = {
-        (task, system): base - number for task, base in (("a", 2.0), ("b", 5.0)) for number, system in enumerate("xyz")
-    }
-    pooled = rank_correlation([words[key] for key in words], [scores[key] for key in words])
+    sections = [(task, system) for task in "ab" for system in "xyz"]
+    words = dict(zip(sections, [100, 101, 102, 900, 901, 902], strict=True))
+    scores = dict(zip(sections, [2.0, 1.0, 0.0, 5.0, 4.0, 3.0], strict=True))
+    pooled = rank_correlation(list(words.values()), list(scores.values()))
     assert pooled is not None
     assert pooled.value > 0
     assert correlation_within_tasks(words, scores) == Interval(-1.0, -1.0, -1.0)
@@ -153,18 +148,14 @@ def test_agreement_counts_the_pairs_that_neither_scores_alike() -> None:
     first = {("a", "x"): 1.0, ("a", "y"): 2.0, ("a", "z"): 3.0, ("b", "x"): 4.0, ("b", "y"): 4.0, ("c", "x"): 1.0}
     second = {("a", "x"): 2.0, ("a", "y"): 1.0, ("a", "z"): 5.0, ("b", "x"): 4.0, ("b", "y"): 5.0, ("d", "x"): 1.0}
     found = agreement(first, second)
+    spearman = rank_correlation([1, 2, 3, 4, 4], [2, 1, 5, 4, 5])
     assert found is not None
-    assert (found.tasks, found.sections, found.compared) == (2, 5, 3)
+    assert spearman is not None
+    assert (found.tasks, found.sections, found.compared, found.spearman) == (2, 5, 3, spearman.value)
     assert found.same_order == pytest.approx(2 / 3)
     assert found.mean_difference == pytest.approx(0.6)
-    assert found.spearman == rank_correlation([1, 2, 3, 4, 4], [2, 1, 5, 4, 5]).value  # type: ignore[union-attr]
     assert agreement(first, {("d", "x"): 1.0}) is None
-
-
-def test_agreement_that_cannot_be_known_is_none() -> None:
-    found = agreement({("a", "x"): 1.0}, {("a", "x"): 2.0})
-    assert found is not None
-    assert (found.spearman, found.same_order, found.compared) == (None, None, 0)
+    assert agreement({("a", "x"): 1.0}, {("a", "x"): 2.0}) == Agreement(1, 1, None, None, 0, 1.0)
 
 
 def test_judges_agree_exactly_where_their_marks_of_one_conversation_do() -> None:
@@ -199,20 +190,23 @@ def test_values_stand_by_system_and_task_in_the_order_of_repeats() -> None:
     assert values_by_system(rows, "together", judge="two") == {"x": {"b": [2.0]}, "y": {"b": [2.0]}}
 
 
-def test_votes_that_agree_have_no_entropy_and_a_split_in_two_one_bit() -> None:
-    assert vote_entropy(["x", "x", "x"]) == 0.0
-    assert vote_entropy(["x", "y", "y", "x"]) == pytest.approx(1.0)
-    assert vote_entropy(["x", "y", "z"]) == pytest.approx(math.log2(3))
-    assert vote_entropy(["x"]) is None
-    assert vote_entropy([]) is None
+@pytest.mark.parametrize(("votes", "bits"), [("xxx", 0), ("xyyx", 1), ("xyz", math.log2(3)), ("x", None), ("", None)])
+def test_votes_that_agree_have_no_entropy_and_a_split_in_two_one_bit(votes: str, bits: float | None) -> None:
+    assert vote_entropy(votes) == pytest.approx(bits)
 
 
-def test_the_highest_entropy_is_what_so_many_votes_can_have() -> None:
-    assert normalised_vote_entropy(["x", "y", "z"], 8) == pytest.approx(1.0)
-    assert normalised_vote_entropy(["x", "y", "x"], 2) == pytest.approx(1.0)  # three votes over two cannot be evener
-    assert normalised_vote_entropy(["x", "x", "x", "y"], 2) == pytest.approx(0.811278, abs=1e-6)
-    assert normalised_vote_entropy(["x", "x"], 1) is None
-    assert normalised_vote_entropy(["x"], 4) is None
+@pytest.mark.parametrize(
+    ("votes", "systems", "share"),
+    [
+        ("xyz", 8, 1),
+        ("xyx", 2, 1),  # three votes over two cannot be evener
+        ("xxxy", 2, 0.811278),
+        ("xx", 1, None),
+        ("x", 4, None),
+    ],
+)
+def test_the_highest_entropy_is_what_so_many_votes_can_have(votes: str, systems: int, share: float | None) -> None:
+    assert normalised_vote_entropy(votes, systems) == pytest.approx(share, abs=1e-6)
 
 
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=2, max_size=20))
@@ -237,28 +231,17 @@ def test_disorder_is_the_mean_over_tasks_with_two_votes() -> None:
     assert votes_by_task(rows) == {"a": ["x", "x"], "b": ["x", "y"], "c": ["x"]}
 
 
-def test_a_judge_that_votes_for_the_first_is_seen_to() -> None:
-    """In either order the first has one mark more, whatever stands there."""
-    rows = []
+def test_a_judge_that_votes_for_the_first_has_a_position_effect_and_one_that_minds_the_sections_none() -> None:
+    first_is_best, same_is_best = [], []
     for task in ("a", "b", "c"):
-        rows += [judgement(task, {"x": 4, "y": 3}), judgement(task, {"y": 4, "x": 3}, repeat=1)]
-    found = position_effect(rows)
-    assert found is not None
-    assert [(place.place, place.shown, place.votes, place.expected, place.lift) for place in found.places] == [
-        (1, 6, 1.0, 0.5, 0.5),
-        (2, 6, 0.0, 0.5, -0.5),
-    ]
-    assert found.first_less_last == Interval(1.0, 1.0, 1.0)
-
-
-def test_a_judge_that_minds_the_sections_alone_has_no_position_effect() -> None:
-    rows = []
-    for task in ("a", "b"):
-        rows += [judgement(task, {"x": 5, "y": 1}), judgement(task, {"y": 1, "x": 5}, repeat=1)]
-    found = position_effect(rows)
-    assert found is not None
-    assert [(place.votes, place.lift) for place in found.places] == [(0.5, 0.0), (0.5, 0.0)]
-    assert found.first_less_last == Interval(0.0, 0.0, 0.0)
+        first_is_best += [judgement(task, {"x": 4, "y": 3}), judgement(task, {"y": 4, "x": 3}, repeat=1)]
+        same_is_best += [judgement(task, {"x": 5, "y": 1}), judgement(task, {"y": 1, "x": 5}, repeat=1)]
+    assert position_effect(first_is_best) == PositionEffect(
+        (Place(1, 6, 1.0, 0.5, 0.5), Place(2, 6, 0.0, 0.5, -0.5)), Interval(1.0, 1.0, 1.0)
+    )
+    assert position_effect(same_is_best) == PositionEffect(
+        (Place(1, 6, 0.5, 0.5, 0.0), Place(2, 6, 0.5, 0.5, 0.0)), Interval(0.0, 0.0, 0.0)
+    )
 
 
 def test_one_order_shows_no_position_effect() -> None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from pipeline.engine.stage import Workspace
 from pipeline.evaluation.judge_check.labelled_claims import LabelledSet, read_sets
 from pipeline.evaluation.judge_check.measures import UNREADABLE
-from pipeline.evaluation.judge_check.verify import CITATION_SUPPORT, CLAIM_GRADE, estimate_cost, verify_model
+from pipeline.evaluation.judge_check.verify import (
+    CITATION_SUPPORT,
+    CLAIM_GRADE,
+    SetResult,
+    TaskName,
+    estimate_cost,
+    verify_model,
+)
 from pipeline.llm.models import Models
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.evaluation.answers.graded import fence, form_of
@@ -46,45 +52,40 @@ def knowing(sets: list[LabelledSet], quotes: Mapping[str, str] | None = None) ->
     return rule
 
 
-def place(folder: Path, llm: ScriptedLlm, **settings: object) -> Workspace:
-    return workspace(folder / "data", llm_url=llm.url, llm_model=llm.model, **settings)
+def verified(
+    folder: Path, llm: ScriptedLlm, sets: list[LabelledSet], **settings: object
+) -> Mapping[TaskName, Sequence[SetResult]]:
+    """The results of the default model by task, for each set."""
+    work = workspace(folder / "data", llm_url=llm.url, llm_model=llm.model, **settings)
+    return verify_model(work, Models.of(work.settings).default, sets)
 
 
-def test_a_judge_that_knows_the_labels_has_1_at_both_tasks(tmp_path: Path, sets: list[LabelledSet]) -> None:
+def test_a_judge_that_knows_the_labels_has_1_at_both_tasks_and_is_shown_none(
+    tmp_path: Path, sets: list[LabelledSet]
+) -> None:
     with ScriptedLlm(knowing(sets)) as llm:
-        work = place(tmp_path, llm, llm_price="2/8")
-        found = verify_model(work, Models.of(work.settings).default, sets)
+        found = verified(tmp_path, llm, sets, llm_price="2/8")
+        prompts = [Asked(body, 0).prompt for body in llm.requests]
     integrity, scifact = found["claim_grade"]
-    for result in (integrity, scifact, found["citation_support"][0]):
-        assert result.measures.macro_f1 is not None
-        assert result.measures.macro_f1.mean == 1
+    citing, scifact_citing = found["citation_support"]
+    assert {result.measures.macro_f1 for result in (integrity, scifact, citing)} == {(1, 1, 1)}
     # What contradicts a claim of SciFact and what says nothing of it is one verdict for the judge of citations.
-    assert found["citation_support"][1].measures.macro_f1 is None
-    assert found["citation_support"][1].measures.support_macro_f1 is not None
+    assert scifact_citing.measures.macro_f1 is None
+    assert scifact_citing.measures.support_macro_f1 is not None
     assert integrity.measures.confusion == {
         "SUPPORT": {"correct": 2}, "REFUTE": {"wrong": 1}, "NEI": {"not_checkable": 1},
     }  # fmt: skip
     assert (integrity.calls, scifact.calls) == (4, 3)
     assert integrity.money == pytest.approx((2 * integrity.prompt_tokens + 8 * integrity.completion_tokens) / 1e6)
-
-
-def test_the_judge_is_shown_no_label_and_no_more_than_claim_and_passages(
-    tmp_path: Path, sets: list[LabelledSet]
-) -> None:
-    with ScriptedLlm(knowing(sets)) as llm:
-        work = place(tmp_path, llm)
-        verify_model(work, Models.of(work.settings).default, sets)
-        prompts = [Asked(body, 0).prompt for body in llm.requests]
     assert len(prompts) == 2 * 7
-    for prompt in prompts:
-        assert not [word for word in ("SUPPORT", "REFUTE", "CONTRADICT", "NEI") if word in prompt]
+    assert not [word for word in ("SUPPORT", "REFUTE", "CONTRADICT", "NEI") if word in " ".join(prompts)]
 
 
 def test_planned_calls_are_the_calls_that_are_made_and_an_estimate_makes_none(
     tmp_path: Path, sets: list[LabelledSet]
 ) -> None:
     with ScriptedLlm(knowing(sets)) as llm:
-        work = place(tmp_path, llm, llm_price="2/8")
+        work = workspace(tmp_path / "data", llm_url=llm.url, llm_model=llm.model, llm_price="2/8")
         model = Models.of(work.settings).default
         planned = estimate_cost(work, model, sets)
         assert llm.requests == []
@@ -100,11 +101,8 @@ def test_planned_calls_are_the_calls_that_are_made_and_an_estimate_makes_none(
 
 def test_answers_that_cannot_be_read_count_as_wrong(tmp_path: Path, sets: list[LabelledSet]) -> None:
     with ScriptedLlm(lambda asked: "no JSON" if form_of(asked) == "ClaimFinding" else None, knowing(sets)) as llm:
-        work = place(tmp_path, llm)
-        found = verify_model(work, Models.of(work.settings).default, sets)
-    (integrity, _) = found["claim_grade"]
-    assert integrity.measures.macro_f1 is not None
-    assert integrity.measures.macro_f1.mean == 0
+        (integrity, _) = verified(tmp_path, llm, sets)["claim_grade"]
+    assert integrity.measures.macro_f1 == (0, 0, 0)
     assert integrity.measures.confusion["SUPPORT"] == {UNREADABLE: 2}
     assert integrity.calls == 2 * 4, "every answer was repaired once"
 
@@ -112,9 +110,7 @@ def test_answers_that_cannot_be_read_count_as_wrong(tmp_path: Path, sets: list[L
 def test_quotes_are_held_against_the_rationale(tmp_path: Path, sets: list[LabelledSet]) -> None:
     quotes = {"Tea cools.": "cools within an hour", "Tea freezes at once.": "Tea cools within an hour."}
     with ScriptedLlm(knowing(sets, quotes)) as llm:
-        work = place(tmp_path, llm)
-        found = verify_model(work, Models.of(work.settings).default, sets)
-    integrity, scifact = found["citation_support"]
+        integrity, scifact = verified(tmp_path, llm, sets)["citation_support"]
     assert scifact.quotes_in_rationale == 0.5
     assert integrity.quotes_in_rationale is None, "this set has no rationale"
 

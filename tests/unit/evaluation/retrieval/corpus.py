@@ -20,27 +20,9 @@ from tests.unit.evaluation.made_up import write_table
 
 MARCH, APRIL, MAY = "2024-03", "2024-04", "2024-05"
 WORDS = (
-    "quartz",
-    "lantern",
-    "harbor",
-    "meadow",
-    "violin",
-    "copper",
-    "glacier",
-    "orchard",
-    "sparrow",
-    "candle",
-    "marble",
-    "thistle",
-    "anchor",
-    "saddle",
-    "ribbon",
-    "walnut",
-    "falcon",
-    "cobalt",
-    "dune",
-    "ember",
-)
+    "quartz", "lantern", "harbor", "meadow", "violin", "copper", "glacier", "orchard", "sparrow", "candle",
+    "marble", "thistle", "anchor", "saddle", "ribbon", "walnut", "falcon", "cobalt", "dune", "ember",
+)  # fmt: skip
 
 
 @dataclass

@@ -35,6 +35,13 @@ pytestmark = pytest.mark.slow
 Row = dict[str, Any]
 
 
+@pytest.fixture
+def work(tmp_path: Path) -> Workspace:
+    made = workspace(tmp_path)
+    small_corpus(made)
+    return made
+
+
 def scored(
     work: Workspace,
     embedder: WordEmbedder,
@@ -55,10 +62,9 @@ def value(rows: list[Row], method: str, form: str, metric: str) -> float:
     return float(row["value"])
 
 
-def test_every_method_and_form_is_measured_over_all_papers_up_to_the_month(tmp_path: Path) -> None:
-    work = workspace(tmp_path)
-    small_corpus(work)
-    rows, outcome = scored(work, WordEmbedder())
+def test_every_method_and_form_is_measured_over_all_papers_up_to_the_month(work: Workspace) -> None:
+    embedder = WordEmbedder()
+    rows, outcome = scored(work, embedder)
     assert {(row["method"], row["form"]) for row in rows} == {
         (method, form)
         for method in ("dense", "lexical", "sparse", "fused")
@@ -68,15 +74,12 @@ def test_every_method_and_form_is_measured_over_all_papers_up_to_the_month(tmp_p
     assert outcome.notes["asking_papers"] == 2
     assert all(row["low"] <= row["value"] <= row["high"] for row in rows)
     assert {row["model"] for row in rows if row["method"] != "lexical"} == {"words"}
-
-
-def test_the_scores_are_those_of_rankings_done_by_hand(tmp_path: Path) -> None:
-    """By words: quartz finds its paper, lantern one of its two at rank 1, violin and meadow theirs."""
-    work = workspace(tmp_path)
-    small_corpus(work)
-    rows, _ = scored(work, WordEmbedder())
+    # Quartz finds its paper, lantern one of its two at rank 1, violin and meadow theirs.
     assert value(rows, "dense", "passage", "R@1") == pytest.approx((1 + 0.5 + 1) / 3)
     assert value(rows, "dense", "passage", "RR@50") == 1.0
+    # The form in use has its vectors in the table.
+    assert len(embedder.encoded) == 16 == outcome.measured["encoded"]
+    assert not [text for text in embedder.encoded if " > Section\n" in text]
 
 
 def test_the_asking_papers_own_passages_never_count(tmp_path: Path) -> None:
@@ -93,19 +96,23 @@ def test_the_asking_papers_own_passages_never_count(tmp_path: Path) -> None:
     assert value(rows, "dense", "passage", "R@1") == 1.0
 
 
-def test_what_cannot_tell_methods_apart_is_no_number(tmp_path: Path) -> None:
-    work = workspace(tmp_path)
-    small_corpus(work)
+def test_what_cannot_tell_methods_apart_is_no_number_and_the_view_says_what_is_missing(work: Workspace) -> None:
     rows, outcome = scored(work, WordEmbedder())
     assert {row["metric"] for row in rows} == {"R@1", "RR@50", "nDCG@10"}
     assert outcome.notes["not_measured"].keys() == {"colbert", "cross_encoder", "R@5", "R@10", "R@50"}
+    view = retrieval_view(rows, outcome.notes)
+    assert [form.in_use for form in view.forms] == [False, False, True]
+    assert [line.name for line in view.forms[0].lines] == ["lexical (BM25)", "sparse", "dense", "fused"]
+    assert [name for name, _ in view.not_measured] == [
+        "fused, then ColBERT", "fused, then cross-encoder", "recall@5", "recall@10", "recall@50",
+    ]  # fmt: skip
+    assert [metric for metric, _ in view.metrics] == ["R@1", "RR@50", "nDCG@10"]
+    assert view.difference is None
 
 
-def test_the_difference_of_fused_and_lexical_is_paired(tmp_path: Path) -> None:
-    work = workspace(tmp_path)
-    small_corpus(work)
-    others = [Written(f"2403.001{n:02}", f"Other {n}", [("abstract", "cobalt walnut")]) for n in range(20)]
-    write_papers(work, "2024-02", [replace(paper, arxiv_id=paper.arxiv_id.replace("2403", "2402")) for paper in others])
+def test_the_difference_of_fused_and_lexical_is_paired(work: Workspace) -> None:
+    others = [Written(f"2402.001{n:02}", f"Other {n}", [("abstract", "cobalt walnut")]) for n in range(20)]
+    write_papers(work, "2024-02", others)
     rows, _ = scored(work, WordEmbedder())
     (gain,) = [row for row in rows if row["method"] == "fused_minus_lexical"]
     assert (gain["form"], gain["metric"]) == ("sections", "R@10")
@@ -114,27 +121,25 @@ def test_the_difference_of_fused_and_lexical_is_paired(tmp_path: Path) -> None:
     assert gain["low"] <= gain["value"] <= gain["high"]
 
 
-def test_only_texts_without_vectors_are_encoded(tmp_path: Path) -> None:
-    work, embedder = workspace(tmp_path), WordEmbedder()
-    small_corpus(work)
-    _, outcome = scored(work, embedder)
-    assert len(embedder.encoded) == 16 == outcome.measured["encoded"]
-    assert sum(" > Section\n" in text for text in embedder.encoded) == 0
-
-
-def test_a_second_run_encodes_nothing_and_finds_the_same(tmp_path: Path) -> None:
-    work = workspace(tmp_path)
-    small_corpus(work)
+def test_a_rerun_encodes_nothing_but_by_force_or_after_damage_and_finds_the_same(work: Workspace) -> None:
+    again, forced, repaired = WordEmbedder(), WordEmbedder(), WordEmbedder()
     first, _ = scored(work, WordEmbedder())
     work.root.file(tables.RETRIEVAL_SCORES, APRIL).unlink()
-    again = WordEmbedder()
     assert scored(work, again)[0] == first
     assert again.encoded == []
+    assert scored(work, forced, force=True)[0] == first
+    assert len(forced.encoded) == 16
+    files = list(work.cache("retrieval").glob("*.parquet"))
+    assert len(files) == 2
+    for file in files:
+        file.write_bytes(b"PAR1 torn")
+    work.root.file(tables.RETRIEVAL_SCORES, APRIL).unlink()
+    assert scored(work, repaired)[0] == first
+    assert len(repaired.encoded) == 16
 
 
-def test_a_later_month_encodes_its_own_texts_alone(tmp_path: Path) -> None:
-    work, embedder = workspace(tmp_path), WordEmbedder()
-    small_corpus(work)
+def test_a_later_month_encodes_its_own_texts_alone(work: Workspace) -> None:
+    embedder = WordEmbedder()
     scored(work, WordEmbedder())
     sentence = "Copper glacier orchards shine brightly [@a]."
     write_papers(work, MAY, [Written("2405.00001", "May", [("paragraph", sentence)], {"a": "2403.00001"})])
@@ -144,46 +149,22 @@ def test_a_later_month_encodes_its_own_texts_alone(tmp_path: Path) -> None:
     assert {(row["low"], row["high"]) for row in rows} == {(None, None)}
 
 
-def test_force_encodes_again_and_finds_the_same(tmp_path: Path) -> None:
-    work, embedder = workspace(tmp_path), WordEmbedder()
-    small_corpus(work)
-    first, _ = scored(work, WordEmbedder())
-    assert scored(work, embedder, force=True)[0] == first
-    assert len(embedder.encoded) == 16
-
-
-def test_a_cache_that_is_damaged_is_made_again(tmp_path: Path) -> None:
-    work = workspace(tmp_path)
-    small_corpus(work)
-    first, _ = scored(work, WordEmbedder())
-    files = list(work.cache("retrieval").glob("*.parquet"))
-    assert len(files) == 2
-    for file in files:
-        file.write_bytes(b"PAR1 torn")
-    work.root.file(tables.RETRIEVAL_SCORES, APRIL).unlink()
-    embedder = WordEmbedder()
-    assert scored(work, embedder)[0] == first
-    assert len(embedder.encoded) == 16
-
-
-def test_another_model_shares_no_vectors(tmp_path: Path) -> None:
-    work, other = workspace(tmp_path), WordEmbedder("other words")
-    small_corpus(work)
+def test_another_model_shares_no_vectors(work: Workspace) -> None:
+    other = WordEmbedder("other words")
     scored(work, WordEmbedder())
     scored(work, other, force=True)
     assert len(other.encoded) == 24
     assert len(list(work.cache("retrieval").glob("*.parquet"))) == 5
 
 
-def test_what_was_encoded_before_a_failure_is_kept(tmp_path: Path) -> None:
+def test_what_was_encoded_before_a_failure_is_kept(work: Workspace) -> None:
     class Failing(WordEmbedder):
         def _vectors(self, text: str) -> Any:
             if len(self.encoded) == 5:
                 raise KeyboardInterrupt
             return super()._vectors(text)
 
-    work, embedder = workspace(tmp_path), WordEmbedder()
-    small_corpus(work)
+    embedder = WordEmbedder()
     with pytest.raises(KeyboardInterrupt):
         scored(work, Failing())
     scored(work, embedder)
@@ -217,28 +198,30 @@ def test_rows_are_taken_from_chunks_in_any_order() -> None:
     assert (matrix_of(pa.chunked_array(chunks).slice(2), wanted[:1] - 2) == rows[wanted[:1]]).all()
 
 
-def test_papers_of_later_months_are_not_searched(tmp_path: Path) -> None:
-    work = workspace(tmp_path)
-    small_corpus(work)
+def test_papers_of_later_months_are_not_searched_and_one_of_an_earlier_makes_the_scores_stale(work: Workspace) -> None:
     first, _ = scored(work, WordEmbedder())
     write_papers(work, MAY, [Written("2405.00001", "May", [("abstract", "quartz quartz shine")])])
     assert state(RETRIEVAL_SCORES, work, APRIL) is State.DONE
     assert scored(work, WordEmbedder(), force=True)[0] == first
-
-
-def test_an_earlier_month_that_changed_makes_the_scores_stale(tmp_path: Path) -> None:
-    work = workspace(tmp_path)
-    small_corpus(work)
-    scored(work, WordEmbedder())
     write_papers(work, "2024-02", [Written("2402.00001", "Before", [("abstract", "quartz")])])
     assert state(RETRIEVAL_SCORES, work, APRIL) is State.STALE
 
 
-@pytest.mark.parametrize(("wanted", "said"), [(0, "CITELOOM_RETRIEVAL_QUERIES is 0"), (10, "no sentence of the month")])
-def test_a_month_without_queries_has_no_rows_and_loads_no_model(tmp_path: Path, wanted: int, said: str) -> None:
+@pytest.mark.parametrize(
+    ("wanted", "papers", "said"),
+    [
+        (0, [Written("2404.00001", "Alone", [("abstract", "Copper.")])], "CITELOOM_RETRIEVAL_QUERIES is 0"),
+        (10, [Written("2404.00001", "Alone", [("abstract", "Copper.")])], "no sentence of the month"),
+        (10, [], "no sentence of the month"),
+    ],
+    ids=["no query is wanted", "nothing is cited", "no paper"],
+)
+def test_a_month_without_queries_has_no_rows_and_loads_no_model(
+    tmp_path: Path, wanted: int, papers: list[Written], said: str
+) -> None:
     work = workspace(tmp_path, retrieval_queries=wanted)
-    write_papers(work, APRIL, [Written("2404.00001", "Alone", [("abstract", "Copper.")])])
-    run_stage(RETRIEVAL_QUERIES, work, APRIL)
+    write_papers(work, APRIL, papers)
+    assert run_stage(RETRIEVAL_QUERIES, work, APRIL).rows == 0
 
     def no_model(settings: object) -> Any:
         raise AssertionError
@@ -248,14 +231,6 @@ def test_a_month_without_queries_has_no_rows_and_loads_no_model(tmp_path: Path, 
     assert outcome.rows == 0
     assert outcome.notes["no_scores"].startswith(said)
     assert retrieval_view([], outcome.notes).no_scores.startswith(said)
-
-
-def test_an_empty_month_has_no_rows(tmp_path: Path) -> None:
-    work = workspace(tmp_path)
-    write_papers(work, APRIL, [])
-    rows, outcome = scored(work, WordEmbedder())
-    assert rows == []
-    assert "no sentence" in outcome.notes["no_scores"]
 
 
 def test_a_pool_that_is_cut_says_so_and_holds_the_cited_papers(tmp_path: Path) -> None:
@@ -293,9 +268,7 @@ def test_colbert_is_measured_where_the_table_has_its_vectors(tmp_path: Path) -> 
     assert value(rows, "colbert", "sections", "R@1") == pytest.approx((1 + 0.5 + 0) / 3)
 
 
-def test_colbert_is_not_measured_where_vectors_are_missing(tmp_path: Path) -> None:
-    work = workspace(tmp_path)
-    small_corpus(work, WordEmbedder())
+def test_colbert_is_not_measured_where_vectors_are_missing(work: Workspace) -> None:
     rows, outcome = scored(work, WordEmbedder(colbert=True))
     assert "have no ColBERT vectors" in outcome.notes["not_measured"]["colbert"]
     assert not [row for row in rows if row["method"] == "colbert"]
@@ -311,17 +284,3 @@ def test_the_cross_encoder_ranks_the_best_of_the_fused_again(tmp_path: Path) -> 
     query, texts = reranker.read[0]
     assert "[@" not in query
     assert all("\n" in text for text in texts)
-
-
-def test_the_view_has_every_line_and_says_what_is_missing(tmp_path: Path) -> None:
-    work = workspace(tmp_path)
-    small_corpus(work)
-    rows, outcome = scored(work, WordEmbedder())
-    view = retrieval_view(rows, outcome.notes)
-    assert [form.in_use for form in view.forms] == [False, False, True]
-    assert [line.name for line in view.forms[0].lines] == ["lexical (BM25)", "sparse", "dense", "fused"]
-    assert [name for name, _ in view.not_measured] == [
-        "fused, then ColBERT", "fused, then cross-encoder", "recall@5", "recall@10", "recall@50",
-    ]  # fmt: skip
-    assert [metric for metric, _ in view.metrics] == ["R@1", "RR@50", "nDCG@10"]
-    assert view.difference is None
