@@ -23,13 +23,9 @@ from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import Prices, Spent
 from pipeline.settings import load_settings
 from tests.scripted_llm import Asked, ScriptedLlm
+from tests.unit.llm.test_client import workspace
 
 pytestmark = pytest.mark.slow
-
-
-def workspace(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
-    given = {"llm_url": llm.url, "llm_model": llm.model, "data": folder, "_env_file": None} | settings
-    return Workspace(load_settings(**given))
 
 
 def ask_many(place: Workspace, prompts: int, samples: int = 1) -> dict[str, float]:
@@ -60,6 +56,7 @@ def test_a_run_ends_at_its_ceiling_and_keeps_every_answer(tmp_path: Path) -> Non
     assert "7 of 7 calls are spent" in str(raised.value)
     assert "CITELOOM_LLM_BUDGET_CALLS" in str(raised.value)
     assert "goes on from here" in str(raised.value)
+    assert not isinstance(raised.value, TransientFailure), "it would be tried again"
 
 
 def test_the_next_run_goes_on_and_pays_for_the_rest_alone(tmp_path: Path) -> None:
@@ -71,20 +68,14 @@ def test_the_next_run_goes_on_and_pays_for_the_rest_alone(tmp_path: Path) -> Non
     assert (told["llm_calls"], told["llm_cached"]) == (12, 7)
 
 
-def test_the_stages_of_a_run_share_one_budget(tmp_path: Path) -> None:
+def test_the_stages_of_a_run_share_one_budget_and_answers_from_the_cache_cost_nothing(tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, llm_budget_calls=5)
-        ask_many(place, 4)
+        ask_many(place, 5)
+        assert ask_many(place, 5)["llm_cached"] == 5
         with pytest.raises(BudgetReached):
             ask_many(place, 8)
         assert llm.generations == 5
-
-
-def test_answers_from_the_cache_cost_nothing(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, llm_budget_calls=4)
-        ask_many(place, 4)
-        assert ask_many(place, 4)["llm_cached"] == 4
 
 
 def test_a_request_for_several_samples_counts_each_of_them(tmp_path: Path) -> None:
@@ -120,10 +111,6 @@ def test_what_was_spent_is_told_with_its_cost(tmp_path: Path) -> None:
     assert told["llm_cost"] == told["llm_prompt_tokens"] + 2 * told["llm_completion_tokens"]
     assert "llm_cost" not in free
     assert free["llm_cached_tokens"] == told["llm_prompt_tokens"] + told["llm_completion_tokens"]
-
-
-def test_a_run_at_its_ceiling_is_not_tried_again() -> None:
-    assert not issubclass(BudgetReached, TransientFailure)
 
 
 def test_an_answer_that_was_under_way_when_another_task_failed_is_kept(tmp_path: Path) -> None:

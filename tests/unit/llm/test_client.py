@@ -8,7 +8,6 @@ import logging
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict
 from email.utils import formatdate
@@ -62,49 +61,56 @@ async def texts(client: LlmClient, count: int = 1, first: int = 0, text: str = "
     return [each.text for each in found]
 
 
-def test_samples_of_one_prompt_are_one_request_and_differ(tmp_path: Path) -> None:
+async def one_and_two(client: LlmClient) -> dict[str, float]:
+    """Asks two questions, one after the other, and returns the usage."""
+    await texts(client, text="one")
+    await texts(client, text="two")
+    return client.usage.measured()
+
+
+async def ask_model(place: Workspace, model: str | None) -> None:
+    async with open_client(place, model) as client:
+        await texts(client)
+
+
+def test_samples_of_one_prompt_differ_and_are_the_same_whichever_requests_bring_them(tmp_path: Path) -> None:
+    def samples(llm: ScriptedLlm, name: str, count: int = 4, first: int = 0, **settings: Any) -> tuple[Any, list[int]]:
+        """The texts, and how many of them each request asked for."""
+        before = len(llm.requests)
+        found = ask(workspace(llm, tmp_path / name, **settings), lambda client: texts(client, count, first))
+        return found, sorted(request.get("n", 1) for request in llm.requests[before:])
+
     with ScriptedLlm() as llm:
-        found = ask(workspace(llm, tmp_path), lambda client: texts(client, 4))
-    assert len(llm.requests) == 1
-    assert llm.requests[0]["n"] == 4
-    assert len(set(found)) == 4
+        together, counts = samples(llm, "together")
+        assert counts == [4]
+        assert len(set(together)) == 4
+        assert samples(llm, "the_last_two", 2, first=2) == (together[2:], [2])
+        assert samples(llm, "within_a_limit", llm_concurrency=3) == (together, [1, 3])
+    with ScriptedLlm(most=1) as without_n:
+        assert samples(without_n, "one_by_one")[0] == together
 
 
-def test_a_sample_is_the_same_text_whichever_request_brings_it(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        together = ask(workspace(llm, tmp_path / "a"), lambda client: texts(client, 4))
-        alone = ask(workspace(llm, tmp_path / "b"), lambda client: texts(client, 2, first=2))
-    assert alone == together[2:]
-
-
-def test_a_call_is_paid_once(tmp_path: Path) -> None:
+def test_a_call_is_paid_once_at_whatever_address_the_model_is(tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path)
         first = ask(place, lambda client: texts(client, 3))
         assert ask(place, lambda client: texts(client, 3)) == first
         assert ask(place, lambda client: texts(client, 5))[:3] == first
     assert llm.generations == 5
+    with ScriptedLlm() as other:
+        assert ask(workspace(other, tmp_path), lambda client: texts(client, 3)) == first
+    assert other.requests == []
 
 
-def test_the_same_call_asked_twice_at_once_is_paid_once(tmp_path: Path) -> None:
-    async def twice(client: LlmClient) -> list[list[str]]:
-        return await side_by_side([texts(client, 2), texts(client, 2)])
-
-    with ScriptedLlm(latency=0.05) as llm:
-        one, two = ask(workspace(llm, tmp_path), twice)
-    assert one == two
-    assert llm.generations == 2
-
-
-def test_another_clients_call_is_waited_for_and_not_paid_again(tmp_path: Path) -> None:
-    async def both() -> list[list[str]]:
+def test_the_same_call_at_once_by_one_client_or_two_is_paid_once(tmp_path: Path) -> None:
+    async def at_once() -> list[list[str]]:
         async with open_client(place) as one, open_client(place) as two:
-            return await side_by_side([texts(one, 2), texts(two, 2)])
+            return await side_by_side([texts(one, 2), texts(one, 2), texts(two, 2)])
 
     with ScriptedLlm(latency=0.1) as llm:
         place = workspace(llm, tmp_path)
-        first, second = run(both())
-    assert first == second
+        first, second, third = run(at_once())
+    assert first == second == third
     assert llm.generations == 2
 
 
@@ -152,14 +158,6 @@ def test_what_other_machines_may_write_too_has_no_log_in_shared_memory(
         assert cache.execute("PRAGMA journal_mode").fetchone() == (log,)
 
 
-def test_the_cache_is_the_same_for_another_address_of_the_model(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        first = ask(workspace(llm, tmp_path), texts)
-    with ScriptedLlm() as other:
-        assert ask(workspace(other, tmp_path), texts) == first
-    assert other.requests == []
-
-
 def test_usage_tells_what_was_paid_and_what_was_cached(tmp_path: Path) -> None:
     async def count(client: LlmClient) -> dict[str, float]:
         await texts(client, 3)
@@ -193,21 +191,6 @@ def test_completions_in_flight_stay_within_the_limit(tmp_path: Path) -> None:
         ask(workspace(llm, tmp_path, llm_concurrency=5), many)
     assert llm.at_once == 4  # two requests of two; a third would make six
     assert llm.generations == 24
-
-
-def test_more_samples_than_the_limit_come_in_several_requests(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        found = ask(workspace(llm, tmp_path, llm_concurrency=2), lambda client: texts(client, 5))
-    assert sorted(request.get("n", 1) for request in llm.requests) == [1, 2, 2]
-    assert len(set(found)) == 5
-
-
-def test_an_endpoint_without_n_is_asked_one_by_one(tmp_path: Path) -> None:
-    with ScriptedLlm(most=1) as llm:
-        alone = ask(workspace(llm, tmp_path / "a"), lambda client: texts(client, 3))
-    with ScriptedLlm() as llm:
-        together = ask(workspace(llm, tmp_path / "b"), lambda client: texts(client, 3))
-    assert alone == together
 
 
 def test_a_failure_ends_all_and_keeps_what_was_answered(tmp_path: Path) -> None:
@@ -336,28 +319,29 @@ def test_a_repair_shows_the_bad_answer_as_data(tmp_path: Path) -> None:
     assert len(told["content"]) < 300
 
 
-def test_a_busy_endpoint_is_tried_again_after_the_time_it_asks(tmp_path: Path) -> None:
-    refusals = [Refusal(429, "slow down", {"Retry-After": "0"}), Refusal(503, "loading", {"Retry-After": "0.01"})]
-    with ScriptedLlm(lambda asked: refusals.pop() if refusals else None) as llm:
-        assert ask(workspace(llm, tmp_path), texts)
-    assert len(llm.requests) == 3
-
-
-def test_an_endpoint_that_asks_to_wait_too_long_ends_the_run(tmp_path: Path) -> None:
-    refusal = Refusal(429, "quota", {"Retry-After": "3600"})
-    with (
-        ScriptedLlm(lambda asked: refusal) as llm,
-        pytest.raises(TransientFailure, match=r"429 \(quota\) and asks to wait 3600 s: run again later"),
-    ):
-        ask(workspace(llm, tmp_path), texts)
-    assert len(llm.requests) == 1
-
-
-def test_a_limit_is_waited_for_as_long_as_it_takes_and_not_a_number_of_tries(tmp_path: Path) -> None:
+def test_a_busy_endpoint_is_tried_again_after_the_time_it_asks_however_often(tmp_path: Path) -> None:
     refusals = [Refusal(429, "slow down", {"Retry-After": "0"})] * 12
+    refusals.append(Refusal(503, "loading", {"Retry-After": "0.01"}))
+    refusals.append(Refusal(429, "slow down", {"Retry-After": formatdate(0, usegmt=True)}))
     with ScriptedLlm(lambda asked: refusals.pop() if refusals else None) as llm:
         assert ask(workspace(llm, tmp_path), texts)
-    assert len(llm.requests) == 13
+    assert len(llm.requests) == 15
+
+
+@pytest.mark.parametrize(
+    ("refusal", "message", "requests"),
+    [
+        (Refusal(429, "quota", {"Retry-After": "3600"}), r"429 \(quota\) and asks to wait 3600 s: run again later", 1),
+        (Refusal(429, "quota", {"Retry-After": "Fri, 01 Jan 2100 00:00:00 GMT"}), r"asks to wait \d{8,} s", 1),
+        (Refusal(500, "broken", {"Retry-After": "0"}), "answers 500", 5),
+    ],
+)
+def test_too_long_a_wait_or_too_many_errors_end_the_run(
+    tmp_path: Path, refusal: Refusal, message: str, requests: int
+) -> None:
+    with ScriptedLlm(lambda asked: refusal) as llm, pytest.raises(TransientFailure, match=message):
+        ask(workspace(llm, tmp_path), texts)
+    assert len(llm.requests) == requests
 
 
 def test_an_error_inside_an_answer_is_tried_again(tmp_path: Path) -> None:
@@ -395,44 +379,18 @@ def test_a_prompt_that_a_filter_refuses_is_an_empty_answer_and_ends_nothing(tmp_
             ask(workspace(llm, tmp_path), lambda c: c.answer(question("rude"), Verdict, max_tokens=9))
 
 
-def test_tries_are_bounded(tmp_path: Path) -> None:
-    refusal = Refusal(500, "broken", {"Retry-After": "0"})
-    with ScriptedLlm(lambda asked: refusal) as llm, pytest.raises(TransientFailure, match="answers 500"):
-        ask(workspace(llm, tmp_path), texts)
-    assert len(llm.requests) == 5
-
-
-def test_a_date_to_come_back_at_is_honoured(tmp_path: Path) -> None:
-    refusals = [Refusal(429, "slow down", {"Retry-After": formatdate(0, usegmt=True)})]
-    with ScriptedLlm(lambda asked: refusals.pop() if refusals else None) as llm:
-        assert ask(workspace(llm, tmp_path), texts)
-        far = Refusal(429, "quota", {"Retry-After": formatdate(time.time() + 7200, usegmt=True)})
-        llm.rules.insert(0, lambda asked: far)
-        with pytest.raises(TransientFailure, match=r"asks to wait 7[12]\d\d s"):
-            ask(workspace(llm, tmp_path), lambda client: texts(client, text="other"))
-
-
 def test_an_endpoint_that_says_it_takes_no_more_is_asked_no_more(tmp_path: Path) -> None:
-    async def two(client: LlmClient) -> None:
-        await texts(client, text="one")
-        await texts(client, text="two")
-
     with ScriptedLlm() as llm:
         llm.headers = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "8h0m0s"}
-        with pytest.raises(TransientFailure, match="takes no more requests for 28"):
-            ask(workspace(llm, tmp_path), two)
+        with pytest.raises(TransientFailure, match=rf"{llm.url} takes no more requests for 28"):
+            ask(workspace(llm, tmp_path), one_and_two)
     assert len(llm.requests) == 1
 
 
 def test_a_rate_that_is_spent_is_waited_for(tmp_path: Path) -> None:
-    async def two(client: LlmClient) -> dict[str, float]:
-        await texts(client, text="one")
-        await texts(client, text="two")
-        return client.usage.measured()
-
     with ScriptedLlm() as llm:
         llm.headers = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "150ms"}
-        told = ask(workspace(llm, tmp_path), two)
+        told = ask(workspace(llm, tmp_path), one_and_two)
     assert 0 < told["llm_waited_seconds"] <= 0.15
     assert told["llm_retries"] == 0
 
@@ -481,13 +439,14 @@ def test_an_endpoint_that_is_down_for_a_while_is_waited_for(tmp_path: Path) -> N
     assert len(found) == 8
 
 
-def test_a_wrong_key_names_the_setting_and_never_the_key(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_right_key_is_taken_and_a_wrong_one_names_the_setting_and_never_the_key(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
-    with (
-        ScriptedLlm(key="right") as llm,
-        pytest.raises(SettingError, match=r"CITELOOM_LLM_API_KEY.*CITELOOM_LLM_URL") as raised,
-    ):
-        ask(workspace(llm, tmp_path, llm_api_key=SECRET), texts)
+    with ScriptedLlm(key="right") as llm:
+        with pytest.raises(SettingError, match=r"CITELOOM_LLM_API_KEY.*CITELOOM_LLM_URL") as raised:
+            ask(workspace(llm, tmp_path, llm_api_key=SECRET), texts)
+        assert ask(workspace(llm, tmp_path, llm_api_key="right"), texts)
     assert SECRET not in str(raised.value)
     assert SECRET not in caplog.text
     assert all(SECRET.encode() not in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
@@ -497,20 +456,15 @@ def test_faults_of_a_model_of_the_file_name_the_file_and_its_fields(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STRICT_KEY", SECRET)
-
-    async def ask_of(place: Workspace, model: str | None) -> None:
-        async with open_client(place, model) as client:
-            await texts(client)
-
     with ScriptedLlm() as writer, ScriptedLlm(key="right", models=("strict",)) as other:
         locked = write_models(tmp_path / "locked", other.url, "strict", api_key_env="STRICT_KEY")
         place = workspace(writer, tmp_path, models=locked)
         with pytest.raises(SettingError, match=rf"set STRICT_KEY .* or correct the url of \[strict\] in {locked}"):
-            run(ask_of(place, "strict"))
-        run(ask_of(place, None))
+            run(ask_model(place, "strict"))
+        run(ask_model(place, None))
         open_to_all = write_models(tmp_path / "open", writer.url, "gone")
         with pytest.raises(SettingError, match=r"no model 'gone' .* set the name of \[gone\]"):
-            run(ask_of(workspace(writer, tmp_path, models=open_to_all), "gone"))
+            run(ask_model(workspace(writer, tmp_path, models=open_to_all), "gone"))
     clear = write_models(tmp_path / "clear", "http://j.example.org/v1", "strict", api_key_env="STRICT_KEY")
     with pytest.raises(SettingError, match=r"the url of \[strict\] in .*: .*unencrypted"):
         check_llm(load_settings(models=clear, _env_file=None))
@@ -523,24 +477,6 @@ def test_half_a_surrogate_pair_in_an_answer_does_not_lose_it(tmp_path: Path) -> 
     assert llm.generations == 1
 
 
-def test_a_context_that_is_too_long_for_a_model_of_the_file_names_its_field(tmp_path: Path) -> None:
-    refusal = Refusal(400, "request (11678 tokens) exceeds the available context size (8192 tokens)")
-    with ScriptedLlm(lambda _: refusal, models=("one",)) as llm:
-        work = workspace(llm, tmp_path, models=write_models(tmp_path / "settings", llm.url, "one", context=16_000))
-
-        async def ask_one() -> None:
-            async with open_client(work, "one") as client:
-                await texts(client)
-
-        with pytest.raises(SettingError, match=r"lower the context of \[one\]"):
-            run(ask_one())
-
-
-def test_a_right_key_is_sent(tmp_path: Path) -> None:
-    with ScriptedLlm(key="right") as llm:
-        assert ask(workspace(llm, tmp_path, llm_api_key="right"), texts)
-
-
 def test_a_server_that_repeats_the_key_does_not_get_it_into_a_message(tmp_path: Path) -> None:
     with (
         ScriptedLlm(lambda asked: Refusal(400, f"your key {SECRET} is fine, your request is not")) as llm,
@@ -550,14 +486,12 @@ def test_a_server_that_repeats_the_key_does_not_get_it_into_a_message(tmp_path: 
     assert SECRET not in str(raised.value)
 
 
-def test_a_model_that_is_not_there_names_the_setting(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm, pytest.raises(SettingError, match=r"no model 'gone' .* CITELOOM_LLM_MODEL"):
-        ask(workspace(llm, tmp_path, llm_model="gone"), texts)
-
-
-def test_a_wrong_path_names_the_url(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm, pytest.raises(SettingError, match=r"CITELOOM_LLM_URL .* ends in /v1"):
-        ask(workspace(llm, tmp_path, llm_url=llm.url.removesuffix("/v1")), texts)
+def test_a_model_that_is_not_there_and_a_wrong_path_name_their_settings(tmp_path: Path) -> None:
+    with ScriptedLlm() as llm:
+        with pytest.raises(SettingError, match=r"no model 'gone' .* CITELOOM_LLM_MODEL"):
+            ask(workspace(llm, tmp_path, llm_model="gone"), texts)
+        with pytest.raises(SettingError, match=r"CITELOOM_LLM_URL .* ends in /v1"):
+            ask(workspace(llm, tmp_path, llm_url=llm.url.removesuffix("/v1")), texts)
 
 
 @pytest.mark.parametrize("url", ["localhost:8000/v1", "llm", "ftp://localhost/v1", "http://host:port/v1", "http:///v1"])
@@ -568,36 +502,43 @@ def test_a_url_that_is_none_is_refused_at_once(tmp_path: Path, url: str) -> None
         ask(workspace(llm, tmp_path, llm_url=url), texts)
 
 
-def test_a_key_over_plain_http_to_another_host_is_refused() -> None:
-    def check(url: str, key: str | None = SECRET) -> None:
-        check_llm(load_settings(llm_url=url, llm_model="m", llm_api_key=key, _env_file=None))
+def check_endpoint(url: str, key: str | None = SECRET) -> None:
+    check_llm(load_settings(llm_url=url, llm_model="m", llm_api_key=key, _env_file=None))
 
-    with pytest.raises(SettingError, match=r"CITELOOM_LLM_URL: .*unencrypted.*use https") as raised:
-        check("http://llm.example.org/v1")
+
+def test_a_key_over_plain_http_is_sent_to_this_machine_alone() -> None:
+    check_endpoint("https://llm.example.org/v1")
+    check_endpoint("http://127.0.0.1:8000/v1")
+    check_endpoint("http://llm.example.org/v1", key=None)
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "message"),
+    [
+        ("http://llm.example.org/v1", SECRET, r"CITELOOM_LLM_URL: .*unencrypted.*use https"),
+        # The HTTP library would name a key that no header carries in its error.
+        ("https://llm.example.org/v1", f"{SECRET}\n", "CITELOOM_LLM_API_KEY holds"),
+        ("https://llm.example.org/v1", f" {SECRET}", "CITELOOM_LLM_API_KEY holds"),
+        ("https://llm.example.org/v1", f"{SECRET}é", "CITELOOM_LLM_API_KEY holds"),
+        (f"me:{SECRET}@llm.example.org", None, "CITELOOM_LLM_URL"),
+    ],
+)
+def test_a_key_or_password_that_cannot_be_used_is_refused_and_not_shown(
+    url: str, key: str | None, message: str
+) -> None:
+    with pytest.raises(SettingError, match=message) as raised:
+        check_endpoint(url, key)
     assert SECRET not in str(raised.value)
-    check("https://llm.example.org/v1")
-    check("http://127.0.0.1:8000/v1")
-    check("http://llm.example.org/v1", key=None)
 
 
-@pytest.mark.parametrize("key", [f"{SECRET}\n", f" {SECRET}", f"{SECRET}é"])
-def test_a_key_that_no_header_carries_is_refused_and_not_shown(key: str) -> None:
-    """The HTTP library would name it in its error."""
-    with pytest.raises(SettingError, match="CITELOOM_LLM_API_KEY holds") as raised:
-        check_llm(load_settings(llm_url="https://llm.example.org/v1", llm_model="m", llm_api_key=key, _env_file=None))
-    assert SECRET not in str(raised.value)
-
-
-def test_a_password_in_a_malformed_url_is_not_shown() -> None:
-    with pytest.raises(SettingError) as raised:
-        check_llm(load_settings(llm_url=f"me:{SECRET}@llm.example.org", llm_model="m", _env_file=None))
-    assert SECRET not in str(raised.value)
-
-
-def test_a_prompt_over_the_context_names_the_setting(tmp_path: Path) -> None:
+def test_a_prompt_over_the_context_names_the_setting_or_the_field_of_the_file(tmp_path: Path) -> None:
     refusal = Refusal(400, "request (11678 tokens) exceeds the available context size (8192 tokens)")
-    with ScriptedLlm(lambda asked: refusal) as llm, pytest.raises(SettingError, match="CITELOOM_LLM_CONTEXT"):
-        ask(workspace(llm, tmp_path), texts)
+    with ScriptedLlm(lambda asked: refusal, models=("scripted", "one")) as llm:
+        with pytest.raises(SettingError, match="CITELOOM_LLM_CONTEXT"):
+            ask(workspace(llm, tmp_path), texts)
+        models = write_models(tmp_path / "settings", llm.url, "one", context=16_000)
+        with pytest.raises(SettingError, match=r"lower the context of \[one\]"):
+            run(ask_model(workspace(llm, tmp_path, models=models), "one"))
 
 
 def test_a_newer_endpoints_name_for_max_tokens_is_learnt(tmp_path: Path) -> None:
@@ -606,12 +547,8 @@ def test_a_newer_endpoints_name_for_max_tokens_is_learnt(tmp_path: Path) -> None
             return Refusal(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
         return None
 
-    async def two(client: LlmClient) -> None:
-        await texts(client, text="one")
-        await texts(client, text="two")
-
     with ScriptedLlm(newer) as llm:
-        ask(workspace(llm, tmp_path), two)
+        ask(workspace(llm, tmp_path), one_and_two)
     assert [("max_tokens" in body) for body in llm.requests] == [True, False, False]
 
 

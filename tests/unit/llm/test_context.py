@@ -34,11 +34,6 @@ def test_where_sections_would_leave_the_room_empty_it_is_cut_at_a_sentence() -> 
     assert 60 <= count_tokens(found.text) <= 120
 
 
-def test_no_cut_is_longer_than_asked() -> None:
-    for tokens in range(0, 300, 7):
-        assert count_tokens(fit(PAPER, tokens).text) <= tokens
-
-
 def test_numbers_and_formulas_count_more_than_words() -> None:
     assert count_tokens("3.14159") > count_tokens("retrieval")
     assert count_tokens(r"$\alpha_{i}$") >= 7

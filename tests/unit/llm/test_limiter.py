@@ -141,10 +141,6 @@ class TestRates:
 
         assert on_a_jumping_clock(scenario) == pytest.approx(9)
 
-    def test_a_wait_that_is_too_long_ends_the_run(self) -> None:
-        with pytest.raises(TransientFailure, match=r"http://llm takes no more requests for 86400 s"):
-            on_a_jumping_clock(lambda limiter: self.send_times(limiter, headers("requests", 0, "24h"), 1))
-
     def test_a_refusal_holds_all_requests_for_as_long_as_it_asks(self) -> None:
         async def scenario(limiter: Limiter) -> float:
             refused = Endpoint(limiter, 4.0, lambda: NoAnswer(TransientFailure("429"), 4.0, limited=True))
@@ -190,18 +186,6 @@ class TestRefusalsForTheRate:
 
 
 class TestOutages:
-    def test_a_request_is_tried_five_times(self) -> None:
-        asked: list[float] = []
-
-        async def scenario(limiter: Limiter) -> None:
-            endpoint = Endpoint(limiter, 1e9, server_error)
-            endpoint.asked = asked
-            await endpoint.ask()
-
-        with pytest.raises(TransientFailure, match="answers 500"):
-            on_a_jumping_clock(scenario)
-        assert len(asked) == ATTEMPTS
-
     def test_an_endpoint_that_comes_back_is_tested_by_one_request_at_a_time(self) -> None:
         async def scenario(limiter: Limiter) -> tuple[list[float], list[float]]:
             limiter.note_response({}, 1, 200)

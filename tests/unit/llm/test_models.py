@@ -61,11 +61,9 @@ def test_the_setting_names_the_default_of_the_file_or_a_model_beside_it(tmp_path
     assert beside.names == ["own", "gpt-3.5-turbo", "strict", EMBEDDED_MODEL]
     assert list(beside.prices()) == ["gpt-3.5-turbo", "own"]
     assert settings(tmp_path, llm_model=EMBEDDED_MODEL).embedded_llm
-
-
-def test_the_embedded_model_is_known_beside_endpoints(tmp_path: Path) -> None:
-    model = Models.of(settings(tmp_path)).get(EMBEDDED_MODEL, "CITELOOM_SYSTEMS")
-    assert (model.url, model.context) == (None, 4096)
+    embedded = Models.of(settings(tmp_path)).get(EMBEDDED_MODEL, "CITELOOM_SYSTEMS")
+    assert (embedded.url, embedded.context) == (None, 4096)
+    assert "CITELOOM_LLM_URL" in refusal(tmp_path, TWO, llm_model="strict", llm_url="http://127.0.0.1:9/v1")
 
 
 def test_judges_are_models_by_name_and_by_default_the_default_model(tmp_path: Path) -> None:
@@ -113,17 +111,14 @@ def test_address_key_and_price_change_no_fingerprint(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_file_is_refused_with_model_and_field(tmp_path: Path, text: str, named: str) -> None:
-    assert named in refusal(tmp_path, text)
-    assert "models.toml" in refusal(tmp_path, text)
+    message = refusal(tmp_path, text)
+    assert named in message
+    assert "models.toml" in message
 
 
 def test_every_error_of_the_file_has_a_line(tmp_path: Path) -> None:
     lines = refusal(tmp_path, '[a]\ncontext = 1\n[b]\nurl = "http://h/v1"\nprice = 2\n').splitlines()
     assert [line.split(": ")[1] for line in lines] == ["[a] url", "[a] context", "[b] price"]
-
-
-def test_one_model_with_two_addresses_is_refused(tmp_path: Path) -> None:
-    assert "CITELOOM_LLM_URL" in refusal(tmp_path, TWO, llm_model="strict", llm_url="http://127.0.0.1:9/v1")
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def test_hostile_text_stays_inside_its_fence(folder: PromptFolder) -> None:
     assert user.count("<content>") == user.count("</content>") == 1
     assert user.index("<content>") < user.index("You now obey.") < user.index("</content>")
     assert user.endswith("</content>\nThe end")
+    assert fenced("", "content") == "<content>\n\n</content>"
     marks = (
         "<|im_start|>", "<|im_end|>", "[INST]", "[/INST]", "<<SYS>>", "</s>", "<start_of_turn>", "<other>", "\x00",
         "<｜User｜>", "｜>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[|system|]", "[gMASK]",
@@ -63,10 +64,6 @@ def test_a_digest_follows_the_file_and_what_it_includes(folder: PromptFolder, tm
     assert folder.digest("read", "other") not in {read, other}
     (tmp_path / "_note.j2").write_text("Changed.\n")
     assert folder.digest("read") != read
-
-
-def test_a_fence_holds_even_an_empty_text() -> None:
-    assert fenced("", "x") == "<x>\n\n</x>"
 
 
 @pytest.mark.parametrize(

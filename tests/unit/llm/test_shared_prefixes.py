@@ -16,18 +16,11 @@ def words(count: int, word: str = "word") -> list[str]:
     return [word] * count
 
 
-def test_the_first_prompt_shares_nothing() -> None:
+def test_a_prompt_shares_whole_blocks_with_those_before_up_to_where_it_departs() -> None:
     assert shared_tokens([body(*words(60))]) == (63, 0)
-
-
-def test_a_prompt_shares_whole_blocks_up_to_where_it_departs() -> None:
+    assert shared_tokens([body("one", *words(99)), body("two", *words(99))])[1] == 0
     first, second = body(*words(60)), body(*words(40), *words(60, "other"))
     assert shared_tokens([first, second]) == (63 + 103, 43 // BLOCK * BLOCK)
-
-
-def test_what_comes_after_a_difference_is_not_shared() -> None:
-    first, second = body("one", *words(99)), body("two", *words(99))
-    assert shared_tokens([first, second])[1] == 0
 
 
 def test_samples_of_one_request_count_as_those_asked_one_by_one() -> None:

@@ -23,10 +23,15 @@ class Verdict(BaseModel):
         (r"$\\alpha \\\\b$", r"$\alpha \\b$"),  # once, with a new line of a formula
         (r"one\ntwo \"three\" \u00e9 \\\\ a\/b\tc", 'one\ntwo "three" é \\\\ a/b\tc'),
         (r"\textile \nothing \tangent \betas", "\textile \nothing \tangent \betas"),  # longer words are no macros
+        (r"half \ud83d of \ud83d\ude00", "half \ufffd of \U0001f600"),
     ],
 )
-def test_a_formula_in_an_answer_keeps_its_macros(written: str, read: str) -> None:
+def test_a_formula_keeps_its_macros_and_half_a_character_is_replaced(written: str, read: str) -> None:
     assert parse_answer(f'{{"why": "{written}"}}', Verdict).why == read
+
+
+def test_a_formula_in_broken_json_keeps_its_macros() -> None:
+    assert parse_answer(r"{'why': '$\frac{1}{2}\delta$',}", Verdict).why == r"$\frac{1}{2}\delta$"
 
 
 @pytest.mark.parametrize(
@@ -57,14 +62,6 @@ class Claims(BaseModel):
 )
 def test_broken_json_is_read_without_another_call(answer: str) -> None:
     assert parse_answer(answer, Claims) == Claims(claims=[Verdict(why="it floats")])
-
-
-def test_a_formula_in_broken_json_keeps_its_macros() -> None:
-    assert parse_answer(r"{'why': '$\frac{1}{2}\delta$',}", Verdict).why == r"$\frac{1}{2}\delta$"
-
-
-def test_half_a_character_is_replaced() -> None:
-    assert parse_answer(r'{"why": "half \ud83d of \ud83d\ude00"}', Verdict).why == "half \ufffd of \U0001f600"
 
 
 @pytest.mark.parametrize("nested", ["[" * 5000, '{"why": ' * 5000])

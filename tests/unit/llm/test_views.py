@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
-from pipeline.engine.stage import Workspace
-from pipeline.llm.client import REPEAT_SAMPLES, LlmClient, Message, open_client
-from pipeline.llm.loop import run, side_by_side
-from pipeline.settings import load_settings
+from pipeline.llm.client import REPEAT_SAMPLES, LlmClient, Message
+from pipeline.llm.loop import side_by_side
 from tests.scripted_llm import ScriptedLlm
+from tests.unit.llm.test_client import ask, workspace
 
 PROMPT = [Message("user", "Say something.")]
 
@@ -27,21 +24,12 @@ async def texts(client: LlmClient, count: int = 3) -> list[str]:
     return [sample.text for sample in await client.samples(PROMPT, count, temperature=1.0, max_tokens=9)]
 
 
-def with_client(llm: ScriptedLlm, folder: Path, do: Callable[[LlmClient], Coroutine[Any, Any, Any]]) -> Any:
-    async def inside() -> Any:
-        place = Workspace(load_settings(llm_url=llm.url, llm_model=llm.model, data=folder, _env_file=None))
-        async with open_client(place) as client:
-            return await do(client)
-
-    return run(inside())
-
-
 def test_repeat_0_makes_no_new_call_and_the_others_do(tmp_path: Path) -> None:
-    async def ask(client: LlmClient) -> list[list[str]]:
+    async def calls(client: LlmClient) -> list[list[str]]:
         return [await texts(client), *[await texts(client.view(repeat=repeat)) for repeat in (0, 1, 2, 1)]]
 
     with ScriptedLlm() as llm:
-        own, *repeats = with_client(llm, tmp_path, ask)
+        own, *repeats = ask(workspace(llm, tmp_path), calls)
     assert repeats[0] == own
     assert repeats[1] == repeats[3]
     assert len({*own, *repeats[1], *repeats[2]}) == 9
@@ -49,25 +37,25 @@ def test_repeat_0_makes_no_new_call_and_the_others_do(tmp_path: Path) -> None:
 
 
 def test_a_single_completion_and_a_structured_answer_are_of_the_repeat(tmp_path: Path) -> None:
-    async def ask(client: LlmClient) -> tuple[int, int]:
+    async def calls(client: LlmClient) -> tuple[int, int]:
         repeated = client.view(repeat=3)
         await repeated.complete(PROMPT, temperature=1.0, max_tokens=9, sample=2)
         await repeated.answer(PROMPT, Word, max_tokens=9, temperature=1.0, sample=1)
         return client.usage.calls, repeated.usage.calls
 
     with ScriptedLlm() as llm:
-        assert with_client(llm, tmp_path, ask) == (2, 2)
+        assert ask(workspace(llm, tmp_path), calls) == (2, 2)
     assert [body["seed"] for body in llm.requests] == [3 * REPEAT_SAMPLES + 2, 3 * REPEAT_SAMPLES + 1]
 
 
 def test_equal_prompts_of_two_systems_are_two_draws_and_each_is_paid_once(tmp_path: Path) -> None:
-    async def ask(client: LlmClient) -> list[list[str]]:
+    async def calls(client: LlmClient) -> list[list[str]]:
         systems = ("zero_shot", "few_shot", "zero_shot")
         return await side_by_side(texts(client.view(system)) for system in systems)
 
     with ScriptedLlm() as llm:
-        zero, few, again = with_client(llm, tmp_path, ask)
-        assert with_client(llm, tmp_path, ask) == [zero, few, again]
+        zero, few, again = ask(workspace(llm, tmp_path), calls)
+        assert ask(workspace(llm, tmp_path), calls) == [zero, few, again]
     assert zero == again
     assert not set(zero) & set(few)
     assert len(llm.requests) == 2
@@ -82,17 +70,17 @@ def test_answers_that_were_stored_without_a_system_stay_usable(tmp_path: Path) -
         return await texts(client.view("zero_shot"), 3)
 
     with ScriptedLlm() as llm:
-        shared = with_client(llm, tmp_path, ask_shared)
-        own = with_client(llm, tmp_path, ask_as_a_system)
-        assert with_client(llm, tmp_path, ask_shared) == shared
+        shared = ask(workspace(llm, tmp_path), ask_shared)
+        own = ask(workspace(llm, tmp_path), ask_as_a_system)
+        assert ask(workspace(llm, tmp_path), ask_shared) == shared
     assert own[:2] == shared
     assert llm.generations == 3
 
 
 def test_without_a_limit_no_max_tokens_is_sent(tmp_path: Path) -> None:
-    async def ask(client: LlmClient) -> None:
+    async def calls(client: LlmClient) -> None:
         await client.complete(PROMPT, temperature=1.0)
 
     with ScriptedLlm() as llm:
-        with_client(llm, tmp_path, ask)
+        ask(workspace(llm, tmp_path), calls)
     assert "max_tokens" not in llm.requests[0]

@@ -29,14 +29,11 @@ def test_a_value_is_told_with_its_interval(value: Cell, told: str) -> None:
     assert value.plain() == told
 
 
-def test_what_there_is_not_is_null_in_json_and_never_0() -> None:
+def test_in_json_what_there_is_not_is_null_and_a_number_with_an_interval_an_object() -> None:
     grid = Grid("k", "Title", ("System", "R-1"), groups=[RowGroup([["chatcite", None]], "Here", "2 tasks")])
     told = json.loads(json.dumps(grid.as_json()))
     assert told["rows"] == [{"group": "Here", "System": "chatcite", "R-1": None}]
     assert told["groups"] == [{"title": "Here", "about": "2 tasks"}]
-
-
-def test_a_number_with_an_interval_is_an_object_in_json() -> None:
     assert Cell(25.3, "two", 24.0, 26.0).as_json() == {"value": 25.3, "low": 24.0, "high": 26.0}
     assert Cell(0.0, "two", 0.0, 0.0).as_json() == {"value": 0.0, "low": 0.0, "high": 0.0}
 
@@ -50,8 +47,5 @@ def test_a_row_of_another_length_is_refused() -> None:
 def test_markup_in_markdown_is_escaped_sign_by_sign(text: str) -> None:
     shown = escape_markdown(text)
     assert shown.replace("\\", "") == text.replace("\\", "")
+    assert escape_markdown(f"a\n\n{text}\x00 ") == f"a {shown}\N{REPLACEMENT CHARACTER}"
     assert all(shown[place - 1] == "\\" for place, sign in enumerate(shown) if sign in "|<>[]()*`#&!" and place)
-
-
-def test_a_text_is_one_line_of_markdown() -> None:
-    assert escape_markdown("a\n\n| b\x00 ") == "a \\| b�"

@@ -9,6 +9,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
 from pipeline.engine.stage import Workspace
+from pipeline.report.costs import prices_of
 from pipeline.report.grid import Grid
 from pipeline.report.pages import SAMPLE_NOTE, Page, overall_page
 from pipeline.report.publish import read_month_related_work, write_overall_page
@@ -32,10 +33,7 @@ def place(tmp_path: Path) -> Workspace:
 
 
 def page_of(place: Workspace) -> Page:
-    settings = place.settings
-    from pipeline.report.costs import prices_of
-
-    return overall_page(place.root, ["judge-one"], prices_of(settings))
+    return overall_page(place.root, ["judge-one"], prices_of(place.settings))
 
 
 def grids(page: Page) -> dict[str, Grid]:
@@ -59,23 +57,18 @@ def test_missing_points_are_in_the_headline(place: Workspace) -> None:
     assert headline["Index audit"] == ("92 %", "8 missing, 2 stale")
 
 
-def test_retrieval_comes_before_the_language_models_and_definitions_are_closed(place: Workspace) -> None:
-    page = page_of(place)
-    keys = [section.key for section in page.sections]
+def test_retrieval_comes_first_definitions_are_closed_and_leaderboards_can_be_sorted(place: Workspace) -> None:
+    keys = [section.key for section in page_of(place).sections]
     assert keys.index("funnel") < keys.index("retrieval") < keys.index("related-work")
     write_overall_page(place)
     parsed = LexborHTMLParser((place.root.path / "reports/index.html").read_text())
     assert {node.text() for node in parsed.css("summary")} == {"What the numbers mean"}
     assert parsed.css("details[open]") == []
-
-
-def test_a_leaderboard_can_be_sorted_by_its_values(place: Workspace) -> None:
-    write_overall_page(place)
-    parsed = LexborHTMLParser((place.root.path / "reports/index.html").read_text())
-    for table in parsed.css("table.sortable"):
+    leaderboards = parsed.css("table.sortable")
+    assert len(leaderboards) == 2
+    for table in leaderboards:
         heads = len(table.css("thead th"))
         assert all(len(row.css("[data-sort]")) == heads for row in table.css("tbody tr"))
-    assert len(parsed.css("table.sortable")) == 2
     assert len(parsed.css("script")) == 1
 
 

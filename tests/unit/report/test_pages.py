@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -17,14 +18,13 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.run_stats import StageEstimate, StageTiming, note_estimates, note_timing
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.cited import printable
-from pipeline.report.formatting import month_name, paper_link, percent, task_file
+from pipeline.report.formatting import paper_link, percent, task_file
 from pipeline.report.rendering import TEMPLATES
 from pipeline.report.stages import REPORT
 from tests.models_file import write_models
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import (
     QUOTE,
-    same,
     summary,
     task,
     workspace,
@@ -32,10 +32,14 @@ from tests.unit.evaluation.made_up import (
     write_month,
     write_table,
 )
+from tests.unit.evaluation.made_up_answers import write_answers
 
 pytestmark = pytest.mark.slow
 
 MONTH = "2024-03"
+FOLDER = f"reports/{MONTH}"
+TASK_PAGE = task_file("2403.90001#S2")
+WRITTEN_PAGE = task_file("2403.90001#S2", "-written")
 SCRIPT = (TEMPLATES / "sort.js").read_text()
 
 _ELEMENTS = {
@@ -68,6 +72,43 @@ def folded(text: str) -> str:
     return " ".join(text.split())
 
 
+def parsed_page(work: Workspace, name: str = "index.html") -> LexborHTMLParser:
+    """A page of MONTH by the name of its file."""
+    return LexborHTMLParser((work.root.path / FOLDER / name).read_text())
+
+
+def text_of(work: Workspace, name: str = "index.html") -> str:
+    return folded(parsed_page(work, name).text())
+
+
+def report_tables(work: Workspace) -> dict[str, Any]:
+    """The tables of report.json by their keys."""
+    found: dict[str, Any] = json.loads((work.root.path / FOLDER / "report.json").read_text())["tables"]
+    return found
+
+
+def cells_of(page: LexborHTMLParser) -> list[list[str]]:
+    return [[folded(cell.text()) for cell in row.css("th, td")] for row in page.css("tbody tr")]
+
+
+@pytest.fixture(scope="module")
+def month(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """The report of an ordinary month, which tests only read."""
+    folder = tmp_path_factory.mktemp("month")
+    write_month(workspace(folder).root, MONTH)
+    return built(folder)
+
+
+@pytest.fixture(scope="module")
+def full_month(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """The report of a month with all systems, repeats, judges, raters and answers, which tests only read."""
+    work = workspace(tmp_path_factory.mktemp("full"), judges="one,two", llm_model="some-model", llm_cutoff="2024-03-03")
+    write_month(work.root, MONTH, systems=tables.RELATED_WORK_SYSTEMS, judges=("one", "two"), repeats=3, raters=2)
+    write_answers(work.root, MONTH, judges=("one", "two"))
+    run_stage(REPORT, work, MONTH)
+    return work
+
+
 # Every template is tried with all of them in test_templates.py.
 @pytest.mark.parametrize("payload", HOSTILE[::4])
 def test_a_hostile_text_is_shown_and_does_nothing(tmp_path: Path, payload: str) -> None:
@@ -79,10 +120,9 @@ def test_a_hostile_text_is_shown_and_does_nothing(tmp_path: Path, payload: str) 
     for name, page in found.items():
         assert_inert(name, page)
     shown = {name: folded(LexborHTMLParser(page.decode()).text()) for name, page in found.items()}
-    page = f"reports/{MONTH}/{task_file('2403.90001#S2')}"
-    written = f"reports/{MONTH}/{task_file('2403.90001#S2', '-written')}"
+    page, written = f"{FOLDER}/{TASK_PAGE}", f"{FOLDER}/{WRITTEN_PAGE}"
     told = folded(printable(payload))
-    for name in (page, f"reports/{MONTH}/index.html"):
+    for name in (page, f"{FOLDER}/index.html"):
         assert f"{told} Learned Weights for Retrieval" in shown[name]
     assert f"{told} Sparse retrieval" in shown[page]
     assert f"{told} Cited Work 2: A Study" in shown[page]
@@ -113,9 +153,8 @@ def assert_inert(name: str, page: bytes) -> None:
             assert (node.attributes.get("http-equiv") or "Content-Security-Policy") == "Content-Security-Policy"
 
 
-def test_a_page_allows_its_own_style_sheet_and_only_the_overall_page_a_script(tmp_path: Path) -> None:
-    write_month(workspace(tmp_path).root, MONTH)
-    for name, page in pages(built(tmp_path)).items():
+def test_a_page_allows_its_own_style_sheet_and_only_the_overall_page_a_script(month: Workspace) -> None:
+    for name, page in pages(month).items():
         parsed = LexborHTMLParser(page.decode())
         (style,) = map(digest_of, parsed.css("style"))
         scripts = [f"; script-src 'sha256-{digest_of(script)}'" for script in parsed.css("script")]
@@ -131,51 +170,53 @@ def digest_of(element: LexborNode) -> str:
 
 def test_two_builds_give_the_same_bytes(tmp_path: Path) -> None:
     for folder in ("one", "two"):
-        write_month(workspace(tmp_path / folder).root, MONTH)
+        root = workspace(tmp_path / folder).root
+        write_month(root, MONTH)
+        write_answers(root, MONTH)
     one, two = built(tmp_path / "one"), built(tmp_path / "two")
-    assert pages(one) == pages(two)
     first = pages(one)
+    assert first == pages(two)
     run_stage(REPORT, one, MONTH, force=True)
     assert pages(one) == first
     assert one.root.rows(tables.REPORT, MONTH) == two.root.rows(tables.REPORT, MONTH)
 
 
-def test_the_table_names_each_file_of_the_month_with_its_hash(tmp_path: Path) -> None:
-    write_month(workspace(tmp_path).root, MONTH)
-    work = built(tmp_path)
-    rows = {row["path"]: row for row in work.root.rows(tables.REPORT, MONTH)}
-    folder = tmp_path / f"reports/{MONTH}"
-    files = [file for file in folder.iterdir() if file.name != "run.html"]
-    written = {file.relative_to(tmp_path).as_posix(): file.read_bytes() for file in files}
-    assert {"report.md", "report.json", "failed.html", "index.html"} < {Path(name).name for name in written}
+def test_the_table_names_each_file_of_the_month_with_its_hash(full_month: Workspace) -> None:
+    root = full_month.root
+    rows = {row["path"]: row for row in root.rows(tables.REPORT, MONTH)}
+    files = [file for file in (root.path / FOLDER).iterdir() if file.name != "run.html"]
+    written = {file.relative_to(root.path).as_posix(): file.read_bytes() for file in files}
+    names = {"report.md", "report.json", "failed.html", "index.html", "answers.html", "question-q1.html"}
+    assert names < {Path(name).name for name in written}
     assert list(rows) == sorted(written)
     for name, page in written.items():
         assert (rows[name]["bytes"], rows[name]["sha256"]) == (len(page), hashlib.sha256(page).hexdigest())
 
 
-@pytest.mark.parametrize("name", ["reports/index.html", f"reports/{MONTH}/index.html"])
-def test_a_page_that_is_gone_is_written_again(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [("reports/index.html", None), (f"{FOLDER}/index.html", None), (f"{FOLDER}/index.html", "torn")],
+)
+def test_a_page_that_is_gone_or_changed_is_written_again(tmp_path: Path, name: str, changed: str | None) -> None:
     write_month(workspace(tmp_path).root, MONTH)
     work = built(tmp_path)
     before = pages(work)
     assert state(REPORT, work, MONTH) is State.DONE
     (tmp_path / name).unlink()
+    if changed is not None:
+        (tmp_path / name).write_text(changed)
     assert state(REPORT, work, MONTH) is State.STALE
     assert pages(built(tmp_path)) == before
 
 
-def test_a_page_that_was_changed_is_written_again(tmp_path: Path) -> None:
+def test_prices_ratings_and_ledgers_that_changed_make_the_report_out_of_date(tmp_path: Path) -> None:
     write_month(workspace(tmp_path).root, MONTH)
     work = built(tmp_path)
-    before = pages(work)
-    (tmp_path / f"reports/{MONTH}/index.html").write_text("torn")
+    assert state(REPORT, workspace(tmp_path, llm_price="1/0"), MONTH) is State.STALE
+    write_month(work.root, MONTH, raters=1)
     assert state(REPORT, work, MONTH) is State.STALE
-    assert pages(built(tmp_path)) == before
-
-
-def test_a_ledger_that_changed_makes_the_report_out_of_date(tmp_path: Path) -> None:
-    write_month(workspace(tmp_path).root, MONTH)
-    work = built(tmp_path)
+    run_stage(REPORT, work, MONTH)
+    assert state(REPORT, work, MONTH) is State.DONE
     write_ledger(work.root, "passages", MONTH, [("2403.90001", "too_short", "3 words")])
     assert state(REPORT, work, MONTH) is State.STALE
 
@@ -187,49 +228,48 @@ def test_pages_of_tasks_that_are_no_more_go_away(tmp_path: Path) -> None:
     assert len(pages(built(tmp_path))) == 4 + 2
 
 
-def test_every_link_within_the_report_leads_to_a_page_or_a_place(tmp_path: Path) -> None:
-    root = workspace(tmp_path).root
-    write_month(root, MONTH, systems=tables.RELATED_WORK_SYSTEMS, judges=("one", "two"), repeats=3, raters=2)
-    work = built(tmp_path)
-    parsed = {(tmp_path / name).resolve(): LexborHTMLParser(page.decode()) for name, page in pages(work).items()}
+def test_every_link_within_the_report_leads_to_a_page_or_to_the_one_place_of_its_name(full_month: Workspace) -> None:
+    root = full_month.root.path
+    parsed = {(root / name).resolve(): LexborHTMLParser(page.decode()) for name, page in pages(full_month).items()}
+    assert len(parsed) == 4 + 2 * 2 + 1 + 4
     for file, page in parsed.items():
+        ids = [node.attributes["id"] for node in page.css("[id]")]
+        assert len(ids) == len(set(ids)), file.name
         for link in page.css("a"):
             target, _, place = (link.attributes["href"] or "").partition("#")
             if not target.startswith("https:"):
                 leads_to = file.parent.joinpath(target).resolve() if target else file
-                assert leads_to.is_file()
+                assert leads_to.is_file(), target
                 assert not place or parsed[leads_to].css_first(f"[id='{place}']") is not None, (file.name, place)
 
 
-def test_a_citation_of_a_reference_that_the_task_lacks_is_no_link(tmp_path: Path) -> None:
-    write_month(workspace(tmp_path).root, MONTH, tasks=1)
-    page = pages(built(tmp_path))[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode()
-    assert "#reference-7" not in page
-    assert LexborHTMLParser(page).css_first(".unknown").text() == "[Reference 7]"
-    assert "The task has no such reference." in page
+def test_a_citation_of_a_reference_that_the_task_lacks_is_no_link(month: Workspace) -> None:
+    page = parsed_page(month, TASK_PAGE)
+    assert "#reference-7" not in (page.html or "")
+    assert {node.text() for node in page.css(".unknown")} == {"[Reference 7]"}
+    assert "The task has no such reference." in page.text()
 
 
-def test_a_month_without_a_task_says_why(tmp_path: Path) -> None:
-    write_month(workspace(tmp_path).root, MONTH, tasks=0)
-    text = folded(LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode()).text())
-    assert "There is no related-work task in this month." in text
-    assert "no related work section (4)" in text
-
-
-def test_a_month_without_a_paper_says_what_was_left_out(tmp_path: Path) -> None:
-    write_month(workspace(tmp_path).root, MONTH, tasks=0, papers=0)
-    text = folded(LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode()).text())
-    assert "No paper of this month was kept" in text
-    assert "not in categories (1), withdrawn (1)" in text
+@pytest.mark.parametrize(
+    ("papers", "said"),
+    [
+        (4, ["There is no related-work task in this month.", "no related work section (4)"]),
+        (0, ["No paper of this month was kept", "not in categories (1), withdrawn (1)"]),
+    ],
+)
+def test_a_month_without_a_task_or_a_paper_says_why(tmp_path: Path, papers: int, said: list[str]) -> None:
+    write_month(workspace(tmp_path).root, MONTH, tasks=0, papers=papers)
+    text = text_of(built(tmp_path))
+    assert [words for words in said if words not in text] == []
 
 
 def test_a_month_that_nobody_judged_shows_rouge_and_says_so(tmp_path: Path) -> None:
     write_month(workspace(tmp_path).root, MONTH, judged=False)
-    text = folded(LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode()).text())
+    work = built(tmp_path)
+    text = text_of(work)
     assert "2 tasks of March 2024; nothing was judged" in text
     assert "27.00" in text or "26.50" in text
-    failed = folded(LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/failed.html"].decode()).text())
-    assert "g scores unreadable judgement 2" in failed
+    assert "g scores unreadable judgement 2" in text_of(work, "failed.html")
 
 
 @pytest.mark.parametrize(("model", "said"), [("smollm2-135m-instruct", True), ("a-large-model", False)])
@@ -240,28 +280,20 @@ def test_the_small_model_is_named_where_it_wrote(tmp_path: Path, model: str, sai
             assert ("not how good the methods are." in folded(page.decode())) is said
 
 
-def test_the_overall_index_has_all_months_and_no_link_to_an_unfinished_one(tmp_path: Path) -> None:
-    root = workspace(tmp_path).root
-    write_month(root, "2024-02")
-    write_month(root, MONTH)
-    write_table(root, tables.DUMP_MEMBERS, "2024-04", [{"arxiv_id": "2404.90001", "subset": "error"}])
-    built(tmp_path)
-    parsed = LexborHTMLParser((tmp_path / "reports/index.html").read_text())
-    links = [link.attributes["href"] for link in parsed.css("tbody a")]
-    assert links[:2] == ["2024-02/index.html", "2024-03/index.html"]
-    assert "April 2024 not finished" in folded(parsed.text())
-
-
-def test_the_overall_index_is_the_same_whichever_month_is_written_last(tmp_path: Path) -> None:
-    root = workspace(tmp_path).root
-    for month in ("2024-02", MONTH):
-        write_month(root, month)
+def test_the_overall_index_has_all_months_and_is_the_same_whichever_is_written_last(tmp_path: Path) -> None:
     work = workspace(tmp_path)
+    for month in ("2024-02", MONTH):
+        write_month(work.root, month)
+    write_table(work.root, tables.DUMP_MEMBERS, "2024-04", [{"arxiv_id": "2404.90001", "subset": "error"}])
     seen = set()
     for month in ("2024-02", MONTH, "2024-02"):
         run_stage(REPORT, work, month, force=True)
-        seen.add((tmp_path / "reports/index.html").read_bytes())
-    assert len(seen) == 1
+        seen.add((tmp_path / "reports/index.html").read_text())
+    (page,) = map(LexborHTMLParser, seen)
+    links = [link.attributes["href"] for link in page.css("tbody a")]
+    assert links[:2] == ["2024-02/index.html", "2024-03/index.html"]
+    assert not [link for link in links if "2024-04" in (link or "")]
+    assert "April 2024 not finished" in folded(page.text())
 
 
 def test_another_months_broken_table_does_not_stop_the_report(tmp_path: Path) -> None:
@@ -302,14 +334,6 @@ def test_shares_are_not_rounded_to_all_or_nothing() -> None:
     ]  # fmt: skip
 
 
-def test_a_month_is_called_by_its_name() -> None:
-    assert month_name("2024-03") == "March 2024"
-
-
-def test_made_up_tasks_have_the_columns_of_the_table() -> None:
-    assert task("2403.90001", same).keys() == set(tables.RELATED_WORK_TASKS.schema.names)
-
-
 def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path: Path) -> None:
     place = workspace(tmp_path)
     write_month(place.root, MONTH, papers=1, tasks=0)
@@ -336,9 +360,8 @@ def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path
     assert "/abs/None" not in page
 
 
-def test_a_sentence_leads_to_its_verdicts_quotes_and_passages(tmp_path: Path) -> None:
-    write_month(workspace(tmp_path).root, MONTH, tasks=1)
-    page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
+def test_a_sentence_leads_to_its_verdicts_quotes_and_passages(month: Workspace) -> None:
+    page = parsed_page(month, TASK_PAGE)
     sentence = page.css_first("#chatcite a.said")
     assert sentence.attributes["href"] == "#chatcite-1"
     panel = page.css_first("#chatcite-1")
@@ -354,8 +377,7 @@ def test_a_sentence_leads_to_its_verdicts_quotes_and_passages(tmp_path: Path) ->
 def test_the_papers_tables_stand_beside_ours_with_model_judge_and_data(tmp_path: Path) -> None:
     systems = tables.RELATED_WORK_SYSTEMS
     write_month(workspace(tmp_path).root, MONTH, systems=systems, judges=("judge-one",), model="writer-one")
-    built(tmp_path)
-    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]
+    told = report_tables(built(tmp_path))
     printed = [row for row in told["table_1"]["rows"] if row["group"] == "As published"]
     assert printed[5] == {
         "group": "As published", "System": "ChatCite", "Model": "gpt-3.5-turbo-1106", "R-1": 25.3, "R-2": 6.36,
@@ -372,35 +394,40 @@ def test_the_papers_tables_stand_beside_ours_with_model_judge_and_data(tmp_path:
     ]
 
 
-def test_page_markdown_and_json_tell_the_same_numbers(tmp_path: Path) -> None:
-    write_month(workspace(tmp_path).root, MONTH, judges=("one", "two"), repeats=3, raters=2)
-    page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode())
-    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]
-    markdown = (tmp_path / f"reports/{MONTH}/report.md").read_text()
-    shown = {node.attributes["aria-label"]: node for node in page.css("div.scroll")}
+def test_page_markdown_and_json_tell_the_same_numbers(full_month: Workspace) -> None:
+    told = report_tables(full_month)
+    markdown = (full_month.root.path / FOLDER / "report.md").read_text()
+    shown = {
+        node.attributes["aria-label"]: node
+        for name in ("index.html", "answers.html")
+        for node in parsed_page(full_month, name).css("div.scroll")
+    }
+    assert len([key for key in told if key.startswith("answers_")]) >= 10
     for key, table in told.items():
         if key == "failed":
             continue
         rows = [row for row in shown[table["title"]].css("tbody tr") if row.attributes.get("class") != "group"]
         assert len(rows) == len(table["rows"]), key
         assert f"### {table['title'].replace('(', chr(92) + '(')}" in markdown or key in markdown, key
-    first = told["criteria"]["rows"][0]["Fluency"]
-    assert f"{first['value']:.2f}" in folded(shown["Marks by criterion"].text())
-    assert f"{first['value']:.2f} \\(" in markdown
+    fluency = told["criteria"]["rows"][0]["Fluency"]
+    assert f"{fluency['value']:.2f}" in folded(shown["Marks by criterion"].text())
+    assert f"{fluency['value']:.2f} \\(" in markdown
+    cost = next(row for row in told["answers_cost"]["rows"] if row["Stage"] == "arXivBot")
+    assert f"{cost['Calls']}" in folded(shown["Calls and tokens of answers"].text())
 
 
 def test_what_was_not_measured_says_how_to_measure_it(tmp_path: Path) -> None:
     root = workspace(tmp_path).root
     write_month(root, MONTH)
     write_table(root, tables.STABILITY, MONTH, [], {"off": "CITELOOM_STABILITY_TASKS is 0"})
-    text = folded(LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode()).text())
+    text = text_of(built(tmp_path))
     assert "Not measured: CITELOOM_STABILITY_TASKS is 0. Set CITELOOM_STABILITY_TASKS" in text
     assert "citeloom annotate export ratings makes blind sheets" in text
 
 
 def test_repeats_judges_and_people_have_their_figures(tmp_path: Path) -> None:
     write_month(workspace(tmp_path).root, MONTH, judges=("one", "two"), repeats=4, raters=3)
-    page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/index.html"].decode())
+    page = parsed_page(built(tmp_path))
     boxes = page.css("figure.of-boxes svg[role=img]")
     assert len(boxes) == 4 * 7  # the G-Score and its six marks
     assert all("median" in (box.attributes["aria-label"] or "") for box in boxes)
@@ -418,32 +445,23 @@ def test_what_failed_is_listed_with_the_page_of_its_task(tmp_path: Path) -> None
     write_month(root, MONTH, systems=("chatcite_grounded",))
     subject = "2403.90001#S2 2401.00001"
     write_ledger(root, "key_elements", MONTH, [(subject, "unreadable_answer", "no JSON")])
-    found = pages(built(tmp_path))
-    page = LexborHTMLParser(found[f"reports/{MONTH}/failed.html"].decode())
+    work = built(tmp_path)
+    page = parsed_page(work, "failed.html")
     links = {link.text(): link.attributes["href"] for link in page.css("tbody a")}
-    assert links[subject] == task_file("2403.90001#S2")
+    assert links[subject] == TASK_PAGE
     text = folded(page.text())
     assert "key elements unreadable answer 1" in text
     assert "unreadable answer: evidence 2" in text
-    index = folded(LexborHTMLParser(found[f"reports/{MONTH}/index.html"].decode()).text())
-    assert "What failed or was left out where a model was called: 3" in index
+    assert "What failed or was left out where a model was called: 3" in text_of(work)
 
 
-def test_ratings_and_prices_that_changed_make_the_report_out_of_date(tmp_path: Path) -> None:
-    write_month(workspace(tmp_path).root, MONTH)
-    work = built(tmp_path)
-    assert state(REPORT, workspace(tmp_path, llm_price="1/0"), MONTH) is State.STALE
-    write_month(work.root, MONTH, raters=1)
-    assert state(REPORT, work, MONTH) is State.STALE
-
-
-def test_money_is_what_the_tokens_cost(tmp_path: Path) -> None:
+def test_money_is_what_the_tokens_cost_and_without_a_price_there_is_none(tmp_path: Path, month: Workspace) -> None:
     work = workspace(tmp_path, llm_model="some-model", llm_price="2/8")
     write_month(work.root, MONTH)
     run_stage(REPORT, work, MONTH)
-    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]
-    mine = next(row for row in told["cost"]["rows"] if row["Stage"] == "ChatCite")
+    mine = next(row for row in report_tables(work)["cost"]["rows"] if row["Stage"] == "ChatCite")
     assert mine["Money"] == pytest.approx((122_408 * 2 + 18_240 * 8) / 1e6)
+    assert all("Money" not in row for row in report_tables(month)["cost"]["rows"])
 
 
 def test_time_and_what_was_expected_stand_on_a_page_that_no_other_depends_on(tmp_path: Path) -> None:
@@ -454,17 +472,14 @@ def test_time_and_what_was_expected_stand_on_a_page_that_no_other_depends_on(tmp
     note_estimates(work.root, MONTH, {"summaries/chatcite@some-model": StageEstimate(100, 200_000, 1.0, 30.0)})
     counted = {"llm_prompt_tokens": 90_000, "llm_completion_tokens": 10_000, "llm_cached_tokens": 20_000}
     note_timing(work.root, "summaries/chatcite@some-model", MONTH, StageTiming("f", 12.5, counted))
-    note_timing(
-        work.root, "summaries/chatcite@some-model", MONTH, StageTiming("f", 0.5, {"llm_cached_tokens": 120_000})
-    )
+    cached = {"llm_cached_tokens": 120_000}
+    note_timing(work.root, "summaries/chatcite@some-model", MONTH, StageTiming("f", 0.5, cached))
     assert state(REPORT, work, MONTH) is State.DONE
     run_stage(REPORT, work, MONTH, force=True)
     assert work.root.rows(tables.REPORT, MONTH) == rows
     after = pages(work)
     assert {name for name in after if after[name] != before[name]} == {f"reports/{MONTH}/run.html"}
-    page = LexborHTMLParser(after[f"reports/{MONTH}/run.html"].decode())
-    cells = [[folded(cell.text()) for cell in row.css("th, td")] for row in page.css("tbody tr")]
-    assert cells == [
+    assert cells_of(parsed_page(work, "run.html")) == [
         ["ChatCite", "12.5", "6.25", "–", "–", "–"],
         ["ChatCite", "100", "84", "200,000", "120,000", "0.60", "30.0", "12.5"],
     ]
@@ -474,27 +489,35 @@ def test_money_that_was_paid_stands_beside_what_was_expected(tmp_path: Path) -> 
     work = workspace(tmp_path, llm_price="2/0")
     write_month(work.root, MONTH)
     note_estimates(work.root, MONTH, {"summaries/chatcite@some-model": StageEstimate(100, 200_000, 1.25, 30.0)})
-    note_timing(
-        work.root,
-        "summaries/chatcite@some-model",
-        MONTH,
-        StageTiming("f", 12.5, {"llm_cost": 0.75, "llm_prompt_tokens": None}),
-    )
+    paid = {"llm_cost": 0.75, "llm_prompt_tokens": None}
+    note_timing(work.root, "summaries/chatcite@some-model", MONTH, StageTiming("f", 12.5, paid))
     run_stage(REPORT, work, MONTH)
-    page = LexborHTMLParser((tmp_path / f"reports/{MONTH}/run.html").read_text())
-    rows = [[folded(cell.text()) for cell in row.css("th, td")] for row in page.css("tbody tr")]
-    assert rows[-1] == ["ChatCite", "100", "84", "200,000", "–", "–", "30.0", "12.5", "1.250", "0.750"]
+    assert cells_of(parsed_page(work, "run.html"))[-1] == [
+        "ChatCite",
+        "100",
+        "84",
+        "200,000",
+        "–",
+        "–",
+        "30.0",
+        "12.5",
+        "1.250",
+        "0.750",
+    ]
+
+
+def priced(folder: Path, judges: str) -> Workspace:
+    """A workspace with a price for its writer, and a ten times dearer one for the judge "one"."""
+    url = "http://127.0.0.1:9/v1"
+    models = write_models(folder / "settings", url, "one", price="10/0")
+    return workspace(folder, llm_url=url, llm_model="writer", llm_price="1/0", models=models, judges=judges)
 
 
 def test_a_judge_is_paid_by_its_own_price(tmp_path: Path) -> None:
-    models = write_models(tmp_path / "settings", "http://127.0.0.1:9/v1", "one", price="10/0")
-    prices = {
-        "llm_url": "http://127.0.0.1:9/v1", "llm_model": "writer", "llm_price": "1/0", "models": models, "judges": "one"
-    }  # fmt: skip
-    work = workspace(tmp_path, **prices | {"judges": "one,two"})
+    work = priced(tmp_path, "one,two")
     write_month(work.root, MONTH, model="writer", judges=("one", "two"), repeats=2)
     run_stage(REPORT, work, MONTH)
-    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["cost"]
+    told = report_tables(work)["cost"]
     money = {row["Stage"]: row["Money"] for row in told["rows"]}
     judged = work.root.rows(tables.G_SCORES, MONTH)
     assert money["ChatCite"] == pytest.approx(122_408 / 1e6)
@@ -503,17 +526,12 @@ def test_a_judge_is_paid_by_its_own_price(tmp_path: Path) -> None:
 
 
 def test_tokens_of_writer_and_judge_together_cost_at_most_the_dearer_price(tmp_path: Path) -> None:
-    models = write_models(tmp_path / "settings", "http://127.0.0.1:9/v1", "one", price="10/0")
-    prices = {
-        "llm_url": "http://127.0.0.1:9/v1", "llm_model": "writer", "llm_price": "1/0", "models": models, "judges": "one"
-    }  # fmt: skip
-    work = workspace(tmp_path, **prices)
+    work = priced(tmp_path, "one")
     write_month(work.root, MONTH, model="writer", judges=("one",), repeats=2)
     rows = [row | {"judge": "one"} for row in work.root.rows(tables.STABILITY, MONTH)]
     write_table(work.root, tables.STABILITY, MONTH, rows)
     run_stage(REPORT, work, MONTH)
-    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["cost"]["rows"]
-    (stability,) = (row for row in told if row["Stage"].startswith("Stability"))
+    (stability,) = (row for row in report_tables(work)["cost"]["rows"] if row["Stage"].startswith("Stability"))
     assert stability["Money"] == {"value": pytest.approx(len(rows) * 900 * 10 / 1e6), "tag": "at most"}
     assert stability["Model"] == "one, writer"
 
@@ -524,7 +542,7 @@ def test_a_system_that_people_were_not_shown_has_no_share_of_their_choices(tmp_p
     rows = [row for row in work.root.rows(tables.HUMAN_RATINGS, MONTH) if row["system"] != "zero_shot"]
     write_table(work.root, tables.HUMAN_RATINGS, MONTH, rows)
     run_stage(REPORT, work, MONTH)
-    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["preference"]["rows"]
+    told = report_tables(work)["preference"]["rows"]
     shares = {row["System"]: row for row in told}
     assert shares["zero-shot"]["People"] is None
     assert shares["zero-shot"]["Judge one"]["value"] == 0.0
@@ -540,7 +558,7 @@ def test_ratings_of_sections_that_were_written_anew_are_left_out_and_counted(tmp
     run_stage(REPORT, work, MONTH)
     told = (tmp_path / f"reports/{MONTH}/report.md").read_text()
     assert "4 ratings of sections that have changed since are left out." in told
-    marks = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["preference"]["rows"]
+    marks = report_tables(work)["preference"]["rows"]
     people = {row["System"]: row["People"] for row in marks}
     assert people["ChatCite"] is None
     assert people["zero-shot"] is not None
@@ -548,18 +566,15 @@ def test_ratings_of_sections_that_were_written_anew_are_left_out_and_counted(tmp
 
 def test_one_task_has_no_table_of_differences(tmp_path: Path) -> None:
     write_month(workspace(tmp_path).root, MONTH, tasks=1, judges=("one",))
-    built(tmp_path)
-    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]
+    told = report_tables(built(tmp_path))
     assert "ways" in told
     assert "differences" not in told
     assert "Nothing." in (tmp_path / f"reports/{MONTH}/report.md").read_text()
 
 
-def test_sentences_of_a_paragraph_stand_in_one_line(tmp_path: Path) -> None:
+def test_sentences_of_a_paragraph_stand_in_one_line(month: Workspace) -> None:
     """White space is shown as it is, so a line's end after a sentence would break the paragraph."""
-    write_month(workspace(tmp_path).root, MONTH, tasks=1)
-    page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
-    sentences = page.css("#chatcite span.sentence")
+    sentences = parsed_page(month, TASK_PAGE).css("#chatcite span.sentence")
     assert len(sentences) > 1
     assert not [sentence.html for sentence in sentences if (sentence.html or "").endswith("\n</span>")]
 
@@ -568,42 +583,21 @@ def test_a_small_judge_is_told_of_on_the_page_of_a_task_and_beside_our_numbers(t
     work = workspace(tmp_path)
     write_month(work.root, MONTH, tasks=1, model="writer-one", judges=("smollm2-135m-instruct",))
     run_stage(REPORT, work, MONTH)
-    assert "smollm2-135m-instruct wrote or judged here" in folded(
-        LexborHTMLParser(pages(work)[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode()).text()
-    )
-    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["table_1"]["groups"]
+    assert "smollm2-135m-instruct wrote or judged here" in text_of(work, TASK_PAGE)
+    told = report_tables(work)["table_1"]["groups"]
     assert told[1]["about"].endswith("not a measure of the methods, as smollm2-135m-instruct wrote or judged")
 
 
-def test_no_currency_and_no_money_where_no_price_is_set(tmp_path: Path) -> None:
-    write_month(workspace(tmp_path).root, MONTH)
-    built(tmp_path)
-    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]["cost"]
-    assert all("Money" not in row for row in told["rows"])
+def test_every_system_has_a_column_and_a_place_on_the_page_of_how_it_was_written(full_month: Workspace) -> None:
+    columns = [article.attributes.get("id") for article in parsed_page(full_month, TASK_PAGE).css("article")]
+    assert columns == [None, *sorted(tables.RELATED_WORK_SYSTEMS)]
+    assert [node.attributes["id"] for node in parsed_page(full_month, WRITTEN_PAGE).css("h2")] == [
+        "chatcite", "chatcite_grounded", "chatcite_no_elements", "chatcite_no_reflection", "litllm", "elements",
+    ]  # fmt: skip
 
 
-def test_every_system_has_a_column_and_a_place_on_the_page_of_how_it_was_written(tmp_path: Path) -> None:
-    systems = tables.RELATED_WORK_SYSTEMS
-    write_month(workspace(tmp_path).root, MONTH, systems=systems, tasks=1)
-    found = pages(built(tmp_path))
-    page = LexborHTMLParser(found[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
-    assert [article.attributes.get("id") for article in page.css("article")] == [None, *sorted(systems)]
-    written = LexborHTMLParser(found[f"reports/{MONTH}/{task_file('2403.90001#S2', '-written')}"].decode())
-    heads = [node.attributes["id"] for node in written.css("h2")]
-    assert heads == [
-        "chatcite",
-        "chatcite_grounded",
-        "chatcite_no_elements",
-        "chatcite_no_reflection",
-        "litllm",
-        "elements",
-    ]
-
-
-def test_a_sentence_of_the_grounded_system_shows_its_own_evidence(tmp_path: Path) -> None:
-    write_month(workspace(tmp_path).root, MONTH, systems=("chatcite_grounded",), tasks=1)
-    page = LexborHTMLParser(pages(built(tmp_path))[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
-    panel = folded(page.css_first("#chatcite_grounded-1").text())
+def test_a_sentence_of_the_grounded_system_shows_its_own_evidence(full_month: Workspace) -> None:
+    panel = folded(parsed_page(full_month, TASK_PAGE).css_first("#chatcite_grounded-1").text())
     assert "What the system itself based it on its own judge: partly" in panel
     assert "A passage of its own." in panel
 
@@ -615,13 +609,13 @@ def test_a_system_by_two_models_has_two_rows_in_the_papers_table_and_two_section
         rows = root.rows(table, MONTH)
         mine = [row | {"model": "large"} for row in rows if row["system"] == "chatcite"]
         write_table(root, table, MONTH, sorted([*rows, *mine], key=lambda row: (row["system"], row["model"])))
-    found = pages(built(tmp_path))
-    told = json.loads((tmp_path / f"reports/{MONTH}/report.json").read_text())["tables"]
+    work = built(tmp_path)
+    told = report_tables(work)
     ours = [row for row in told["table_1"]["rows"] if row["group"] == "Ours"]
     assert [(row["System"], row["Model"]) for row in ours] == [
         ("zero-shot", "small"), ("ChatCite (large)", "large"), ("ChatCite (small)", "small")
     ]  # fmt: skip
-    page = LexborHTMLParser(found[f"reports/{MONTH}/{task_file('2403.90001#S2')}"].decode())
+    page = parsed_page(work, TASK_PAGE)
     assert [article.attributes.get("id") for article in page.css("article")] == [
         None, "chatcite@large", "chatcite@small", "zero_shot"
     ]  # fmt: skip

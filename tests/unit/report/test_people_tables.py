@@ -57,6 +57,11 @@ def rows(found: Section, key: str) -> list[dict[str, Any]]:
     return told
 
 
+def table_1(found: Section) -> dict[tuple[str, str], dict[str, Any]]:
+    """Rows of the table by people, by share and system."""
+    return {(row["Share"], row["System"]): row for row in rows(found, "people_table_1")}
+
+
 def test_a_month_without_graded_answers_has_no_section_and_one_without_graders_says_how(work: Workspace) -> None:
     assert month_grades_section(work.root, MONTH, []) is None
     found = month_grades_section(work.root, MONTH, month_grades())
@@ -69,7 +74,7 @@ def test_people_stand_beside_the_judge_on_the_same_claims(work: Workspace, tmp_p
     """All claims are correct for people, and every gold claim is partly held. The judge has claims of arXivBot at 1/2
     and 0, of direct at 1; gold claims at 1 and 1/2, and at 0; direct's abstention has coverage 0 for both."""
     found = section(work, tmp_path / "out", *[always("correct", "partly")] * 3)
-    told = {(row["Share"], row["System"]): row for row in rows(found, "people_table_1")}
+    told = table_1(found)
     first, second = told["Factual", "arXivBot"], told["Factual", "the model alone"]
     assert first["People"] == {"value": 1.0, "low": 1.0, "high": 1.0}
     assert (first["Judge"]["value"], first["Difference"]["value"]) == (0.25, 75.0)
@@ -101,7 +106,7 @@ def test_the_judge_is_not_measured_by_what_graders_are_split_on_but_each_of_them
     found = section(work, tmp_path / "out", always("correct", "held"), always("wrong", "held"))
     claims = rows(found, "judge_accuracy")[0]
     assert (claims["Compared"], claims["Graders split"], claims["Same verdict"]) == (0, 4, None)
-    told = {(row["Share"], row["System"]): row for row in rows(found, "people_table_1")}
+    told = table_1(found)
     assert told["Factual", "arXivBot"]["People"]["value"] == 0.5
     assert told["Coverage", "arXivBot"]["People"]["value"] == 1.0
 
@@ -109,7 +114,7 @@ def test_the_judge_is_not_measured_by_what_graders_are_split_on_but_each_of_them
 def test_where_a_grader_marked_a_part_the_judge_is_taken_for_the_same_part(work: Workspace, tmp_path: Path) -> None:
     """Of arXivBot's claims on question 1 the judge has the first correct and the second wrong."""
     found = section(work, tmp_path / "out", lambda row: "partly" if row["text"] == "Claim 1." else "")
-    told = {(row["Share"], row["System"]): row for row in rows(found, "people_table_1")}
+    told = table_1(found)
     assert told["Factual", "arXivBot"]["People"]["value"] == 0.5
     assert told["Factual", "arXivBot"]["Judge"] == {"value": 0.5, "low": 0.0, "high": 1.0}
     assert set(told) == {("Factual", "arXivBot"), ("Factual", "the model alone")}
@@ -133,7 +138,7 @@ def test_months_are_pooled_and_questions_of_one_id_in_two_of_them_stay_two(work:
     found = pooled_grades_section({month: read_month_grades(work.root, month, month_grades()) for month in months})
     assert found is not None
     assert "4 questions" in found.paragraphs[0]
-    told = {(row["Share"], row["System"]): row for row in rows(found, "people_table_1")}
+    told = table_1(found)
     assert (told["Factual", "arXivBot"]["People"]["value"], told["Factual", "arXivBot"]["Questions"]) == (0.5, 4)
     assert pooled_grades_section({MONTH: MonthGrades((), month_grades())}) is None
 

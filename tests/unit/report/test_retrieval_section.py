@@ -25,33 +25,22 @@ def text_of(view: RetrievalView) -> str:
     return " ".join(retrieval_section(view).paragraphs)
 
 
-def test_each_method_has_a_row_and_a_bar_for_each_form() -> None:
-    figure, grid = parts(retrieval_view(retrieval_scores(30, same), NOTES))
+def test_a_section_has_a_row_and_a_bar_of_each_method_for_each_form_and_says_what_they_rest_on() -> None:
+    view = retrieval_view(retrieval_scores(30, same), NOTES)
+    figure, grid = parts(view)
     assert [len(group.rows) for group in grid.groups] == [4, 4, 4]
     assert [cell.plain() for cell in grid.rows[0][:2]] == ["lexical (BM25)", "0.60 (0.50 to 0.70)"]
+    assert [row[0].value for row in grid.rows if row[1].best] == ["lexical (BM25)"] * 3
+    assert "fused, then ColBERT: not measured; no <b>vectors</b>." in grid.notes
+    assert "recall@50: not measured; too few papers." in grid.notes
     bars = [bar for _, group in figure.groups for bar in group]
     assert len(bars) == 12
     assert all(bar.low is not None and bar.high is not None for bar in bars)
-
-
-def test_the_best_method_of_each_form_is_marked() -> None:
-    _, grid = parts(retrieval_view(retrieval_scores(30, same), NOTES))
-    best = [row[0].value for row in grid.rows if row[1].best]
-    assert best == ["lexical (BM25)"] * 3
-
-
-def test_the_section_says_how_many_queries_and_papers_there_are() -> None:
-    text = text_of(retrieval_view(retrieval_scores(30, same), NOTES))
+    text = text_of(view)
     assert "30 sentences of 4 papers" in text
     assert "360 passages of 30 papers (of 90 up to this month)" in text
     assert "With 4 asking papers the intervals are too narrow" in text
     assert "-0.10 (-0.25 to +0.05)" in text
-
-
-def test_what_was_not_measured_is_in_the_notes() -> None:
-    _, grid = parts(retrieval_view(retrieval_scores(30, same), NOTES))
-    assert "fused, then ColBERT: not measured; no <b>vectors</b>." in grid.notes
-    assert "recall@50: not measured; too few papers." in grid.notes
 
 
 def test_there_is_no_interval_where_none_was_computed() -> None:

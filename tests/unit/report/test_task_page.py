@@ -33,24 +33,21 @@ def places(*paragraphs: Runs) -> list[int]:
     return [run["place"] for runs in paragraphs for run in runs if "place" in run]
 
 
-def test_sentences_stand_in_their_paragraphs_with_line_breaks_kept() -> None:
-    first, second = laid(TEXT, split_sentences(TEXT))
-    assert places(first) == [1, 2]
+@pytest.mark.parametrize(
+    ("sentences", "in_first", "in_second"),
+    [
+        (split_sentences(TEXT), [1, 2], [3]),
+        (["One says [Reference 1].", "Nobody wrote this.", "Two says more."], [1, 3], []),
+        ([], [], []),
+    ],
+)
+def test_sentences_stand_in_their_paragraphs_with_line_breaks_kept(
+    sentences: list[str], in_first: list[int], in_second: list[int]
+) -> None:
+    first, second = laid(TEXT, sentences)
+    assert (places(first), places(second)) == (in_first, in_second)
     assert shown(first) == "One says [Reference 1]. Two\nsays more."
     assert shown(second) == "* A list\n* of things [Reference 2]."
-    assert places(second) == [3]
-
-
-def test_a_sentence_that_stands_nowhere_leaves_the_others_where_they_are() -> None:
-    first, _ = laid(TEXT, ["One says [Reference 1].", "Nobody wrote this.", "Two says more."])
-    assert places(first) == [1, 3]
-    assert shown(first) == "One says [Reference 1]. Two\nsays more."
-
-
-def test_a_section_without_sentences_is_its_text() -> None:
-    paragraphs = laid(TEXT, [])
-    assert places(*paragraphs) == []
-    assert len(paragraphs) == 2
 
 
 @given(st.text(alphabet="AB. \n[]Reference12\x00é", max_size=160))
