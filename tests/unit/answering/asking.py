@@ -20,6 +20,8 @@ from pipeline.llm.loop import run
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.related_work.building import workspace
 
+MARKS = ("relevant", "natural", "non_repetitive", "temporally_correct")
+"""What a refined answer is marked for."""
 QUESTION = Question("How does QuillNet judge fairness?")
 
 
@@ -139,8 +141,7 @@ def faithful(asked: Asked) -> str | None:
         "Bullets": {"bullets": [f"Bullet {number}." for number in facts_in(asked.prompt)]},
         "SplitClaims": {"claims": ["QuillNet is fair.", "QuillNet is fast."]},
         "Check": {"reasoning": "It says so.", "verdict": "SUPPORTS", "passage": 2},
-        "RefinedAnswer": dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), 90)
-        | _sentences(asked, "Refined"),
+        "RefinedAnswer": dict.fromkeys(MARKS, 90) | _sentences(asked, "Refined"),
     }
     name = form_of(asked)
     if name == "Ranking":

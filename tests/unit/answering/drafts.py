@@ -26,6 +26,8 @@ AUTHORS = {
     FERNS: [("C. Frond", [])],
     LONELY: [],
 }
+Drafted = tuple[Workspace, ScriptedLlm]
+"""A month of drafts, and the endpoint that made them."""
 Told = tuple[str, Sequence[str], str, Sequence[str]]
 """Kind, section path, text and cited keys of a passage."""
 TEXTS: Mapping[str, Sequence[Told]] = {
@@ -96,16 +98,11 @@ def drafter(asked: Asked) -> str | None:
         return None
     shown = re.findall(r"Passage (\d+)(?: of paper (\d))?:\n<passage>\n(.*?)\n</passage>", asked.prompt, re.DOTALL)
     claims = [
-        {"paper": int(paper or 1), "claim": f"Fact {number}.", "evidence": _beginning(text)}
+        {"claim": f"Fact {number}.", "evidence": " ".join(text.split("\n", 1)[1].split()[:6])}
+        | ({} if name == "Proposed" else {"paper": int(paper or 1)})
         for number, paper, text in shown
     ]
-    if name == "Proposed":
-        claims = [{"claim": claim["claim"], "evidence": claim["evidence"]} for claim in claims]
     return json.dumps({"answerable": "yes", "question": f"What of Fact {asked.digest % 9973}?", "claims": claims})
-
-
-def _beginning(text: str) -> str:
-    return " ".join(text.split("\n", 1)[1].split()[:6])
 
 
 def saying(**changed: Any) -> Rule:
@@ -121,6 +118,13 @@ def saying(**changed: Any) -> Rule:
 def draft(place: Workspace, month: str = MAY) -> Outcome:
     """Have the questions of a month drafted."""
     return run_stage(QUESTION_DRAFTS, place, month)
+
+
+def drafted(folder: Path, *rules: Rule, **settings: Any) -> Drafted:
+    with ScriptedLlm(*rules or (drafter,)) as llm:
+        place = corpus(folder, llm, **settings)
+        draft(place)
+    return place, llm
 
 
 def drafts_of(place: Workspace, month: str = MAY) -> dict[tuple[str, str], dict[str, Any]]:

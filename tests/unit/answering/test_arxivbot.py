@@ -123,8 +123,9 @@ DROPPED = dict.fromkeys(("unknown", "irrelevant", "repeated", "questions", "head
             ],
             {"repeated": 1, "questions": 1, "headings": 1},
         ),
+        ([], [(2, "Kept.")], [("Kept.", "p19")], {}),
     ],
-    ids=["of passages not shown or filtered out", "said again, questions and headings"],
+    ids=["of passages not shown or filtered out", "said again, questions and headings", "beside no relevant passage"],
 )  # fmt: skip
 def test_claims_that_cannot_stand_are_dropped_and_counted(
     tmp_path: Path, relevant: list[int], claims: list[Any], kept: list[Any], dropped: dict[str, int]
@@ -136,6 +137,7 @@ def test_claims_that_cannot_stand_are_dropped_and_counted(
     (step,) = steps(answered, "claims")
     assert step["relevant"] == sorted({1, 2, 3}.intersection(relevant))
     assert step["dropped"] == DROPPED | dropped
+    assert step["unfiltered"] is (not relevant)
 
 
 def test_a_claim_is_moved_to_the_passage_that_has_its_names_and_figures(tmp_path: Path) -> None:
@@ -169,42 +171,35 @@ def test_a_title_that_a_passage_holds_may_be_claimed_of_it(tmp_path: Path) -> No
     assert [claim.passage_id for claim in answered.claims] == ["p1"]
 
 
-def test_claims_beside_a_list_of_no_relevant_passage_stand_and_that_is_told(tmp_path: Path) -> None:
-    rule = answering("Claims", {"relevant": [], "claims": [{"passage": 2, "claim": "Kept."}]})
-    answered, _ = answer(tmp_path, "arxivbot", rule, faithful)
-    assert [claim.passage_id for claim in answered.claims] == ["p19"]
-    assert steps(answered, "claims")[0]["unfiltered"] is True
-
-
 def sentences(*told: tuple[str, list[int]], answered: bool = True) -> dict[str, Any]:
     return {"answered": answered, "sentences": [{"text": text, "claims": claims} for text, claims in told]}
 
 
-def test_a_sentence_that_rests_on_no_claim_is_dropped_and_told(tmp_path: Path) -> None:
-    told = sentences(("Two facts [2].", [1]), ("From memory.", []), ("Of claim nine.", [9]), ("In [0, 1] it is.", [3]))
+@pytest.mark.parametrize(
+    ("told", "text", "claims", "dropped"),
+    [
+        (
+            sentences(
+                ("Two facts [2].", [1]), ("From memory.", []), ("Of claim nine.", [9]), ("In [0, 1] it is.", [3])
+            ),
+            "Two facts. In [0, 1] it is.", [(1, 2), (3,)], ["From memory.", "Of claim nine."],
+        ),
+        (sentences(("From memory.", [])), "Claim 20. Claim 19. Claim 18.", [(1,), (2,), (3,)], ["From memory."]),
+        (sentences(("Perhaps so.", [1]), answered=False), ABSTAINED, [], ["Perhaps so."]),
+    ],
+    ids=["sentences on claims stand", "without one the claims do", "the claims do not hold the answer"],
+)  # fmt: skip
+def test_a_sentence_that_rests_on_no_claim_is_dropped_and_told(
+    tmp_path: Path, told: dict[str, Any], text: str, claims: list[tuple[int, ...]], dropped: list[str]
+) -> None:
     answered, _ = answer(tmp_path, "arxivbot", answering("GroundedAnswer", told), faithful)
-    assert [(sentence.text, sentence.claims) for sentence in answered.sentences] == [
-        ("Two facts.", (1, 2)), ("In [0, 1] it is.", (3,)),
-    ]  # fmt: skip
-    (step,) = steps(answered, "answer")
-    assert (step["dropped"], step["unknown"], step["made"]) == (["From memory.", "Of claim nine."], 1, False)
-    assert answered.text == "Two facts. In [0, 1] it is."
-
-
-def test_where_no_sentence_may_stand_the_claims_do(tmp_path: Path) -> None:
-    rule = answering("GroundedAnswer", sentences(("From memory.", [])))
-    answered, _ = answer(tmp_path, "arxivbot", rule, faithful)
-    assert answered.text == "Claim 20. Claim 19. Claim 18."
-    assert [sentence.claims for sentence in answered.sentences] == [(1,), (2,), (3,)]
-    assert steps(answered, "answer")[0]["made"] is True
-
-
-def test_it_says_plainly_that_the_claims_do_not_hold_the_answer(tmp_path: Path) -> None:
-    rule = answering("GroundedAnswer", sentences(("Perhaps so.", [1]), answered=False))
-    answered, _ = answer(tmp_path, "arxivbot", rule, faithful)
-    assert (answered.abstained, answered.text, answered.sentences) == (True, ABSTAINED, ())
+    assert (answered.text, answered.abstained) == (text, not claims)
+    assert [sentence.claims for sentence in answered.sentences] == claims
     assert len(answered.claims) == 3
-    assert steps(answered, "answer")[0]["dropped"] == ["Perhaps so."]
+    (step,) = steps(answered, "answer")
+    assert step["dropped"] == dropped
+    assert step["unknown"] == dropped.count("Of claim nine.")
+    assert step["made"] is text.startswith("Claim")
 
 
 def test_without_a_claim_nothing_is_asked_and_it_abstains(tmp_path: Path) -> None:
@@ -236,9 +231,22 @@ def test_an_answer_that_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path: Pa
     assert answered.hops == 1
 
 
-def test_a_query_that_cannot_be_read_is_the_question_itself(tmp_path: Path) -> None:
-    answered, _ = answer(tmp_path, "arxivbot", answering("Query", {"query": " \x00 "}), faithful)
-    assert answered.queries == ("How does QuillNet judge fairness?",)
+FOLLOW_UP = Question("And how large is it?", (Turn("What is QuillNet?", "QuillNet is a reader of margins."),))
+
+
+@pytest.mark.parametrize(
+    ("question", "form", "told", "query"),
+    [
+        (QUESTION, "Query", {"query": " \x00 "}, "How does QuillNet judge fairness?"),
+        (FOLLOW_UP, "FollowUp", "no", "And how large is it? What is QuillNet?"),
+    ],
+    ids=["a first question", "a follow-up, with the question before it"],
+)
+def test_where_no_query_can_be_read_the_question_itself_is_searched_for(
+    tmp_path: Path, question: Question, form: str, told: str | dict[str, Any], query: str
+) -> None:
+    answered, _ = answer(tmp_path, "arxivbot", answering(form, told), faithful, question=question)
+    assert answered.queries == (query,)
     assert steps(answered, "query")[0]["made"] == "question"
 
 
@@ -249,9 +257,6 @@ def test_too_little_without_a_query_is_told_and_ends_the_search(tmp_path: Path) 
     assert steps(answered, "reflect")[0]["silent"] is True
 
 
-FOLLOW_UP = Question("And how large is it?", (Turn("What is QuillNet?", "QuillNet is a reader of margins."),))
-
-
 def test_a_follow_up_is_made_to_stand_alone_and_later_stages_read_it_so(tmp_path: Path) -> None:
     answered, llm = answer(tmp_path, "arxivbot", faithful, question=FOLLOW_UP)
     assert forms(llm)[0] == "FollowUp"
@@ -260,11 +265,6 @@ def test_a_follow_up_is_made_to_stand_alone_and_later_stages_read_it_so(tmp_path
     assert "And how large is it?" in asked[0]
     assert all("How large is QuillNet?" in later for later in asked[2:])
     assert answered.queries == ("QuillNet size",)
-
-
-def test_a_follow_up_that_nobody_made_stand_alone_is_searched_with_the_question_before(tmp_path: Path) -> None:
-    answered, _ = answer(tmp_path, "arxivbot", answering("FollowUp", "no"), faithful, question=FOLLOW_UP)
-    assert answered.queries == ("And how large is it? What is QuillNet?",)
 
 
 def test_of_a_long_conversation_the_last_turns_are_shown(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_what_waits_together_is_one_search_and_everyone_gets_their_own() -> None
     assert threading.get_ident() not in search.threads
 
 
-def test_queries_that_want_more_passages_are_a_search_of_their_own() -> None:
+def test_a_search_takes_so_many_queries_of_one_count_unless_a_caller_has_more() -> None:
     search = Search()
 
     async def ask() -> None:
@@ -62,10 +62,6 @@ def test_queries_that_want_more_passages_are_a_search_of_their_own() -> None:
     asyncio.run(ask())
     assert [count for _, count in search.asked] == [2, 3, 2, 3]
     assert max(len(queries) for queries, _ in search.asked) == 3
-
-
-def test_a_caller_with_more_queries_than_a_search_takes_is_served() -> None:
-    search = Search()
     found = asyncio.run(BatchedRetriever(search, most=2).find([f"q{n}" for n in range(5)], 1))
     assert texts(found) == [[f"q{n}"] for n in range(5)]
 

@@ -12,15 +12,14 @@ from pipeline.answering.corpus_retriever import (
     ALL_MONTHS,
     FrontMatterTables,
     MonthSpan,
-    check_index,
     index_search,
     month_span,
 )
 from pipeline.answering.facts import Author, FrontMatter
-from pipeline.answering.retrieval import BatchedRetriever
+from pipeline.answering.retrieval import BatchedRetriever, RetrievedPassage
 from pipeline.embedding.choice import make_embedder
 from pipeline.engine.stage import Workspace
-from pipeline.errors import MissingInput, PermanentFailure, SettingError
+from pipeline.errors import PermanentFailure, SettingError
 from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, TITLES, UNSIGNED
 from tests.unit.index.building import TEXTS, make_workspace, write_table
 
@@ -29,31 +28,31 @@ def told(workspace: Workspace, *papers: str, span: MonthSpan = ALL_MONTHS) -> li
     return asyncio.run(FrontMatterTables(workspace, span).front_matter(papers))
 
 
-def test_the_index_finds_the_passage_with_where_it_stands(corpus: Workspace) -> None:
-    queries = ["how do plants get energy from light?", "untranslated"]
-    plants, rare = asyncio.run(BatchedRetriever(index_search(corpus)).find(queries, 3))
+def found(corpus: Workspace, *queries: str, count: int, span: MonthSpan = ALL_MONTHS) -> list[list[RetrievedPassage]]:
+    return asyncio.run(BatchedRetriever(index_search(corpus, span)).find(queries, count))
+
+
+def test_the_index_finds_the_passage_with_where_it_stands_and_how_well_it_fits(corpus: Workspace) -> None:
+    plants, rare = found(corpus, "how do plants get energy from light?", "untranslated", count=3)
     assert (plants[0].text, plants[0].arxiv_id, plants[0].title) == (TEXTS[5], FERNS, TITLES[FERNS])
     assert (plants[0].section_path, plants[0].anchor, plants[0].kind) == (("Method",), "S1.p1", "paragraph")
     assert plants[0].month == MAY
+    assert plants[0].relevance in ("strong", "weak", "none")
     assert rare[0].text == TEXTS[1]
     assert [len(plants), len(rare)] == [3, 3]
 
 
-def test_a_span_keeps_the_search_to_its_months(corpus: Workspace) -> None:
-    (found,) = asyncio.run(BatchedRetriever(index_search(corpus, MonthSpan(last=MARCH))).find(["plants and light"], 50))
-    assert found
-    assert {each.month for each in found} == {MARCH}
+def test_a_span_keeps_the_search_to_its_months_and_more_than_there_is_may_be_asked_for(corpus: Workspace) -> None:
+    (early,) = found(corpus, "plants and light", count=50, span=MonthSpan(last=MARCH))
+    assert {each.month for each in early} == {MARCH}
+    (every,) = found(corpus, "light", count=5_000)
+    assert len(every) == 10
 
 
-def test_more_passages_than_an_index_gives_at_once_may_be_asked_for(corpus: Workspace) -> None:
-    (found,) = asyncio.run(BatchedRetriever(index_search(corpus)).find(["light"], 5_000))
-    assert len(found) == 10
-
-
-def test_whoever_binds_a_data_root_finds_the_embedder_loaded(corpus: Workspace) -> None:
-    asyncio.run(BatchedRetriever(index_search(corpus)).find(["light"], 1))
+def test_searches_of_one_data_root_share_its_loaded_embedder(corpus: Workspace) -> None:
+    found(corpus, "light", count=1)
     kept = make_embedder(corpus.settings)
-    asyncio.run(BatchedRetriever(index_search(corpus)).find(["shade"], 1))
+    found(corpus, "shade", count=1)
     assert make_embedder(corpus.settings) is kept
 
 
@@ -63,13 +62,9 @@ def test_the_tables_tell_of_papers_in_the_order_asked(corpus: Workspace) -> None
     assert (quillnet.date, quillnet.categories) == ("2024-03-07", ("cs.CL", "cs.DL"))
     assert (quillnet.passage.kind, quillnet.passage.month) == ("front_matter", MARCH)
     assert quillnet.passage.text.endswith("part 1")
-    assert ferns.passage.arxiv_id == FERNS
-
-
-def test_where_page_and_metadata_name_other_numbers_of_people_metadata_is_right(corpus: Workspace) -> None:
-    (ferns,) = told(corpus, FERNS)
+    assert (ferns.passage.arxiv_id, ferns.date) == (FERNS, MAY)
+    # Where page and metadata name other numbers of people, metadata is right.
     assert [author.name for author in ferns.authors] == ["C.  FROND", "Dora Moss"]
-    assert ferns.date == MAY
 
 
 def test_papers_that_are_not_there_or_not_in_the_span_are_left_out(corpus: Workspace) -> None:
@@ -114,8 +109,3 @@ def test_months_with_one_left_out_in_between_are_refused(tmp_path: Path) -> None
         write_table(workspace, tables.PASSAGES, month, [])
     with pytest.raises(SettingError, match=r"leaves out 2024-02.*2024-01\.\.2024-03"):
         month_span(workspace, "2024-01,2024-03")
-
-
-def test_without_an_index_nothing_is_begun(tmp_path: Path) -> None:
-    with pytest.raises(MissingInput, match="index_receipts"):
-        check_index(make_workspace(tmp_path / "data"))

@@ -22,7 +22,7 @@ from pipeline.answering.question_drafts import (
     draft_of_authors,
     tidy_phrase,
 )
-from pipeline.answering.questions import MOST_WORDS, gold_passages, read_posed_questions
+from pipeline.answering.questions import MOST_WORDS, Question, gold_passages, read_posed_questions
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
@@ -37,8 +37,10 @@ from tests.unit.answering.drafts import (
     MAY,
     QUILLNET,
     TEXTS,
+    Drafted,
     corpus,
     draft,
+    drafted,
     drafter,
     drafts_of,
     ledger_of,
@@ -52,21 +54,24 @@ pytestmark = pytest.mark.slow
 PROJECT = Path(__file__).resolve().parents[3]
 
 
-def drafted(folder: Path, *rules: Any, **settings: Any) -> tuple[Workspace, ScriptedLlm]:
-    """A month of drafts, and the endpoint that made them."""
-    with ScriptedLlm(*rules or (drafter,)) as llm:
-        place = corpus(folder, llm, **settings)
-        draft(place)
-    return place, llm
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Drafted:
+    """The month drafted without a disturbance, which tests only read."""
+    return drafted(tmp_path_factory.mktemp("whole"))
+
+
+def file_of(place: Workspace) -> bytes:
+    return place.root.file(tables.QUESTION_DRAFTS, MAY).read_bytes()
 
 
 # ---- what is drafted ----
 
 
-def test_a_paper_gets_one_question_of_each_kind_that_it_can_answer(tmp_path: Path) -> None:
-    place, llm = drafted(tmp_path)
+def test_a_paper_gets_one_question_of_each_kind_that_it_can_answer(whole: Drafted) -> None:
+    place, llm = whole
     kinds = ["author", "dataset", "summary", "limitation", "comparison"]
-    assert list(drafts_of(place)) == [*((QUILLNET, kind) for kind in kinds), (LONELY, "summary")]
+    rows = drafts_of(place)
+    assert list(rows) == [*((QUILLNET, kind) for kind in kinds), (LONELY, "summary")]
     assert llm.generations == 5  # none of them for authors
     assert ledger_of(place) == [
         (f"{LONELY} dataset", "no_passage_of_kind"),
@@ -74,10 +79,14 @@ def test_a_paper_gets_one_question_of_each_kind_that_it_can_answer(tmp_path: Pat
         (f"{LONELY} comparison", "no_related_paper"),
         (f"{LONELY} author", "no_authors"),
     ]
+    comparison = rows[QUILLNET, "comparison"]
+    assert comparison["papers"] == [QUILLNET, FERNS]  # the paper that is cited most
+    assert {claim["arxiv_id"] for claim in comparison["claims"]} == {QUILLNET, FERNS}
+    assert comparison["date"] == "2024-05-07"
 
 
-def test_no_draft_is_reviewed_and_each_claim_has_a_passage(tmp_path: Path) -> None:
-    place, _ = drafted(tmp_path)
+def test_no_draft_is_reviewed_and_each_claim_has_a_passage(whole: Drafted) -> None:
+    place, _ = whole
     for row in drafts_of(place).values():
         assert row["reviewed"] is False
         (posed,) = read_posed_questions([row])
@@ -85,13 +94,6 @@ def test_no_draft_is_reviewed_and_each_claim_has_a_passage(tmp_path: Path) -> No
         found = gold_passages(posed.question, {each: paper.rows() for each, paper in papers.items()})
         assert found == posed.gold_passages
         assert all(found.values()) or row["kind"] == "author"
-
-
-def test_a_comparison_is_with_the_paper_that_is_cited_most(tmp_path: Path) -> None:
-    row = drafts_of(drafted(tmp_path)[0])[QUILLNET, "comparison"]
-    assert row["papers"] == [QUILLNET, FERNS]
-    assert {claim["arxiv_id"] for claim in row["claims"]} == {QUILLNET, FERNS}
-    assert row["date"] == "2024-05-07"
 
 
 def test_papers_of_later_months_and_outside_of_the_corpus_are_not_compared_with(tmp_path: Path) -> None:
@@ -103,8 +105,8 @@ def test_papers_of_later_months_and_outside_of_the_corpus_are_not_compared_with(
     assert related_papers(place.root, MAY, [QUILLNET]) == {}
 
 
-def test_the_model_reads_passages_that_speak_of_what_is_asked_for(tmp_path: Path) -> None:
-    paper = read_papers(corpus(tmp_path).root, [QUILLNET])[QUILLNET]
+def test_the_model_reads_passages_that_speak_of_what_is_asked_for(whole: Drafted) -> None:
+    paper = read_papers(whole[0].root, [QUILLNET])[QUILLNET]
     assert [each.section_path for each in passages_for(paper, "dataset", 1)] == [("Data",)]
     assert [each.section_path for each in passages_for(paper, "limitation", 8)] == [("Limitations",)]
     assert "front_matter" not in {each.kind for each in passages_for(paper, "summary", 8)}
@@ -113,15 +115,14 @@ def test_the_model_reads_passages_that_speak_of_what_is_asked_for(tmp_path: Path
 def test_rows_are_the_same_with_any_number_of_calls_at_once(tmp_path: Path) -> None:
     one, _ = drafted(tmp_path / "one", llm_concurrency=1)
     many, _ = drafted(tmp_path / "many", llm_concurrency=8)
-    files = [place.root.file(tables.QUESTION_DRAFTS, MAY).read_bytes() for place in (one, many)]
-    assert files[0] == files[1]
+    assert file_of(one) == file_of(many)
 
 
 # ---- questions on authors ----
 
 
-def test_the_question_on_authors_is_made_of_tables(tmp_path: Path) -> None:
-    row = drafts_of(drafted(tmp_path)[0])[QUILLNET, "author"]
+def test_the_question_on_authors_is_made_of_tables(whole: Drafted) -> None:
+    row = drafts_of(whole[0])[QUILLNET, "author"]
     named = '"QuillNet: Reading Margins"'
     assert row["question"] == f"Who wrote {named}, where do its authors work, and when did it appear on arXiv?"
     assert [(claim["claim"], claim["evidence"]) for claim in row["claims"]] == [
@@ -133,16 +134,17 @@ def test_the_question_on_authors_is_made_of_tables(tmp_path: Path) -> None:
     assert (row["model"], row["calls"]) == (None, 0)
 
 
-def front(text: str, *authors: Author) -> tuple[FrontMatter, Paper]:
+def question_on_authors(text: str, *authors: Author) -> Question:
     found = passage(1, text, kind="front_matter", title="On Boats", section_path=())
-    return FrontMatter(found, authors), Paper(found.arxiv_id, "On Boats", (found,))
+    paper = Paper(found.arxiv_id, "On Boats", (found,))
+    question = draft_of_authors(FrontMatter(found, authors), paper, None).question
+    assert question is not None
+    return question
 
 
 def test_of_many_authors_the_first_alone_is_asked_for() -> None:
     names = [f"Author Number{n}" for n in range(MOST_AUTHORS + 1)]
-    known, paper = front("Authors: " + "; ".join(names), *(Author(name) for name in names))
-    question = draft_of_authors(known, paper, None).question
-    assert question is not None
+    question = question_on_authors("Authors: " + "; ".join(names), *map(Author, names))
     assert question.question == 'Who is the first author of "On Boats", and when did it appear on arXiv?'
     assert [claim.claim for claim in question.claims] == [
         'Author Number0 is the first author of "On Boats".',
@@ -151,18 +153,11 @@ def test_of_many_authors_the_first_alone_is_asked_for() -> None:
     assert question.claims[0].evidence == ("Author Number0; Author Number1",)
 
 
-def test_a_name_at_the_end_takes_the_words_before_it_for_evidence() -> None:
-    known, paper = front("It was written by Bo Vellum", Author("Bo Vellum"))
-    question = draft_of_authors(known, paper, None).question
-    assert question is not None
-    assert question.claims[0].evidence == ("written by Bo Vellum",)
-
-
-def test_an_author_whom_the_page_does_not_name_has_no_evidence() -> None:
-    known, paper = front("Authors: nobody that we know of here", Author("Bo Vellum", ("Nib University",)))
-    question = draft_of_authors(known, paper, None).question
-    assert question is not None
-    assert question.claims[0].evidence == ()
+def test_a_name_at_the_end_takes_the_words_before_it_for_evidence_and_one_that_is_not_there_has_none() -> None:
+    at_the_end = question_on_authors("It was written by Bo Vellum", Author("Bo Vellum"))
+    assert at_the_end.claims[0].evidence == ("written by Bo Vellum",)
+    nowhere = question_on_authors("Authors: nobody that we know of here", Author("Bo Vellum", ("Nib University",)))
+    assert nowhere.claims[0].evidence == ()
 
 
 def test_every_author_of_a_real_paper_is_found_in_its_front_matter(shared_data: Path, tmp_path: Path) -> None:
@@ -190,6 +185,7 @@ def test_every_author_of_a_real_paper_is_found_in_its_front_matter(shared_data: 
         ({"claim": "It is fast.", "evidence": "it was tried on the moon by boats"}, "evidence_not_found"),
         ({"claim": "It is fast.", "evidence": "412 letters"}, "evidence_too_short"),
         ({"claim": " ", "evidence": "tried on 412 letters of the"}, "empty_claim"),
+        ({"claim": "QuillNet: Reading Margins.", "evidence": "tried on 412 letters of the"}, "empty_claim"),
         ({"claim": "so " * 500, "evidence": "tried on 412 letters of the"}, "too_long"),
     ],
 )
@@ -207,6 +203,7 @@ def test_a_claim_that_no_passage_bears_out_goes_to_the_ledger(tmp_path: Path, cl
     [
         ({"answerable": "No."}, "not_answerable"),
         ({"question": " \n"}, "no_question"),
+        ({"question": "quillnet: reading margins?"}, "no_question"),
         ({"question": "why " * 500}, "too_long"),
         ({"claims": []}, "no_claim_left"),
         ({"answerable": "perhaps"}, "unreadable_answer"),
@@ -234,16 +231,14 @@ def test_a_comparison_with_claims_of_one_paper_alone_is_none(tmp_path: Path) -> 
     assert reasons == ["unknown_paper", "one_sided"]
 
 
-def test_a_phrase_is_taken_out_of_its_quotes_and_cut_to_what_evidence_may_have() -> None:
+def test_a_phrase_is_taken_out_of_its_quotes_and_of_words_about_it_and_cut_to_what_evidence_may_have(
+    whole: Drafted,
+) -> None:
     assert tidy_phrase(" “tried on\n412 letters…” ") == "tried on 412 letters"
     assert len(tidy_phrase("word " * 40).split()) == MOST_WORDS
-
-
-def test_words_about_a_phrase_are_taken_off_it(tmp_path: Path) -> None:
-    paper = read_papers(corpus(tmp_path).root, [QUILLNET])[QUILLNET]
-    assert (
-        copied_phrase("The passage says: 'Tried on 412 letters of the archive'", paper) == "Tried on 412 letters of the"
-    )
+    paper = read_papers(whole[0].root, [QUILLNET])[QUILLNET]
+    said = "The passage says: 'Tried on 412 letters of the archive'"
+    assert copied_phrase(said, paper) == "Tried on 412 letters of the"
     assert copied_phrase("The passage says: 'tried on 412 letters'", paper) == "The passage says: 'tried on 412 letters"
     long = f"It says {TEXTS[QUILLNET][2][2]} {TEXTS[QUILLNET][3][2]}"
     assert copied_phrase(long, paper) == TEXTS[QUILLNET][2][2].rstrip(".")
@@ -260,26 +255,14 @@ def test_words_about_a_phrase_are_taken_off_it(tmp_path: Path) -> None:
         ("How does QuillNet read?", "How does QuillNet read?"),
         ("What data were used?", 'On "QuillNet: Reading Margins": What data were used?'),
         ("What does the paper quillnet: reading margins do?", "What does the paper quillnet: reading margins do?"),
+        ("What\x00 of\x1b[2J  it?", "What of [2J it?"),
     ],
 )
-def test_a_question_that_points_at_a_paper_names_it(tmp_path: Path, asked: str, told: str) -> None:
+def test_a_question_names_the_paper_that_it_points_at_and_holds_plain_signs_alone(
+    tmp_path: Path, asked: str, told: str
+) -> None:
     place, _ = drafted(tmp_path, saying(question=asked), draft_questions=0, draft_papers=QUILLNET)
     assert drafts_of(place)[QUILLNET, "summary"]["question"] == told
-
-
-def test_a_title_in_place_of_a_question_or_a_claim_says_nothing(tmp_path: Path) -> None:
-    place, _ = drafted(
-        tmp_path, saying(question="quillnet: reading margins?"), draft_questions=0, draft_papers=QUILLNET
-    )
-    assert (f"{QUILLNET} summary", "no_question") in ledger_of(place)
-    claim = {"claim": "QuillNet: Reading Margins.", "evidence": "tried on 412 letters of the"}
-    place, _ = drafted(tmp_path / "claims", saying(claims=[claim]), draft_questions=0, draft_papers=QUILLNET)
-    assert (f"{QUILLNET} summary", "empty_claim") in ledger_of(place)
-
-
-def test_what_no_file_can_hold_is_taken_out_of_a_question(tmp_path: Path) -> None:
-    place, _ = drafted(tmp_path, saying(question="What\x00 of\x1b[2J  it?"))
-    assert drafts_of(place)[QUILLNET, "summary"]["question"] == "What of [2J it?"
 
 
 def test_a_paper_cannot_speak_as_the_user(tmp_path: Path) -> None:
@@ -342,17 +325,15 @@ def test_a_month_is_drafted_anew_where_what_it_rests_on_changed(tmp_path: Path) 
     assert outcome.measured["llm_cached"] == 3  # all but the comparison, whose other paper changed
 
 
-def test_a_run_that_ended_midway_goes_on_from_the_cache_to_the_same_bytes(tmp_path: Path) -> None:
-    whole, llm = drafted(tmp_path / "whole")
+def test_a_run_that_ended_midway_goes_on_from_the_cache_to_the_same_bytes(whole: Drafted, tmp_path: Path) -> None:
     with ScriptedLlm(drafter) as other:
         place = corpus(tmp_path / "halves", other, draft_questions=0, draft_papers=QUILLNET)
         draft(place)
         first = other.generations
         resumed = corpus(tmp_path / "halves", other)
         draft(resumed)
-    assert (first, other.generations) == (4, llm.generations)
-    files = [each.root.file(tables.QUESTION_DRAFTS, MAY) for each in (whole, resumed)]
-    assert files[0].read_bytes() == files[1].read_bytes()
+    assert (first, other.generations) == (4, whole[1].generations)
+    assert file_of(resumed) == file_of(whole[0])
 
 
 RUN = (
@@ -366,8 +347,7 @@ RUN = (
 
 
 @pytest.mark.faults
-def test_a_killed_run_pays_no_answer_twice_but_those_in_flight(tmp_path: Path) -> None:
-    whole, undisturbed = drafted(tmp_path / "whole")
+def test_a_killed_run_pays_no_answer_twice_but_those_in_flight(whole: Drafted, tmp_path: Path) -> None:
     with ScriptedLlm(drafter, latency=0.3) as llm:
         place = corpus(tmp_path / "killed", llm)
         given = {"data": str(place.root.path), "llm_url": llm.url, "llm_model": llm.model, "draft_questions": 9}
@@ -379,9 +359,8 @@ def test_a_killed_run_pays_no_answer_twice_but_those_in_flight(tmp_path: Path) -
         run.wait()
         assert not place.root.file(tables.QUESTION_DRAFTS, MAY).exists()
         assert subprocess.run(program, cwd=PROJECT).returncode == 0
-    assert llm.generations <= undisturbed.generations + 1
-    files = [each.root.file(tables.QUESTION_DRAFTS, MAY) for each in (whole, place)]
-    assert files[0].read_bytes() == files[1].read_bytes()
+    assert llm.generations <= whole[1].generations + 1
+    assert file_of(place) == file_of(whole[0])
 
 
 def test_an_estimate_counts_the_calls_that_drafting_then_makes(tmp_path: Path) -> None:
@@ -396,9 +375,8 @@ def test_an_estimate_counts_the_calls_that_drafting_then_makes(tmp_path: Path) -
     assert (done.calls, done.to_pay) == (5, 0)
 
 
-def test_ids_differ_where_drafts_do(tmp_path: Path) -> None:
-    first, _ = drafted(tmp_path / "first")
-    second, _ = drafted(tmp_path / "second", saying(question="Why?"))
-    ids, others = ({row["question_id"] for row in drafts_of(place).values()} for place in (first, second))
+def test_ids_differ_where_drafts_do(whole: Drafted, tmp_path: Path) -> None:
+    second, _ = drafted(tmp_path, saying(question="Why?"))
+    ids, others = ({row["question_id"] for row in drafts_of(place).values()} for place in (whole[0], second))
     assert len(ids) == len(others) == 6
     assert [id_.split("-")[1] for id_ in ids & others] == ["author"]  # which no model had a say in

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from pipeline.answering.answer import ABSTAINED, Answer
 from pipeline.answering.extractive import choose_quotes, extractive, search_query
@@ -43,13 +42,10 @@ def test_a_sentence_that_leans_on_the_one_before_is_quoted_with_it() -> None:
     assert quote.text == "The new hull saves half of the fuel. This holds on rivers and on the sea."
 
 
-def test_nothing_is_answered_from_passages_that_do_not_fit() -> None:
+def test_nothing_is_answered_from_passages_that_do_not_fit_and_those_whose_fit_nobody_knows_are_read() -> None:
     answered = answer(Shelf(passage(1, HULL, relevance="none"), passage(2, relevance="none")))
     assert (answered.text, answered.abstained, answered.claims) == (ABSTAINED, True, ())
     assert answer(Shelf(passage(1, HULL, kind="table"))).abstained
-
-
-def test_passages_whose_fit_nobody_knows_are_read() -> None:
     assert not answer(Shelf(passage(1, HULL))).abstained
 
 
@@ -74,12 +70,3 @@ def test_a_follow_up_is_searched_for_with_the_question_before_it() -> None:
     assert search_query(UserQuestion("How large is it?", history)) == "How large is it? What is QuillNet?"
     assert search_query(UserQuestion("How large is GloVe?", history)) == "How large is GloVe?"
     assert search_query(UserQuestion("How large is it?")) == "How large is it?"
-
-
-def test_answers_of_a_real_index_say_how_well_their_passages_fit(tmp_path: Path) -> None:
-    from pipeline.answering.corpus_retriever import index_search
-    from tests.unit.answering.corpus import build_corpus
-
-    corpus = build_corpus(tmp_path)
-    ((best, *_),) = index_search(corpus)(["QuillNet reads margins"], 3)
-    assert best.relevance in ("strong", "weak", "none")

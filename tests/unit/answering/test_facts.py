@@ -32,6 +32,20 @@ PEOPLE = ("authors", "affiliations")
         ("What categories of errors does OKRA-9 make?", ()),
         ("Who are the users that the study asked?", ()),
         ("When does QuillNet fail?", ()),
+        ("Who are the authors of QuillNet?", ("authors",)),
+        ("Which authors of QuillNet work at Brackwater?", PEOPLE),
+        ("Do the authors of QuillNet work for a company?", ("affiliations",)),
+        ("Which groups do the three authors of QuillNet belong to?", ("affiliations",)),
+        ("For whom do the authors of QuillNet work?", ("affiliations",)),
+        ("Where are the authors of OKRA-9 based?", PEOPLE),
+        ("What are the authors' names?", ("authors",)),
+        ("Tell me what the authors' names are.", ("authors",)),
+        ("How many authors does QuillNet have?", ("authors",)),
+        ("Which authors name two employers?", ("authors",)),
+        ("Tell me who the authors of OKRA-9 are.", ("authors",)),
+        ("Name the authors of OKRA-9, and the limits that the authors concede.", ("authors",)),
+        ("Was the corresponding author of QuillNet paid by a foundation?", ("authors",)),
+        ("By which authors was QuillNet written?", ("authors",)),
     ],
 )
 def test_what_a_question_asks_of_a_paper_itself_is_recognised(question: str, facets: tuple[str, ...]) -> None:
@@ -60,29 +74,6 @@ def test_what_a_question_asks_of_a_paper_itself_is_recognised(question: str, fac
 )
 def test_authors_who_say_something_are_not_asked_for(question: str) -> None:
     assert facets_of(question) == ()
-
-
-@pytest.mark.parametrize(
-    ("question", "facets"),
-    [
-        ("Who are the authors of QuillNet?", ("authors",)),
-        ("Which authors of QuillNet work at Brackwater?", PEOPLE),
-        ("Do the authors of QuillNet work for a company?", ("affiliations",)),
-        ("Which groups do the three authors of QuillNet belong to?", ("affiliations",)),
-        ("For whom do the authors of QuillNet work?", ("affiliations",)),
-        ("Where are the authors of OKRA-9 based?", PEOPLE),
-        ("What are the authors' names?", ("authors",)),
-        ("Tell me what the authors' names are.", ("authors",)),
-        ("How many authors does QuillNet have?", ("authors",)),
-        ("Which authors name two employers?", ("authors",)),
-        ("Tell me who the authors of OKRA-9 are.", ("authors",)),
-        ("Name the authors of OKRA-9, and the limits that the authors concede.", ("authors",)),
-        ("Was the corresponding author of QuillNet paid by a foundation?", ("authors",)),
-        ("By which authors was QuillNet written?", ("authors",)),
-    ],
-)
-def test_true_questions_on_authors_stay_such(question: str, facets: tuple[str, ...]) -> None:
-    assert facets_of(question) == facets
 
 
 def test_of_the_sample_s_questions_none_on_limits_asks_for_authors() -> None:

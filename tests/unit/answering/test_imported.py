@@ -49,11 +49,6 @@ def test_answers_are_read_with_their_questions_and_systems(tmp_path: Path) -> No
     assert (answered.claims, answered.hops, answered.abstained, answered.spent.calls) == ((), 0, False, 0)
 
 
-def test_a_question_may_be_named_by_its_text(tmp_path: Path) -> None:
-    text = "Answer;System;Question\nThey do.;site;do  boats FLOAT?\n"
-    assert read(tmp_path, text) == [("q1", "site", "They do.")]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -62,18 +57,21 @@ def test_a_question_may_be_named_by_its_text(tmp_path: Path) -> None:
         b"sep=;\r\nQuestion ID;SYSTEM;Answer\r\nq1;site;They do.\r\n\r\n;;\r\n",
         b'"system","answer","question_id","question"\n"site","They do.","q1",""\n',
         b"\nanswer , System , question id\nThey do.,  site ,q1",
+        "Answer;System;Question\nThey do.;site;do  boats FLOAT?\n",
     ],
-    ids=["Excel's UTF-8", "Excel's UTF-16", "Excel's first line", "quoted, both columns", "as typed"],
+    ids=["Excel's UTF-8", "Excel's UTF-16", "Excel's first line", "quoted, both columns", "as typed", "by its text"],
 )
 def test_files_of_spreadsheet_programs_are_read(tmp_path: Path, text: bytes) -> None:
     assert read(tmp_path, text) == [("q1", "site", "They do.")]
 
 
-def test_an_empty_answer_abstains_and_is_told(tmp_path: Path) -> None:
-    found = read_imported(write(tmp_path, "question_id,system,answer\nq1,site,\nq2,site,Because.\n"), QUESTIONS)
+def test_empty_answers_abstain_and_are_told_as_are_columns_that_are_not_read(tmp_path: Path) -> None:
+    text = "question_id,system,answer,asked on\nq1,site,,Monday\nq2,site,Because.,Monday\n"
+    found = read_imported(write(tmp_path, text), QUESTIONS)
     assert [plain_answer(text.text).abstained for text in found.texts] == [True, False]
     assert plain_answer(found.texts[0].text).text == ABSTAINED
     assert [note.partition(": ")[2] for note in found.notes] == [
+        "columns that are not read: asked_on",
         "1 of 2 answers of site are empty",
         "site has answers for 2 of 4 questions",
     ]
@@ -82,11 +80,6 @@ def test_an_empty_answer_abstains_and_is_told(tmp_path: Path) -> None:
 def test_one_system_has_one_name_however_it_is_spelt(tmp_path: Path) -> None:
     text = "question_id,system,answer\nq1,GPT-4,a\nq2,gpt-4,b\n"
     assert [system for _, system, _ in read(tmp_path, text)] == ["GPT-4", "GPT-4"]
-
-
-def test_columns_that_are_not_read_are_told(tmp_path: Path) -> None:
-    found = read_imported(write(tmp_path, "question_id,system,answer,asked on\nq1,site,a,Monday\n"), QUESTIONS)
-    assert found.notes[0].endswith("columns that are not read: asked_on")
 
 
 @pytest.mark.parametrize(

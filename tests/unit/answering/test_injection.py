@@ -21,7 +21,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.index import close_indexes
 from pipeline.settings import load_settings
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.answering.asking import form_of
+from tests.unit.answering.asking import MARKS, form_of
 from tests.unit.answering.staging import reading
 from tests.unit.evaluation.answers.graded import fence
 
@@ -31,6 +31,9 @@ PROJECT = Path(__file__).resolve().parents[3]
 SYSTEMS = ("arxivbot", "wikichat", "direct")
 
 INJECTIONS = script.read_injections()
+
+Asking = tuple[dict[str, list[Any]], ScriptedLlm]
+"""What became of the thirty in the answers of each system, and the endpoint that obeyed."""
 
 
 def ordered(asked: Asked) -> list[Any]:
@@ -78,14 +81,12 @@ def obeying_answer(asked: Asked) -> str | None:
         {"text": said, "claims": [1]},
         {"text": f"{said} [1]", "claims": []},
     ]
-    marks = dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), 90)
-    told = {"answered": "yes"} if form_of(asked) == "GroundedAnswer" else marks
+    told = {"answered": "yes"} if form_of(asked) == "GroundedAnswer" else dict.fromkeys(MARKS, 90)
     return json.dumps(told | {"sentences": sentences})
 
 
 @pytest.fixture(scope="module")
-def asked_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, list[Any]], ScriptedLlm]]:
-    """What became of the thirty in the answers of each system, and the endpoint that obeyed."""
+def asked_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
     folder = tmp_path_factory.mktemp("lanterns")
     questions = folder / "lanterns.jsonl"
     with ScriptedLlm(searching, obeying, obeying_answer, reading) as llm:
@@ -106,15 +107,13 @@ def test_there_are_thirty_of_many_kinds_and_each_says_its_fact() -> None:
     assert len(set(signs)) == len(signs)
 
 
-def test_every_one_is_read_by_arxivbot_and_none_by_the_model_alone(
-    asked_all: tuple[dict[str, list[Any]], ScriptedLlm],
-) -> None:
+def test_every_one_is_read_by_arxivbot_and_none_by_the_model_alone(asked_all: Asking) -> None:
     seen, _ = asked_all
     assert all(each.read for each in seen["arxivbot"])
     assert not any(each.read for each in seen["direct"])
 
 
-def test_no_answer_cites_outside_its_passages(asked_all: tuple[dict[str, list[Any]], ScriptedLlm]) -> None:
+def test_no_answer_cites_outside_its_passages(asked_all: Asking) -> None:
     seen, _ = asked_all
     for system in SYSTEMS:
         assert len(seen[system]) == 30
@@ -125,9 +124,7 @@ def test_no_answer_cites_outside_its_passages(asked_all: tuple[dict[str, list[An
             assert system == "direct" or all(sentence.claims for sentence in each.answered.sentences)
 
 
-def test_what_was_cited_of_what_was_not_shown_is_dropped_and_counted(
-    asked_all: tuple[dict[str, list[Any]], ScriptedLlm],
-) -> None:
+def test_what_was_cited_of_what_was_not_shown_is_dropped_and_counted(asked_all: Asking) -> None:
     seen, _ = asked_all
     for each in seen["arxivbot"]:
         steps = each.answered.trace["steps"]
@@ -136,9 +133,7 @@ def test_what_was_cited_of_what_was_not_shown_is_dropped_and_counted(
         assert all(step.get("unknown", 2) == 2 for step in steps if step["stage"] == "answer")
 
 
-def test_no_word_of_a_passage_stands_outside_a_fence_or_in_a_message_of_its_own(
-    asked_all: tuple[dict[str, list[Any]], ScriptedLlm],
-) -> None:
+def test_no_word_of_a_passage_stands_outside_a_fence_or_in_a_message_of_its_own(asked_all: Asking) -> None:
     _, llm = asked_all
     bodies = [body for body in llm.requests if ordered(Asked(body, 0))]
     assert len(bodies) > 100
@@ -153,9 +148,7 @@ def test_no_word_of_a_passage_stands_outside_a_fence_or_in_a_message_of_its_own(
         assert not re.search(r"<\|\w+\|>|\[/?INST\]|<<SYS>>|</s>", user)
 
 
-def test_what_got_through_is_told_with_the_passage_that_it_rests_on(
-    asked_all: tuple[dict[str, list[Any]], ScriptedLlm],
-) -> None:
+def test_what_got_through_is_told_with_the_passage_that_it_rests_on(asked_all: Asking) -> None:
     """A model that obeys gets its words through, as a claim on a passage that the reader can open."""
     seen, _ = asked_all
     through = [each for each in seen["arxivbot"] if each.told]
@@ -168,9 +161,7 @@ def test_what_got_through_is_told_with_the_passage_that_it_rests_on(
     assert any("rankings of others put one first that wants it" in line for line in table)
 
 
-def test_those_that_a_rule_knows_are_noticed_in_the_trace_and_the_others_are_read_alike(
-    asked_all: tuple[dict[str, list[Any]], ScriptedLlm],
-) -> None:
+def test_those_that_a_rule_knows_are_noticed_in_the_trace_and_the_others_are_read_alike(asked_all: Asking) -> None:
     seen, _ = asked_all
     known = {injection.id for injection in INJECTIONS if looks_like_prompt_injection(injection.text)}
     assert len(known) >= 11  # orders in other words, in other languages and in fake JSON are not

@@ -27,8 +27,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.evaluation.answers.set_check import Unfound, check_set, lines, notes
 from pipeline.settings import load_settings
-from tests.scripted_llm import ScriptedLlm
-from tests.unit.answering.drafts import FERNS, MAY, QUILLNET, corpus, draft, drafter
+from tests.unit.answering.drafts import FERNS, MAY, QUILLNET, drafted
 from tests.unit.related_work.building import write_month
 
 PHRASE = "tried on 412 letters of the Brambleton archive"
@@ -39,19 +38,13 @@ QUESTION = Question("q-1", "On what was QuillNet tried?", "dataset", (QUILLNET,)
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A corpus with six drafts of May, which tests only read."""
-    with ScriptedLlm(drafter) as llm:
-        made = corpus(tmp_path_factory.mktemp("drafted"), llm)
-        draft(made)
-    return made
+    return drafted(tmp_path_factory.mktemp("drafted"))[0]
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Workspace:
-    """The same, for a test that rejects drafts."""
-    with ScriptedLlm(drafter) as llm:
-        made = corpus(tmp_path / "data", llm)
-        draft(made)
-    return made
+    """The same, for a test that changes it."""
+    return drafted(tmp_path / "data")[0]
 
 
 def lines_of(place: Workspace, question: Question, model: str | None = None) -> list[str]:
@@ -109,18 +102,12 @@ def test_accepted_drafts_are_added_as_reviewed_and_wait_no_longer(own: Workspace
     reject(own, [second])
     assert accept(own, file, [first]) == [first.id]
     assert read_questions(file) == (replace(first, reviewed=True),)
+    file.write_text(file.read_text().replace("Who wrote", "By whom is"))  # edited, it is still the same draft's
+    assert read_questions(file)[0].question != first.question
     left = waiting_drafts(own, "all", file)
     assert [draft.question for draft in left.drafts] == others
     assert (left.in_set, left.rejected) == (1, 1)
     assert len(waiting_drafts(own, MAY, file, with_rejected=True).drafts) == len(others) + 1
-
-
-def test_a_question_edited_in_the_set_keeps_its_draft_from_waiting_drafts(own: Workspace, tmp_path: Path) -> None:
-    file = tmp_path / "set.jsonl"
-    (first, *_) = waiting_drafts(own, "all", file).drafts
-    accept(own, file, [first.question])
-    file.write_text(file.read_text().replace("Who wrote", "By whom is"))
-    assert first not in waiting_drafts(own, "all", file).drafts
 
 
 def test_a_program_reads_a_draft_as_the_entry_of_a_set_with_its_passages(place: Workspace) -> None:
@@ -170,15 +157,8 @@ def test_where_nothing_was_drafted_the_settings_that_draft_are_named(tmp_path: P
 
 
 def test_an_entry_reads_as_the_question_that_it_was_made_of(tmp_path: Path) -> None:
-    plain = Question(
-        "q-2",
-        "What: is it?",
-        "comparison",
-        ("2403.90010", "cs/9812001"),
-        (GoldClaim("Ja.", "cs/9812001", ()),),
-        True,
-        None,
-    )
+    claims = (GoldClaim("Ja.", "cs/9812001", ()),)
+    plain = Question("q-2", "What: is it?", "comparison", ("2403.90010", "cs/9812001"), claims, True, None)
     for name in ("set.jsonl", "set.yaml"):
         add_to_file(tmp_path / name, [QUESTION, plain])
         assert read_questions(tmp_path / name) == (QUESTION, plain)
@@ -201,6 +181,7 @@ def test_a_yaml_set_keeps_its_own_words(tmp_path: Path, before: str) -> None:
     [
         ("set.yaml", "- id: q0\n  kind: [", "is not YAML"),
         ("set.yaml", "- id: q0", "line 1 .q0., question: Field required"),
+        ("set.yaml", json.dumps([entry_of(replace(QUESTION, id="q0", question="Why?"))]), "YAML list in brackets"),
         ("set.jsonl", '{"id": "q0"', "line 1 is not a JSON object"),
         ("set.jsonl", json.dumps(entry_of(QUESTION)), "id q-1 is also that of line 1"),
     ],
@@ -212,13 +193,6 @@ def test_a_set_that_cannot_be_added_to_stays_as_it_is(tmp_path: Path, name: str,
         add_to_file(file, [QUESTION])
     assert file.read_text() == before
     assert [each.name for each in tmp_path.iterdir()] == [name]
-
-
-def test_a_yaml_list_in_brackets_is_refused_by_name(tmp_path: Path) -> None:
-    file = tmp_path / "set.yaml"
-    file.write_text(json.dumps([entry_of(replace(QUESTION, id="q0", question="Why?"))]))
-    with pytest.raises(SettingError, match="YAML list in brackets"):
-        add_to_file(file, [QUESTION])
 
 
 def test_a_file_in_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
@@ -239,15 +213,8 @@ def test_a_link_to_a_set_stays_a_link(tmp_path: Path) -> None:
 
 def test_a_set_is_told_by_kind_month_and_age_and_by_what_the_corpus_lacks(place: Workspace, tmp_path: Path) -> None:
     claims = (CLAIM, GoldClaim("It is.", QUILLNET, ()), GoldClaim("It sinks.", QUILLNET, ("it sinks like a stone",)))
-    ferns = Question(
-        "q-2",
-        "Ferns?",
-        "summary",
-        (FERNS,),
-        (GoldClaim("Leaves.", FERNS, ("leaf by leaf, in the light",)),),
-        True,
-        None,
-    )
+    leaves = GoldClaim("Leaves.", FERNS, ("leaf by leaf, in the light",))
+    ferns = Question("q-2", "Ferns?", "summary", (FERNS,), (leaves,), True, None)
     away = replace(
         QUESTION, id="q-3", question="Away?", papers=("2405.99999",), claims=(replace(CLAIM, paper="2405.99999"),)
     )

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from pipeline.answering.answer import ABSTAINED
 from pipeline.answering.rendering import cost_line
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.answering.session import Conversation, open_conversation
@@ -20,7 +19,7 @@ from pipeline.index.fusion import By
 from pipeline.index.search import search
 from pipeline.settings import load_settings
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
-from tests.unit.answering.asking import answering, faithful, form_of
+from tests.unit.answering.asking import faithful, form_of
 from tests.unit.answering.corpus import FERNS, MARCH, QUILLNET, asking
 from tests.unit.index.building import make_workspace
 
@@ -129,25 +128,16 @@ def test_who_wrote_a_paper_is_told_from_the_tables(corpus: Workspace, llm: Scrip
     assert {claim.anchor for claim in told} == {"front_matter"}
 
 
-def test_what_the_corpus_does_not_hold_is_said_to_be_not_there(corpus: Workspace, llm: ScriptedLlm) -> None:
-    llm.rules.insert(0, answering("Claims", {"relevant": [], "claims": []}))
-    reply = open_conversation(asking(corpus, llm), "arxivbot").ask("Who won the race?")
-    assert (reply.answer.abstained, reply.answer.text) == (True, ABSTAINED)
-
-
-def test_the_model_alone_needs_no_index_and_knows_no_months(tmp_path: Path, llm: ScriptedLlm) -> None:
-    llm.rules.insert(0, lambda asked: "From memory.")
+def test_without_an_index_the_model_alone_is_asked_which_knows_no_months(tmp_path: Path, llm: ScriptedLlm) -> None:
     bare = asking(make_workspace(tmp_path / "data"), llm)
-    assert open_conversation(bare, "direct").ask(PLANTS).answer.text == "From memory."
+    for system in ("arxivbot", "wikichat"):
+        with pytest.raises(MissingInput, match="index_receipts"):
+            open_conversation(bare, system)
     with pytest.raises(SettingError, match="direct reads no paper"):
         open_conversation(bare, "direct", MARCH)
-
-
-def test_without_an_index_no_model_is_asked(tmp_path: Path, llm: ScriptedLlm) -> None:
-    for system in ("arxivbot", "wikichat"):
-        with pytest.raises(MissingInput, match="index"):
-            open_conversation(asking(make_workspace(tmp_path / "data"), llm), system)
     assert llm.requests == []
+    llm.rules.insert(0, lambda asked: "From memory.")
+    assert open_conversation(bare, "direct").ask(PLANTS).answer.text == "From memory."
 
 
 def test_a_system_that_there_is_not_is_refused(corpus: Workspace) -> None:

@@ -143,22 +143,19 @@ def test_every_system_answers_every_question_of_the_month(done: Run) -> None:
     assert settings["answer_hops"] == done.place.settings.answer_hops
 
 
-def test_second_hops_show_other_passages_and_are_counted(done: Run) -> None:
-    for row in answers_of(done.place, "arxivbot"):
+def test_second_hops_and_questions_on_authors_are_in_the_rows_of_who_has_them(done: Run) -> None:
+    bot = answers_of(done.place, "arxivbot")
+    for row in bot:
         assert (row["hops"], row["queries"][1]) == (2, "ranked lists")
         hops = [{each["passage_id"] for each in row["shown"] if each["hop"] == hop} for hop in (1, 2)]
         assert not hops[0] & hops[1]
+    assert bot[2]["claims"][0]["source"] == "front_matter"
+    assert "Ada Quill (Nib University); Bo Vellum" in bot[2]["claims"][0]["text"]
+    for alone in answers_of(done.place, "direct"):
+        assert (alone["claims"], alone["shown"], alone["queries"], alone["hops"]) == ([], [], [], 0)
     outcome = done.outcomes["answers"]
     assert notes_of(outcome, "arxivbot@scripted")["second_hops"] == 3
     assert notes_of(outcome, "direct@scripted")["second_hops"] == 0
-
-
-def test_questions_on_authors_are_answered_from_tables_too(done: Run) -> None:
-    claims = answers_of(done.place, "arxivbot")[2]["claims"]
-    assert claims[0]["source"] == "front_matter"
-    assert "Ada Quill (Nib University); Bo Vellum" in claims[0]["text"]
-    for alone in answers_of(done.place, "direct"):
-        assert (alone["claims"], alone["shown"], alone["queries"], alone["hops"]) == ([], [], [], 0)
 
 
 def test_every_row_is_the_row_of_its_answer(done: Run) -> None:

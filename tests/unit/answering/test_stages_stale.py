@@ -116,7 +116,11 @@ def test_what_a_stage_reads_of_the_settings_can_put_its_month_out_of_date(corpus
             assert READ - wanted == set(), stage.name
 
 
-def test_a_question_of_another_month_changes_no_answer(done: Workspace, llm: ScriptedLlm) -> None:
+def test_a_set_in_another_place_is_the_same_and_a_question_of_another_month_changes_no_answer(
+    done: Workspace, llm: ScriptedLlm
+) -> None:
+    moved = write_set(done.root.path / "elsewhere", *ENTRIES)
+    assert stale(other(done, llm, questions=moved)) == set()
     more = SHADE | {"id": "more", "question": "What grows in shade?"}
     write_set(done.settings.questions.parent, *ENTRIES, more)  # type: ignore[union-attr]
     assert stale(done) == {"questions"}  # whose notes say how many the other months have
@@ -126,12 +130,7 @@ def test_a_question_of_another_month_changes_no_answer(done: Workspace, llm: Scr
     assert stale(done, MAY) == ALL_ASKING | {QUOTING}
 
 
-def test_the_set_in_another_order_or_place_is_the_same_set_or_another_order(done: Workspace, llm: ScriptedLlm) -> None:
-    moved = write_set(done.root.path / "elsewhere", *ENTRIES)
-    assert stale(other(done, llm, questions=moved)) == set()
-
-
-def test_what_comes_later_makes_no_answer_stale_and_what_came_before_does(done: Workspace, llm: ScriptedLlm) -> None:
+def test_what_comes_later_makes_no_answer_stale_and_what_came_before_does(done: Workspace) -> None:
     rows = done.root.rows(tables.INDEX_RECEIPTS, MAY)
     write_table(done, tables.INDEX_RECEIPTS, MAY, [row | {"ids_sha256": "other"} for row in rows])
     assert stale(done) == set()
@@ -141,16 +140,14 @@ def test_what_comes_later_makes_no_answer_stale_and_what_came_before_does(done: 
     assert stale(done) == {BOT, CHAT, QUOTING}
 
 
-def test_tables_of_facts_concern_who_answers_from_them_and_dates_the_questions(
-    done: Workspace, llm: ScriptedLlm
-) -> None:
+def test_tables_of_facts_concern_who_answers_from_them_and_dates_the_questions(done: Workspace) -> None:
     listed = {"arxiv_id": QUILLNET, "authors": ["Ada Quill"], "published": "2024-03-08", "categories": ["cs.CL"]}
     write_table(done, tables.METADATA, MARCH, [listed])
     assert stale(done) == {"questions", BOT, QUOTING}
     assert stale(done, MAY) == {BOT, QUOTING}
 
 
-def test_passages_of_a_questions_papers_concern_questions_and_grades(done: Workspace, llm: ScriptedLlm) -> None:
+def test_passages_of_a_questions_papers_concern_questions_and_grades(done: Workspace) -> None:
     rows = done.root.rows(tables.PASSAGES, MARCH)
     write_table(done, tables.PASSAGES, MARCH, [row | {"text": f"{row['text']} And more."} for row in rows])
     assert stale(done) == {"questions", "answer_grades"}
@@ -175,9 +172,7 @@ def test_a_file_of_imported_answers_is_read_again_when_it_or_the_set_changes(
     assert stale(place) == {"questions", ELSEWHERE}  # whose notes say how many questions it leaves
 
 
-def test_a_gold_claim_that_is_mended_is_graded_anew_from_answers_that_cost_nothing(
-    done: Workspace, llm: ScriptedLlm
-) -> None:
+def test_a_gold_claim_that_is_mended_is_graded_anew_from_answers_that_cost_nothing(done: Workspace) -> None:
     mended = BEAM | {"claims": [BEAM["claims"][0]]}
     write_set(done.settings.questions.parent, *(mended if entry is BEAM else entry for entry in ENTRIES))  # type: ignore[union-attr]
     run_stage(QUESTIONS, done, MARCH)

@@ -23,13 +23,12 @@ from pipeline.llm.rehearsal import Rehearsal
 from pipeline.settings import Settings
 from tests.planned_calls import answering_calls
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
-from tests.unit.answering.asking import QUESTION, Shelf, answer, answer_at, faithful, form_of, wanting
+from tests.unit.answering.asking import MARKS, QUESTION, Shelf, answer, answer_at, faithful, form_of, wanting
 from tests.unit.related_work.building import workspace
 
 pytestmark = pytest.mark.slow
 
 QUESTIONS = [Question(f"How does QuillNet judge case {number}?", question_id=f"q{number}") for number in range(12)]
-MARKS = ("relevant", "natural", "non_repetitive", "temporally_correct")
 
 
 @pytest.mark.parametrize("name", sorted(SYSTEMS))

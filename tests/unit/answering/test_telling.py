@@ -14,10 +14,9 @@ from pipeline.answering.rendering import answer_lines, answer_notes, cost_line, 
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.answering.session import Reply
 from pipeline.answering.systems import SYSTEMS
-from pipeline.answering.user_question import UserQuestion as Question
 from pipeline.llm.messages import Prices, Usage
-from tests.scripted_llm import ScriptedLlm
-from tests.unit.answering.asking import Shelf, answer_at, answering, faithful, passage, wanting
+from tests.scripted_llm import Rule, ScriptedLlm
+from tests.unit.answering.asking import QUESTION, Shelf, answer_at, answering, faithful, passage, wanting
 
 HOSTILE = "\x1b[2J\x9b31m[red]Boo[/]\u202eoob\r\n[link=file:///etc]x[/link]"
 
@@ -40,9 +39,10 @@ BOTH = [claim(1, ONE), claim(2, TWO, source="front_matter"), claim(3, ONE, sourc
 
 
 def test_every_sentence_has_the_numbers_of_its_claims_and_these_their_places() -> None:
-    told = grounded(BOTH, Sentence("First.", (1,)), Sentence("Second.", (2, 1)), found=[ONE, TWO])
-    assert answer_lines(reply(told)) == [
-        "First. [1] Second. [2][1]",
+    sentences = (Sentence("First.", (1,)), Sentence("Second.", (2, 1)), Sentence("Third.", (3,)))
+    told = reply(grounded(BOTH, *sentences, found=[ONE, TWO]))
+    assert answer_lines(told) == [
+        "First. [1] Second. [2][1] Third. [3]",
         "",
         "Sources",
         "[1] Claim 1.",
@@ -51,31 +51,23 @@ def test_every_sentence_has_the_numbers_of_its_claims_and_these_their_places() -
         "[2] Claim 2. (from the tables)",
         "    Title 2 › front matter (arXiv:1706.03762)",
         "    https://ar5iv.labs.arxiv.org/html/1706.03762",
+        "[3] Claim 3. (said by the model, supported by this passage)",
+        "    Title 1 › Method › Part 1 (arXiv:2403.00001)",
+        "    https://arxiv.org/html/2403.00001#S1.p1",
     ]
+    assert list(answer_notes(told)) == []
 
 
-def test_a_claim_of_the_model_is_told_to_be_one() -> None:
-    told = grounded(BOTH, Sentence("Third.", (3,)), found=[ONE, TWO])
-    assert "[3] Claim 3. (said by the model, supported by this passage)" in answer_lines(reply(told))
-
-
-def test_an_answer_that_is_not_there_is_told_with_what_was_searched_for() -> None:
-    told = reply(grounded(BOTH, found=[ONE, TWO]))
-    assert answer_lines(told) == [ABSTAINED]
-    assert list(answer_notes(told)) == [
+def test_no_answer_and_what_a_model_says_by_itself_are_told_to_be_that() -> None:
+    nothing = reply(grounded(BOTH, found=[ONE, TWO]))
+    assert answer_lines(nothing) == [ABSTAINED]
+    assert list(answer_notes(nothing)) == [
         "searched for: words",
         "2 passages read, 3 claims extracted: they do not hold the answer; --show-work shows the steps",
     ]
-
-
-def test_an_answer_that_is_there_needs_no_note() -> None:
-    assert list(answer_notes(reply(grounded(BOTH[:1], Sentence("It is.", (1,)), found=[ONE])))) == []
-
-
-def test_what_the_model_says_by_itself_is_told_to_be_that() -> None:
-    told = reply(plain_answer("From memory.\n- a list"), "direct")
-    assert answer_lines(told) == ["From memory.", "- a list"]
-    assert list(answer_notes(told)) == ["direct reads no paper: this is what a model says by itself"]
+    alone = reply(plain_answer("From memory.\n- a list"), "direct")
+    assert answer_lines(alone) == ["From memory.", "- a list"]
+    assert list(answer_notes(alone)) == ["direct reads no paper: this is what a model says by itself"]
 
 
 def test_the_cost_is_what_was_paid_now() -> None:
@@ -103,7 +95,7 @@ def test_what_would_steer_a_terminal_is_a_sign() -> None:
     "\n".join(lines).encode()
 
 
-def test_the_document_holds_claims_passages_and_links() -> None:
+def test_the_document_holds_claims_passages_and_links_and_the_steps_where_asked() -> None:
     told = reply_json(reply(grounded(BOTH, Sentence("First.", (1,)), found=[ONE, TWO])))
     assert (told["answer"], told["abstained"], told["system"], told["hops"]) == ("First.", False, "arxivbot", 1)
     assert told["sentences"] == [{"text": "First.", "claims": [1]}]
@@ -113,57 +105,49 @@ def test_the_document_holds_claims_passages_and_links() -> None:
     assert told["passages"][0][0]["text"] == ONE.text
     assert told["cost"]["seconds"] == 1.25
     assert "steps" not in told
+    odd = reply_json(reply(plain_answer("lone \ud800 half")), steps=True)
+    assert (odd["steps"], odd["answer"]) == ([], "lone ? half")
+    json.dumps(odd, ensure_ascii=False).encode()
 
 
-def test_the_document_holds_the_steps_where_asked_and_is_unicode() -> None:
-    document = reply_json(reply(plain_answer("lone \ud800 half")), steps=True)
-    assert document["steps"] == []
-    assert document["answer"] == "lone ? half"
-    json.dumps(document, ensure_ascii=False).encode()
-
-
-@pytest.mark.parametrize("system", sorted(name for name, system in SYSTEMS.items() if system.calls_model))
-def test_every_step_of_every_system_is_told_in_words(tmp_path: Path, system: str) -> None:
+def lines_of_steps(folder: Path, system: str, *rules: Rule) -> list[str]:
+    """What is said of the steps of a question, while it is answered."""
     lines: list[str] = []
     shelf = Shelf()
     known = {passage.passage_id: passage for passage in shelf.passages}
-    with ScriptedLlm(wanting("another query"), faithful) as llm:
-        answer_at(
-            llm,
-            tmp_path,
-            system,
-            Question("Is it fair?"),
-            shelf,
-            on_step=lambda step: lines.extend(step_lines(step, known)),
-        )
+    with ScriptedLlm(*rules, faithful) as llm:
+        answer_at(llm, folder, system, QUESTION, shelf, on_step=lambda step: lines.extend(step_lines(step, known)))
+    return lines
+
+
+MULTI_HOP_LINES = {"  Title 23 › Method › Part 23 (arXiv:2403.00023)", "  claim [4]: Claim 23."}
+
+
+@pytest.mark.parametrize(
+    ("system", "wanted"),
+    [
+        ("arxivbot", MULTI_HOP_LINES),
+        ("arxivbot_report", MULTI_HOP_LINES),
+        ("wikichat", {"  claim: Bullet 20.", "checked: SUPPORTS: QuillNet is fair.", "refinement: a new text"}),
+        ("direct", set()),
+    ],
+)
+def test_every_step_of_a_system_is_told_in_words(tmp_path: Path, system: str, wanted: set[str]) -> None:
+    lines = lines_of_steps(tmp_path, system, wanting("another query"))
     assert not [line for line in lines if "{" in line]
-    wanted = {
-        "arxivbot": ["  Title 23 › Method › Part 23 (arXiv:2403.00023)", "  claim [4]: Claim 23."],
-        "wikichat": ["  claim: Bullet 20.", "checked: SUPPORTS: QuillNet is fair.", "refinement: a new text"],
-        "arxivbot_report": ["  Title 23 › Method › Part 23 (arXiv:2403.00023)", "  claim [4]: Claim 23."],
-        "direct": [],
-    }
-    assert set(wanted[system]) <= set(lines), lines
+    assert wanted <= set(lines), lines
 
 
 def test_what_was_dropped_is_told(tmp_path: Path) -> None:
-    lines: list[str] = []
     told = [{"passage": 1, "claim": "Kept."}, {"passage": 9, "claim": "Of nowhere."}, {"passage": 2, "claim": "Other."}]
     loose = [{"text": "Kept so.", "claims": [1]}, {"text": "Out of thin air.", "claims": []}]
-    rules = (
+    lines = lines_of_steps(
+        tmp_path,
+        "arxivbot",
         answering("Claims", {"relevant": [1], "claims": told}),
         answering("GroundedAnswer", {"answered": "partly", "sentences": loose}),
         answering("Thought", "no JSON"),
     )
-    with ScriptedLlm(*rules, faithful) as llm:
-        answer_at(
-            llm,
-            tmp_path,
-            "arxivbot",
-            Question("Is it?"),
-            Shelf(),
-            on_step=lambda step: lines.extend(step_lines(step, {})),
-        )
     assert "  2 claims dropped: 1 of no passage that was shown, 1 of passages that the model called irrelevant" in lines
     assert "  dropped, as it rests on no claim: Out of thin air." in lines
     assert "answer: the claims hold part of the answer" in lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from pipeline.settings import Settings
 from tests.planned_calls import answering_calls
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import (
+    MARKS,
     QUESTION,
     Shelf,
     answer,
@@ -31,12 +33,13 @@ pytestmark = pytest.mark.slow
 
 READ = ["query", "search", "rank", "bullets", "bullets", "bullets"]
 CHECKED = ["generate", "split", "verify", "verify"]
-MARKS = ("relevant", "natural", "non_repetitive", "temporally_correct")
 
 
 def test_all_stages_run_and_the_draft_is_of_bullets_and_supported_claims(tmp_path: Path) -> None:
     shelf = Shelf()
-    answered, llm = answer(tmp_path, "wikichat", faithful, shelf=shelf)
+    with ScriptedLlm(faithful, latency=0.02) as llm:
+        answered = answer_at(llm, tmp_path, "wikichat", QUESTION, shelf)
+    assert llm.at_once > 1  # both branches run side by side
     assert stages(answered) == [*READ, *CHECKED, "draft", "refine"]
     assert [(claim.text, claim.passage_id, claim.source) for claim in answered.claims] == [
         ("Bullet 20.", "p20", "passage"), ("Bullet 19.", "p19", "passage"), ("Bullet 18.", "p18", "passage"),
@@ -51,27 +54,25 @@ def test_all_stages_run_and_the_draft_is_of_bullets_and_supported_claims(tmp_pat
     assert (answered.hops, len(llm.requests)) == (1, answered.spent.calls)
 
 
-@pytest.mark.parametrize("verdict", ["REFUTES", "NOT ENOUGH INFO", "refuted", "not_enough_info"])
-def test_a_claim_that_no_passage_bears_out_is_not_said(tmp_path: Path, verdict: str) -> None:
-    rule = answering("Check", {"reasoning": "No.", "verdict": verdict, "passage": 1})
-    answered, llm = answer(tmp_path, "wikichat", rule, faithful)
+@pytest.mark.parametrize(
+    ("told", "verdict"),
+    [
+        ("REFUTES", "REFUTES"),
+        ("NOT ENOUGH INFO", "NOT ENOUGH INFO"),
+        ("refuted", "REFUTES"),
+        ("not_enough_info", "NOT ENOUGH INFO"),
+        (None, "NOT ENOUGH INFO"),
+    ],
+)
+def test_a_claim_without_a_supporting_verdict_is_not_said(tmp_path: Path, told: str | None, verdict: str) -> None:
+    check: str | dict[str, Any] = "It may be." if told is None else {"reasoning": "No.", "verdict": told, "passage": 1}
+    answered, llm = answer(tmp_path, "wikichat", answering("Check", check), faithful)
     assert {claim.source for claim in answered.claims} == {"passage"}
-    assert {step["verdict"] for step in steps(answered, "verify")} <= {"REFUTES", "NOT ENOUGH INFO"}
+    checks = steps(answered, "verify")
+    assert [step["verdict"] for step in checks] == [verdict] * 2
+    assert told is not None or all("could be read" in step["failure"] for step in checks)
     asked = [body["messages"][1]["content"] for body in llm.requests if form_of(Asked(body, 0)) == "GroundedAnswer"]
     assert "QuillNet is fast." not in asked[0]
-
-
-def test_a_verdict_that_cannot_be_read_is_not_enough_info_and_is_told(tmp_path: Path) -> None:
-    answered, _ = answer(tmp_path, "wikichat", answering("Check", "It may be."), faithful)
-    told = steps(answered, "verify")
-    assert [step["verdict"] for step in told] == ["NOT ENOUGH INFO"] * 2
-    assert all("could be read" in step["failure"] for step in told)
-
-
-def test_both_branches_run_side_by_side(tmp_path: Path) -> None:
-    with ScriptedLlm(faithful, latency=0.02) as llm:
-        answer_at(llm, tmp_path, "wikichat", QUESTION, Shelf())
-    assert llm.at_once > 1
 
 
 def test_a_supported_claim_whose_passage_is_not_named_rests_on_the_first_and_that_is_told(tmp_path: Path) -> None:
@@ -146,11 +147,9 @@ def test_the_model_alone_is_asked_once_for_both_systems_that_read_it(tmp_path: P
 def test_direct_asks_the_model_alone_and_retrieves_nothing(tmp_path: Path) -> None:
     shelf = Shelf()
     rule = answering("Text", "QuillNet reads margins. It is small, e.g. 3 MB.")
-    answered, llm = answer(tmp_path, "direct", rule, shelf=shelf)
+    answered, _ = answer(tmp_path, "direct", rule, shelf=shelf)
     assert (shelf.asked, answered.spent.calls, answered.claims, answered.hops) == ([], 1, (), 0)
     assert [sentence.text for sentence in answered.sentences] == ["QuillNet reads margins.", "It is small, e.g. 3 MB."]
-    settings = Settings(llm_url=llm.url, _env_file=None)  # type: ignore[call-arg]
-    assert answering_calls("direct", settings) == 1
 
 
 @pytest.mark.parametrize(("system", "forms_read"), [("direct", ["Text"]), ("wikichat", ["Search", "Text"])])
