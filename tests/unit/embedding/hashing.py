@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from pipeline.embedding.device import pick_precision
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
@@ -104,13 +105,12 @@ def stage_with(embedder: HashingEmbedder) -> Stage:
     return replace(EMBEDDINGS, build=partial(build_embeddings, make=lambda settings: embedder))
 
 
-def has_precision(precision: str) -> bool:
-    """Whether an embedder may compute in it on this machine's CPU."""
+def skip_without(precision: str) -> None:
+    """Skip the test where an embedder may not compute in this precision on this machine's CPU."""
     try:
         pick_precision(precision, "cpu", ())
     except SettingError:
-        return False
-    return True
+        pytest.skip(f"this processor has no instructions for {precision}")
 
 
 MARGINS = {"fp32": 0.0, "bf16": 0.02, "int8": 0.0}

@@ -49,18 +49,14 @@ def test_parity_is_measured_and_holds(scratch: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_months_go_into_the_index(scratch: Path, tmp_path: Path) -> None:
+def test_the_months_go_into_the_index_and_a_peer_that_is_not_there_is_stated(scratch: Path, tmp_path: Path) -> None:
     result = run_part("months", ON_CPU, scratch, tmp_path / "log", 250)
     assert result.ended == "complete", (tmp_path / "log").read_text()
     assert result.figures["embeddings, passages"] == PASSAGES
     assert [claim.value for claim in result.claims] == [PASSAGES]
-
-
-@pytest.mark.slow
-def test_a_peer_that_is_not_there_is_stated(scratch: Path, tmp_path: Path) -> None:
-    result = run_part("vllm", ON_CPU, scratch, tmp_path / "log", 250)
-    assert result.ended == "complete"
-    assert str(result.figures["vllm"]).startswith("not installable here")
+    peer = run_part("vllm", ON_CPU, scratch, tmp_path / "log", 250)
+    assert peer.ended == "complete"
+    assert str(peer.figures["vllm"]).startswith("not installable here")
 
 
 def test_a_part_whose_time_is_over_is_ended_and_keeps_its_figures(scratch: Path, tmp_path: Path) -> None:

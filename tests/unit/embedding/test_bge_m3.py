@@ -20,10 +20,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tiny_m3(tmp_path_factory.mktemp("models") / "tiny-m3")
 
 
-def test_colbert_vectors_are_left_out_unless_asked_for(folder: Path) -> None:
-    assert BgeM3(str(folder), "cpu").encode(["a text"])[0].colbert is None
-
-
 def test_a_text_beyond_the_models_positions_is_cut(folder: Path) -> None:
     tiny = BgeM3(str(folder), "cpu", "fp32", colbert=True)
     assert tiny.max_tokens == POSITIONS - 2

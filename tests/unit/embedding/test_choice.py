@@ -63,17 +63,6 @@ def _run(code: str, **environment: str) -> str:
     return ended.stderr
 
 
-def test_a_hub_that_cannot_be_reached_is_named(tmp_path: Path) -> None:
-    code = (
-        "from pipeline.embedding.choice import make_embedder\n"
-        "from pipeline.settings import load_settings\n"
-        "make_embedder(load_settings(_env_file=None, embedder='bge-m3', embedder_path='nobody/bge-m3'))"
-    )
-    errors = _run(code, HF_HUB_OFFLINE="1", HF_HUB_CACHE=str(tmp_path))
-    assert "pipeline.errors.SettingError: CITELOOM_EMBEDDER_PATH: nobody/bge-m3 is neither" in errors
-    assert "or CITELOOM_EMBEDDER to minilm" in errors
-
-
 class BrokenHub(BaseHTTPRequestHandler):
     """A hub that describes a model with one file, and breaks off while it sends that file."""
 
@@ -102,8 +91,16 @@ class BrokenHub(BaseHTTPRequestHandler):
         """Nothing, so that pytest's output stays readable."""
 
 
-def test_a_hub_that_breaks_off_is_named(tmp_path: Path) -> None:
-    code = "from pipeline.embedding.hub import find_folder; find_folder('nobody/bge-m3', 'CITELOOM_EMBEDDER_PATH', 'x')"
+def test_a_hub_that_cannot_be_reached_or_breaks_off_is_named(tmp_path: Path) -> None:
+    code = (
+        "from pipeline.embedding.choice import make_embedder\n"
+        "from pipeline.settings import load_settings\n"
+        "make_embedder(load_settings(_env_file=None, embedder='bge-m3', embedder_path='nobody/bge-m3'))"
+    )
+    refused = "pipeline.errors.SettingError: CITELOOM_EMBEDDER_PATH: nobody/bge-m3 is neither"
+    offline = _run(code, HF_HUB_OFFLINE="1", HF_HUB_CACHE=str(tmp_path))
+    assert refused in offline
+    assert "or CITELOOM_EMBEDDER to minilm" in offline
     with ThreadingHTTPServer(("127.0.0.1", 0), BrokenHub) as hub:
         threading.Thread(target=hub.serve_forever, daemon=True).start()
         errors = _run(
@@ -115,15 +112,12 @@ def test_a_hub_that_breaks_off_is_named(tmp_path: Path) -> None:
             HF_HUB_DISABLE_XET="1",
         )
         hub.shutdown()
-    assert "pipeline.errors.SettingError: CITELOOM_EMBEDDER_PATH: nobody/bge-m3 is neither" in errors
+    assert refused in errors
     assert not list(tmp_path.rglob("snapshots/*/model.bin"))
 
 
-def test_a_hub_name_names_the_model_without_a_network() -> None:
-    assert model_name(_settings(embedder="bge-m3")) == "BAAI/bge-m3"
-
-
 def test_settings_of_bge_m3_do_not_touch_what_minilm_made() -> None:
+    assert model_name(_settings(embedder="bge-m3")) == "BAAI/bge-m3", "its hub name, without a network"
     plain, other = (
         EMBEDDINGS.inputs(Workspace(settings), "2024-03")
         for settings in (_settings(), _settings(embedder_path="/elsewhere", embedder_colbert=True))

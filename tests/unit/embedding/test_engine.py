@@ -91,16 +91,12 @@ def test_every_text_gets_its_vectors_in_order(tokens: int, window: int) -> None:
     assert found == [_expected(text) for text in TEXTS]
 
 
-def test_packs_stay_within_the_budget_unless_one_text_is_longer() -> None:
-    model = FakeModel()
-    list(_stream(_engine(model, tokens=30), TEXTS))
-    assert {size for size in model.sizes if size > 30} == {40}
-
-
-def test_several_devices_take_from_one_queue() -> None:
+def test_packs_stay_within_the_budget_and_several_devices_take_from_one_queue() -> None:
     models = [FakeModel(), FakeModel(), FakeModel()]
-    assert list(_stream(_engine(*models), TEXTS)) == [_expected(text) for text in TEXTS]
-    assert sum(sum(model.sizes) for model in models) == sum(map(len, TEXTS))
+    assert list(_stream(_engine(*models, tokens=30), TEXTS)) == [_expected(text) for text in TEXTS]
+    sizes = [size for model in models for size in model.sizes]
+    assert sum(sizes) == sum(map(len, TEXTS))
+    assert {size for size in sizes if size > 30} == {40}, "only one text that is longer"
 
 
 def test_a_device_or_a_tokenizer_that_fails_stops_the_stream_with_its_own_error() -> None:
@@ -115,7 +111,11 @@ def test_a_device_or_a_tokenizer_that_fails_stops_the_stream_with_its_own_error(
         assert caught.value is error
 
 
-def test_memory_that_runs_out_halves_the_budget_and_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_memory_that_runs_out_halves_the_budget_is_said_once_and_ends_at_a_single_text(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    import torch
+
     # All packs of 50 tokens fit and no whole one of 100 does, so that it ends alike whichever thread is ahead.
     model = FakeModel(fits=51)
     engine = _engine(model, tokens=200)
@@ -129,11 +129,6 @@ def test_memory_that_runs_out_halves_the_budget_and_is_said_once(caplog: pytest.
     halved = engine.budget.halved
     list(_stream(engine, TEXTS))
     assert engine.budget.halved == halved, "what was learnt holds for the next stream"
-
-
-def test_one_text_that_does_not_fit_raises_what_torch_raised() -> None:
-    import torch
-
     with pytest.raises(torch.cuda.OutOfMemoryError, match="40 tokens"):
         list(_stream(_engine(FakeModel(fits=39)), TEXTS))
 

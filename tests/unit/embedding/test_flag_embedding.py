@@ -10,7 +10,6 @@ import pytest
 from pipeline import tables
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.choice import model_name
-from pipeline.embedding.embedder import VectorBatch
 from pipeline.embedding.flag_embedding import FlagBgeM3, make_flag_model
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.embedding.verify import EXACT, TEXTS, compare, reference_of
@@ -63,31 +62,26 @@ def test_a_stream_has_the_vectors_of_our_engine_in_order(folder: Path, theirs: F
     found = list(theirs.encode_stream(texts))
     assert len(found) > 1
     for one, other in zip(found, ours, strict=True):
-        _same(one, other)
+        np.testing.assert_allclose(one.dense, other.dense, atol=2e-3)
+        for name in ("sparse_offsets", "sparse_ids", "colbert_offsets", "truncated"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+        np.testing.assert_allclose(one.sparse_weights, other.sparse_weights, atol=1e-4)
+        np.testing.assert_allclose(one.colbert, other.colbert, atol=2e-3)  # type: ignore[arg-type]
+        assert one.tokens == other.tokens
 
 
-def _same(one: VectorBatch, other: VectorBatch) -> None:
-    np.testing.assert_allclose(one.dense, other.dense, atol=2e-3)
-    for name in ("sparse_offsets", "sparse_ids", "colbert_offsets", "truncated"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    np.testing.assert_allclose(one.sparse_weights, other.sparse_weights, atol=1e-4)
-    np.testing.assert_allclose(one.colbert, other.colbert, atol=2e-3)  # type: ignore[arg-type]
-    assert one.tokens == other.tokens
+def test_questions_are_encoded_by_it_too_and_colbert_vectors_left_out_unless_asked_for(folder: Path) -> None:
+    theirs, ours = FlagBgeM3(str(folder), "cpu"), BgeM3(str(folder), "cpu", "fp32")
+    questions = [model.encode_queries(["which cat is lazy"])[0] for model in (theirs, ours)]
+    np.testing.assert_allclose(questions[0].dense, questions[1].dense, atol=1e-5)
+    assert [model.encode(["a text"])[0].colbert for model in (theirs, ours)] == [None, None]
 
 
-def test_questions_are_encoded_by_it_too(folder: Path, theirs: FlagBgeM3) -> None:
-    (question,) = theirs.encode_queries(["which cat is lazy"])
-    (ours,) = BgeM3(str(folder), "cpu", "fp32").encode_queries(["which cat is lazy"])
-    np.testing.assert_allclose(question.dense, ours.dense, atol=1e-5)
-
-
-def test_colbert_vectors_are_left_out_unless_asked_for(folder: Path) -> None:
-    assert FlagBgeM3(str(folder), "cpu").encode(["a text"])[0].colbert is None
-
-
-def test_the_engine_computes_in_float32_on_a_cpu(folder: Path) -> None:
+def test_the_engine_computes_bge_m3_alone_and_in_float32_on_a_cpu(folder: Path) -> None:
     with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_PRECISION"):
         FlagBgeM3(str(folder), "cpu", "bf16").encode(["a text"])
+    with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_ENGINE: flagembedding computes BGE-M3 alone"):
+        load_settings(_env_file=None, embedder_engine="flagembedding")
 
 
 def test_a_month_of_either_engine_is_a_month_of_the_model(folder: Path, tmp_path: Path) -> None:
@@ -102,8 +96,3 @@ def test_a_month_of_either_engine_is_a_month_of_the_model(folder: Path, tmp_path
     for one, other in zip(rows, ours.root.rows(tables.EMBEDDINGS, MONTH), strict=True):
         assert one["sparse_ids"] == other["sparse_ids"]
         np.testing.assert_allclose(one["dense"], other["dense"], atol=2e-3)
-
-
-def test_the_engine_needs_bge_m3() -> None:
-    with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_ENGINE: flagembedding computes BGE-M3 alone"):
-        load_settings(_env_file=None, embedder_engine="flagembedding")

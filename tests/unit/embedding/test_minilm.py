@@ -14,8 +14,8 @@ import pytest
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.minilm import MiniLM
 from pipeline.errors import PermanentFailure
-from pipeline.settings import Settings, load_settings
-from tests.unit.embedding.hashing import MARGINS, has_precision
+from pipeline.settings import load_settings
+from tests.unit.embedding.hashing import MARGINS, skip_without
 
 pytestmark = pytest.mark.slow
 
@@ -35,10 +35,6 @@ GOLDEN = {
 }
 
 
-def _settings(**overrides: object) -> Settings:
-    return load_settings(_env_file=None, **overrides)
-
-
 @pytest.fixture(scope="module")
 def minilm() -> MiniLM:
     return MiniLM("cpu", "fp32")
@@ -55,8 +51,7 @@ def test_dense_vectors_are_those_of_sentence_transformers(minilm: MiniLM, text: 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
 def test_a_text_has_the_same_vectors_whatever_it_is_encoded_with(precision: str) -> None:
-    if not has_precision(precision):
-        pytest.skip(f"this processor has no instructions for {precision}")
+    skip_without(precision)
     model = MiniLM("cpu", precision)
     texts = [BEAM, "short", "a longer text " * 30, "", "Beam search."]
     together = model.encode(texts)
@@ -73,8 +68,7 @@ def test_a_text_beyond_512_tokens_is_cut(minilm: MiniLM) -> None:
 
 @pytest.mark.parametrize(("precision", "least"), [("bf16", 0.999), ("int8", 0.99)])
 def test_fewer_bits_keep_the_vectors(minilm: MiniLM, precision: str, least: float) -> None:
-    if not has_precision(precision):
-        pytest.skip(f"this processor has no instructions for {precision}")
+    skip_without(precision)
     for exact, coarse in zip(minilm.encode(TEXTS), MiniLM("cpu", precision).encode(TEXTS), strict=True):
         assert float(exact.dense @ coarse.dense) >= least
 
@@ -84,6 +78,12 @@ def test_a_query_has_the_vector_of_the_same_passage(minilm: MiniLM) -> None:
     for passage, query in zip(minilm.encode(texts), minilm.encode_queries(texts), strict=True):
         np.testing.assert_allclose(query.dense, passage.dense, atol=2e-6)
         assert query.truncated == passage.truncated
+
+
+def test_an_embedder_is_made_once_per_process() -> None:
+    settings = load_settings(_env_file=None)
+    assert make_embedder(settings) is make_embedder(load_settings(_env_file=None))
+    assert make_embedder(settings).name == model_name(settings)
 
 
 def test_a_query_needs_no_torch() -> None:
@@ -108,8 +108,3 @@ def test_other_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for encode in (MiniLM("cpu").encode, MiniLM("cpu").encode_queries):
         with pytest.raises(PermanentFailure, match=re.escape(str(weights))):
             encode(["text"])
-
-
-def test_an_embedder_is_made_once_per_process() -> None:
-    assert make_embedder(_settings()) is make_embedder(_settings())
-    assert make_embedder(_settings()).name == model_name(_settings())

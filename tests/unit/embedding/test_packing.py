@@ -32,19 +32,15 @@ def _texts(pack: Pack) -> list[list[int]]:
 
 
 @given(rows=ROWS, budget=st.integers(1, 60))
-def test_packs_hold_every_text_once_within_the_budget(rows: list[list[int]], budget: int) -> None:
+def test_packs_hold_every_text_once_within_the_budget_and_slots_lead_to_terms(
+    rows: list[list[int]], budget: int
+) -> None:
     found = packs(window_of(rows), budget)
     assert sorted(place for pack in found for place in pack.places.tolist()) == list(range(len(rows)))
     for pack in found:
         assert _texts(pack) == [rows[place] for place in pack.places]
         assert pack.tokens <= budget or len(pack.places) == 1
         assert pack.longest == max(map(len, _texts(pack)))
-
-
-@given(rows=ROWS, budget=st.integers(1, 60))
-def test_a_packs_slots_lead_to_the_terms_of_its_texts(rows: list[list[int]], budget: int) -> None:
-    window = window_of(rows)
-    for pack in packs(window, budget):
         terms = [term for place in pack.places for term in sorted(set(rows[place]) - LEFT_OUT)]
         assert pack.terms == len(terms)
         assert [([*terms, None])[slot] for slot in pack.slots] == [
@@ -53,24 +49,19 @@ def test_a_packs_slots_lead_to_the_terms_of_its_texts(rows: list[list[int]], bud
 
 
 @given(rows=ROWS)
-def test_halves_are_the_pack(rows: list[list[int]]) -> None:
-    (pack,) = packs(window_of(rows), 1_000)
-    if len(rows) == 1:
-        with pytest.raises(ValueError, match="cannot be divided"):
-            pack.halves()
-        return
-    first, second = pack.halves()
-    assert _texts(first) + _texts(second) == _texts(pack)
-
-
-@given(rows=ROWS)
-def test_runs_are_neighbours_of_equal_length(rows: list[list[int]]) -> None:
+def test_halves_are_the_pack_and_runs_its_neighbours_of_equal_length(rows: list[list[int]]) -> None:
     (pack,) = packs(window_of(rows), 1_000)
     found = runs(pack.starts)
     assert [length for _, texts, length in found for _ in range(texts)] == [len(text) for text in _texts(pack)]
     assert len({length for *_, length in found}) == len(found)
     sizes = [texts * length for _, texts, length in found]
     assert [first for first, *_ in found] == [sum(sizes[:place]) for place in range(len(sizes))]
+    if len(rows) == 1:
+        with pytest.raises(ValueError, match="cannot be divided"):
+            pack.halves()
+        return
+    one, other = pack.halves()
+    assert _texts(one) + _texts(other) == _texts(pack)
 
 
 @given(rows=ROWS)
@@ -83,17 +74,15 @@ def test_terms_are_each_texts_distinct_tokens_and_their_counts(rows: list[list[i
 
 
 @given(rows=ROWS)
-def test_positions_are_those_of_xlm_roberta(rows: list[list[int]]) -> None:
+def test_positions_are_those_of_xlm_roberta_or_those_of_bert_that_count_from_0(rows: list[list[int]]) -> None:
     import torch
     from transformers.models.xlm_roberta.modeling_xlm_roberta import XLMRobertaEmbeddings
 
     found = positions(rows_of(rows), 1)
     theirs = [XLMRobertaEmbeddings.create_position_ids_from_input_ids(torch.tensor([row]), 1)[0] for row in rows]
     assert found.tolist() == torch.cat(theirs).tolist()
-
-
-def test_positions_of_bert_count_from_0() -> None:
-    assert positions(rows_of([[5, 6, 7], [8]]), None).tolist() == [0, 1, 2, 0]
+    from_zero = positions(rows_of(rows), None)
+    assert from_zero.tolist() == [place for row in rows for place in range(len(row))]
 
 
 def test_equal_lengths_keep_their_order() -> None:

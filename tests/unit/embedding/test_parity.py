@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.embedder import VectorBatch, Vectors
 from pipeline.embedding.verify import Reference, reference_of
-from tests.unit.embedding.hashing import MARGINS, has_precision
+from tests.unit.embedding.hashing import MARGINS, skip_without
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 
 ODD = [
@@ -111,9 +111,13 @@ def _texts(batches: Sequence[VectorBatch]) -> list[Vectors]:
     return found
 
 
-def test_odd_texts_have_flagembeddings_vectors(pair: Pair) -> None:
-    for text, found in zip(ODD, pair.ours().encode(ODD), strict=True):
-        _same(found, pair.expected(text))
+def test_odd_texts_and_real_passages_have_flagembeddings_vectors(pair: Pair) -> None:
+    passage = "Beam search keeps the best partial hypotheses while a sentence is translated word by word. "
+    texts = [*ODD, *(passage * times for times in (1, 2, 5, 12))]
+    ours = pair.ours()
+    for found in (ours.encode(texts), _texts(list(ours.encode_stream(texts)))):
+        for text, vectors in zip(texts, found, strict=True):
+            _same(vectors, pair.expected(text))
     assert sum(len(pair.expected(text).weights) for text in ODD) > 10, "some weights are greater than zero"
 
 
@@ -126,13 +130,6 @@ def test_texts_of_every_length_have_flagembeddings_vectors(random_model: Pair) -
     assert [vectors.truncated for vectors in found] == [length > 8_190 for length in LENGTHS]
     tokens = [len(vectors.colbert) + 1 for vectors in found if vectors.colbert is not None]
     assert tokens == [min(length + 2, 8_192) for length in LENGTHS]
-
-
-def test_real_passages_have_flagembeddings_vectors(pair: Pair) -> None:
-    sentence = "Beam search keeps the best partial hypotheses while a sentence is translated word by word. "
-    texts = [sentence * times for times in (1, 2, 5, 12)]
-    for text, found in zip(texts, _texts(list(pair.ours().encode_stream(texts))), strict=True):
-        _same(found, pair.expected(text))
 
 
 # FlagEmbedding needs 5 ms a text, so that texts are drawn from few.
@@ -158,8 +155,7 @@ def test_any_text_has_flagembeddings_vectors(random_model: Pair, text: str) -> N
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
 def test_a_budget_of_tokens_changes_no_vector_on_a_cpu(random_model: Pair, precision: str) -> None:
-    if not has_precision(precision):
-        pytest.skip(f"this processor has no instructions for {precision}")
+    skip_without(precision)
     texts = ["a b c d", "e", "f g h i j k l m n", "", "o p q r"] * 5
     (large,), (small,) = (
         list(random_model.ours(tokens=tokens, precision=precision).encode_stream(texts)) for tokens in (4096, 7)
@@ -169,8 +165,7 @@ def test_a_budget_of_tokens_changes_no_vector_on_a_cpu(random_model: Pair, preci
 
 
 def test_bfloat16_is_close_where_the_processor_has_it(random_model: Pair) -> None:
-    if not has_precision("bf16"):
-        pytest.skip("this processor has no instructions for bf16")
+    skip_without("bf16")
     model = random_model.ours(precision="bf16")
     for text, found in zip(ODD, model.encode(ODD), strict=True):
         assert float(found.dense @ random_model.expected(text).dense) > 0.99

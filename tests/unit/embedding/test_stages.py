@@ -86,7 +86,12 @@ class Listener(progress.Listener):
         self.notes.append(message)
 
 
-def test_every_passage_has_its_vectors_in_order(workspace: Workspace) -> None:
+def test_every_passage_has_its_vectors_in_order_and_an_empty_month_says_what_they_would_be(
+    workspace: Workspace,
+) -> None:
+    write_month(workspace, texts=[])
+    model = {"model": "all-MiniLM-L6-v2", "dimensions": 384, "sparse": False, "form": "sections", "colbert": False}
+    assert run_stage(EMBEDDINGS, workspace, MONTH).notes == {"truncated": 0, **model}
     write_month(workspace, texts=["word " * 600, *TEXTS])
     outcome = run_stage(EMBEDDINGS, workspace, MONTH)
     rows = workspace.root.rows(tables.EMBEDDINGS, MONTH)
@@ -126,37 +131,23 @@ def test_a_row_holds_what_the_embedder_gave(workspace: Workspace) -> None:
         assert {len(vector) for vector in row["colbert"]} == {DIMENSIONS}
 
 
-def test_vectors_of_unchanged_texts_are_taken_over(workspace: Workspace, tmp_path: Path) -> None:
+def test_vectors_of_unchanged_texts_are_taken_over_whatever_their_passages_ids(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     before = _many(4_500)
     write_month(workspace, texts=before)
     run_stage(stage_with(HashingEmbedder()), workspace, MONTH)
-    after = [*before[:2_100], "Another passage in its place.", *before[2_101:], "And one more."]
+    # Two passages a paper, and the paper's title is embedded too: within the first its two passages change places.
+    turned = [before[1], before[0], *before[2:2_100]]
+    after = [*turned, "Another passage in its place.", *before[2_101:], "And one more."]
     write_month(workspace, texts=after)
     embedder = HashingEmbedder()
     measured = run_stage(stage_with(embedder), workspace, MONTH).measured
     assert (measured["reused"], measured["encoded"]) == (4_499, 2)
     assert [text.splitlines()[1] for text in embedder.encoded] == ["Another passage in its place.", "And one more."]
     assert _file(workspace).read_bytes() == _undisturbed(tmp_path / "apart", after)
-
-
-def test_a_text_keeps_its_vectors_where_its_passage_has_another_id(workspace: Workspace) -> None:
-    write_month(workspace, texts=TEXTS)
-    run_stage(stage_with(HashingEmbedder()), workspace, MONTH)
-    # Two passages a paper, and the paper's title is embedded too: within each paper its two passages change places.
-    turned = [TEXTS[number ^ 1] for number in range(len(TEXTS))]
-    write_month(workspace, texts=turned)
-    embedder = HashingEmbedder()
-    assert run_stage(stage_with(embedder), workspace, MONTH).measured["reused"] == len(TEXTS)
-    assert embedder.encoded == []
     forced = run_stage(stage_with(embedder), workspace, MONTH, force=True).measured
-    assert (forced["reused"], forced["encoded"]) == (0, len(TEXTS))
-
-
-def test_a_month_without_passages_says_what_its_vectors_would_be(workspace: Workspace) -> None:
-    write_month(workspace, texts=[])
-    notes = run_stage(EMBEDDINGS, workspace, MONTH).notes
-    model = {"model": "all-MiniLM-L6-v2", "dimensions": 384, "sparse": False, "form": "sections", "colbert": False}
-    assert notes == {"truncated": 0, **model}
+    assert (forced["reused"], forced["encoded"]) == (0, len(after))
 
 
 @pytest.mark.faults
@@ -201,24 +192,19 @@ def test_a_run_that_fails_keeps_all_that_came_before_but_for_damaged_shards(
     assert _file(workspace).read_bytes() == _undisturbed(tmp_path / "apart", texts)
 
 
-def test_shards_of_an_older_state_serve_by_their_texts_and_are_removed(workspace: Workspace) -> None:
+@pytest.mark.parametrize(("model", "resumed"), [("hashing", 3_750 - 2), ("another", 0)])
+def test_shards_of_an_older_state_serve_by_their_texts_to_the_same_model_and_are_removed(
+    workspace: Workspace, model: str, resumed: int
+) -> None:
     before = _many(5_000)
     write_month(workspace, texts=before)
     with pytest.raises(Stopped):
         run_stage(stage_with(StoppingEmbedder(after=4_100)), workspace, MONTH)
-    write_month(workspace, texts=[*before[:1_000], "A paper that came later.", "Its second passage.", *before[1_002:]])
-    embedder = HashingEmbedder()
-    assert run_stage(stage_with(embedder), workspace, MONTH).measured["resumed"] == 3_750 - 2
-    assert _shards(workspace) == []
-
-
-def test_shards_of_another_model_are_of_no_use(workspace: Workspace) -> None:
-    write_month(workspace, texts=_many(3_000))
-    with pytest.raises(Stopped):
-        run_stage(stage_with(StoppingEmbedder(after=2_500)), workspace, MONTH)
     assert _shards(workspace)
-    measured = run_stage(stage_with(HashingEmbedder("another")), workspace, MONTH).measured
-    assert (measured["resumed"], measured["encoded"]) == (0, 3_000)
+    write_month(workspace, texts=[*before[:1_000], "A paper that came later.", "Its second passage.", *before[1_002:]])
+    measured = run_stage(stage_with(HashingEmbedder(model)), workspace, MONTH).measured
+    assert (measured["resumed"], measured["encoded"]) == (resumed, 5_000 - resumed)
+    assert _shards(workspace) == []
 
 
 def test_the_embedder_is_told_to_end_where_a_run_fails(workspace: Workspace) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,7 @@ from typer.testing import CliRunner
 
 from pipeline.cli.app import app
 from pipeline.embedding.embedder import Vectors
-from pipeline.embedding.verify import EXACT, HALF, TEXTS, Reference, compare, verify_model
-from pipeline.errors import SettingError
-from pipeline.settings import load_settings
+from pipeline.embedding.verify import EXACT, HALF, TEXTS, Reference, compare
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 
 ROWS = np.array([[0.0, 1.0], [1.0, 0.0]], np.float32)
@@ -28,49 +27,39 @@ OURS = Vectors(
 THEIRS = Reference(OURS.dense, {7: 0.5, 9: 0.005}, ROWS)
 
 
-def test_equal_vectors_are_the_same() -> None:
+def test_equal_vectors_are_the_same_and_so_are_texts_without_tokens() -> None:
     compared = compare("a text", OURS, THEIRS, EXACT)
-    assert compared.holds
-    assert (compared.ids, compared.other_ids) == (2, 0)
+    assert (compared.holds, compared.ids, compared.other_ids) == (True, 2, 0)
+    empty = replace(OURS, sparse_ids=OURS.sparse_ids[:0], sparse_weights=OURS.sparse_weights[:0])
+    assert compare("empty", empty, replace(THEIRS, weights={}), EXACT).holds
 
 
 @pytest.mark.parametrize(
-    "other",
+    "difference",
     [
-        replace(THEIRS, dense=np.array([0.58, 0.81], np.float32)),
-        replace(THEIRS, weights={7: 0.502, 9: 0.005}),
-        replace(THEIRS, weights={7: 0.5}),
-        replace(THEIRS, weights={7: 0.5, 9: 0.005, 11: 0.001}),
-        replace(THEIRS, colbert=np.array([[0.1, 1.0], [1.0, 0.0]], np.float32)),
-        replace(THEIRS, colbert=np.array([[0.0, 1.0]], np.float32)),
+        {"dense": np.array([0.58, 0.81], np.float32)},
+        {"weights": {7: 0.502, 9: 0.005}},
+        {"weights": {7: 0.5}},
+        {"weights": {7: 0.5, 9: 0.005, 11: 0.001}},
+        {"colbert": np.array([[0.1, 1.0], [1.0, 0.0]], np.float32)},
+        {"colbert": np.array([[0.0, 1.0]], np.float32)},
     ],
     ids=["dense", "weight", "an id too many", "an id too few", "colbert", "a token too many"],
 )
-def test_each_kind_of_difference_is_seen(other: Reference) -> None:
-    assert not compare("a text", OURS, other, EXACT).holds
+def test_each_kind_of_difference_is_seen(difference: dict[str, Any]) -> None:
+    assert not compare("a text", OURS, replace(THEIRS, **difference), EXACT).holds
 
 
-def test_half_precision_may_lose_a_faint_weight_but_no_other() -> None:
-    assert compare("a text", OURS, replace(THEIRS, weights={7: 0.5}), HALF).holds
-    assert not compare("a text", OURS, replace(THEIRS, weights={9: 0.005}), HALF).holds
+@pytest.mark.parametrize(("weights", "holds"), [({7: 0.5}, True), ({9: 0.005}, False)])
+def test_half_precision_may_lose_a_faint_weight_but_no_other(weights: dict[int, float], holds: bool) -> None:
+    assert compare("a text", OURS, replace(THEIRS, weights=weights), HALF).holds is holds
 
 
-def test_a_text_without_tokens_has_nothing_that_differs() -> None:
-    ours = replace(OURS, sparse_ids=OURS.sparse_ids[:0], sparse_weights=OURS.sparse_weights[:0])
-    assert compare("empty", ours, replace(THEIRS, weights={}), EXACT).holds
-
-
-def test_only_bge_m3_can_be_verified() -> None:
-    with pytest.raises(SettingError, match="CITELOOM_EMBEDDER is minilm"):
-        verify_model(load_settings(_env_file=None))
-
-
-def test_a_model_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CITELOOM_EMBEDDER", "bge-m3")
-    monkeypatch.setenv("CITELOOM_EMBEDDER_PATH", "/nowhere/bge-m3")
+def test_only_bge_m3_can_be_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CITELOOM_EMBEDDER", "minilm")
     answered = CliRunner().invoke(app, ["verify-model", "--json"])
     assert answered.exit_code == 2
-    assert "there is no folder /nowhere/bge-m3" in json.loads(answered.stdout)["message"]
+    assert "CITELOOM_EMBEDDER is minilm" in json.loads(answered.stdout)["message"]
 
 
 @pytest.mark.slow

@@ -19,9 +19,19 @@ from pipeline.settings import Settings, load_settings
 from pipeline.storage.writing import Row
 from pipeline.tables import Table
 from tests.planned_calls import writing_calls
-from tests.scripted_llm import Rule, ScriptedLlm
+from tests.scripted_llm import Refusal, Rule, ScriptedLlm
 
 MONTH, EARLIER = "2405", "2403"
+
+
+class CutShort(ScriptedLlm):
+    """An endpoint whose last sample of every answer ends at the longest length allowed."""
+
+    def respond(self, body: dict[str, Any], key: str) -> Refusal | dict[str, Any]:
+        answer = super().respond(body, key)
+        assert isinstance(answer, dict)
+        answer["choices"][-1]["finish_reason"] = "length"
+        return answer
 
 
 def workspace(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
@@ -131,7 +141,7 @@ def check_planned_calls(
             assert llm.generations == paid
 
 
-def beam(samples: int = 1, votes: int = 1, kept: int = 1) -> dict[str, int]:
+def beam(samples: int = 1, votes: int = 1, kept: int = 1) -> dict[str, Any]:
     """Settings of a search."""
     return {"chatcite_samples": samples, "chatcite_votes": votes, "chatcite_kept": kept}
 

@@ -18,7 +18,7 @@ from pipeline.related_work.prompt_files import AnswerLength
 from pipeline.related_work.summary import Summary
 from tests.planned_calls import beam_calls
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
-from tests.unit.related_work.building import make_elements, make_task, workspace
+from tests.unit.related_work.building import make_elements, make_task, prompts, workspace
 
 SEARCH = BeamConfig(
     samples=3,
@@ -63,28 +63,21 @@ def test_fewer_drafts_than_are_kept_are_all_continued(tmp_path: Path) -> None:
     assert summary.spent.calls == beam_calls(4, search) == 24 + 4
 
 
-def test_the_first_step_continues_one_empty_draft(tmp_path: Path) -> None:
-    summary, llm = search_with(tmp_path, 2, SEARCH)
-    first, second = rounds(summary)
-    assert [draft["parent"] for draft in first["drafts"]] == [0, 0, 0]
-    assert [draft["parent"] for draft in second["drafts"]] == [1, 1, 1, 2, 2, 2]
-    drafting = [body for body in llm.requests if "Begin the related-work section" in str(body["messages"])]
-    assert len(drafting) == 1
-
-
-def test_the_drafts_with_most_votes_go_on(tmp_path: Path) -> None:
+def test_the_first_step_continues_one_empty_draft_and_the_next_those_with_most_votes(tmp_path: Path) -> None:
     summary, llm = search_with(tmp_path, 2, SEARCH, vote_for(3, 3, 2, 3, 2))
     first, second = rounds(summary)
-    assert first["votes"] == [3, 3, 2, 3, 2]
-    assert first["tallies"] == [0, 2, 3]
-    assert first["kept"] == [3, 2]
-    survivors = [first["drafts"][choice - 1]["text"] for choice in first["kept"]]
+    assert [draft["parent"] for draft in first["drafts"]] == [0, 0, 0]
+    assert (first["votes"], first["tallies"], first["kept"]) == ([3, 3, 2, 3, 2], [0, 2, 3], [3, 2])
+    assert [draft["parent"] for draft in second["drafts"]] == [1, 1, 1, 2, 2, 2]
+    asked = prompts(llm)
+    assert sum("Begin the related-work section" in prompt for prompt in asked) == 1
     continued = {
-        re.search(r"<related_work>\n(.*?)\n</related_work>", body["messages"][1]["content"], re.DOTALL)
-        for body in llm.requests
-        if "Key elements of [Reference 2]" in body["messages"][1]["content"]
+        re.search(r"<related_work>\n(.*?)\n</related_work>", prompt, re.DOTALL)
+        for prompt in asked
+        if "Key elements of [Reference 2]" in prompt
     }
-    assert {match.group(1) for match in continued if match} == set(survivors)
+    survivors = {first["drafts"][choice - 1]["text"] for choice in first["kept"]}
+    assert {match.group(1) for match in continued if match} == survivors
     assert summary.text == second["drafts"][second["kept"][0] - 1]["text"]
 
 
@@ -96,11 +89,8 @@ def test_of_equals_the_one_written_first_is_kept() -> None:
 
 def test_a_vote_that_cannot_be_read_is_an_abstention_and_counted(tmp_path: Path) -> None:
     def rule(asked: Asked) -> str | None:
-        if not is_vote(asked):
-            return None
-        return ["The best choice is 2", "I cannot say.", "The best choice is 9", "The best choice is {s}"][
-            asked.seed % 4
-        ]
+        answers = ("The best choice is 2", "I cannot say.", "The best choice is 9", "The best choice is {s}")
+        return answers[asked.seed % 4] if is_vote(asked) else None
 
     summary, _ = search_with(tmp_path, 1, replace(SEARCH, votes=4), rule)
     (only,) = rounds(summary)
@@ -157,13 +147,11 @@ def test_a_small_context_cuts_and_says_so(tmp_path: Path) -> None:
 
 def test_room_that_the_drafts_do_not_need_is_the_references(tmp_path: Path) -> None:
     """The line on each reference is what the evaluator checks drafts against."""
-    short = vote_for(1)
-    _, llm = search_with(
-        tmp_path, 40, replace(SEARCH, samples=1, beam=1, votes=1, context=2400), lambda asked: short(asked) or "Short."
-    )
-    (last,) = [b for b in llm.requests if "[Reference 40] Reference title 40" in b["messages"][1]["content"]][-1:]
-    assert "The best choice is" in last["messages"][1]["content"]
-    assert all(f"[Reference {n}] Reference title {n}." in last["messages"][1]["content"] for n in range(1, 41))
+    search, vote = replace(SEARCH, samples=1, beam=1, votes=1, context=2400), vote_for(1)
+    _, llm = search_with(tmp_path, 40, search, lambda asked: vote(asked) or "Short.")
+    last = [prompt for prompt in prompts(llm) if "[Reference 40] Reference title 40" in prompt][-1]
+    assert "The best choice is" in last
+    assert all(f"[Reference {n}] Reference title {n}." in last for n in range(1, 41))
 
 
 def test_a_context_that_holds_no_prompt_is_a_wrong_setting(tmp_path: Path) -> None:
@@ -171,14 +159,11 @@ def test_a_context_that_holds_no_prompt_is_a_wrong_setting(tmp_path: Path) -> No
         search_with(tmp_path, 1, replace(SEARCH, context=300))
 
 
-def test_samples_of_a_draft_share_one_prompt_and_votes_another(tmp_path: Path) -> None:
-    _, llm = search_with(tmp_path, 1, replace(SEARCH, votes=4))
-    assert sorted(body.get("n", 1) for body in llm.requests) == [3, 4]
-
-
-def test_the_target_comes_before_what_changes_in_every_prompt(tmp_path: Path) -> None:
-    _, llm = search_with(tmp_path, 3, SEARCH)
+def test_samples_share_one_prompt_and_the_target_comes_before_what_changes_in_every_prompt(tmp_path: Path) -> None:
+    _, llm = search_with(tmp_path, 3, replace(SEARCH, votes=4))
+    # Of three steps the first continues one draft and the others two; a vote follows each.
+    assert sorted(body.get("n", 1) for body in llm.requests) == [3] * 5 + [4] * 3
     for kind in ("Key elements of the target paper:", "Target paper summary:"):
-        prompts = [b["messages"][1]["content"] for b in llm.requests if kind in b["messages"][1]["content"]]
-        shared = "".join(a for a, *rest in itertools.takewhile(lambda c: len(set(c)) == 1, zip(*prompts, strict=False)))
+        of_kind = [prompt for prompt in prompts(llm) if kind in prompt]
+        shared = "".join(a for a, *rest in itertools.takewhile(lambda c: len(set(c)) == 1, zip(*of_kind, strict=False)))
         assert "method 0" in shared

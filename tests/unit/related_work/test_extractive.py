@@ -70,7 +70,7 @@ def write(task: Task, words: int | None = None) -> Summary:
     return summary
 
 
-def test_each_reference_has_the_sentence_on_what_it_does_and_the_closest_what_it_found() -> None:
+def test_each_reference_has_a_sentence_on_what_it_does_then_on_what_it_found_then_the_others() -> None:
     summary = write(abstract_task(BOATS, NETS), words=60)
     assert summary.text == (
         "Lovelace et al. [Reference 1] propose a hull for boats that saves half of the fuel. "
@@ -79,29 +79,19 @@ def test_each_reference_has_the_sentence_on_what_it_does_and_the_closest_what_it
         "The experiments reveal that fish of all kinds are held by nets [Reference 2]."
     )
     assert summary.spent.calls == 0
+    roomy = [sentence.text for sentence in write(abstract_task(BOATS, NETS), words=500).sentences]
+    assert len(roomy) == len(set(roomy)) == 6
+    assert roomy[2] == "Boats have been built for thousands of years on many shores [Reference 1]."
+    short = write(abstract_task(BOATS, NETS), words=1)
+    assert [sentence.references for sentence in short.sentences] == [(1,), (2,)]
 
 
-def test_where_there_is_room_the_other_sentences_follow_each_once() -> None:
-    summary = write(abstract_task(BOATS, NETS), words=500)
-    texts = [sentence.text for sentence in summary.sentences]
-    assert len(texts) == len(set(texts)) == 6
-    assert texts[2] == "Boats have been built for thousands of years on many shores [Reference 1]."
-
-
-def test_a_section_has_two_sentences_a_reference_or_one_where_there_are_many() -> None:
+def test_all_writers_have_the_length_by_default_that_the_number_of_references_gives() -> None:
     assert [section_words(count) for count in (0, 1, 2, 5, 12, 13, 26)] == [0, 50, 100, 250, 250, 260, 520]
-
-
-def test_all_writers_have_the_same_length_by_default() -> None:
     names = [[f"w{work}s{place}" for place in range(5)] for work in range(4)]
     task = abstract_task(*[[f"Boats {name} {' '.join([f'{name}x'] * 10)}." for name in own] for own in names])
     lengths = [len(summary.text.split()) for summary in (write(task), lead(task), lexrank(task))]
     assert all(0.8 * section_words(4) <= length <= section_words(4) + 10 for length in lengths), lengths
-
-
-def test_where_there_is_no_room_every_reference_keeps_one_sentence() -> None:
-    summary = write(abstract_task(BOATS, NETS), words=1)
-    assert [sentence.references for sentence in summary.sentences] == [(1,), (2,)]
 
 
 def test_every_sentence_names_its_reference_and_its_passage() -> None:
@@ -117,12 +107,9 @@ def test_works_of_which_nothing_can_be_quoted_are_named_by_title() -> None:
     summary = write(abstract_task(BOATS, items=2))
     assert "See also “Title 2” [Reference 2] and “Title 3” [Reference 3]." in summary.text
     assert summary.trace["by_title"] == [2, 3]
-
-
-def test_a_task_without_any_abstract_is_a_list_of_titles() -> None:
-    summary = write(abstract_task(items=3))
-    assert summary.trace["by_title"] == [1, 2, 3]
-    assert sorted(number for sentence in summary.sentences for number in sentence.references) == [1, 2, 3]
+    titles = write(abstract_task(items=3))
+    assert titles.trace["by_title"] == [1, 2, 3]
+    assert sorted(number for sentence in titles.sentences for number in sentence.references) == [1, 2, 3]
 
 
 def test_similar_references_share_a_paragraph_that_opens_with_their_subject() -> None:

@@ -50,22 +50,12 @@ def test_names_and_years_become_numbers_in_the_order_of_a_bibliography(tmp_path:
 
 def test_a_reference_says_what_there_is_of_it(tmp_path: Path) -> None:
     task = import_rwsg(write(tmp_path, "Nothing.")).task
-    assert {
-        reference.title: (reference.source, reference.text)
-        for reference in task.references
-        if reference.title in "Tides Boats Nets"
-    } == {
-        "Tides": ("item", "Ada Popović (2015). Tides."),
-        "Boats": ("abstract", "Boats float."),
-        "Nets": ("full_text", "## Abstract\n\nA.\n\n## Introduction\n\nI."),
-    }
+    sources = {reference.title: (reference.source, reference.text) for reference in task.references}
+    assert sources["Tides"] == ("item", "Ada Popović (2015). Tides.")
+    assert sources["Boats"] == ("abstract", "Boats float.")
+    assert sources["Nets"] == ("full_text", "## Abstract\n\nA.\n\n## Introduction\n\nI.")
     assert task.text == "# A target\n\n## Abstract\n\nWe.\n\n## Introduction\n\nLong ago."
     assert (task.id, task.month) == ("rwsg-7", None)
-
-
-def test_another_file_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"7\.json is no file of rwsg-prv"):
-        import_rwsg(write(tmp_path, "x", leaves=[{"no": "title"}]))
 
 
 def test_the_five_real_targets_keep_nine_of_ten_citations(shared_data: Path) -> None:
@@ -119,11 +109,16 @@ def write_target(folder: Path, name: str = "A Model of Tides", text: str = TARGE
     return target
 
 
-def test_a_folder_of_nudtrwg_becomes_a_task_in_the_order_of_the_bibliography(tmp_path: Path) -> None:
+def test_a_folder_of_nudtrwg_becomes_tasks_in_the_order_of_the_bibliography_and_names_what_cannot_be_read(
+    tmp_path: Path,
+) -> None:
     write_target(tmp_path)
+    write_target(tmp_path, "B", "Abstract\nNo section.\n")
+    (write_target(tmp_path, "C") / "Target Paper.txt").unlink()
     (made,), faults = import_nudtrwg(tmp_path, "2024-03")
     task = made.task
-    assert faults == []
+    assert [fault.partition(":")[0] for fault in faults] == ["B", "C"]
+    assert "pdftotext" in faults[1]
     assert (task.id, task.month, task.title) == ("nudtrwg-1", "2024-03", "A Model of Tides")
     assert [
         (reference.title, reference.authors, reference.year, reference.source) for reference in task.references
@@ -141,21 +136,6 @@ def test_a_folder_of_nudtrwg_becomes_a_task_in_the_order_of_the_bibliography(tmp
     assert "We compare them" in task.text
     assert "hold fish" not in task.text
     assert "Harbour Conference" not in task.text
-
-
-def test_a_target_of_nudtrwg_that_cannot_be_read_is_named_with_its_reason(tmp_path: Path) -> None:
-    write_target(tmp_path)
-    write_target(tmp_path, "B", "Abstract\nNo section.\n")
-    (write_target(tmp_path, "C") / "Target Paper.txt").unlink()
-    made, faults = import_nudtrwg(tmp_path)
-    assert len(made) == 1
-    assert [fault.partition(":")[0] for fault in faults] == ["B", "C"]
-    assert "pdftotext" in faults[1]
-
-
-def test_a_folder_without_targets_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"target_paper_title\.txt"):
-        import_nudtrwg(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +189,11 @@ def test_a_target_of_deepscholar_becomes_a_task(tmp_path: Path) -> None:
     )
 
 
-def test_a_wrong_line_of_deepscholar_is_named(tmp_path: Path) -> None:
+def test_data_that_cannot_be_read_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"7\.json is no file of rwsg-prv"):
+        import_rwsg(write(tmp_path, "x", leaves=[{"no": "title"}]))
+    with pytest.raises(SettingError, match=r"target_paper_title\.txt"):
+        import_nudtrwg(tmp_path)
     with pytest.raises(SettingError, match=r"targets\.jsonl, line 1: title"):
         import_deepscholar(write_deepscholar(tmp_path / "set", title=None))
     with pytest.raises(SettingError, match=r"cites x, which is not in its file"):

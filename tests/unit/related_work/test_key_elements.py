@@ -44,35 +44,35 @@ def answers(**given: object) -> str:
     return json.dumps(dict.fromkeys(ELEMENT_NAMES, "x") | given)
 
 
-def test_the_prompt_asks_what_the_paper_prints() -> None:
-    prompt = PROMPTS.messages("elements", content="C", described=False, fields=ELEMENT_NAMES, characters=100)[1].content
-    assert prompt.startswith("Please extract the following key elements from the content:")
-    assert all(question in prompt for question in QUESTIONS)
-    assert "Content : <content>\nC" in prompt
+def test_the_prompt_asks_what_the_paper_prints_or_describes_every_field() -> None:
+    shared = {"content": "C", "fields": ELEMENT_NAMES, "characters": 100}
+    asked, described = (PROMPTS.messages("elements", described=way, **shared)[1].content for way in (False, True))
+    assert asked.startswith("Please extract the following key elements from the content:")
+    assert all(question in asked for question in QUESTIONS)
+    assert "Content : <content>\nC" in asked
+    assert not any(question in described for question in QUESTIONS)
+    assert all(f"{name}: " in described for name in ELEMENT_NAMES)
 
 
-def test_seven_answers_come_from_one_call(tmp_path: Path) -> None:
-    found = extract_from(tmp_path)
-    assert found.spent.calls == 1
+def test_seven_answers_come_from_one_call_as_json_or_as_headed_lines(tmp_path: Path) -> None:
+    found = extract_from(tmp_path / "a")
+    assert (found.spent.calls, found.failure) == (1, None)
     assert all(answer.startswith("scripted answer") for _, answer in found.elements.named())
-    assert found.failure is None
+    lines = "\n".join(f"{number}. {name.replace('_', ' ')}: It floats." for number, name in enumerate(ELEMENT_NAMES, 1))
+    headed = extract_from(tmp_path / "b", lambda asked: lines)
+    assert (headed.spent.calls, headed.elements) == (1, KeyElements(*["It floats."] * 7))
 
 
-def test_lists_nulls_and_long_answers_become_bounded_text(tmp_path: Path) -> None:
+def test_lists_nulls_and_long_answers_become_text_bounded_where_there_is_a_limit(tmp_path: Path) -> None:
     given = answers(results=["a", "b"], limitations=None, methodology="word " * 100)
     found = extract_from(tmp_path, lambda asked: given)
     assert (found.elements.results, found.elements.limitations) == ("a b", "")
     assert len(found.elements.methodology) <= 140
     assert found.elements.methodology.endswith("word")
     assert found.shortened == ("methodology",)
-
-
-def test_without_a_limit_an_answer_of_any_length_is_kept_whole(tmp_path: Path) -> None:
-    whole = ("word " * 384).strip()
-    found = extract_from(tmp_path, lambda asked: answers(methodology=whole), element_tokens=None)
-    assert found.elements.methodology == whole
-    assert len(whole) == 1919
-    assert found.shortened == ()
+    long = ("word " * 384).strip()
+    unbounded = extract_from(tmp_path / "b", lambda asked: answers(methodology=long), element_tokens=None)
+    assert (unbounded.elements.methodology, unbounded.shortened) == (long, ())
 
 
 def test_an_answer_that_cannot_be_repaired_leaves_empty_fields_and_a_reason(tmp_path: Path) -> None:
@@ -81,13 +81,6 @@ def test_an_answer_that_cannot_be_repaired_leaves_empty_fields_and_a_reason(tmp_
     assert found.failure is not None
     assert "no JSON object" in found.failure
     assert found.spent.calls == 2
-
-
-def test_seven_headed_lines_are_read_without_a_repair(tmp_path: Path) -> None:
-    lines = "\n".join(f"{number}. {name.replace('_', ' ')}: It floats." for number, name in enumerate(ELEMENT_NAMES, 1))
-    found = extract_from(tmp_path, lambda asked: lines)
-    assert found.spent.calls == 1
-    assert {answer for _, answer in found.elements.named()} == {"It floats."}
 
 
 def giving_questions_back(times: int) -> Rule:
@@ -104,22 +97,12 @@ def giving_questions_back(times: int) -> Rule:
     return rule
 
 
-def test_a_model_that_gives_the_questions_back_is_told_what_is_wanted_in_other_words(tmp_path: Path) -> None:
-    found = extract_from(tmp_path, giving_questions_back(1))
-    assert found.elements == KeyElements(*["It floats."] * 7)
-    assert found.spent.calls == 2
-
-
-def test_a_question_is_no_answer(tmp_path: Path) -> None:
-    found = extract_from(tmp_path, giving_questions_back(2))
-    assert found.elements == KeyElements()
-    assert (found.spent.calls, found.failure) == (2, None)
-
-
-def test_a_description_names_every_field() -> None:
-    prompt = PROMPTS.messages("elements", content="C", described=True, fields=ELEMENT_NAMES, characters=100)[1].content
-    assert not any(question in prompt for question in QUESTIONS)
-    assert all(f"{name}: " in prompt for name in ELEMENT_NAMES)
+@pytest.mark.parametrize(("times", "elements"), [(1, KeyElements(*["It floats."] * 7)), (2, KeyElements())])
+def test_a_model_that_gives_the_questions_back_is_asked_in_other_words_once(
+    tmp_path: Path, times: int, elements: KeyElements
+) -> None:
+    found = extract_from(tmp_path, giving_questions_back(times))
+    assert (found.elements, found.spent.calls, found.failure) == (elements, 2, None)
 
 
 def test_a_repair_is_counted_as_a_call(tmp_path: Path) -> None:

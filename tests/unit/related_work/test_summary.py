@@ -44,16 +44,18 @@ def test_sentences_know_the_references_that_they_cite() -> None:
     ]
 
 
-def test_a_citation_after_the_full_stop_belongs_to_its_sentence() -> None:
-    assert split_sentences("It is fast. [Reference 1] It is small.") == ["It is fast. [Reference 1]", "It is small."]
-
-
-def test_paragraphs_and_line_breaks_divide_and_fold() -> None:
-    assert split_sentences("One\nline\n\nAnother e.g. Smith et al. wrote it!  Really?") == [
-        "One line",
-        "Another e.g. Smith et al. wrote it!",
-        "Really?",
-    ]
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("It is fast. [Reference 1] It is small.", ["It is fast. [Reference 1]", "It is small."]),
+        (
+            "One\nline\n\nAnother e.g. Smith et al. wrote it!  Really?",
+            ["One line", "Another e.g. Smith et al. wrote it!", "Really?"],
+        ),
+    ],
+)
+def test_text_is_split_into_sentences(text: str, sentences: list[str]) -> None:
+    assert split_sentences(text) == sentences
 
 
 def test_the_trace_records_citations_out_of_range_and_references_left_out() -> None:
@@ -61,8 +63,5 @@ def test_the_trace_records_citations_out_of_range_and_references_left_out() -> N
     assert summary.trace["citations"] == {"respelt": 1, "bare": 1, "out_of_range": [9], "uncited": [2]}
     assert summary.sentences[0].references == ()
     assert "[Reference 9]" in summary.text
-
-
-def test_an_empty_text_has_no_sentences() -> None:
-    summary = make_summary("  \n", {1}, {}, Spent())
-    assert (summary.text, summary.sentences) == ("", ())
+    empty = make_summary("  \n", {1}, {}, Spent())
+    assert (empty.text, empty.sentences) == ("", ())

@@ -13,8 +13,7 @@ from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.systems import SYSTEMS
 from pipeline.related_work.task_model import Task
 from pipeline.settings import Settings
-from tests.scripted_llm import Asked, Refusal, ScriptedLlm
-from tests.unit.related_work.building import beam, check_planned_calls, make_task, prompts, write, write_at
+from tests.unit.related_work.building import CutShort, beam, check_planned_calls, make_task, prompts, write, write_at
 
 pytestmark = pytest.mark.slow
 
@@ -60,14 +59,7 @@ def test_what_does_not_fit_is_summarized_first_and_cut_where_it_does_not_fit_eve
 
 
 def test_a_text_that_ended_at_the_longest_allowed_is_told(tmp_path: Path) -> None:
-    class Short(ScriptedLlm):
-        def respond(self, body: dict[str, Any], key: str) -> Refusal | dict[str, Any]:
-            answer = super().respond(body, key)
-            assert isinstance(answer, dict)
-            answer["choices"][-1]["finish_reason"] = "length"
-            return answer
-
-    with Short() as llm:
+    with CutShort() as llm:
         searched = write_at(llm, tmp_path / "a", "chatcite", make_task(1), chatcite_samples=3)
         generated = write_at(llm, tmp_path / "b", "zero_shot", make_task(1))
         guided = write_at(llm, tmp_path / "c", "chatcite_no_incremental", make_task(1))
@@ -79,10 +71,10 @@ def test_a_text_that_ended_at_the_longest_allowed_is_told(tmp_path: Path) -> Non
     assert summarized.trace["truncated"] == {"summaries": 2, "drafts": 1, "votes": 1}
 
 
-def test_without_elements_drafts_are_written_from_summaries_by_the_papers_prompt(tmp_path: Path) -> None:
+def test_without_elements_drafts_are_written_from_summaries(tmp_path: Path) -> None:
     summary, llm = write(tmp_path, "chatcite_no_elements", make_task(2))
     asked = prompts(llm)
-    assert sum(p.startswith("Summarize the current article, preserving as much as possible") for p in asked) == 3
+    assert sum(p.startswith(P_S) for p in asked) == 3
     drafting = [p for p in asked if "Summary of [Reference 2]:" in p]
     assert drafting
     assert all(summary.trace["summaries"][2] in p for p in drafting)
@@ -98,6 +90,7 @@ def test_without_incremental_is_few_shot_from_summaries_with_chatcites_guideline
     assert all(p.startswith("Summarize the current article") for p in summarizing)
     assert generating.startswith("Follow the writing style of the example but without including any content")
     assert DRAFT_RULES in generating
+    assert "State only what the summaries say." in generating
     assert P_G in generating
     assert all(text in generating for text in (*summary.trace["summaries"], "An example [Reference 1].", "Another"))
     assert "rounds" not in summary.trace
@@ -138,20 +131,17 @@ def test_without_reflection_nobody_votes(tmp_path: Path) -> None:
     assert summary.text == summary.trace["rounds"][-1]["drafts"][0]["text"]
 
 
-def test_chatcite_shows_examples_only_where_they_are_set(tmp_path: Path) -> None:
+def test_chatcite_shows_examples_only_where_they_are_set_and_votes_have_their_own_temperature(tmp_path: Path) -> None:
     task = replace(make_task(1), examples=("Stylish words.",))
-    without, plain = write(tmp_path / "a", "chatcite", task)
+    without, plain = write(tmp_path / "a", "chatcite", task, temperature=0.9, vote_temperature=0.1)
     shown, told = write(tmp_path / "b", "chatcite", task, chatcite_examples=1)
     assert "examples" not in without.trace
     assert shown.trace["examples"] == ["Stylish words."]
     assert not any("Stylish words." in p for p in prompts(plain))
-    first = told.requests[0]["messages"]
-    assert "Stylish words." in first[1]["content"]
-
-
-def test_votes_have_a_temperature_of_their_own(tmp_path: Path) -> None:
-    _, llm = write(tmp_path, "chatcite", make_task(1), temperature=0.9, vote_temperature=0.1)
-    assert [body["temperature"] for body in llm.requests][:2] == [0.9, 0.1]
+    assert "Stylish words." in prompts(told)[0]
+    assert [body["temperature"] for body in plain.requests][:2] == [0.9, 0.1]
+    line = "State only what the key elements or the previously completed related work say."
+    assert line in plain.requests[0]["messages"][0]["content"]
 
 
 @pytest.mark.parametrize("system", CALL_MODEL)
@@ -193,39 +183,25 @@ def test_a_section_on_many_references_may_be_longer(tmp_path: Path, system: str)
     assert 100 in asked(30, 1600)
 
 
-def test_guidelines_speak_of_earlier_work_only_where_there_is_some(tmp_path: Path) -> None:
-    _, stepwise = write(tmp_path / "a", "chatcite", make_task(1))
-    _, at_once = write(tmp_path / "b", "chatcite_no_incremental", make_task(1))
-    line = "State only what the key elements or the previously completed related work say."
-    assert line in stepwise.requests[0]["messages"][0]["content"]
-    assert "State only what the summaries say." in prompts(at_once)[-1]
-
-
 PLAN = '{"sentences": [{"about": "both retrieve", "cites": [2, 9]}, {"about": "ours", "cites": []}]}'
 
 
 def test_litllm_plans_first_and_every_reference_is_in_the_plan(tmp_path: Path) -> None:
-    def rule(asked: Asked) -> str | None:
-        return PLAN if asked.schema is not None else None
+    def plan_from(answer: str, folder: Path) -> tuple[dict[str, Any], list[str]]:
+        summary, llm = write(folder, "litllm", make_task(2), lambda asked: answer if asked.schema else None)
+        assert summary.spent.calls == llm.generations
+        return summary.trace["plan"], prompts(llm)
 
-    summary, llm = write(tmp_path, "litllm", make_task(2), rule)
-    planning, writing = prompts(llm)
+    plan, (planning, writing) = plan_from(PLAN, tmp_path / "a")
     assert "Every reference, 1 to 2, is cited" in planning
     assert "Line 1: both retrieve. Cite [Reference 2] on line 1." in writing
     assert "Line 2: ours. Cite nothing." in writing
     assert "Line 3: what Reference title 1 does. Cite [Reference 1] on line 3." in writing
-    plan = summary.trace["plan"]
     assert (plan["dropped"], plan["added"], plan["failure"]) == ([9], [1], None)
-
-
-def test_a_plan_that_cannot_be_read_becomes_one_line_for_each_reference(tmp_path: Path) -> None:
-    def rule(asked: Asked) -> str | None:
-        return "no plan" if asked.schema is not None else None
-
-    summary, llm = write(tmp_path, "litllm", make_task(2), rule)
-    assert [line["cites"] for line in summary.trace["plan"]["lines"]] == [[1], [2]]
-    assert "no Plan could be read" in summary.trace["plan"]["failure"]
-    assert summary.spent.calls == llm.generations == 3
+    unread, asked = plan_from("no plan", tmp_path / "b")
+    assert [line["cites"] for line in unread["lines"]] == [[1], [2]]
+    assert "no Plan could be read" in unread["failure"]
+    assert len(asked) == 3
 
 
 def test_every_system_names_prompts_and_settings_that_are_there() -> None:

@@ -50,13 +50,21 @@ def models_called(llm: ScriptedLlm) -> Counter[str]:
     return Counter(str(body["model"]) for body in llm.requests)
 
 
-def test_two_models_write_beside_each_other(tmp_path: Path) -> None:
+def test_two_models_write_beside_each_other_and_the_order_of_the_setting_does_not_matter(tmp_path: Path) -> None:
     with ScriptedLlm(models=MODELS) as llm:
         place = place_of(llm, tmp_path, BOTH)
         write_corpus(place, TASKS)
         elements, summaries = write(place)
         called = models_called(llm)
-    rows = rows_by_writer(place)
+        rows = rows_by_writer(place)
+        timings = {writer: read_timings(place.root, f"summaries/{writer}", MONTH) for writer in rows}
+        file = place.root.file(tables.SUMMARIES, MONTH)
+        before = file.read_bytes()
+        turned = place_of(llm, tmp_path, ",".join(reversed(BOTH.split(","))))
+        assert all(outcome.skipped for outcome in write(turned))
+        write(place_of(llm, tmp_path, "zero_shot@large"))
+        write(turned)
+    assert file.read_bytes() == before
     assert list(rows) == ["chatcite@large", "chatcite@scripted", "zero_shot@large"]
     assert all([row["task_id"] for row in mine] == ["2405.00001#S2", "2405.00002#S2"] for mine in rows.values())
     assert set(called) == {"scripted", "large"}
@@ -65,14 +73,14 @@ def test_two_models_write_beside_each_other(tmp_path: Path) -> None:
     assert elements.measured["llm_calls"] == 12
     assert summaries.measured["llm_calls"] == sum(row["calls"] for mine in rows.values() for row in mine)
     for writer, mine in rows.items():
-        (timing,) = read_timings(place.root, f"summaries/{writer}", MONTH)
+        (timing,) = timings[writer]
         assert timing.measured["llm_calls"] == sum(row["calls"] for row in mine)
 
 
-def test_adding_a_writer_computes_that_writer_alone(tmp_path: Path) -> None:
+def test_adding_a_writer_computes_that_writer_alone_and_keeps_what_was_left_out_for_others(tmp_path: Path) -> None:
     with ScriptedLlm(models=MODELS) as llm:
         first = place_of(llm, tmp_path, "chatcite,zero_shot")
-        write_corpus(first, TASKS)
+        write_corpus(first, {2: ["2403.00003"], 1: ["2403.00001", "2403.00099"]})
         write(first)
         before = rows_by_writer(first)
         # Without the cache, whatever was computed again would be asked again.
@@ -81,11 +89,19 @@ def test_adding_a_writer_computes_that_writer_alone(tmp_path: Path) -> None:
         more = place_of(llm, tmp_path, "chatcite,zero_shot,zero_shot@large")
         elements, summaries = write(more)
         assert models_called(llm) == {"large": 2}
+        with pytest.raises(SettingError, match="CITELOOM_SYSTEMS names the model huge"):
+            run_stage(SUMMARIES, place_of(llm, tmp_path, "zero_shot@huge"), MONTH)
     assert elements.skipped
     assert summaries.measured["llm_calls"] == 2
     after = rows_by_writer(more)
     assert {name: rows for name, rows in after.items() if name in before} == before
     assert set(after) - set(before) == {"zero_shot@large"}
+    ledger = read_table(more.root.ledger_file("summaries", MONTH))
+    assert sorted(ledger["subject"].to_pylist()) == [
+        "2405.00001#S2 zero_shot@large",
+        "2405.00001#S2 zero_shot@scripted",
+    ]
+    assert summaries.left_out == {"reference_without_text": 2}
 
 
 def test_changing_a_writer_computes_it_alone_and_removing_it_removes_its_rows(tmp_path: Path) -> None:
@@ -106,36 +122,6 @@ def test_changing_a_writer_computes_it_alone_and_removing_it_removes_its_rows(tm
         assert llm.requests == []
     assert rows_by_writer(fewer) == {"chatcite@scripted": before["chatcite@scripted"]}
     assert (elements.rows, summaries.rows) == (6, 2)
-
-
-def test_the_order_of_the_setting_does_not_matter_and_a_rerun_writes_the_same_bytes(tmp_path: Path) -> None:
-    with ScriptedLlm(models=MODELS) as llm:
-        place = place_of(llm, tmp_path, BOTH)
-        write_corpus(place, TASKS)
-        write(place)
-        file = place.root.file(tables.SUMMARIES, MONTH)
-        before = file.read_bytes()
-        turned = place_of(llm, tmp_path, ",".join(reversed(BOTH.split(","))))
-        assert all(outcome.skipped for outcome in write(turned))
-        fewer = place_of(llm, tmp_path, "zero_shot@large")
-        write(fewer)
-        write(turned)
-    assert file.read_bytes() == before
-
-
-def test_what_was_left_out_for_a_writer_stays_in_the_ledger(tmp_path: Path) -> None:
-    with ScriptedLlm(models=MODELS) as llm:
-        place = place_of(llm, tmp_path, "zero_shot")
-        write_corpus(place, {1: ["2403.00001", "2403.00099"]})
-        write(place)
-        more = place_of(llm, tmp_path, "zero_shot,zero_shot@large")
-        _, summaries = write(more)
-    ledger = read_table(more.root.ledger_file("summaries", MONTH))
-    assert sorted(ledger["subject"].to_pylist()) == [
-        "2405.00001#S2 zero_shot@large",
-        "2405.00001#S2 zero_shot@scripted",
-    ]
-    assert summaries.left_out == {"reference_without_text": 2}
 
 
 def test_a_run_that_ends_in_the_second_writer_changes_nothing_and_pays_nothing_twice(tmp_path: Path) -> None:
@@ -166,14 +152,6 @@ def test_a_run_that_ends_in_the_second_writer_changes_nothing_and_pays_nothing_t
         write(more)
         assert len(llm.requests) == paid
     assert list(rows_by_writer(more)) == ["few_shot@large", "few_shot@scripted", "zero_shot@scripted"]
-
-
-def test_a_model_that_is_not_defined_is_a_wrong_setting(tmp_path: Path) -> None:
-    with ScriptedLlm(models=MODELS) as llm:
-        place = place_of(llm, tmp_path, "zero_shot@huge")
-        write_corpus(place, TASKS)
-        with pytest.raises(SettingError, match="CITELOOM_SYSTEMS names the model huge"):
-            run_stage(SUMMARIES, place, MONTH)
 
 
 def test_sections_written_elsewhere_are_rows_beside_ours(tmp_path: Path) -> None:

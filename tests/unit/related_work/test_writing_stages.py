@@ -23,11 +23,10 @@ from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import read_table
 from tests.planned_calls import beam_calls
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.related_work.building import paper_row, workspace, write_corpus, write_month
+from tests.unit.related_work.building import CutShort, paper_row, workspace, write_corpus, write_month
 
 pytestmark = pytest.mark.slow
 
-PROJECT = Path(__file__).resolve().parents[3]
 MONTH = "2024-05"
 WRITING = (KEY_ELEMENTS, SUMMARIES)
 TASKS = {2: ["2403.00003", "2403.00001"], 1: ["2403.00001", "2403.00002", "2403.00004"]}
@@ -54,57 +53,13 @@ def rows_of(place: Workspace) -> list[dict[str, Any]]:
     return sorted(place.root.rows(tables.SUMMARIES, MONTH), key=lambda row: (row["task_id"], row["system"]))
 
 
-def test_rows_stand_by_task_and_number(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path)
-        write_corpus(place, TASKS)
-        run_stage(KEY_ELEMENTS, place, MONTH)
-    rows = place.root.rows(tables.KEY_ELEMENTS, MONTH)
-    assert [(row["task_id"], row["number"], row["arxiv_id"]) for row in rows] == [
-        ("2405.00001#S2", 0, "2405.00001"),
-        ("2405.00001#S2", 1, "2403.00001"),
-        ("2405.00001#S2", 2, "2403.00002"),
-        ("2405.00001#S2", 3, "2403.00004"),
-        ("2405.00002#S2", 0, "2405.00002"),
-        ("2405.00002#S2", 1, "2403.00003"),
-        ("2405.00002#S2", 2, "2403.00001"),
-    ]
-    assert all(row["calls"] == 1 and row["model"] == "scripted" for row in rows)
-    assert llm.generations == 6  # 2403.00001 stands in two tasks and is asked about once
-
-
-def test_every_system_writes_for_every_task(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, systems="chatcite,zero_shot")
-        write_corpus(place, TASKS)
-        _, *outcomes = write_all(place)
-    rows = rows_of(place)
-    assert [(row["task_id"], row["system"]) for row in rows] == [
-        ("2405.00001#S2", "chatcite"),
-        ("2405.00001#S2", "zero_shot"),
-        ("2405.00002#S2", "chatcite"),
-        ("2405.00002#S2", "zero_shot"),
-    ]
-    search = beam_config(place.settings)
-    assert [row["calls"] for row in rows] == [beam_calls(3, search), 1, beam_calls(2, search), 1]
-    assert sum(outcome.measured["llm_calls"] for outcome in outcomes) == sum(row["calls"] for row in rows)
-    assert len(json.loads(rows[0]["trace"])["rounds"]) == 3
-    assert json.loads(rows[0]["settings"])["chatcite_votes"] == place.settings.chatcite_votes
-    assert {n for sentence in rows[0]["sentences"] for n in sentence["references"]} == {1, 2, 3}
-
-
 def test_all_systems_write_side_by_side_from_one_months_tables(tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, systems=",".join(SYSTEMS))
         write_corpus(place, TASKS)
+        passage = {"ordinal": 1, "kind": "paragraph"}
         passages = [
-            {
-                "arxiv_id": f"2403.{i:05}",
-                "passage_id": f"p{i}",
-                "ordinal": 1,
-                "kind": "paragraph",
-                "text": f"Says {i} [@b].",
-            }
+            passage | {"arxiv_id": f"2403.{i:05}", "passage_id": f"p{i}", "text": f"Says {i} [@b]."}
             for i in range(1, 7)
         ]
         write_month(place, tables.PASSAGES, "2024-03", passages)
@@ -116,12 +71,8 @@ def test_all_systems_write_side_by_side_from_one_months_tables(tmp_path: Path) -
         assert all(row["text"] for row in rows)
         writers = [f"{name}@scripted" if system.calls_model else name for name, system in SYSTEMS.items()]
         assert sorted(parts_of(outcome)) == sorted(writers)
-        assert parts_of(outcome)["chatcite_grounded@scripted"]["citations"] == {
-            "bare": 0,
-            "out_of_range": 0,
-            "respelt": 0,
-            "uncited": 0,
-        }
+        faults = ("bare", "out_of_range", "respelt", "uncited")
+        assert parts_of(outcome)["chatcite_grounded@scripted"]["citations"] == dict.fromkeys(faults, 0)
         grounded = rows[sorted(SYSTEMS).index("chatcite_grounded")]
         known = {each["passage_id"] for each in json.loads(grounded["trace"])["passages"].values()}
         assert known == {"p1", "p2", "p4"}
@@ -147,16 +98,9 @@ def test_an_unreadable_answer_goes_to_the_ledger_and_the_month_goes_on(tmp_path:
 
 
 def test_what_a_limit_cut_is_in_the_ledger_of_every_system(tmp_path: Path) -> None:
-    class AtLimit(ScriptedLlm):
-        def respond(self, body: dict[str, Any], key: str) -> Any:
-            answer = super().respond(body, key)
-            for choice in answer["choices"]:
-                choice["finish_reason"] = "length"
-            return answer
-
     systems = "chatcite,chatcite_no_elements,chatcite_no_incremental,chatcite_no_reflection,zero_shot"
     long_answer = dict.fromkeys(ELEMENT_NAMES, "word " * 90)
-    with AtLimit(lambda asked: json.dumps(long_answer) if asked.schema is not None else None) as llm:
+    with CutShort(lambda asked: json.dumps(long_answer) if asked.schema is not None else None) as llm:
         place = workspace(llm, tmp_path, systems=systems, element_tokens=96, draft_tokens=512)
         write_corpus(place, {1: ["2403.00001"]})
         elements, summaries = write_all(place)
@@ -164,21 +108,16 @@ def test_what_a_limit_cut_is_in_the_ledger_of_every_system(tmp_path: Path) -> No
     assert dict(summaries.left_out) == {"truncated": 5}
 
 
-def test_a_reference_that_left_the_corpus_keeps_its_number(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path)
-        write_corpus(place, {1: ["2403.00001", "2403.00099"]})
-        outcome = run_stage(KEY_ELEMENTS, place, MONTH)
-    assert dict(outcome.left_out) == {"reference_without_text": 1}
-    assert [row["number"] for row in place.root.rows(tables.KEY_ELEMENTS, MONTH)] == [0, 1, 2]
-    assert any("# Title of 2403.00099" in str(body["messages"]) for body in llm.requests)
-
-
-def test_who_knows_references_by_key_elements_reads_none_of_their_texts(tmp_path: Path) -> None:
+def test_a_reference_that_left_the_corpus_keeps_its_number_and_lacks_only_where_its_text_is_read(
+    tmp_path: Path,
+) -> None:
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, systems="chatcite,zero_shot")
         write_corpus(place, {1: ["2403.00001", "2403.00099"]})
-        write_all(place)
+        elements, _ = write_all(place)
+        assert dict(elements.left_out) == {"reference_without_text": 1}
+        assert [row["number"] for row in place.root.rows(tables.KEY_ELEMENTS, MONTH)] == [0, 1, 2]
+        assert any("# Title of 2403.00099" in str(body["messages"]) for body in llm.requests)
         ledger = read_table(place.root.ledger_file("summaries", MONTH)).to_pylist()
         assert [(row["subject"], row["reason"]) for row in ledger] == [
             ("2405.00001#S2 zero_shot@scripted", "reference_without_text")
@@ -189,21 +128,16 @@ def test_who_knows_references_by_key_elements_reads_none_of_their_texts(tmp_path
     assert stale == {"key_elements", "summaries"}
 
 
-def test_a_month_without_tasks_makes_no_call(tmp_path: Path) -> None:
+def test_a_month_without_tasks_makes_no_call_and_an_unknown_system_is_a_wrong_setting(tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path)
         write_corpus(place, {})
         assert [outcome.rows for outcome in write_all(place)] == [0, 0]
-    assert llm.requests == []
-
-
-def test_an_unknown_system_is_a_wrong_setting(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, systems="chatcite,oracle")
         write_corpus(place, TASKS)
         for stage in WRITING:
             with pytest.raises(SettingError, match="CITELOOM_SYSTEMS names oracle"):
-                run_stage(stage, place, MONTH)
+                run_stage(stage, workspace(llm, tmp_path, systems="chatcite,oracle"), MONTH)
+    assert llm.requests == []
 
 
 def test_a_system_that_is_not_chosen_has_no_rows_and_asks_nobody(tmp_path: Path) -> None:
@@ -235,17 +169,37 @@ def test_what_changes_rows_makes_a_month_stale_and_the_address_does_not(tmp_path
         assert state(KEY_ELEMENTS, place, MONTH) is State.STALE
 
 
-def test_a_second_run_pays_nothing_and_writes_the_same_bytes(tmp_path: Path) -> None:
+def test_rows_stand_by_task_and_number_and_a_second_run_pays_nothing_and_writes_the_same_bytes(tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path)
+        place = workspace(llm, tmp_path, systems="chatcite,zero_shot")
         write_corpus(place, TASKS)
-        write_all(place)
+        run_stage(KEY_ELEMENTS, place, MONTH)
+        assert llm.generations == 6  # 2403.00001 stands in two tasks and is asked about once
+        summaries = run_stage(SUMMARIES, place, MONTH)
+        elements, rows = place.root.rows(tables.KEY_ELEMENTS, MONTH), rows_of(place)
         files = [place.root.file(stage.table, MONTH) for stage in WRITING]
         before, paid = [file.read_bytes() for file in files], len(llm.requests)
-        outcomes = [run_stage(stage, place, MONTH, force=True) for stage in WRITING]
+        again = [run_stage(stage, place, MONTH, force=True) for stage in WRITING]
+    assert [(row["task_id"], row["number"], row["arxiv_id"]) for row in elements] == [
+        (f"2405.0000{number}#S2", place_in_task, arxiv_id)
+        for number in sorted(TASKS)
+        for place_in_task, arxiv_id in enumerate([f"2405.0000{number}", *TASKS[number]])
+    ]
+    assert all(row["calls"] == 1 and row["model"] == "scripted" for row in elements)
+    search = beam_config(place.settings)
+    assert [(row["task_id"], row["system"], row["calls"]) for row in rows] == [
+        ("2405.00001#S2", "chatcite", beam_calls(3, search)),
+        ("2405.00001#S2", "zero_shot", 1),
+        ("2405.00002#S2", "chatcite", beam_calls(2, search)),
+        ("2405.00002#S2", "zero_shot", 1),
+    ]
+    assert summaries.measured["llm_calls"] == sum(row["calls"] for row in rows)
+    assert len(json.loads(rows[0]["trace"])["rounds"]) == 3
+    assert json.loads(rows[0]["settings"])["chatcite_votes"] == place.settings.chatcite_votes
+    assert {n for sentence in rows[0]["sentences"] for n in sentence["references"]} == {1, 2, 3}
     assert [file.read_bytes() for file in files] == before
     assert len(llm.requests) == paid
-    assert all(outcome.measured["llm_cached"] == outcome.measured["llm_calls"] for outcome in outcomes)
+    assert all(outcome.measured["llm_cached"] == outcome.measured["llm_calls"] for outcome in again)
 
 
 def test_hostile_text_of_a_paper_stays_data_in_every_prompt(tmp_path: Path) -> None:
