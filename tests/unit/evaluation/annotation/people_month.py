@@ -13,6 +13,7 @@ from pipeline.evaluation.annotation.grades import export_grades
 from pipeline.evaluation.annotation.study import write_key
 from pipeline.evaluation.answers.grades import Grade, grade_row
 from pipeline.storage.data_root import DataRoot
+from tests.unit.evaluation.annotation.studied import sent_back
 from tests.unit.evaluation.answers.graded import PAPER, grade
 from tests.unit.evaluation.made_up import write_table
 
@@ -60,17 +61,10 @@ def rows_of(sheet: Path) -> list[dict[str, str]]:
 
 def fill(sheet: Path, verdict: Verdict, *, annotator: str | None = None, comment: str = "") -> Path:
     """Fill a sheet in where it lies. comment: on its first line."""
-    rows = [
-        row | {"verdict": verdict(row)} | ({} if annotator is None else {"annotator": annotator})
-        for row in rows_of(sheet)
-    ]
+    name = {} if annotator is None else {"annotator": annotator}
+    rows = [row | {"verdict": verdict(row)} | name for row in rows_of(sheet)]
     rows[0]["comment"] = comment
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
-    sheet.write_bytes(text.getvalue().encode())
-    return sheet
+    return sent_back(sheet.parent, rows, sheet.name)
 
 
 def always(claim: str, gold: str) -> Verdict:

@@ -4,41 +4,26 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pipeline.engine.stage import Workspace
+from pipeline.errors import CiteloomError
 from pipeline.evaluation.annotation.export import Export
+from pipeline.evaluation.annotation.importer import import_files
 from pipeline.evaluation.annotation.ratings import export_ratings
 from pipeline.evaluation.annotation.study import write_key
-from pipeline.settings import load_settings
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.provenance import Provenance
-from pipeline.storage.writing import MonthWriter
-from pipeline.tables import CRITERIA, HUMAN_RATINGS, RELATED_WORK_TASKS, SUMMARIES, Table
+from pipeline.tables import CRITERIA, HUMAN_RATINGS, RELATED_WORK_TASKS, SUMMARIES
+from tests.unit.evaluation.made_up import Row, Text, same, workspace, write_table
+
+__all__ = ["Row", "same", "workspace"]
 
 MONTH = "2024-03"
 SYSTEMS = ("chatcite", "few_shot", "zero_shot")
-Text = Callable[[str], str]
-Row = dict[str, Any]
-
-
-def same(text: str) -> str:
-    return text
-
-
-def workspace(folder: Path, **settings: Any) -> Workspace:
-    """A workspace over a folder, no `.env` read."""
-    return Workspace(load_settings(data=folder, _env_file=None, **settings))
-
-
-def write_table(root: DataRoot, table: Table, month: str, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write a month of a table with a made-up provenance."""
-    with MonthWriter(table, root.file(table, month)) as writer:
-        for row in rows:
-            writer.add(row)
-        writer.commit(Provenance(table.name, month, table.version, 1, "0", "made up", {}, {}))
 
 
 def write_month(
@@ -114,3 +99,12 @@ def sent_back(folder: Path, rows: Sequence[Mapping[str, str]], name: str = "rati
 def kept(root: DataRoot, month: str = MONTH) -> list[Row]:
     """The ratings of a month as they are kept."""
     return root.rows(HUMAN_RATINGS, month)
+
+
+def refused(work: Workspace, *files: Path, **options: Any) -> str:
+    """The message with which an import is refused; nothing that was there before is changed."""
+    before = {file: file.read_bytes() for file in work.root.path.glob("human_*/*")}
+    with pytest.raises(CiteloomError) as error:
+        import_files(work, files, **options)
+    assert {file: file.read_bytes() for file in work.root.path.glob("human_*/*")} == before
+    return str(error.value)

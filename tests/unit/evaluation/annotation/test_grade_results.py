@@ -56,8 +56,10 @@ VERDICTS = verdicts_by_claim(ROWS)
 def test_a_verdict_that_is_not_there_counts_for_nothing() -> None:
     comments = [row(claim, 3, None, "I cannot tell.") for claim in VERDICTS]
     assert verdicts_by_claim([*ROWS, *comments]) == VERDICTS
-    assert judge_accuracy(GRADES, verdicts_by_claim(comments))["claim"].undecided == 0
     assert grade_results([*ROWS, *comments], GRADES).comments == len(comments)
+    judge = judge_accuracy(GRADES, verdicts_by_claim(comments))["claim"]
+    assert (judge.undecided, judge.units, judge.same, judge.kappa.value) == (0, 0, None, None)
+    assert judge_accuracy(GRADES, {})["claim"].units == 0
 
 
 def test_most_graders_decide_and_a_tie_decides_nothing() -> None:
@@ -82,11 +84,6 @@ def test_how_often_the_judge_is_right() -> None:
     assert (gold.units, gold.same, gold.low) == (2, 1.0, None)
     # Scott's pi: observed 2/3; shares 3/6, 1/6, 2/6 give 14/36 by chance; (2/3 - 14/36) / (1 - 14/36) = 10/22.
     assert claims.kappa.value == pytest.approx(10 / 22)
-
-
-def test_without_marks_nothing_is_said_of_a_judge() -> None:
-    found = judge_accuracy(GRADES, {})["claim"]
-    assert (found.units, found.same, found.kappa.value) == (0, None, None)
 
 
 def test_graders_who_all_agree_have_an_alpha_of_one() -> None:

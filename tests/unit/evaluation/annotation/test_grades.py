@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipeline.engine.stage import Workspace
-from pipeline.errors import CiteloomError, MissingInput, SettingError
-from pipeline.evaluation.annotation.export import Export
+from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.grade_results import GradeResults, pool_months, read_month_grades
 from pipeline.evaluation.annotation.importer import import_files
 from pipeline.evaluation.answers.grades import Grade, grade_of
@@ -27,6 +25,7 @@ from tests.unit.evaluation.annotation.people_month import (
     rows_of,
     write_answers,
 )
+from tests.unit.evaluation.annotation.studied import refused
 from tests.unit.evaluation.answers.graded import grade
 from tests.unit.evaluation.made_up import workspace
 
@@ -43,31 +42,14 @@ def work(tmp_path: Path) -> Workspace:
     return work
 
 
-def sheets(work: Workspace, folder: Path, annotators: int = 3, **options: Any) -> tuple[Export, list[Path]]:
-    return give_out(work.root, folder, annotators, **options)
-
-
 def results(work: Workspace, grades: list[Grade]) -> GradeResults:
     return pool_months({MONTH: read_month_grades(work.root, MONTH, grades)})
-
-
-def kept(work: Workspace, month: str = MONTH) -> list[dict[str, Any]]:
-    return work.root.rows(HUMAN_GRADES, month)
-
-
-def refused(work: Workspace, *files: Path, **options: Any) -> str:
-    """The message with which an import is refused; nothing that was there before is changed."""
-    before = {file: file.read_bytes() for file in (work.root.path / HUMAN_GRADES.name).glob("*")}
-    with pytest.raises(CiteloomError) as error:
-        import_files(work, files, **options)
-    assert {file: file.read_bytes() for file in (work.root.path / HUMAN_GRADES.name).glob("*")} == before
-    return str(error.value)
 
 
 def test_a_sheet_has_a_line_for_each_claim_with_the_words_to_grade_it_by(work: Workspace, tmp_path: Path) -> None:
     for first in (3, 5, 7):
         write_answers(work.root, f"2024-0{first + 1}", first=first)
-    export, files = sheets(work, tmp_path / "out")
+    export, files = give_out(work.root, tmp_path / "out")
     rows = rows_of(files[0])
     assert {row["unit"] for row in rows} == set(export.study.units)
     assert len(rows) == 4 * LINES
@@ -75,19 +57,16 @@ def test_a_sheet_has_a_line_for_each_claim_with_the_words_to_grade_it_by(work: W
     assert {row["question"][:2] for row in rows} == {"'="}
     assert all(row["text"] == export.study.units[row["unit"]].text for row in rows)
     assert export.notes[-1] == "each annotator has 28 claims of 12 answers to 8 questions to grade"
-
-
-def test_answers_to_one_question_stand_side_by_side(work: Workspace, tmp_path: Path) -> None:
-    _, files = sheets(work, tmp_path / "out")
     for file in files:
         questions = [row["unit"][:3] for row in rows_of(file)]
-        assert sum(one != other for one, other in pairwise(questions)) == 1
+        changes = sum(one != other for one, other in pairwise(questions))
+        assert changes == 8 - 1, "answers to one question stand side by side"
 
 
 def test_no_file_that_graders_get_names_a_system_a_verdict_of_the_judge_or_the_key(
     work: Workspace, tmp_path: Path
 ) -> None:
-    sheets(work, tmp_path / "out")
+    give_out(work.root, tmp_path / "out")
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
         "README.txt", *(f"form-{n}.html" for n in (1, 2, 3)), *(f"sheet-{n}.csv" for n in (1, 2, 3)),
     ]  # fmt: skip
@@ -101,24 +80,22 @@ def test_what_abstains_needs_no_grader_and_what_was_not_graded_by_all_is_left_ou
     work: Workspace, tmp_path: Path
 ) -> None:
     write_answers(work.root, "2024-04", first=3, grades=month_grades(first=3)[:1])
-    export, files = sheets(work, tmp_path / "out")
+    export, files = give_out(work.root, tmp_path / "out")
     assert export.lacking == {"arxivbot": 1, "direct": 2}
     assert "1 answers of direct abstain or claim nothing: they need no grader" in export.notes
     assert len(rows_of(files[0])) == LINES
-    alone, _ = sheets(work, tmp_path / "alone", name="alone", systems=["arxivbot"])
+    alone, _ = give_out(work.root, tmp_path / "alone", name="alone", systems=["arxivbot"])
     assert (len(alone.items), alone.notes[0]) == (3, "1 questions have nothing of arxivbot, and are left out")
-
-
-def test_where_all_answers_abstain_there_is_nothing_to_grade(work: Workspace, tmp_path: Path) -> None:
-    write_answers(work.root, grades=[grade(gold=["not"], number=1, system="direct", outcome="abstained")])
+    abstaining = workspace(tmp_path / "abstaining")
+    write_answers(abstaining.root, grades=[grade(gold=["not"], number=1, system="direct", outcome="abstained")])
     with pytest.raises(MissingInput, match="no answer has anything to grade"):
-        sheets(work, tmp_path / "out")
+        give_out(abstaining.root, tmp_path / "out")
 
 
 def test_verdicts_go_with_their_systems_into_the_table(work: Workspace, tmp_path: Path) -> None:
-    export, files = sheets(work, tmp_path / "out")
+    export, files = give_out(work.root, tmp_path / "out")
     done = import_files(work, [fill(files[0], always("Correct", "held"), comment="Sure; quite sure.")])
-    rows = kept(work)
+    rows = work.root.rows(HUMAN_GRADES, MONTH)
     assert (done.rows, done.annotators, done.tables) == (LINES, ("annotator-1",), {"human_grades": (MONTH,)})
     systems = {unit.label: unit.system for unit in export.study.units.values()}
     assert all(systems[row["label"]] == row["system"] for row in rows)
@@ -132,35 +109,13 @@ def test_verdicts_go_with_their_systems_into_the_table(work: Workspace, tmp_path
     assert read_provenance(work.root.file(HUMAN_GRADES, MONTH)).inputs  # type: ignore[union-attr]
 
 
-def test_importing_twice_changes_no_byte(work: Workspace, tmp_path: Path) -> None:
-    _, files = sheets(work, tmp_path / "out")
-    filled = [fill(file, always("partly", "not")) for file in files]
-    import_files(work, filled)
-    before = work.root.file(HUMAN_GRADES, MONTH).read_bytes()
-    done = import_files(work, filled)
-    assert work.root.file(HUMAN_GRADES, MONTH).read_bytes() == before
-    assert done.replaced == 3 * LINES
-
-
-def test_one_by_one_or_together_in_any_order_the_rows_are_the_same(work: Workspace, tmp_path: Path) -> None:
-    _, files = sheets(work, tmp_path / "out")
-    filled = [fill(file, always("partly", "not")) for file in files]
-    import_files(work, filled)
-    together = kept(work)
-    work.root.file(HUMAN_GRADES, MONTH).unlink()
-    for file in reversed(filled):
-        import_files(work, [file])
-    assert kept(work) == together
-    assert len(together) == 3 * LINES
-
-
 def test_who_grades_an_answer_again_replaces_it_and_no_other(work: Workspace, tmp_path: Path) -> None:
-    _, files = sheets(work, tmp_path / "out")
+    _, files = give_out(work.root, tmp_path / "out")
     import_files(work, [fill(files[0], always("correct", "held"), annotator="Ada")])
     label = label_of(rows_of(files[0])[0])
     again = fill(files[1], lambda row: "partly" if label_of(row) == label else "", annotator="ADA")
     done = import_files(work, [again])
-    rows = kept(work)
+    rows = work.root.rows(HUMAN_GRADES, MONTH)
     assert len(rows) == LINES
     assert {row["label"] for row in rows if row["verdict"] == "partly"} == {label}
     assert {row["grader"] for row in rows} == {"Ada"}
@@ -168,42 +123,42 @@ def test_who_grades_an_answer_again_replaces_it_and_no_other(work: Workspace, tm
     assert any("ADA filled in" in note for note in done.notes)
 
 
-def test_verdicts_of_two_months_go_to_two_files_or_to_none(work: Workspace, tmp_path: Path) -> None:
-    write_answers(work.root, "2024-04", first=3)
-    _, files = sheets(work, tmp_path / "out")
-    good, bad = fill(files[0], always("wrong", "not")), fill(files[1], always("perhaps", "not"))
-    assert "sheet-2.csv line 2: verdict is 'perhaps': write one of correct, partly, wrong, not_checkable" in refused(
-        work, good, bad
-    )
-    assert not work.root.months(HUMAN_GRADES)
-    assert import_files(work, [good]).tables == {"human_grades": (MONTH, "2024-04")}
-    assert (len(kept(work)), len(kept(work, "2024-04"))) == (LINES, LINES)
-
-
 def test_a_comment_alone_is_kept_without_a_verdict(work: Workspace, tmp_path: Path) -> None:
-    _, files = sheets(work, tmp_path / "out")
+    _, files = give_out(work.root, tmp_path / "out")
     done = import_files(work, [fill(files[0], lambda row: "", comment="=cannot tell")])
-    assert [(row["verdict"], row["comment"]) for row in kept(work)] == [(None, "=cannot tell")]
+    assert [(row["verdict"], row["comment"]) for row in work.root.rows(HUMAN_GRADES, MONTH)] == [(None, "=cannot tell")]
     assert any("filled in 0 of 7 cells" in note for note in done.notes)
     assert (results(work, month_grades()).verdicts, results(work, month_grades()).comments) == (0, 1)
 
 
 @pytest.mark.parametrize("written", ["Not checkable", "not_checkable", " NOT CHECKABLE "])
 def test_verdicts_are_read_as_people_write_them(work: Workspace, tmp_path: Path, written: str) -> None:
-    _, files = sheets(work, tmp_path / "out")
+    _, files = give_out(work.root, tmp_path / "out")
     import_files(work, [fill(files[0], always(written, "held"))])
-    assert {row["verdict"] for row in kept(work) if row["part"] == "claim"} == {"not_checkable"}
+    assert {row["verdict"] for row in work.root.rows(HUMAN_GRADES, MONTH) if row["part"] == "claim"} == {
+        "not_checkable"
+    }
 
 
-def test_a_verdict_on_a_claim_is_none_on_a_gold_claim(work: Workspace, tmp_path: Path) -> None:
-    _, files = sheets(work, tmp_path / "out")
-    assert "verdict is 'correct': write one of held, partly, not" in refused(
-        work, fill(files[0], always("correct", "correct"))
-    )
+@pytest.mark.parametrize(
+    ("gold", "told"),
+    [
+        (False, "is 'perhaps': write one of correct, partly, wrong, not_checkable"),
+        (True, "is 'perhaps': write one of held, partly, not, or"),
+        (True, "is 'correct': write one of held, partly, not, or"),
+    ],
+)
+def test_a_verdict_that_is_none_on_such_a_claim_is_refused(
+    work: Workspace, tmp_path: Path, gold: bool, told: str
+) -> None:
+    _, (sheet, *_) = give_out(work.root, tmp_path / "out")
+    written = told.split("'")[1]
+    fill(sheet, always("correct", written) if gold else always(written, "held"))
+    assert f"verdict {told}" in refused(work, sheet)
 
 
 def test_answers_that_were_written_anew_or_split_anew_are_told_and_left_out(work: Workspace, tmp_path: Path) -> None:
-    _, files = sheets(work, tmp_path / "out")
+    _, files = give_out(work.root, tmp_path / "out")
     filled = [fill(file, always("correct", "held")) for file in files[:2]]
     import_files(work, filled)
     found = results(work, [grade_of(row) for row in work.root.rows(ANSWER_GRADES, MONTH)])
@@ -219,28 +174,9 @@ def test_answers_that_were_written_anew_or_split_anew_are_told_and_left_out(work
     assert results(work, regraded).answers == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "told"),
-    [
-        ({"systems": ["gpt"]}, SettingError, "there is nothing of gpt; there is arxivbot, direct"),
-        ({"name": "direct-1"}, SettingError, "reveals direct"),
-        ({"name": "../up"}, SettingError, "is no name of a study"),
-        ({"months": "2031-01"}, SettingError, "2031-01"),
-    ],
-)
-def test_what_cannot_be_graded_is_named(
-    work: Workspace, tmp_path: Path, options: dict[str, Any], error: type[CiteloomError], told: str
-) -> None:
-    with pytest.raises(error, match=told):
-        sheets(work, tmp_path / "out", **options)
-
-
-def test_without_grades_there_are_no_sheets(tmp_path: Path) -> None:
+def test_without_grades_or_with_a_question_of_two_months_there_are_no_sheets(work: Workspace, tmp_path: Path) -> None:
     with pytest.raises(MissingInput, match="no answer was graded: set CITELOOM_QUESTIONS"):
-        sheets(workspace(tmp_path / "data"), tmp_path / "out")
-
-
-def test_a_question_of_two_months_is_refused(work: Workspace, tmp_path: Path) -> None:
+        give_out(workspace(tmp_path / "empty").root, tmp_path / "out")
     write_answers(work.root, "2024-04")
     with pytest.raises(SettingError, match="question q1 is asked in 2024-03 and in 2024-04"):
-        sheets(work, tmp_path / "out")
+        give_out(work.root, tmp_path / "out")

@@ -12,7 +12,7 @@ from pipeline.evaluation.cited import printable
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import ANSWER_GRADES
 from tests.unit.evaluation.annotation.people_month import MONTH, give_out, rows_of, write_answers
-from tests.unit.evaluation.annotation.test_export import assert_inert
+from tests.unit.evaluation.annotation.test_export import assert_fields_are_named, assert_inert
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import workspace, write_table
 from tests.unit.report.test_pages import folded
@@ -38,6 +38,7 @@ def test_the_form_asks_what_the_sheet_asks_in_its_order(root: DataRoot, tmp_path
     for each in page.css("[data-unit]"):
         choices = [field.attributes["value"] for field in each.css("input[type=radio]")]
         assert choices == ["", *VERDICTS["claim" if "-claim-" in (each.attributes["data-unit"] or "") else "gold"]]
+    assert_fields_are_named(page)
 
 
 @pytest.mark.parametrize("payload", HOSTILE)
@@ -54,14 +55,3 @@ def test_a_hostile_text_is_shown_and_does_nothing(root: DataRoot, tmp_path: Path
     shown = folded(LexborHTMLParser(page.decode()).text()).count(folded(printable(payload)))
     answers_of_direct = len({unit.label for unit in export.study.units.values() if unit.system == "direct"})
     assert shown >= len(export.study.units) + answers_of_direct
-
-
-def test_every_field_of_the_form_has_a_name_that_a_screen_reader_says(root: DataRoot, tmp_path: Path) -> None:
-    give_out(root, tmp_path / "out", 1)
-    page = LexborHTMLParser((tmp_path / "out" / "form-1.html").read_text())
-    assert len(page.css("fieldset")) == len(page.css("fieldset > legend:first-child")) > 0
-    for field in page.css("input, textarea"):
-        assert field.parent is not None
-        assert field.parent.tag == "label" or page.css(f"label[for={field.attributes['id']}]"), field.html
-    ids = [node.attributes["id"] for node in page.css("[id]")]
-    assert len(ids) == len(set(ids))

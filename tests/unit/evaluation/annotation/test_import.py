@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -14,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.engine.stage import Workspace
-from pipeline.errors import CiteloomError, MissingInput, SettingError
-from pipeline.evaluation.annotation.export import Export, annotator_files
+from pipeline.errors import MissingInput, SettingError
+from pipeline.evaluation.annotation.export import Export, write_files
 from pipeline.evaluation.annotation.importer import import_files, read_returned, read_status
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import CRITERIA, HUMAN_RATINGS
@@ -27,6 +26,7 @@ from tests.unit.evaluation.annotation.studied import (
     exported,
     filled,
     kept,
+    refused,
     sent_back,
     workspace,
     write_month,
@@ -51,15 +51,6 @@ def study(work: Workspace) -> Export:
     return exported(work.root)
 
 
-def refused(work: Workspace, *files: Path, **options: Any) -> str:
-    """The message with which an import is refused; nothing that was there before is changed."""
-    before = {file: file.read_bytes() for file in (work.root.path / HUMAN_RATINGS.name).glob("*")}
-    with pytest.raises(CiteloomError) as error:
-        import_files(work, files, **options)
-    assert {file: file.read_bytes() for file in (work.root.path / HUMAN_RATINGS.name).glob("*")} == before
-    return str(error.value)
-
-
 def test_letters_become_the_systems_of_the_key(work: Workspace, study: Export, tmp_path: Path) -> None:
     done = import_files(work, [sent_back(tmp_path, filled(study, "Ada", fluency="2", comment="Good."))])
     rows = kept(work.root)
@@ -75,27 +66,13 @@ def test_letters_become_the_systems_of_the_key(work: Workspace, study: Export, t
 @pytest.mark.parametrize(
     "saved",
     [
-        lambda rows: as_csv(rows).encode(),
         lambda rows: as_csv(rows).encode("utf-8-sig"),
         lambda rows: as_csv(rows).encode("utf-16"),
-        lambda rows: as_csv(rows).replace("\r\n", "\n").encode(),
-        lambda rows: f"sep=,\r\n{as_csv(rows)}".encode(),
         lambda rows: f"{as_csv(rows)}\r\n,,,\r\n\r\n".encode(),
-        lambda rows: as_csv(rows).replace("fluency", " Fluency ").encode(),
-        lambda rows: as_csv(rows, ";").encode(),
+        lambda rows: as_csv(rows, ";").replace("fluency", " Fluency ").encode(),
         lambda rows: as_csv(rows, "\t", list(reversed(rows[0]))).encode(),
     ],
-    ids=[
-        "as it is",
-        "byte order mark",
-        "UTF-16",
-        "line feeds",
-        "sep=",
-        "blank lines",
-        "capitals",
-        "semicolons",
-        "tabs",
-    ],
+    ids=["byte order mark", "UTF-16", "blank lines", "semicolons and capitals", "tabs and columns in another order"],
 )
 def test_whatever_a_spreadsheet_program_makes_of_the_file_it_is_read(
     work: Workspace, study: Export, tmp_path: Path, saved: Callable[[list[Row]], bytes]
@@ -116,20 +93,15 @@ def test_marks_are_read_as_spreadsheet_programs_write_them(work: Workspace, stud
     assert [row["fluency"] for row in kept(work.root)] == [3] * len(marks)
 
 
-def test_the_name_on_one_line_is_that_of_all(work: Workspace, study: Export, tmp_path: Path) -> None:
-    import_files(work, [sent_back(tmp_path, filled(study, "", annotator=" Ada  Byron "))])
-    assert {row["rater"] for row in kept(work.root)} == {"Ada Byron"}
-
-
-def test_a_file_without_a_name_takes_that_of_the_option_which_overrides_any(
+def test_the_name_on_one_line_is_that_of_all_and_the_option_overrides_any(
     work: Workspace, study: Export, tmp_path: Path
 ) -> None:
     file = sent_back(tmp_path, filled(study, ""))
     assert "the annotator is not named" in refused(work, file)
-    import_files(work, [file], annotator="Ada")
-    assert {row["rater"] for row in kept(work.root)} == {"Ada"}
-    import_files(work, [sent_back(tmp_path, filled(study, "annotator-2"))], annotator="ada")
-    assert {row["rater"] for row in kept(work.root)} == {"Ada"}
+    import_files(work, [file], annotator="Ada Byron")
+    for named, override in ((filled(study, "", annotator=" Ada  Byron "), None), (filled(study, "x"), "ada byron")):
+        done = import_files(work, [sent_back(tmp_path, named)], annotator=override)
+        assert (done.annotators, done.replaced) == (("Ada Byron",), LINES)
 
 
 @pytest.mark.parametrize(
@@ -167,9 +139,8 @@ def test_all_faults_of_a_file_are_told_at_once_but_no_more_than_ten(
     work: Workspace, study: Export, tmp_path: Path
 ) -> None:
     rows = [row | {"fluency": "7"} for row in filled(study, "Ada")]
-    lines = refused(work, sent_back(tmp_path, rows)).splitlines()
-    assert len(lines) == 11
-    assert lines[-1] == "and 2 more faults"
+    *lines, more = refused(work, sent_back(tmp_path, rows)).splitlines()
+    assert (len(lines), more) == (10, "and 2 more faults")
 
 
 @pytest.mark.parametrize(
@@ -178,9 +149,6 @@ def test_all_faults_of_a_file_are_told_at_once_but_no_more_than_ten(
         (b"", "is empty"),
         (b"study,annotator,unit\r\npilot,Ada,T01-A\r\n", "line 1: no column consistency"),
         (b"study,annotator,fluency\r\npilot,Ada,3\r\n", "line 1: no column unit"),
-        (b"caf\xe9,label\r\n", "is not UTF-8 text"),
-        (b'task,"label\r\nT01,A', "is no CSV"),
-        (b"task,label\r\nT01,A\r\n", "does not say of which study"),
         (b"PK\x03\x04\x00\x00", "does not say of which study"),
     ],
 )
@@ -192,26 +160,18 @@ def test_a_file_that_is_no_file_of_ratings_is_named(
     message = refused(work, file)
     assert told in message
     assert "strange" in message
-
-
-def test_a_file_that_is_not_there_is_named(work: Workspace, study: Export, tmp_path: Path) -> None:
-    assert "nowhere.csv cannot be read" in refused(work, tmp_path / "nowhere.csv")
     assert "cannot be read" in refused(work, tmp_path)
 
 
-def test_columns_that_are_not_ours_are_told_of_and_columns_twice_are_refused(
+def test_columns_that_are_not_ours_are_told_of_and_cells_beyond_them_are_refused(
     work: Workspace, study: Export, tmp_path: Path
 ) -> None:
     rows = [row | {"Notes": "mine"} for row in filled(study, "Ada")]
     done = import_files(work, [sent_back(tmp_path, rows)])
     assert any("column notes is none of the sheet's" in note for note in done.notes)
-    assert "column fluency is there twice" in refused(work, sent_back(tmp_path, [r | {"Fluency ": "4"} for r in rows]))
-
-
-def test_cells_beyond_the_columns_are_refused(work: Workspace, study: Export, tmp_path: Path) -> None:
-    text = as_csv(filled(study, "Ada")).splitlines()
-    text[2] += ",5"
-    (tmp_path / "ratings.csv").write_text("\n".join(text))
+    lines = as_csv(filled(study, "Ada")).splitlines()
+    lines[2] += ",5"
+    (tmp_path / "ratings.csv").write_text("\n".join(lines))
     assert "line 3: it has more cells" in refused(work, tmp_path / "ratings.csv")
 
 
@@ -231,46 +191,51 @@ def test_half_filled_lines_are_imported_with_null_in_place_of_marks(
     assert [found["T01-C"][criterion] for criterion in CRITERIA] == [None] * 6
     assert [row["preferred"] for row in found.values()] == [None] * 2
     assert any(f"Ada filled in {6 * LINES - 13} of {6 * LINES} cells" in note for note in done.notes)
-
-
-def test_a_section_that_was_not_preferred_is_imported_though_it_has_no_mark(
-    work: Workspace, study: Export, tmp_path: Path
-) -> None:
-    rows = [row | dict.fromkeys(CRITERIA, "") for row in filled(study, "Ada")]
-    import_files(work, [sent_back(tmp_path, rows[:3])])
-    assert [row["preferred"] for row in kept(work.root)] == [True, False, False]
+    only_preferred = [row | dict.fromkeys(CRITERIA, "") for row in filled(study, "Ben")]
+    import_files(work, [sent_back(tmp_path, only_preferred[:3])])
+    assert [row["preferred"] for row in kept(work.root) if row["rater"] == "Ben"] == [True, False, False]
 
 
 def test_the_sheet_as_it_was_given_out_is_refused(work: Workspace, study: Export, tmp_path: Path) -> None:
-    (tmp_path / "sheet.csv").write_bytes(annotator_files(study, 1)["sheet-1.csv"])
-    assert "sheet.csv has no entry" in refused(work, tmp_path / "sheet.csv")
+    (sheet,) = (file for file in write_files(study, tmp_path, 1) if file.suffix == ".csv")
+    assert "sheet-1.csv has no entry" in refused(work, sheet)
 
 
-def test_importing_twice_changes_no_byte(work: Workspace, study: Export, tmp_path: Path) -> None:
+def test_importing_twice_changes_no_byte_and_of_two_files_of_one_rater_the_later_one_counts(
+    work: Workspace, study: Export, tmp_path: Path
+) -> None:
     file = sent_back(tmp_path, filled(study, "Ada"))
     import_files(work, [file])
     before = work.root.file(HUMAN_RATINGS, MONTH).read_bytes()
     done = import_files(work, [file])
     assert work.root.file(HUMAN_RATINGS, MONTH).read_bytes() == before
     assert done.replaced == LINES
+    later = sent_back(tmp_path, [row | {"fluency": "1"} for row in filled(study, "Ada")], "later.csv")
+    done = import_files(work, [file, later])
+    assert {row["fluency"] for row in kept(work.root)} == {1}
+    assert any("later.csv replaces what an earlier file has of Ada on" in note for note in done.notes)
 
 
-def test_the_order_in_which_raters_are_imported_does_not_matter(tmp_path: Path) -> None:
-    made = []
-    for turn in (1, -1):
-        work = workspace(tmp_path / f"data{turn}")
-        write_month(work.root)
-        study = exported(work.root)
-        for rater in ("Ada", "Ben", "Cleo")[::turn]:
-            import_files(work, [sent_back(tmp_path, filled(study, rater), f"{rater}.csv")])
-        made.append(kept(work.root))
-    assert made[0] == made[1]
-    assert len(made[0]) == 3 * LINES
+def test_one_by_one_or_together_in_any_order_the_rows_are_the_same(
+    work: Workspace, study: Export, tmp_path: Path
+) -> None:
+    files = [sent_back(tmp_path, filled(study, rater), f"{rater}.csv") for rater in ("Ada", "Ben", "Cleo")]
+    import_files(work, files)
+    together = kept(work.root)
+    assert len(together) == 3 * LINES
+    work.root.file(HUMAN_RATINGS, MONTH).unlink()
+    for file in reversed(files):
+        import_files(work, [file])
+    assert kept(work.root) == together
 
 
 def test_the_same_rater_again_replaces_that_task_and_no_other(work: Workspace, study: Export, tmp_path: Path) -> None:
     for rater in ("Ada", "Ben"):
         import_files(work, [sent_back(tmp_path, filled(study, rater))])
+    provenance = read_provenance(work.root.file(HUMAN_RATINGS, MONTH))
+    assert provenance is not None
+    assert (provenance.rows, len(provenance.inputs)) == (2 * LINES, 2)
+    assert all(name.startswith("ratings.csv ") for name in provenance.inputs)
     again = [row | {"fluency": "1"} for row in filled(study, "ADA")[:3]]
     done = import_files(work, [sent_back(tmp_path, again)])
     assert done.replaced == 3
@@ -280,30 +245,16 @@ def test_the_same_rater_again_replaces_that_task_and_no_other(work: Workspace, s
     assert changed == [("Ada", study.study.units["T01-A"].item_id)] * 3
 
 
-def test_of_two_files_of_one_rater_the_later_one_counts_and_it_is_told(
+def test_months_go_to_files_of_their_own_in_which_studies_lie_beside_each_other(
     work: Workspace, study: Export, tmp_path: Path
 ) -> None:
-    first = sent_back(tmp_path, filled(study, "Ada"), "first.csv")
-    later = sent_back(tmp_path, [row | {"fluency": "1"} for row in filled(study, "Ada")], "later.csv")
-    done = import_files(work, [first, later])
-    assert {row["fluency"] for row in kept(work.root)} == {1}
-    assert any("later.csv replaces what an earlier file has of Ada on" in note for note in done.notes)
-
-
-def test_tasks_of_two_months_go_to_two_files(work: Workspace, tmp_path: Path) -> None:
     write_month(work.root, "2024-04", tasks=2)
-    study = exported(work.root, "both")
-    done = import_files(work, [sent_back(tmp_path, filled(study, "Ada"))])
+    both = exported(work.root, "second", seed=3)
+    done = import_files(work, [sent_back(tmp_path, filled(both, "Ada"), "2.csv")])
     assert done.tables == {"human_ratings": (MONTH, "2024-04")}
-    assert [len(kept(work.root, month)) for month in (MONTH, "2024-04")] == [LINES, 2 * len(SYSTEMS)]
-
-
-def test_two_studies_of_one_month_lie_beside_each_other(work: Workspace, study: Export, tmp_path: Path) -> None:
-    other = exported(work.root, "second", seed=3)
     import_files(work, [sent_back(tmp_path, filled(study, "Ada"), "1.csv")])
-    import_files(work, [sent_back(tmp_path, filled(other, "Ada"), "2.csv")])
-    rows = kept(work.root)
-    assert [row["study"] for row in rows] == ["pilot"] * LINES + ["second"] * LINES
+    assert [row["study"] for row in kept(work.root)] == ["pilot"] * LINES + ["second"] * LINES
+    assert [row["study"] for row in kept(work.root, "2024-04")] == ["second"] * 2 * len(SYSTEMS)
 
 
 def test_the_option_names_the_study_of_a_file_that_does_not_and_contradicts_none(
@@ -331,15 +282,6 @@ def test_the_status_says_how_much_each_annotator_filled_in(work: Workspace, stud
     import_files(work, [sent_back(tmp_path, filled(study, "Ada", fluency="", comment="Good."))])
     (after,) = read_status(work.root)
     assert (after.filled, after.cells) == ({"Ada": 6 * LINES - 1}, 6 * LINES)
-
-
-def test_the_table_says_which_files_it_was_made_of(work: Workspace, study: Export, tmp_path: Path) -> None:
-    for rater in ("Ada", "Ben"):
-        import_files(work, [sent_back(tmp_path, filled(study, rater))])
-    provenance = read_provenance(work.root.file(HUMAN_RATINGS, MONTH))
-    assert provenance is not None
-    assert (provenance.rows, len(provenance.inputs)) == (2 * LINES, 2)
-    assert all(name.startswith("ratings.csv ") for name in provenance.inputs)
 
 
 def test_an_import_that_meets_another_one_waits_and_then_says_so(

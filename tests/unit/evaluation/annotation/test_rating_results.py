@@ -11,7 +11,8 @@ import pytest
 
 from pipeline.evaluation.annotation.rating_results import MEAN, RatingResults, rating_results, read_rating_results
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS
-from tests.unit.evaluation.annotation.studied import MONTH, Row, workspace, write_table
+from tests.unit.evaluation.annotation.studied import MONTH
+from tests.unit.evaluation.made_up import Row, workspace, write_table
 
 SYSTEMS = ("one", "two")
 
@@ -72,17 +73,13 @@ def test_agreement_counts_what_two_raters_marked() -> None:
     assert set(found.alpha) == set(CRITERIA)
 
 
-def test_full_agreement_of_raters_is_1() -> None:
+def test_full_agreement_of_raters_is_1_but_not_across_studies() -> None:
     marks = {("t1", "one"): 5, ("t1", "two"): 2, ("t2", "one"): 4, ("t2", "two"): 1}
     rows = [rating(rater, *place, mark, place[1] == "one") for rater in ("Ada", "Ben") for place, mark in marks.items()]
     assert rating_results(rows).alpha["integrity"].value == 1
     assert rating_results(rows).kappa.value is None, "all prefer one system: chance would agree as well"
-
-
-def test_ratings_of_two_studies_are_no_agreement() -> None:
-    rows = [rating("Ada", "t1", "one", 5, True), rating("Ben", "t1", "one", 5, True) | {"study": "other"}]
-    assert rating_results(rows).alpha["fluency"].units == 0
-    assert rating_results(rows).kappa.units == 0
+    apart = [row | {"study": row["rater"]} for row in rows]
+    assert (rating_results(apart).alpha["fluency"].units, rating_results(apart).kappa.units) == (0, 0)
 
 
 @pytest.mark.parametrize("rows", [[], [rating("Ada", "t1", "one", None)]])
@@ -106,30 +103,20 @@ def test_the_judge_is_compared_section_by_section_with_the_mean_of_the_raters() 
     assert fluency.mean_difference == pytest.approx(13.5 / 4 - 12.5 / 4)
     # Ada and the judge disagree on the second task.
     assert (judge.votes, judge.same) == (2, 1)
-
-
-def test_a_tie_among_raters_or_in_the_judges_votes_is_no_favourite() -> None:
-    rows = [rating("Ada", "t1", "one", 5, True), rating("Ada", "t1", "two", 5, False),
-            rating("Ben", "t1", "one", 5, False), rating("Ben", "t1", "two", 5, True)]  # fmt: skip
-    (judge,) = rating_results(rows, [judgement("t1", (5, 5), "one")]).judges
-    assert judge.votes == 0
-
-
-def test_judgements_one_by_one_have_no_vote() -> None:
-    (judge,) = rating_results(RATINGS, [judgement("t1", (4, 1), None, mode="alone")]).judges
-    assert (judge.mode, judge.votes) == ("alone", 0)
-    assert judge.marks[MEAN] is not None
-    assert judge.marks[MEAN].spearman is None
-
-
-def test_a_judge_of_other_sections_is_no_agreement() -> None:
-    (judge,) = rating_results(RATINGS, [judgement("t9", (4, 1), "one")]).judges
-    assert (judge.votes, judge.marks["fluency"]) == (0, None)
-
-
-def test_the_order_of_rows_changes_nothing() -> None:
-    judged = [judgement("t1", (4, 1), "one"), judgement("t2", (5, 2), "two")]
     assert rating_results(RATINGS[::-1], judged[::-1]) == rating_results(RATINGS, judged)
+
+
+def test_a_judge_has_no_vote_by_a_tie_of_raters_one_by_one_or_on_other_sections() -> None:
+    tied = [rating("Ada", "t1", "one", 5, True), rating("Ada", "t1", "two", 5, False),
+            rating("Ben", "t1", "one", 5, False), rating("Ben", "t1", "two", 5, True)]  # fmt: skip
+    (of_tie,) = rating_results(tied, [judgement("t1", (5, 5), "one")]).judges
+    (alone,) = rating_results(RATINGS, [judgement("t1", (4, 1), None, mode="alone")]).judges
+    (elsewhere,) = rating_results(RATINGS, [judgement("t9", (4, 1), "one")]).judges
+    assert (of_tie.votes, alone.votes, elsewhere.votes) == (0, 0, 0)
+    assert alone.mode == "alone"
+    assert alone.marks[MEAN] is not None
+    assert alone.marks[MEAN].spearman is None
+    assert elsewhere.marks["fluency"] is None
 
 
 def test_results_are_read_from_the_tables_of_the_months_that_have_some(tmp_path: Path) -> None:

@@ -25,14 +25,8 @@ Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def row(**changed: Any) -> dict[str, Any]:
-    told = {
-        "passage_id": "p1",
-        "arxiv_id": PAPER,
-        "anchor": "S1.p1",
-        "title": "Boats",
-        "section_path": ["Data", "Size"],
-    }
-    return told | {"text": "There are twelve [@bib1]. "} | changed
+    place = {"passage_id": "p1", "arxiv_id": PAPER, "anchor": "S1.p1", "title": "Boats"}
+    return {**place, "section_path": ["Data", "Size"], "text": "There are twelve [@bib1]. ", **changed}
 
 
 def test_a_passage_stands_under_its_title_and_sections_without_markers() -> None:
@@ -44,8 +38,9 @@ def test_passages_of_all_papers_of_a_question_are_ranked_together_and_of_no_othe
     both = evidence_for(question(papers=(PAPER, OTHER)), ["Kites fly.", "Twelve boats."], PASSAGES, 2)
     assert [passage.passage_id for passage in both["q1", "Kites fly."]] == ["p9", "p0"]
     assert both["q1", "Twelve boats."][0].passage_id == "p2"
-    one = evidence_for(question(), ["Kites fly."], PASSAGES, 9)
+    one = evidence_for(question(), ["Kites fly.", "Ada Byron is of Quay University."], PASSAGES, 9)
     assert {passage.arxiv_id for passage in one["q1", "Kites fly."]} == {PAPER}
+    assert one["q1", "Ada Byron is of Quay University."][0].anchor == "front"
 
 
 def test_vectors_are_asked_for_all_claims_at_once_and_fused_with_words() -> None:

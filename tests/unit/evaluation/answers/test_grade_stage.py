@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,11 @@ from pipeline.evaluation.answers.grades import grade_of
 from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
-from pipeline.index import close_indexes
 from pipeline.settings import Settings
 from tests.models_file import write_models
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.asking import answering
-from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, build_corpus
+from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET
 from tests.unit.answering.staging import BEAM, ENTRIES, FUSION, ledger, reading, run_all, staged
 from tests.unit.evaluation.answers.graded import fence, form_of
 
@@ -37,13 +35,7 @@ pytestmark = pytest.mark.slow
 
 DEFAULT_SYSTEMS: tuple[str, ...] = Settings.model_fields["answer_systems"].default
 SYSTEMS = {name: ALL_SYSTEMS[name] for name in DEFAULT_SYSTEMS}
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """A small corpus with a real index, which tests only read."""
-    yield build_corpus(tmp_path_factory.mktemp("corpus") / "data")
-    close_indexes()
+JUDGING_FORMS = {"AnswerClaims", "ClaimFinding", "GoldFinding"}
 
 
 WRITERS = sorted(f"{name}@scripted" if system.calls_model else name for name, system in SYSTEMS.items())
@@ -107,31 +99,9 @@ def test_claims_are_judged_by_passages_of_the_questions_papers_alone(corpus: Wor
     assert any(found == {QUILLNET, FERNS} for question_id, found, _ in shown if question_id == "shade")
 
 
-def test_no_prompt_of_the_judge_names_a_system(corpus: Workspace, tmp_path: Path) -> None:
-    with ScriptedLlm(judging, reading) as llm:
-        place = staged(corpus, tmp_path, llm, grade_controls=9)
-        run_all(place)
-    asked = [
-        body for body in llm.requests if form_of(Asked(body, 0)) in ("AnswerClaims", "ClaimFinding", "GoldFinding")
-    ]
-    assert asked
-    assert not [body for body in asked if re.search("arxivbot|wikichat|direct|control_", json.dumps(body["messages"]))]
-
-
-def test_what_hops_showed_is_kept_with_the_gold_claims(corpus: Workspace, tmp_path: Path) -> None:
-    with ScriptedLlm(judging, reading) as llm:
-        place = staged(corpus, tmp_path, llm, BEAM)
-        run_all(place)
-    by_system = {row["system"]: row for row in grades(place)}
-    assert [each["has_passage"] for each in by_system["arxivbot"]["gold"]] == [True, False]
-    assert len(by_system["arxivbot"]["hops_shown"]) == 1
-    assert by_system["direct"]["hops_shown"] is None
-    metrics = {(row["system"], row["metric"]) for row in place.root.rows(tables.ANSWER_SCORES, MARCH)}
-    assert ("arxivbot", "gold_shown") in metrics
-    assert ("direct", "gold_shown") not in metrics  # it searched for nothing: none, and not 0
-
-
-def test_controls_show_whether_a_judge_can_be_believed(corpus: Workspace, tmp_path: Path) -> None:
+def test_controls_show_whether_a_judge_can_be_believed_and_no_prompt_names_a_system(
+    corpus: Workspace, tmp_path: Path
+) -> None:
     with ScriptedLlm(judging, reading) as llm:
         place = staged(corpus, tmp_path, llm, BEAM, FUSION, grade_controls=1)
         run_all(place)
@@ -144,24 +114,14 @@ def test_controls_show_whether_a_judge_can_be_believed(corpus: Workspace, tmp_pa
         if row["metric"] == "coverage" and row["system"].startswith("control_")
     }
     assert (coverage[OWN], coverage[OTHER]) == (1.0, 0.0)
+    asked = [body for body in llm.requests if form_of(Asked(body, 0)) in JUDGING_FORMS]
+    assert {form_of(Asked(body, 0)) for body in asked} == JUDGING_FORMS
+    assert not [body for body in asked if re.search("arxivbot|wikichat|direct|control_", json.dumps(body["messages"]))]
 
 
-def test_two_judges_have_the_same_claims_before_them_and_rows_of_their_own(corpus: Workspace, tmp_path: Path) -> None:
-    with ScriptedLlm(judging, reading, models=("scripted", "second")) as llm:
-        models = write_models(tmp_path / "settings", llm.url, "second")
-        place = staged(corpus, tmp_path, llm, BEAM, FUSION, models=models, judges="scripted,second")
-        outcome = run_all(place)["answer_grades"]
-    by_judge = {judge: [row for row in grades(place) if row["judge"] == judge] for judge in ("scripted", "second")}
-    claims = {judge: [[each["claim"] for each in row["claims"]] for row in rows] for judge, rows in by_judge.items()}
-    assert claims["scripted"] == claims["second"]
-    assert len(by_judge["second"]) == 2 * len(SYSTEMS)
-    split = [body for body in llm.requests if form_of(Asked(body, 0)) == "AnswerClaims"]
-    assert {body["model"] for body in split} == {"scripted"}
-    # Splitting is the first judge's: no call stands in two rows.
-    assert sum(row["calls"] for row in grades(place)) == outcome.measured["llm_calls"]
-
-
-def test_progress_counts_the_verdicts_of_all_judges_once(corpus: Workspace, tmp_path: Path) -> None:
+def test_two_judges_have_the_same_claims_before_them_rows_of_their_own_and_one_progress(
+    corpus: Workspace, tmp_path: Path
+) -> None:
     seen: list[tuple[int, int | None]] = []
 
     class Watching(progress.Listener):
@@ -174,10 +134,19 @@ def test_progress_counts_the_verdicts_of_all_judges_once(corpus: Workspace, tmp_
         models = write_models(tmp_path / "settings", llm.url, "second")
         place = staged(corpus, tmp_path, llm, BEAM, FUSION, models=models, judges="scripted,second", grade_controls=2)
         with progress.listening(Watching()):
-            run_all(place)
+            outcome = run_all(place)["answer_grades"]
     done = [each for each, _ in seen]
     assert done == list(range(1, len(done) + 1))
     assert {total for _, total in seen} == {len(done)}
+    by_judge = {judge: [row for row in grades(place) if row["judge"] == judge] for judge in ("scripted", "second")}
+    claims = {judge: [[each["claim"] for each in row["claims"]] for row in rows] for judge, rows in by_judge.items()}
+    assert claims["scripted"] == claims["second"]
+    systems = Counter(row["system"].split("@")[0] for row in by_judge["second"])
+    assert {name: systems[name] for name in SYSTEMS} == dict.fromkeys(SYSTEMS, 2)
+    split = [body for body in llm.requests if form_of(Asked(body, 0)) == "AnswerClaims"]
+    assert {body["model"] for body in split} == {"scripted"}
+    # Splitting is the first judge's: no call stands in two rows.
+    assert sum(row["calls"] for row in grades(place)) == outcome.measured["llm_calls"]
 
 
 def test_an_abstention_costs_nothing_and_an_unreadable_verdict_is_in_the_ledger(
@@ -204,26 +173,28 @@ def test_an_abstention_costs_nothing_and_an_unreadable_verdict_is_in_the_ledger(
     assert "coverage" not in metrics  # no verdict is no figure, and not 0
 
 
-def test_answers_made_elsewhere_are_graded_in_the_same_table(corpus: Workspace, tmp_path: Path) -> None:
+def test_answers_made_elsewhere_are_graded_beside_those_whose_hops_showed_something(
+    corpus: Workspace, tmp_path: Path
+) -> None:
     file = tmp_path / "answers.csv"
     file.write_text("question_id,system,answer\nbeam,chat-site,Beam search keeps the best partial hypotheses.\n")
     with ScriptedLlm(judging, reading) as llm:
         place = staged(corpus, tmp_path, llm, BEAM, imported_answers=file)
         run_all(place)
-    (row,) = [row for row in grades(place) if row["system"] == "chat-site"]
-    assert [each["verdict"] for each in row["gold"]] == ["held", "not"]
-    assert [each["verdict"] for each in row["claims"]] == ["correct"]
-    assert row["hops_shown"] is None
-
-
-def test_no_system_elsewhere_takes_the_name_of_a_control(corpus: Workspace, tmp_path: Path) -> None:
-    file = tmp_path / "answers.csv"
+    by_system = {row["system"]: row for row in grades(place)}
+    elsewhere = by_system["chat-site"]
+    assert [each["verdict"] for each in elsewhere["gold"]] == ["held", "not"]
+    assert [each["verdict"] for each in elsewhere["claims"]] == ["correct"]
+    assert [each["has_passage"] for each in by_system["arxivbot"]["gold"]] == [True, False]
+    assert len(by_system["arxivbot"]["hops_shown"]) == 1
+    metrics = {(row["system"], row["metric"]) for row in place.root.rows(tables.ANSWER_SCORES, MARCH)}
+    assert ("arxivbot", "gold_shown") in metrics
+    for system in ("direct", "chat-site"):
+        assert by_system[system]["hops_shown"] is None
+        assert (system, "gold_shown") not in metrics  # it searched for nothing: none, and not 0
     file.write_text(f"question_id,system,answer\nbeam,{OWN},All of it.\n")
-    with ScriptedLlm(judging, reading) as llm:
-        place = staged(corpus, tmp_path, llm, BEAM, imported_answers=file, grade_controls=1)
-        run_stage(QUESTIONS, place, MARCH)
-        with pytest.raises(SettingError, match=f"{OWN} is a system of citeloom"):
-            run_stage(ANSWERS, place, MARCH)
+    with pytest.raises(SettingError, match=f"{OWN} is a system of citeloom"):
+        run_stage(ANSWERS, place, MARCH)
 
 
 def test_an_answer_to_a_question_that_is_gone_is_told_and_not_graded(corpus: Workspace, tmp_path: Path) -> None:

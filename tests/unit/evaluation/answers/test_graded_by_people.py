@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,22 +12,14 @@ from pipeline.engine.stage import Workspace
 from pipeline.evaluation.annotation.grade_results import GradeResults, pool_months, read_month_grades
 from pipeline.evaluation.annotation.importer import import_files
 from pipeline.evaluation.answers.grades import grade_of
-from pipeline.index import close_indexes
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.answering.corpus import MARCH, build_corpus
+from tests.unit.answering.corpus import MARCH
 from tests.unit.answering.staging import reading, run_all, staged
 from tests.unit.evaluation.annotation.people_month import always, fill, give_out, rows_of
 from tests.unit.evaluation.answers.graded import form_of
 from tests.unit.evaluation.answers.test_grade_stage import WRITERS
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """A small corpus with a real index, which tests only read."""
-    yield build_corpus(tmp_path_factory.mktemp("corpus") / "data")
-    close_indexes()
 
 
 def lenient(asked: Asked) -> str | None:
@@ -56,8 +47,7 @@ def test_a_strict_grader_beside_a_lenient_judge_until_answers_are_split_anew(cor
         place = staged(corpus, tmp_path, llm, grade_controls=1)
         run_all(place)
     export, (sheet,) = give_out(place.root, tmp_path / "out", 1, name="spring", months=MARCH, seed=1)
-    writers = WRITERS
-    assert list(export.systems) == writers
+    assert list(export.systems) == WRITERS
     rows = rows_of(sheet)
     assert len(rows) == len(export.study.units) > 0
     assert all("https://arxiv.org/abs/" in row["papers"] and row["question"] and row["answer"] for row in rows)

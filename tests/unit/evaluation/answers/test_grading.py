@@ -10,14 +10,11 @@ import pytest
 
 from pipeline.answering.answer import ABSTAINED, plain_answer
 from pipeline.errors import SettingError
-from pipeline.evaluation.answers.grades import Grade
 from pipeline.evaluation.answers.grading import Case, planned_calls
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.answers.splitting import MOST_CLAIMS, PART_SENTENCES, SPLIT_TOKENS, parts_of
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.evaluation.answers.graded import (
-    OTHER,
-    PAPER,
     case,
     fence,
     form_of,
@@ -71,12 +68,15 @@ def test_no_judge_is_told_the_system_or_its_own_claims(tmp_path: Path) -> None:
     assert "Its own claim" not in text
 
 
-def test_what_two_systems_say_alike_is_asked_once_and_judged_alike(tmp_path: Path) -> None:
+def test_what_systems_say_alike_or_again_is_asked_once_and_judged_alike(tmp_path: Path) -> None:
     cases = [case(system=name) for name in ("one", "two", "three")]
     found, llm = graded(tmp_path, cases, sentences_as_claims, JUDGE)
     assert llm.generations == 5
     assert {replace(each, system="") for each in found} == {replace(found[0], system="")}
     assert [each.spent.calls for each in found] == [5, 5, 5]
+    again, llm = graded(tmp_path, cases)
+    assert again == found
+    assert llm.requests == []
 
 
 def test_grades_depend_neither_on_the_order_of_answers_nor_on_how_many_are_asked_at_once(tmp_path: Path) -> None:
@@ -84,13 +84,6 @@ def test_grades_depend_neither_on_the_order_of_answers_nor_on_how_many_are_asked
     one, _ = graded(tmp_path / "one", cases, sentences_as_claims, llm_concurrency=1)
     other, _ = graded(tmp_path / "other", cases[::-1], sentences_as_claims, llm_concurrency=16)
     assert one == other[::-1]
-
-
-def test_an_answer_that_is_graded_again_costs_nothing_and_is_graded_alike(tmp_path: Path) -> None:
-    first, _ = graded(tmp_path, [case()], sentences_as_claims, JUDGE)
-    second, llm = graded(tmp_path, [case()])
-    assert first == second
-    assert llm.requests == []
 
 
 def test_an_order_that_judges_see_follows_from_the_question_alone(tmp_path: Path) -> None:
@@ -104,19 +97,16 @@ def test_an_order_that_judges_see_follows_from_the_question_alone(tmp_path: Path
     assert all(sorted(facts.split("\n")) == several for facts in orders)
 
 
-def test_an_abstention_costs_no_call_and_is_no_error(tmp_path: Path) -> None:
+def test_an_abstention_costs_no_call_and_an_answer_that_claims_nothing_costs_one(tmp_path: Path) -> None:
     abstained = Case(question(), "arxivbot", plain_answer(""), {0: ["p1"]})
     assert abstained.answered.text == ABSTAINED
-    [found], llm = graded(tmp_path, [abstained])
-    assert (found.outcome, found.claims, llm.requests) == ("abstained", (), [])
-    assert answer_measures(found) == {"coverage": 0.0, "coverage_full": 0.0, "coverage_quoted": 0.0}
     assert planned_calls(abstained, 0) == 0
-
-
-def test_an_answer_that_claims_nothing_is_told_from_one_that_is_wrong(tmp_path: Path) -> None:
-    [found], llm = graded(tmp_path, [case("I do not know.")], sentences_as_claims)
-    assert (found.outcome, forms(llm)) == ("claims_nothing", ["AnswerClaims"])
-    assert answer_measures(found) == {"coverage": 0.0, "coverage_full": 0.0, "coverage_quoted": 0.0}
+    [nothing], llm = graded(tmp_path / "abstained", [abstained])
+    assert (nothing.outcome, nothing.claims, llm.requests) == ("abstained", (), [])
+    [unsure], llm = graded(tmp_path / "unsure", [case("I do not know.")], sentences_as_claims)
+    assert (unsure.outcome, forms(llm)) == ("claims_nothing", ["AnswerClaims"])
+    for found in (nothing, unsure):
+        assert answer_measures(found) == {"coverage": 0.0, "coverage_full": 0.0, "coverage_quoted": 0.0}
 
 
 def test_an_answer_that_cannot_be_split_is_unreadable_and_still_searched_for_gold_claims(tmp_path: Path) -> None:
@@ -163,19 +153,6 @@ def test_an_answer_cannot_speak_outside_of_its_fence(tmp_path: Path) -> None:
             assert text.count(f"</{name}>") == text.count(f"<{name}>") <= 1
 
 
-def test_a_claim_is_judged_by_passages_of_the_questions_papers_alone_front_matter_too(tmp_path: Path) -> None:
-    asked_of = question(1, papers=(PAPER,))
-    split = lambda asked: json.dumps({"claims": ["Kites fly.", "Ada Byron is of Quay University."]})  # noqa: E731
-    [found], llm = graded(
-        tmp_path, [case(of=asked_of)], lambda asked: split(asked) if form_of(asked) == "AnswerClaims" else None, most=1
-    )
-    assert "Kites fly above" not in json.dumps(llm.requests)
-    assert found.claims[1].passages == ("p0",)
-    of_both, _ = graded(tmp_path / "both", [case("Kites fly above boats.", of=question(1, papers=(PAPER, OTHER)))],
-                        sentences_as_claims, most=1)  # fmt: skip
-    assert of_both[0].claims[0].passages == ("p9",)
-
-
 def test_a_heading_is_shown_and_is_no_evidence(tmp_path: Path) -> None:
     [found], llm = graded(
         tmp_path, [case(FLOATS)], sentences_as_claims, verdicts({FLOATS: ("correct", "Boats > Results")}, {})
@@ -193,47 +170,31 @@ def test_without_any_passage_a_claim_is_judged_by_gold_claims(tmp_path: Path) ->
 
 def test_a_long_answer_is_split_in_parts_each_with_what_comes_before_it(tmp_path: Path) -> None:
     text = " ".join(f"Boat {number} can float." for number in range(2 * PART_SENTENCES + 1))
-    [found], llm = graded(tmp_path, [case(text)], sentences_as_claims)
+    [found], llm = graded(tmp_path / "long", [case(text)], sentences_as_claims)
     asked = prompts(llm, "AnswerClaims")
     assert len(asked) == len(parts_of(text)) == 3
     assert sorted((fence(each, "before"), fence(each, "answer")) for each in asked) == sorted(
         zip(["", *parts_of(text)], parts_of(text), strict=False)
     )
     assert [claim.claim for claim in found.claims] == [f"Boat {n} can float." for n in range(2 * PART_SENTENCES + 1)]
-
-
-def test_a_part_with_as_many_claims_as_may_be_is_told_of(tmp_path: Path) -> None:
+    assert (found.split.full, llm.requests[0]["max_tokens"]) == (0, SPLIT_TOKENS)
     many = [f"Boat {number} floats." for number in range(MOST_CLAIMS + 1)]
     rule = lambda asked: json.dumps({"claims": many}) if form_of(asked) == "AnswerClaims" else None  # noqa: E731
-    [found], llm = graded(tmp_path, [case()], rule)
-    assert (found.split.full, len(found.claims)) == (1, MOST_CLAIMS + 1)
-    assert llm.requests[0]["max_tokens"] == SPLIT_TOKENS
+    [found], _ = graded(tmp_path / "many", [case()], rule)
+    assert (found.split.full, len(found.claims)) == (1, MOST_CLAIMS + 1), "as many claims as may be are told of"
 
 
-def test_a_long_answer_and_long_passages_are_cut_to_the_context_and_that_is_told(tmp_path: Path) -> None:
+def test_what_has_no_room_in_the_context_is_cut_and_told_of_and_too_small_a_context_is_named(tmp_path: Path) -> None:
     long = "The boats float " + "well and " * 1500 + "truly."
-    [found], llm = graded(tmp_path, [case(long)], sentences_as_claims, llm_context=2048)
+    [found], llm = graded(tmp_path / "long", [case(long)], sentences_as_claims, llm_context=2048)
     assert found.split.cut == 1
     assert all(each.cut for each in found.gold)
     assert all(body["max_tokens"] < 2048 for body in llm.requests)
-
-
-def test_gold_claims_without_room_are_told_of(tmp_path: Path) -> None:
-    many = [f"Boat {number} floats on the river in every month of the year." for number in range(60)]
-    [found], llm = graded(tmp_path, [case(FLOATS, of=question(1, *many))], sentences_as_claims, llm_context=2048)
+    gold = [f"Boat {number} floats on the river in every month of the year." for number in range(60)]
+    many = case(FLOATS, of=question(1, *gold))
+    [found], llm = graded(tmp_path / "many", [many], sentences_as_claims, llm_context=2048)
     assert found.claims[0].cut
     assert 0 < fence(prompts(llm, "ClaimFinding")[0], "facts").count("\n") < 59
     assert not any(each.cut for each in found.gold)
-
-
-def test_a_context_without_room_names_its_setting(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="CITELOOM_LLM_CONTEXT"):
-        graded(tmp_path, [case()], sentences_as_claims, llm_context=1024)
-
-
-def test_what_was_shown_is_kept_beside_the_verdicts(tmp_path: Path) -> None:
-    asked = Case(question(), "arxivbot", grounded("All boats float.", [1], [2]), {0: ["p2"], 1: ["p7"]})
-    found: list[Grade] = graded(tmp_path, [asked], sentences_as_claims, JUDGE)[0]
-    assert found[0].shown is not None
-    assert found[0].shown.by_hop == (0.0, 0.5)
-    assert answer_measures(found[0])["coverage_of_shown"] == 1.0
+        graded(tmp_path / "small", [case()], sentences_as_claims, llm_context=1024)

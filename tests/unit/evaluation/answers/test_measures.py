@@ -22,18 +22,14 @@ from pipeline.evaluation.answers.results import (
 from tests.unit.evaluation.answers.graded import grade, grounded, question
 
 
-def test_partial_points_of_claims() -> None:
-    """Two correct, one partly, one wrong, one not checkable, one unread: 2.5 of 5, and 2.5 of 4 that were checkable."""
-    found = answer_measures(grade(["correct", "correct", "partly", "wrong", "not_checkable", None]))
-    assert found == {
+def test_partial_points_of_claims_and_gold_claims() -> None:
+    """Two correct, one partly, one wrong, one not checkable, one unread: 2.5 of 5, and 2.5 of 4 that were checkable.
+    Of gold claims one held, one partly, two not, one unread: 1.5 of 4."""
+    claims = ["correct", "correct", "partly", "wrong", "not_checkable", None]
+    assert answer_measures(grade(claims, ["held", "partly", "not", "not", None])) == {
         "factual": 0.5, "factual_full": 0.4, "factual_checkable": 0.625, "factual_quoted": 0.0, "claims": 6.0,
+        "coverage": 0.375, "coverage_full": 0.25, "coverage_quoted": 0.0,
     }  # fmt: skip
-
-
-def test_partial_points_of_gold_claims() -> None:
-    """One held, one partly, two not, one unread: 1.5 of 4."""
-    found = answer_measures(grade(gold=["held", "partly", "not", "not", None]))
-    assert (found["coverage"], found["coverage_full"], found["coverage_quoted"]) == (0.375, 0.25, 0.0)
 
 
 def test_a_verdict_counts_as_quoted_where_three_words_stand_where_they_should() -> None:
@@ -120,15 +116,12 @@ def test_results_come_by_kind_and_by_age_where_there_are_any() -> None:
     assert Group("age", "old") not in {result.group for result in results(GRADES)}
 
 
-def test_judges_and_systems_are_never_put_together() -> None:
+def test_judges_and_systems_are_never_put_together_and_no_answer_is_graded_twice() -> None:
     several = [replace(grade, judge=judge, system=system) for grade in GRADES for judge in "ab" for system in "xy"]
     assert [(result.judge, result.system) for result in results(several) if result.group == ALL] == [
         ("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"),
     ]  # fmt: skip
     assert results(several[::-1]) == results(several)
-
-
-def test_an_answer_that_is_graded_twice_is_refused() -> None:
     with pytest.raises(ValueError, match="q1 twice"):
         results([GRADES[0], GRADES[0]])
 

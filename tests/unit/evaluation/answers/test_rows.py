@@ -175,21 +175,15 @@ def test_a_grade_comes_back_from_its_row_as_it_was(graded: Grade) -> None:
     assert answer_measures(grade_again(graded)) == answer_measures(graded)
 
 
-def test_what_verdicts_cost_stands_in_the_row_whole() -> None:
+def test_a_row_has_the_whole_cost_of_its_verdicts_and_a_claims_passages_with_their_words_best_first() -> None:
     spent = Spent(1, 10, 2)
     priced = replace(
-        grade(["correct"], ["held"]),
-        claims=(ClaimGrade("It floats.", "correct", spent=spent),),
+        grade(),
+        claims=(ClaimGrade("It floats.", "correct", passages=("p2", "p0"), spent=spent),),
         gold=(GoldGrade("It floats.", "held", spent=spent),),
         split=Split(("It floats.",), spent=spent),
     )
     assert grade_again(priced).spent == priced.spent == Spent(3, 30, 6)
-
-
-def test_a_claims_passages_are_kept_with_their_words_best_first() -> None:
-    graded = replace(
-        grade(), claims=(ClaimGrade("It floats.", "correct", passages=("p2", "p0")),), split=Split(("It floats.",))
-    )
-    row = through_parquet(dict(grade_row(graded, evidence_of(graded))), tables.ANSWER_GRADES)
+    row = through_parquet(dict(grade_row(priced, evidence_of(priced))), tables.ANSWER_GRADES)
     assert [each["passage_id"] for each in row["claims"][0]["passages"]] == ["p2", "p0"]
     assert row["claims"][0]["passages"][0]["text"] == "Heading 2\nText 2."

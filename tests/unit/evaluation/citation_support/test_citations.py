@@ -10,17 +10,13 @@ from pipeline.engine.sampling import evenly_spaced
 from pipeline.evaluation.citation_support.citations import Citation, citations_of
 
 
-def test_every_number_of_a_sentence_is_a_citation_also_one_that_the_task_lacks() -> None:
+def test_every_number_of_a_sentence_is_a_citation_once_also_one_that_the_task_or_the_text_lacks() -> None:
     sentences = [
         {"text": "Stones are old.", "references": []},
         {"text": "Both [Reference 2] and [Reference 9] weigh [Reference 2].", "references": [2]},
+        {"text": "It weighs [Reference 1].", "references": [1, 3]},
     ]
-    assert [(each.sentence, each.number) for each in citations_of(sentences)] == [(2, 2), (2, 9)]
-
-
-def test_a_number_that_a_system_names_beside_the_text_counts_once() -> None:
-    sentences = [{"text": "It weighs [Reference 1].", "references": [1, 3]}]
-    assert [each.number for each in citations_of(sentences)] == [1, 3]
+    assert [(each.sentence, each.number) for each in citations_of(sentences)] == [(2, 2), (2, 9), (3, 1), (3, 3)]
 
 
 @pytest.mark.parametrize(

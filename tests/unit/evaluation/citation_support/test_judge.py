@@ -43,18 +43,15 @@ def answered(folder: Path, given: str) -> tuple[Judged, ScriptedLlm]:
         return run(ask()), llm
 
 
-def test_passages_stand_in_the_order_of_the_work_before_the_sentence() -> None:
-    user = asked().messages[1].content
-    places = [user.index(text) for text in ("Weighing stones", "about stones", "weighs quartz.", "Unlike [another")]
-    assert places == sorted(places)
-    assert [passage.ordinal for passage in asked().shown] == [4, 1]
-
-
-def test_two_sentences_on_the_same_passages_share_all_of_the_prompt_before_them() -> None:
+def test_passages_stand_in_the_order_of_the_work_in_a_prompt_that_two_sentences_share_before_them() -> None:
     one, other = asked("[this work] is old."), asked()
     assert one.messages[0] == other.messages[0]
+    user = other.messages[1].content
+    places = [user.index(text) for text in ("Weighing stones", "about stones", "weighs quartz.", "Unlike [another")]
+    assert places == sorted(places)
+    assert [passage.ordinal for passage in other.shown] == [4, 1]
     before = one.messages[1].content.split("<sentence>")[0]
-    assert other.messages[1].content.startswith(before)
+    assert user.startswith(before)
     assert "It weighs quartz." in before
 
 
@@ -67,11 +64,13 @@ def test_a_paper_cannot_speak_outside_of_its_fence() -> None:
 
 @pytest.mark.parametrize("context", [1300, 1600, 4096])
 def test_a_prompt_leaves_room_for_an_answer_and_its_repair(context: int) -> None:
-    long = Passage(2, "word " * 5000)
+    long = Passage(2, "word " * 5000 + "unseen")
     made = asked("It says so. " * 300, (long, *PASSAGES), context)
     assert count_message_tokens(made.messages) + ANSWER_TOKENS + REPAIR_TOKENS <= context
     assert made.cut == 1
     assert [passage.text for passage in made.shown[1:]] == [passage.text for passage in PASSAGES]
+    assert "unseen" not in made.shown[0].text, "what was cut is not said to have been shown"
+    assert made.shown[0].text in made.messages[1].content
 
 
 def test_where_many_passages_would_leave_nothing_of_each_the_best_are_shown() -> None:
@@ -81,13 +80,6 @@ def test_where_many_passages_would_leave_nothing_of_each_the_best_are_shown() ->
     assert 1 < len(made.shown) < 50
     assert all(len(passage.text.split()) >= 10 for passage in made.shown)
     assert made.cut == len(many)
-
-
-def test_what_was_cut_is_not_said_to_have_been_shown() -> None:
-    long = Passage(2, "word " * 5000 + "unseen")
-    shown = asked(passages=(long,)).shown[0]
-    assert "unseen" not in shown.text
-    assert shown.text in asked(passages=(long,)).messages[1].content
 
 
 def test_a_context_without_room_names_its_setting() -> None:
@@ -103,11 +95,6 @@ def test_a_verdict_comes_with_the_place_of_its_quote(tmp_path: Path) -> None:
     assert form["properties"]["quote"]["maxLength"] == QUOTE_CHARS
 
 
-def test_words_of_the_sentence_are_no_quote(tmp_path: Path) -> None:
-    found, _ = answered(tmp_path, json.dumps({"quote": "Unlike [another work]", "verdict": "supported"}))
-    assert (found.verdict, found.quoted) == ("supported", None)
-
-
 def test_an_answer_that_cannot_be_read_is_no_verdict(tmp_path: Path) -> None:
     found, llm = answered(tmp_path, json.dumps({"quote": "", "verdict": "perhaps"}))
     assert (found.verdict, found.spent.calls) == (None, 2)
@@ -115,7 +102,11 @@ def test_an_answer_that_cannot_be_read_is_no_verdict(tmp_path: Path) -> None:
     assert llm.generations == 2
 
 
-def test_a_quote_that_is_too_long_is_no_reason_to_pay_for_another(tmp_path: Path) -> None:
-    long = "It weighs quartz." + " And more." * QUOTE_CHARS
-    found, llm = answered(tmp_path, json.dumps({"quote": long, "verdict": "supported"}))
+@pytest.mark.parametrize(
+    "quote", ["Unlike [another work]", "It weighs quartz." + " And more." * QUOTE_CHARS], ids=["of sentence", "long"]
+)
+def test_a_quote_of_the_sentence_or_too_long_is_in_no_passage_and_no_reason_to_pay_for_another(
+    tmp_path: Path, quote: str
+) -> None:
+    found, llm = answered(tmp_path, json.dumps({"quote": quote, "verdict": "supported"}))
     assert (found.verdict, found.quoted, llm.generations) == ("supported", None, 1)

@@ -96,13 +96,10 @@ def test_what_cannot_be_judged_in_a_sentence_takes_nothing_from_what_is_supporte
     assert measured("It is [Reference 1] [Reference 2].", rows)["citation_recall"] == 1.0
 
 
-def test_a_section_that_cites_nothing_supports_no_sentence() -> None:
-    found = measured("Stones are old. They last.", [])
-    assert found == {"citation_recall": 0.0, "reference_coverage": 0.0, "citation_out_of_range": 0.0}
-
-
-def test_an_empty_section_has_no_share_of_sentences() -> None:
-    assert measured("", []) == {"reference_coverage": 0.0, "citation_out_of_range": 0.0}
+def test_a_section_that_cites_nothing_supports_no_sentence_and_an_empty_one_has_no_share_of_them() -> None:
+    nothing = {"reference_coverage": 0.0, "citation_out_of_range": 0.0}
+    assert measured("Stones are old. They last.", []) == {"citation_recall": 0.0, **nothing}
+    assert measured("", []) == nothing
 
 
 @pytest.mark.parametrize(
@@ -156,12 +153,9 @@ def test_retention_follows_the_drafts_that_the_section_came_from() -> None:
     assert citation_measures(TASK, section("[Reference 3]", NUMBERS, **trace), [])["retention"] == 0.0
 
 
-def test_references_are_counted_in_the_order_of_the_rounds() -> None:
+def test_references_are_counted_in_the_order_of_the_rounds_and_a_draft_that_was_mended_has_kept_all() -> None:
     trace = {"rounds": rounds((3, [(0, "[Reference 3]")], [1]), (1, [(1, "[Reference 3] [Reference 1]")], [1]))}
     assert retention_by_round(trace) == [1.0]
-
-
-def test_a_draft_that_was_mended_has_kept_all() -> None:
     trace = {"rounds": rounds((1, [(0, "[Reference 1]")], [1]), (2, [(1, "[Reference 2]")], [1]))}
     for how, share in (("repaired", 1.0), ("patched", 1.0), ("kept", 0.0)):
         trace["rounds"][1]["guard"] = [{"choice": 1, "how": how}]

@@ -25,26 +25,24 @@ def judge() -> OverlapJudge:
 PASSAGES = ["We trained twelve models. Dense retrieval beats BM25 on questions of one hop.", "Kites fly above rivers."]
 
 
-def test_a_claim_that_stands_in_a_passage_is_supported_and_its_sentence_is_named(judge: OverlapJudge) -> None:
+def test_a_claim_that_stands_in_a_passage_is_supported_by_a_sentence_and_one_on_something_else_is_not(
+    judge: OverlapJudge,
+) -> None:
     found = judge.verdict("Dense retrieval beats BM25 on one-hop questions.", PASSAGES)
     assert found.label == "supported"
     assert found.sentence == "Dense retrieval beats BM25 on questions of one hop."
     assert SUPPORTED_FROM <= found.score <= 1
-
-
-def test_a_claim_on_something_else_is_not_supported(judge: OverlapJudge) -> None:
     assert judge.verdict("The recipe needs two eggs and a cup of flour.", PASSAGES).label == "not"
 
 
 def test_what_it_cannot_see_is_a_negation(judge: OverlapJudge) -> None:
-    """The floor that docs/methods/judges.md speaks of: a reason to use a language model where there is one."""
     assert judge.verdict("Dense retrieval does not beat BM25 on questions of one hop.", PASSAGES).label == "supported"
 
 
-@pytest.mark.parametrize("passages", [[], [""], ["  "]])
-def test_without_passages_nothing_is_supported(judge: OverlapJudge, passages: list[str]) -> None:
-    found = judge.verdict("Boats float.", passages)
-    assert (found.label, found.score, found.sentence) == ("not", 0, "")
+def test_without_passages_nothing_is_supported(judge: OverlapJudge) -> None:
+    for passages in ([], [""], ["  "]):
+        found = judge.verdict("Boats float.", passages)
+        assert (found.label, found.score, found.sentence) == ("not", 0, "")
 
 
 def test_cases_together_have_the_verdicts_that_each_has_alone(judge: OverlapJudge) -> None:

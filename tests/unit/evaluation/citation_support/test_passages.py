@@ -62,30 +62,23 @@ def test_vectors_and_words_are_fused(tmp_path: Path) -> None:
     assert (result.by_both, result.by_words) == (1, 0)
 
 
-def test_vectors_of_another_model_are_not_compared(tmp_path: Path) -> None:
+def test_a_paper_without_vectors_of_this_model_is_ranked_by_words_beside_one_that_has_them(tmp_path: Path) -> None:
     work = corpus(tmp_path)
     rows = work.root.rows(tables.PASSAGES, CITED_MONTH)
     write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, embedding_rows(rows, model="another"))
     assert found(work, {ONE: ["quartz"]}).by_words == 1
-
-
-def test_a_paper_without_vectors_is_ranked_by_words_beside_one_that_has_them(tmp_path: Path) -> None:
-    work = corpus(tmp_path)
-    rows = [row for row in work.root.rows(tables.PASSAGES, CITED_MONTH) if row["arxiv_id"] == TWO]
-    write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, embedding_rows(rows))
+    vectors = embedding_rows(row for row in rows if row["arxiv_id"] == TWO)
+    write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, vectors)
     result = found(work, {ONE: ["harbor"], TWO: ["harbor"]}, 1, WordEmbedder())
     assert (result.by_both, result.by_words) == (1, 1)
     assert ordinals(result, ONE, "harbor") == ordinals(result, TWO, "harbor") == [3]
 
 
-def test_front_matter_is_no_passage_that_bears_anything_out(tmp_path: Path) -> None:
-    result = found(corpus(tmp_path), {ONE: ["Quartz by Lovelace"]}, 9)
-    assert sorted(ordinals(result, ONE, "Quartz by Lovelace")) == [1, 2, 3]
-
-
-def test_markers_of_the_cited_work_are_not_shown(tmp_path: Path) -> None:
-    result = found(corpus(tmp_path, ["It follows others [@bib1; @bib2]."]), {ONE: ["others"]})
-    assert [each.text for each in result.passages[ONE, "others"]] == ["It follows others."]
+def test_front_matter_is_no_passage_and_markers_of_the_cited_work_are_not_shown(tmp_path: Path) -> None:
+    texts = (*TEXTS, "It follows others [@bib1; @bib2].")
+    result = found(corpus(tmp_path, texts), {ONE: ["Quartz by Lovelace", "others"]}, 9)
+    assert sorted(ordinals(result, ONE, "Quartz by Lovelace")) == [1, 2, 3, 4]
+    assert result.passages[ONE, "others"][0].text == "It follows others."
 
 
 def test_a_paper_that_is_not_there_is_missing_from_what_is_found(tmp_path: Path) -> None:
@@ -96,16 +89,10 @@ def test_a_paper_that_is_not_there_is_missing_from_what_is_found(tmp_path: Path)
 @pytest.mark.parametrize("claim", ["", "Zebras sing.", "the of and"])
 def test_a_claim_that_shares_no_word_is_shown_the_beginning(claim: str) -> None:
     assert [each.ordinal for each in among(TEXTS, claim, 2)] == [0, 1]
+    assert [each.ordinal for each in among(["---", "$$"], claim, 5)] == [0, 1]
+    assert among([], claim, 5) == ()
 
 
-def test_texts_without_a_word_are_ranked_in_their_order() -> None:
-    assert [each.ordinal for each in among(["---", "$$"], "quartz", 5)] == [0, 1]
-    assert among([], "quartz", 5) == ()
-
-
-def test_ties_go_by_place() -> None:
-    assert [each.ordinal for each in among(["Quartz is old."] * 3, "quartz", 3)] == [0, 1, 2]
-
-
-def test_what_scores_best_comes_first() -> None:
+def test_what_scores_best_comes_first_and_ties_go_by_place() -> None:
     assert best_places(np.array([0, 2, 1, 2], np.float32), 3) == [1, 3, 2]
+    assert [each.ordinal for each in among(["Quartz is old."] * 3, "quartz", 3)] == [0, 1, 2]

@@ -65,12 +65,15 @@ def told(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["sentence"], row["number"], row["verdict"], row["unjudged"]
 
 
-def test_every_citation_has_a_row_with_its_verdict_or_why_there_is_none(tmp_path: Path) -> None:
+def test_every_citation_has_a_row_with_its_verdict_or_why_there_is_none_and_a_rerun_asks_nothing(
+    tmp_path: Path,
+) -> None:
     quartz = verdict_on("weighed by [this work] and [another work]", "supported", "weighs quartz by its colour")
     ships = verdict_on("Ships were counted", "partly", "We count boats")
     with ScriptedLlm(quartz, ships) as llm:
         work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, llm)
         outcome, rows = judged(work)
+        rerun, same_rows = judged(work)
     assert [told(row) for row in rows] == [
         (2, 1, "supported", None),
         (2, 9, None, "out_of_range"),
@@ -90,7 +93,9 @@ def test_every_citation_has_a_row_with_its_verdict_or_why_there_is_none(tmp_path
     assert outcome.notes["judged"] == 2
     assert outcome.notes["unjudged"] == {"no_text": 1, "out_of_range": 1}
     assert outcome.notes["works_ranked"] == {"by_vectors_and_words": 0, "by_words_alone": 1}
+    assert same_rows == rows
     assert llm.generations == 2
+    assert rerun.measured["llm_cached"] == rerun.measured["llm_calls"] == 2
 
 
 def test_rows_stand_by_task_system_sentence_and_number(tmp_path: Path) -> None:
@@ -150,18 +155,13 @@ def test_an_answer_that_cannot_be_read_is_told_and_counted_as_no_verdict(tmp_pat
     assert line["detail"].startswith("sentence 1, [Reference 1]: no Finding could be read")
 
 
-def test_a_paper_of_the_corpus_without_passages_is_told_once(tmp_path: Path) -> None:
-    sections = [section("It is [Reference 5]. So is [Reference 5].", (1, 5))]
-    outcome, rows = judged(place_with(tmp_path, sections, [reference(1), reference(5)]))
-    assert [row["unjudged"] for row in rows] == ["no_text", "no_text"]
-    assert outcome.left_out == {"cited_paper_without_passages": 1}
-
-
-def test_a_paper_with_front_matter_alone_has_no_text(tmp_path: Path) -> None:
-    work = place_with(tmp_path, [section("It is [Reference 1].", NUMBERS)], REFERENCES)
-    write_table(work.root, tables.PASSAGES, CITED_MONTH, passage_rows("2401.00001", []))
-    _, rows = judged(work)
-    assert [row["unjudged"] for row in rows] == ["no_text"]
+def test_a_paper_of_the_corpus_without_passages_is_told_and_has_no_text_to_judge_by(tmp_path: Path) -> None:
+    sections = [section("It is [Reference 5]. So is [Reference 5]. It is [Reference 1].", (1, 5))]
+    work = place_with(tmp_path, sections, [reference(1), reference(5)])
+    write_table(work.root, tables.PASSAGES, CITED_MONTH, passage_rows("2401.00001", []))  # front matter alone
+    outcome, rows = judged(work)
+    assert [(row["number"], row["unjudged"]) for row in rows] == [(5, "no_text"), (5, "no_text"), (1, "no_text")]
+    assert outcome.left_out == {"cited_paper_without_passages": 2}
 
 
 def test_a_file_of_tasks_may_bring_a_whole_text(tmp_path: Path) -> None:
@@ -172,34 +172,26 @@ def test_a_file_of_tasks_may_bring_a_whole_text(tmp_path: Path) -> None:
     assert sorted(each["text"] for each in rows[0]["passages"]) == ["It ends.", "It weighs quartz."]
 
 
-def test_a_section_without_citations_and_a_system_that_was_off_have_no_rows(tmp_path: Path) -> None:
-    _, rows = judged(place_with(tmp_path, [section("Stones are old.", NUMBERS)], REFERENCES))
-    assert rows == []
-
-
-def test_a_section_whose_task_is_gone_is_told(tmp_path: Path) -> None:
-    work = place_with(tmp_path, [section("It is [Reference 1].", NUMBERS)], REFERENCES)
+def test_a_section_without_citations_has_no_rows_and_one_whose_task_is_gone_is_told(tmp_path: Path) -> None:
+    outcome, rows = judged(place_with(tmp_path / "one", [section("Stones are old.", NUMBERS)], REFERENCES))
+    assert (rows, outcome.left_out) == ([], {})
+    work = place_with(tmp_path / "other", [section("It is [Reference 1].", NUMBERS)], REFERENCES)
     write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, [])
     outcome, rows = judged(work)
     assert (rows, outcome.left_out) == ([], {"section_without_task": 1})
 
 
-def test_a_work_without_a_title_is_named_by_its_identifier(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        untitled = [{**reference(1), "title": None}]
-        judged(place_with(tmp_path, [section("It is [Reference 1].", NUMBERS)], untitled, llm))
-    assert "<work>\n2401.00001\n</work>" in llm.requests[0]["messages"][1]["content"]
-
-
-def test_the_first_judge_is_asked_and_named(tmp_path: Path) -> None:
+def test_the_first_judge_is_asked_and_named_and_a_work_without_a_title_by_its_identifier(tmp_path: Path) -> None:
     with ScriptedLlm(models=("judging",)) as llm:
+        models = write_models(tmp_path / "settings", llm.url, "judging")
         work = place_with(
-            tmp_path, [section("It is [Reference 1].", NUMBERS)], REFERENCES, llm_url=llm.url, llm_model="writing",
-            models=write_models(tmp_path / "settings", llm.url, "judging"), judges="judging",
+            tmp_path, [section("It is [Reference 1].", NUMBERS)], [{**reference(1), "title": None}],
+            llm_url=llm.url, llm_model="writing", models=models, judges="judging",
         )  # fmt: skip
         _, rows = judged(work)
-    assert rows[0]["judge"] == "judging"
-    assert llm.requests[0]["max_tokens"] == ANSWER_TOKENS
+    (asked,) = llm.requests
+    assert (rows[0]["judge"], asked["max_tokens"]) == ("judging", ANSWER_TOKENS)
+    assert "<work>\n2401.00001\n</work>" in asked["messages"][1]["content"]
 
 
 def test_sentences_on_one_work_are_asked_one_after_another(tmp_path: Path) -> None:
@@ -235,17 +227,6 @@ def test_a_question_is_put_into_words_when_it_has_its_turn(tmp_path: Path, monke
     assert len(rows) == len(held) == len(put) == 30
     # Two have their turn, and those before them may be on their way out.
     assert max(held) <= 4
-
-
-def test_a_rerun_asks_nothing_and_writes_the_same(tmp_path: Path) -> None:
-    with ScriptedLlm() as llm:
-        work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, llm)
-        _, first = judged(work)
-        asked = llm.generations
-        outcome, second = judged(work)
-    assert second == first
-    assert llm.generations == asked
-    assert outcome.measured["llm_cached"] == outcome.measured["llm_calls"] == 2
 
 
 @pytest.mark.parametrize("changed", [tables.PASSAGES, tables.EMBEDDINGS])
@@ -304,18 +285,13 @@ def test_the_overlap_judge_gives_verdicts_without_a_model(tmp_path: Path) -> Non
     assert first["passages"][first["quoted"]]["text"] == first["quote"]
 
 
-def test_the_fingerprint_names_the_overlap_judge(tmp_path: Path) -> None:
+def test_the_fingerprint_names_the_overlap_judge_whose_estimate_loads_no_embedder(tmp_path: Path) -> None:
     work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, judges="overlap", systems="extractive")
     named = inputs(work, MONTH)
     other = inputs(place_with(tmp_path / "other", [section(TEXT, NUMBERS)], REFERENCES), MONTH)
     assert named["judge"] == "overlap"
     assert named["prompt"] != other["prompt"]
-
-
-def test_an_estimate_with_the_overlap_judge_loads_no_embedder(tmp_path: Path) -> None:
-    work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, judges="overlap", systems="extractive")
     rehearsal = Rehearsal(lambda _prompt, _tokens, word: word)
     stage = stage_with(None)
-    job = Job(ClientWorkspace(work.settings, rehearsal.make_client), MONTH, stage)
-    list(stage.build(job))
+    list(stage.build(Job(ClientWorkspace(work.settings, rehearsal.make_client), MONTH, stage)))
     assert rehearsal.count("calls") == 0
