@@ -97,7 +97,7 @@ def answer_notes(reply: Reply) -> Iterator[str]:
     elif answer.abstained:
         yield f"searched for: {'; '.join(map(one_line, answer.queries)) or 'nothing'}"
         read = f"{_count(len(_passages_read(answer)), 'passage')} read, {_count(len(answer.claims), 'claim')} extracted"
-        yield f"{read}: they do not hold the answer; --show-work shows the steps"
+        yield f"{read}: they do not hold the answer"
 
 
 def cost_line(reply: Reply) -> str:

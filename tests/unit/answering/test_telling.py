@@ -63,7 +63,7 @@ def test_no_answer_and_what_a_model_says_by_itself_are_told_to_be_that() -> None
     assert answer_lines(nothing) == [ABSTAINED]
     assert list(answer_notes(nothing)) == [
         "searched for: words",
-        "2 passages read, 3 claims extracted: they do not hold the answer; --show-work shows the steps",
+        "2 passages read, 3 claims extracted: they do not hold the answer",
     ]
     alone = reply(plain_answer("From memory.\n- a list"), "direct")
     assert answer_lines(alone) == ["From memory.", "- a list"]
