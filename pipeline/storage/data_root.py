@@ -107,6 +107,7 @@ class DataRoot:
                 statistics = parquet.metadata.row_group(number).column(place).statistics
                 bounds = statistics if statistics is not None and statistics.has_min_max else None
                 if bounds is None or any(bounds.min <= value <= bounds.max for value in values):
+                    # A few columns of one row group: threads took longer to start than to read.
                     group = parquet.read_row_group(number, columns=read, use_threads=False)
                     matching = group.filter(pc.is_in(group[key], wanted))
                     yield from matching.select(columns).to_pylist(maps_as_pydicts="strict")
