@@ -188,7 +188,7 @@ def _print_reply(reply: Reply) -> None:
     for line in answer_lines(reply):
         typer.echo(line)
     sys.stdout.flush()
-    hint = "--show-work shows the steps" if reply.answer.abstained else None
+    hint = "--show-work shows the steps" if reply.system.retrieves and reply.answer.abstained else None
     for note in filter(None, (*answer_notes(reply), hint, small_model_note(reply.model), cost_line(reply))):
         print_note(note)
 

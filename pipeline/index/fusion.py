@@ -88,8 +88,8 @@ def rank(index: PassageIndex, queries: Sequence[Query], ranking: Ranking) -> lis
     return [best_first(points, ranking.limit) for points in index.search(searches)]
 
 
-def best_first(passages: list[ScoredPassage], limit: int) -> list[ScoredPassage]:
-    """The best passages, ties by id."""
+def best_first(passages: Sequence[ScoredPassage], limit: int | None = None) -> list[ScoredPassage]:
+    """The best passages, ties by id; all of them without a limit."""
     return sorted(passages, key=lambda passage: (-passage.score, passage.passage_id))[:limit]
 
 

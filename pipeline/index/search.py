@@ -13,7 +13,7 @@ from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import lexical_query
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, TransientFailure
-from pipeline.index.fusion import Fusion, rank, with_payloads
+from pipeline.index.fusion import Fusion, best_first, rank, with_payloads
 from pipeline.index.links import abstract_url, passage_url
 from pipeline.index.opening import missing_index, open_collections
 from pipeline.index.passage_index import PassageIndex, Query, ScoredPassage
@@ -227,8 +227,7 @@ def _reranked(
         embedded_text(point.payload["title"], point.payload["section_path"], texts[point.passage_id]) for point in known
     ]
     scores = reranker.score(query, candidates).tolist()
-    scored = [point._replace(score=score) for point, score in zip(known, scores, strict=True)]
-    return sorted(scored, key=lambda point: (-point.score, point.passage_id))
+    return best_first([point._replace(score=score) for point, score in zip(known, scores, strict=True)])
 
 
 def _pages(rankings: Sequence[Sequence[ScoredPassage]], options: SearchOptions) -> list[Sequence[ScoredPassage]]:

@@ -51,22 +51,27 @@ def read_provenance(file: DataPath) -> Provenance | None:
         text = _cached_footer(file, file.stat().etag) if has_listing_cache() else _read_footer(file)
     except FileNotFoundError:
         return None
-    except (OSError, pa.ArrowInvalid, KeyError, ValueError) as error:
+    except (OSError, pa.ArrowInvalid, ValueError) as error:
         raise foreign_file(file, error) from error
     return _parsed(text, file)
 
 
 def provenance_in(metadata: pq.FileMetaData, file: DataPath) -> Provenance:
     """What made a file, from its footer. Raises PermanentFailure where citeloom did not write it."""
-    text = (metadata.metadata or {}).get(METADATA_KEY)
-    if text is None:
-        raise foreign_file(file, f"its footer has no entry {METADATA_KEY.decode()}")
-    return _parsed(text, file)
+    return _parsed(_entry(metadata, file), file)
 
 
 def foreign_file(file: DataPath, reason: object) -> PermanentFailure:
     """The error for a file in a table's place that citeloom did not write."""
     return PermanentFailure(f"{file} is not a table that citeloom wrote ({reason}): move it away and run again")
+
+
+def _entry(metadata: pq.FileMetaData, file: DataPath) -> bytes:
+    """The text of the provenance in a footer."""
+    text = (metadata.metadata or {}).get(METADATA_KEY)
+    if text is None:
+        raise foreign_file(file, f"its footer has no entry {METADATA_KEY.decode()}")
+    return bytes(text)
 
 
 def _parsed(text: bytes, file: DataPath) -> Provenance:
@@ -83,7 +88,7 @@ def _read_footer(file: StorePath) -> bytes:
     length = int.from_bytes(end[-8:-4], "little") + 8
     if len(end) < length and len(end) == FOOTER_BYTES:
         end = file.read_end(length)
-    return bytes((pq.read_metadata(pa.BufferReader(end)).metadata or {})[METADATA_KEY])
+    return _entry(pq.read_metadata(pa.BufferReader(end)), file)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -62,6 +62,14 @@ def test_only_bge_m3_can_be_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "CITELOOM_EMBEDDER is minilm" in json.loads(answered.stdout)["message"]
 
 
+def test_a_model_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CITELOOM_EMBEDDER", "bge-m3")
+    monkeypatch.setenv("CITELOOM_EMBEDDER_PATH", "/nowhere/bge-m3")
+    answered = CliRunner().invoke(app, ["verify-model", "--json"])
+    assert answered.exit_code == 2
+    assert "there is no folder /nowhere/bge-m3" in json.loads(answered.stdout)["message"]
+
+
 @pytest.mark.slow
 def test_the_engine_gives_flagembeddings_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CITELOOM_EMBEDDER", "bge-m3")

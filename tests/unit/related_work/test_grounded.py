@@ -12,7 +12,14 @@ from typing import Any
 import pytest
 
 from pipeline.related_work.evidence import Group, complete_groups, name_passages, passages_of, passages_that_fit
-from pipeline.related_work.grounded_draft import Faults, TiedDraft, TiedSentence, cite, patch_draft, section_text
+from pipeline.related_work.grounded_draft import (
+    Faults,
+    TiedDraft,
+    TiedSentence,
+    cite,
+    patch_draft,
+    section_text,
+)
 from pipeline.related_work.systems import beam_config
 from pipeline.related_work.task_model import Passage, Reference
 from pipeline.settings import Settings
@@ -128,55 +135,45 @@ def forgetful(where: Callable[[Asked], bool]) -> Rule:
     return lambda asked: draft(tell(2)) if form_of(asked) == "TiedDraft" and where(asked) else faithful(asked)
 
 
-def inventive(asked: Asked) -> str | None:
-    """Drafts that cite a reference that does not exist."""
-    if form_of(asked) == "TiedDraft":
-        return draft(tell(1, text="One [Reference 1] and seven [Reference 7].", references=[1, 7]))
-    return faithful(asked)
+def test_a_draft_that_lost_a_reference_is_repaired_by_one_call(tmp_path: Path) -> None:
+    summary, llm = write(tmp_path, NAME, make_task(2), forgetful(lambda asked: newest(asked) == 2), **ONE)
+    assert guards(summary) == [("kept", [], []), ("repaired", [1], [])]
+    (asked,) = [p for p in prompts(llm) if "It no longer cites these references" in p]
+    assert "[Reference 1]\nWorks 1 agree [Reference 1]. (R1P1)" in asked
+    assert summary.text == "Works 1 agree [Reference 1]. Works 2 agree [Reference 2]."
 
 
-def unreadable_repair(asked: Asked) -> str | None:
-    """Drafts that cite a reference that does not exist, and repairs that cannot be read."""
-    if form_of(asked) == "TiedDraft":
-        return draft(tell(1, references=[1, 7])) if newest(asked) else "no"
-    return faithful(asked)
+def test_where_no_draft_is_whole_the_sentence_of_the_draft_before_is_appended(tmp_path: Path) -> None:
+    summary, _ = write(tmp_path, NAME, make_task(2), forgetful(lambda asked: len(must_cite(asked)) == 2), **ONE)
+    assert guards(summary)[1] == ("patched", [1], [])
+    assert summary.trace["rounds"][1]["guard"][0]["made"] == []
+    assert summary.text == "Works 2 agree [Reference 2]. Works 1 agree [Reference 1]."
 
 
-@pytest.mark.parametrize(
-    ("references", "rule", "guard", "text"),
-    [
-        (
-            2,
-            forgetful(lambda asked: newest(asked) == 2),
-            ("repaired", [1], []),
-            "Works 1 agree [Reference 1]. Works 2 agree [Reference 2].",
-        ),
-        (
-            2,
-            forgetful(lambda asked: len(must_cite(asked)) == 2),
-            ("patched", [1], []),
-            "Works 2 agree [Reference 2]. Works 1 agree [Reference 1].",
-        ),
-        (1, inventive, ("patched", [], [7]), "One [Reference 1] and seven."),
-        (1, unreadable_repair, ("patched", [], [7]), "Works 1 agree [Reference 1]."),
-    ],
-    ids=["repaired by one call", "sentence of the draft before appended", "out of range", "unreadable repair"],
-)
-def test_a_draft_that_loses_or_invents_a_reference_is_made_whole(
-    tmp_path: Path, references: int, rule: Rule, guard: tuple[str, list[int], list[int]], text: str
-) -> None:
-    summary, llm = write(tmp_path, NAME, make_task(references), rule, **ONE)
-    assert guards(summary) == [*[("kept", [], [])] * (references - 1), guard]
-    assert summary.text == text
-    last = summary.trace["rounds"][-1]["guard"][0]
-    assert last["made"] == []
-    assert ("no TiedDraft could be read" in str(last["failure"])) == (rule is unreadable_repair)
-    repairs = [prompt for prompt in prompts(llm) if "It no longer cites these references" in prompt]
-    assert len(repairs) == len(guard[1])
-    assert all("[Reference 1]\nWorks 1 agree [Reference 1]. (R1P1)" in repair for repair in repairs)
+def test_a_citation_out_of_range_is_a_fault_and_never_stays(tmp_path: Path) -> None:
+    def inventive(asked: Asked) -> str | None:
+        if form_of(asked) == "TiedDraft":
+            return draft(tell(1, text="One [Reference 1] and seven [Reference 7].", references=[1, 7]))
+        return faithful(asked)
+
+    summary, _ = write(tmp_path, NAME, make_task(1), inventive, **ONE)
+    assert guards(summary) == [("patched", [], [7])]
+    assert summary.text == "One [Reference 1] and seven."
 
 
-def test_the_next_best_whole_draft_takes_the_place_but_stands_behind_those_with_more_votes(tmp_path: Path) -> None:
+def test_where_the_repair_fails_the_next_best_whole_draft_takes_the_place(tmp_path: Path) -> None:
+    def vote(asked: Asked) -> str | None:
+        return "The best choice is 1" if asked.schema is None else None
+
+    # The first sample, and the repair of it, lack a reference.
+    rule = forgetful(lambda asked: len(must_cite(asked)) == 2 and asked.seed == 0)
+    summary, _ = write(tmp_path, NAME, make_task(2), vote, rule, **beam(samples=2))
+    assert guards(summary)[1] == ("replaced", [1], [])
+    assert summary.trace["rounds"][1]["kept"] == [2]
+    assert summary.trace["citations"]["uncited"] == []
+
+
+def test_what_takes_the_place_of_a_better_draft_stands_behind_those_with_more_votes(tmp_path: Path) -> None:
     def rule(asked: Asked) -> str | None:
         if asked.schema is None:
             return f"The best choice is {(1, 1, 1, 2, 2, 3)[asked.seed]}"
@@ -184,12 +181,29 @@ def test_the_next_best_whole_draft_takes_the_place_but_stands_behind_those_with_
             return draft(tell(text=f"Sample {asked.seed}.", references=[1] if asked.seed else []))
         return faithful(asked)
 
-    summary, llm = write(tmp_path, NAME, make_task(1), rule, **beam(3, 6, 2), llm_concurrency=6)
-    assert guards(summary) == [("kept", [], []), ("replaced", [1], [])]
+    summary, _ = write(tmp_path, NAME, make_task(1), rule, **beam(3, 6, 2), llm_concurrency=6)
+    assert [guard["how"] for guard in summary.trace["rounds"][0]["guard"]] == ["kept", "replaced"]
     assert summary.trace["rounds"][0]["kept"] == [2, 3]
     assert summary.text == "Sample 1 [Reference 1]."
-    begun = [body for body in llm.requests if "Begin the related-work section" in body["messages"][-1]["content"]]
-    assert [(body["n"], body["response_format"]["json_schema"]["name"]) for body in begun] == [(3, "TiedDraft")]
+
+
+def test_a_repair_that_cannot_be_read_has_repaired_nothing(tmp_path: Path) -> None:
+    def rule(asked: Asked) -> str | None:
+        if form_of(asked) == "TiedDraft":
+            return draft(tell(1, references=[1, 7])) if newest(asked) else "no"
+        return faithful(asked)
+
+    summary, _ = write(tmp_path, NAME, make_task(1), rule, **ONE)
+    assert guards(summary) == [("patched", [], [7])]
+    assert "no TiedDraft could be read" in summary.trace["rounds"][0]["guard"][0]["failure"]
+    assert summary.text == "Works 1 agree [Reference 1]."
+
+
+def test_the_samples_of_a_draft_are_one_request(tmp_path: Path) -> None:
+    _, llm = write(tmp_path, NAME, make_task(1), faithful, **beam(samples=3))
+    asked = [body for body in llm.requests if "Begin the related-work section" in body["messages"][-1]["content"]]
+    assert [body["n"] for body in asked] == [3]
+    assert asked[0]["response_format"]["json_schema"]["name"] == "TiedDraft"
 
 
 def test_sentences_that_the_judge_leaves_out_are_told(tmp_path: Path) -> None:
@@ -248,9 +262,7 @@ def revising(support: str, revised: str | None) -> Rule:
     return rule
 
 
-def test_an_unsupported_sentence_is_revised_and_keeps_its_reference_or_where_that_fails_its_verdict(
-    tmp_path: Path,
-) -> None:
+def test_a_sentence_that_its_passages_do_not_support_is_revised_and_keeps_its_reference(tmp_path: Path) -> None:
     summary, llm = write(tmp_path, NAME, make_task(2), revising("not", "It does things [Reference 2]."), **ONE)
     assert summary.text == "It does things [Reference 1]. Works 2 agree [Reference 2]."
     assert [sentence.support for sentence in summary.sentences] == ["revised", "supported"]
@@ -260,9 +272,12 @@ def test_an_unsupported_sentence_is_revised_and_keeps_its_reference_or_where_tha
     (asked,) = [p for p in prompts(llm) if p.startswith("Sentences to revise")]
     assert "Sentence 1: Works 1 agree [Reference 1].\nR1P1: It does 1 things." in asked
     assert "Sentence 2" not in asked
-    unread, _ = write(tmp_path / "b", NAME, make_task(2), revising("partly", None), **ONE)
-    assert [sentence.support for sentence in unread.sentences] == ["partly", "supported"]
-    assert "no Revisions could be read" in unread.trace["revision"]["failure"]
+
+
+def test_a_revision_that_cannot_be_read_leaves_the_sentence_with_its_verdict(tmp_path: Path) -> None:
+    summary, _ = write(tmp_path, NAME, make_task(2), revising("partly", None), **ONE)
+    assert [sentence.support for sentence in summary.sentences] == ["partly", "supported"]
+    assert "no Revisions could be read" in summary.trace["revision"]["failure"]
 
 
 def test_references_are_written_about_in_the_order_of_their_groups_and_groups_are_paragraphs(tmp_path: Path) -> None:

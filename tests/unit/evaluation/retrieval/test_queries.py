@@ -54,9 +54,17 @@ def test_the_keys_of_all_markers_are_read() -> None:
     assert cited_keys("One [@bib.bib1; @bib.bib2] and two [@x] and [1].") == ["bib.bib1", "bib.bib2", "x"]
 
 
-def test_a_sentence_that_says_nothing_is_left_out() -> None:
-    assert why_not("We follow the approach that is described in.") == "formulaic"
-    assert why_not("Quantized vectors keep recall within a point.") is None
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("See also for details.", "too_few_words"),
+        ("We refer the reader to for more details.", "formulaic"),
+        ("We follow the approach that is described in.", "formulaic"),
+        ("Quantized vectors keep recall within a point.", None),
+    ],
+)
+def test_a_sentence_that_says_nothing_is_left_out(text: str, reason: str | None) -> None:
+    assert why_not(text) == reason
 
 
 def test_each_sentence_that_cites_the_corpus_asks_for_what_it_cites(tmp_path: Path) -> None:
