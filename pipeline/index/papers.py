@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +73,7 @@ def read_paper(root: DataRoot, identifier: str) -> Paper:
     """
     arxiv_id = normalize_arxiv_id(identifier) or identifier.strip()
     month = month_in(root, arxiv_id)
-    rows = [] if month is None else _rows(root, tables.PAPERS, month, arxiv_id, _PAPER_COLUMNS)
+    rows = [] if month is None else _rows(root, tables.PAPERS, arxiv_id, _PAPER_COLUMNS)
     if month is None or not rows:
         raise MissingInput(
             f"the corpus at {root.path} holds no paper {identifier!r}: give an arXiv id such as 2404.90003, of a month "
@@ -96,7 +98,7 @@ def read_paper(root: DataRoot, identifier: str) -> Paper:
                 text=row["text"],
                 url=passage_url(arxiv_id, row["anchor"]),
             )
-            for row in _rows(root, tables.PASSAGES, month, arxiv_id, _PASSAGE_COLUMNS)
+            for row in _rows(root, tables.PASSAGES, arxiv_id, _PASSAGE_COLUMNS)
         ),
         references=tuple(
             PaperReference(
@@ -109,15 +111,27 @@ def read_paper(root: DataRoot, identifier: str) -> Paper:
                 doi=row["doi"],
                 arxiv_id=row["cited_arxiv_id"],
             )
-            for row in _rows(root, tables.REFERENCES, month, arxiv_id, _REFERENCE_COLUMNS)
+            for row in _rows(root, tables.REFERENCES, arxiv_id, _REFERENCE_COLUMNS)
         ),
     )
 
 
-def _rows(root: DataRoot, table: Table, month: str, arxiv_id: str, columns: list[str]) -> list[dict[str, Any]]:
-    if month not in root.months(table):
-        return []
-    rows = list(root.rows_with(table, month, "arxiv_id", {arxiv_id}, columns))
+def rows_of_papers(
+    root: DataRoot, table: Table, identifiers: Collection[str], columns: list[str]
+) -> Iterator[dict[str, Any]]:
+    """The rows of these papers or articles, month by month, of the months that the table has.
+
+    Row groups without any of them are not read. Raises PermanentFailure if a month's file is damaged.
+    """
+    by_month: dict[str, set[str]] = defaultdict(set)
+    for identifier in identifiers:
+        by_month[month_in(root, identifier) or ""].add(identifier)
+    for month in sorted(by_month.keys() & set(root.months(table))):
+        yield from root.rows_with(table, month, "arxiv_id", by_month[month], columns)
+
+
+def _rows(root: DataRoot, table: Table, arxiv_id: str, columns: list[str]) -> list[dict[str, Any]]:
+    rows = list(rows_of_papers(root, table, [arxiv_id], columns))
     return sorted(rows, key=lambda row: row["ordinal"]) if "ordinal" in columns else rows
 
 
