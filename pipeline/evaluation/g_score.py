@@ -92,19 +92,12 @@ class Judgement:
     spent: Spent
 
 
-def shown_order(task_id: str, systems: Iterable[str]) -> tuple[str, ...]:
-    """The systems in the order in which the judge sees them first: by the digest of task id and name.
-
-    A judge favours what it reads first; sorted names would give one system that place in every task.
-    """
-    return next(shown_orders(task_id, systems), ())
-
-
 def shown_orders(task_id: str, systems: Iterable[str]) -> Iterator[tuple[str, ...]]:
     """Every order of the systems once, the best balanced ones first: the n-th repeat shows the n-th of them.
 
-    They are the rows of Williams's square (1949, Experimental designs balanced for the estimation of residual effects
-    of treatments) over the systems by digest, each followed by its mirror image. So after every second repeat each
+    A judge favours what it reads first. They are the rows of Williams's square (1949, Experimental designs balanced
+    for the estimation of residual effects of treatments) over the systems by digest, each followed by its mirror image.
+    So after every second repeat each
     system's mean place is the middle one; and after n repeats of n systems, 2n where n is odd, each was in every
     place, and right behind every other, equally often. A task of one system has one order, one of two has two: shown
     in the same order again, a judge at temperature 0 would say the same again, and it would count twice.
@@ -184,13 +177,12 @@ def _prompts() -> PromptFolder:
     return PromptFolder(Path(__file__).parent / "prompts")
 
 
-def conversation(case: Case, context: int, order: Sequence[str] | None = None) -> Conversation:
+def conversation(case: Case, context: int, order: Sequence[str]) -> Conversation:
     """The conversation over one case in a model that reads and writes `context` tokens; what is too long is cut.
 
-    order: the systems to judge, as they are shown; None for all of the case in their first order. Raises NoRoom where
-    next to nothing of each text would be left.
+    order: the systems to judge, as they are shown. Raises NoRoom where next to nothing of each text would be left.
     """
-    labels = labels_of(order if order is not None else shown_order(case.task_id, case.sections))
+    labels = labels_of(order)
     parts = {
         "target": fit(case.target, _TARGET_TOKENS).text,
         "references": case.references,

@@ -226,8 +226,8 @@ def _rows(asked: _Asked, names: Sequence[str], marked: Marked) -> Iterator[Row]:
 
 
 def _note(job: Job, found: Sequence[tuple[_Asked, Marked]], names: Sequence[str]) -> None:
-    """What was judged and what that cost in vain; to the ledger, what was not judged, and what was cut, once for a
-    task, mode and judge, since every repeat cuts the same."""
+    """Judgements by mode; to the ledger, what was not judged, and what was cut, once for a task, mode and judge, since
+    every repeat cuts the same."""
     cut: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for asked, marked in found:
         subject, who = asked.case.task_id, f"{names[asked.judge]}, {asked.mode}"
@@ -238,15 +238,8 @@ def _note(job: Job, found: Sequence[tuple[_Asked, Marked]], names: Sequence[str]
     for (subject, who), texts in cut.items():
         if texts:
             job.leave_out(subject, "cut_for_judge", f"{who}: the judge read the beginning of: {', '.join(texts)}")
-    job.notes.update(_counts(found))
-
-
-def _counts(found: Sequence[tuple[_Asked, Marked]]) -> dict[str, Any]:
-    """Judgements by mode; and what answers cost that could not be read, where there are any."""
     judged = Counter(asked.mode for asked, marked in found if marked.failure is None)
-    lost = [marked.spent for _, marked in found if marked.failure is not None and marked.spent.calls]
-    spent = {"spent_on_unreadable": asdict(sum(lost, Spent()))} if lost else {}
-    return {"judged": dict(sorted(judged.items())), **spent}
+    job.notes["judged"] = dict(sorted(judged.items()))
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:

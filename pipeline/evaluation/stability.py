@@ -15,7 +15,7 @@ import math
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from statistics import fmean, quantiles, stdev, variance
+from statistics import fmean, median, stdev, variance
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
@@ -69,23 +69,18 @@ class Repeat:
 class Spread:
     """How far the runs of one system lie apart, a run being one repeat over all tasks: its mean over them.
 
-    The five numbers are over runs, quartiles as numpy and matplotlib take them. `sd`: standard deviation of the runs;
-    `sd_of_a_task`: of one task's repeats, pooled over the tasks, which is what one section may differ by. Both are
-    of samples, over n - 1.
+    low, median, high: over runs. `sd`: standard deviation of the runs; `sd_of_a_task`: of one task's repeats, pooled
+    over the tasks, which is what one section may differ by. Both are of samples, over n - 1. A task that lacks a run,
+    as a repeat could not be judged or it has fewer orders, does not count: runs over unlike tasks would differ by the
+    tasks.
     """
 
     system: str
     varied: str
-    metric: str
     tasks: int
-    left_out: int
-    """Tasks that lack a run, as a repeat could not be judged or there are fewer orders: runs over unlike tasks would
-    differ by the tasks."""
     runs: tuple[float, ...]
     low: float
-    q1: float
     median: float
-    q3: float
     high: float
     mean: float
     sd: float
@@ -272,28 +267,23 @@ def spread(rows: Iterable[Mapping[str, Any]], metric: str = "g_score") -> list[S
     groups: dict[tuple[str, str], dict[str, dict[int, float | None]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         groups[row["system"], row["varied"]][row["task_id"]][row["repeat"]] = row[metric]
-    found = (_spread(*names, metric, tasks) for names, tasks in sorted(groups.items()))
+    found = (_spread(*names, tasks) for names, tasks in sorted(groups.items()))
     return [each for each in found if each is not None]
 
 
-def _spread(system: str, varied: str, metric: str, tasks: Mapping[str, Mapping[int, float | None]]) -> Spread | None:
+def _spread(system: str, varied: str, tasks: Mapping[str, Mapping[int, float | None]]) -> Spread | None:
     runs = max(len(values) for values in tasks.values())
     whole = [known for values in tasks.values() if len(known := _known(values)) == runs]
     if runs < 2 or not whole:
         return None
     means = tuple(fmean(run) for run in zip(*whole, strict=True))
-    q1, median, q3 = quantiles(means, n=4, method="inclusive")
     return Spread(
         system=system,
         varied=varied,
-        metric=metric,
         tasks=len(whole),
-        left_out=len(tasks) - len(whole),
         runs=means,
         low=min(means),
-        q1=q1,
-        median=median,
-        q3=q3,
+        median=median(means),
         high=max(means),
         mean=fmean(means),
         sd=stdev(means),

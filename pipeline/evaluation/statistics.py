@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import combinations
 from math import log2, sqrt
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pipeline.tables import CRITERIA
 
@@ -35,6 +35,7 @@ _BATCH_NUMBERS = 8_000_000
 _NORMAL = 1.96
 _SEED = 20_240_301
 
+Choice = TypeVar("Choice")
 Rows = Iterable[Mapping[str, Any]]
 Key = tuple[str, str]
 """Task and system."""
@@ -103,23 +104,23 @@ def mean_ends(
     return (None, None) if low is None or high is None else (low, high)
 
 
-def bootstrap_interval(values_by_task: Mapping[str, Sequence[float]], resamples: int = RESAMPLES) -> Interval | None:
+def bootstrap_interval(values_by_task: Mapping[str, Sequence[float]]) -> Interval | None:
     """The mean over tasks of each task's mean, with its interval; None for fewer than two tasks.
 
     values_by_task: task → its values, such as those of several repeats. A task without any does not count. A task
     weighs the same however often it was judged.
     """
-    return _interval_of_means(tuple(fmean(values) for _, values in sorted(values_by_task.items()) if values), resamples)
+    return _interval_of_means(tuple(fmean(values) for _, values in sorted(values_by_task.items()) if values))
 
 
 # A report has some measures in several tables, and the overall page has those of every month.
 @lru_cache(maxsize=10_000)
-def _interval_of_means(means: tuple[float, ...], resamples: int) -> Interval | None:
+def _interval_of_means(means: tuple[float, ...]) -> Interval | None:
     import numpy as np
 
     if len(means) < 2:
         return None
-    low, high = mean_ends(np.array(means), [f"{place:09}" for place in range(len(means))], resamples)
+    low, high = mean_ends(np.array(means), [f"{place:09}" for place in range(len(means))], RESAMPLES)
     return None if low is None or high is None else Interval(fmean(means), low, high)
 
 
@@ -133,40 +134,28 @@ def mean_interval(values_by_task: Mapping[str, Sequence[float]]) -> Interval | N
     return Interval(mean, mean - apart, mean + apart)
 
 
-def paired_difference(
-    first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]], resamples: int = RESAMPLES
-) -> Interval | None:
+def paired_difference(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]) -> Interval | None:
     """First less second, over the tasks that both have values for; None for fewer than two of these."""
     common = sorted(task for task in first.keys() & second.keys() if first[task] and second[task])
-    return bootstrap_interval({task: [fmean(first[task]) - fmean(second[task])] for task in common}, resamples)
+    return bootstrap_interval({task: [fmean(first[task]) - fmean(second[task])] for task in common})
 
 
-@dataclass(frozen=True, slots=True)
-class Correlation:
-    """A rank correlation, -1 to 1, and of how many pairs."""
-
-    value: float
-    pairs: int
-
-
-def rank_correlation(first: Sequence[float], second: Sequence[float]) -> Correlation | None:
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
     """Spearman's rho, ties by mean rank; None for fewer than three pairs, or where a side has one value alone."""
     from scipy.stats import spearmanr
 
     if len(first) < 3 or len(set(first)) < 2 or len(set(second)) < 2:
         return None
-    return Correlation(float(spearmanr(first, second).statistic), len(first))
+    return float(spearmanr(first, second).statistic)
 
 
-def correlation_within_tasks(
-    first: Mapping[Key, float], second: Mapping[Key, float], resamples: int = RESAMPLES
-) -> Interval | None:
+def correlation_within_tasks(first: Mapping[Key, float], second: Mapping[Key, float]) -> Interval | None:
     """The mean over tasks of Spearman's rho among a task's systems, which no difference between tasks can bring about.
 
     A task in which it is not defined (fewer than three systems, or all alike) does not count.
     """
-    found = {task: rank_correlation(one, other) for task, one, other in _by_task(first, second)}
-    return bootstrap_interval({task: [each.value] for task, each in found.items() if each}, resamples)
+    rhos = {task: rank_correlation(one, other) for task, one, other in _by_task(first, second)}
+    return bootstrap_interval({task: [rho] for task, rho in rhos.items() if rho is not None})
 
 
 def _by_task(
@@ -208,7 +197,7 @@ def agreement(first: Mapping[Key, float], second: Mapping[Key, float]) -> Agreem
     return Agreement(
         tasks=len(tasks),
         sections=len(ones),
-        spearman=found.value if (found := rank_correlation(ones, others)) else None,
+        spearman=rank_correlation(ones, others),
         same_order=fmean(same) if same else None,
         compared=len(same),
         mean_difference=fmean(others) - fmean(ones),
@@ -222,35 +211,18 @@ def _orders(first: Sequence[float], second: Sequence[float]) -> list[bool]:
     return [one * other > 0 for one, other in steps if one and other]
 
 
-@dataclass(frozen=True, slots=True)
-class ExactAgreement:
-    """How often two judges gave one mark: over `marks` marks of the same section in the same order. None without any.
+def same_mark(rows: Rows, first: str, second: str) -> float | None:
+    """Share of the marks in which two judges agree, of the same section in the same order, in rows of `g_scores`.
 
-    same_best: share of the `tasks` in which most votes of both went to one system; a task that is undecided for
-    either does not count.
+    None where they have no such mark in common.
     """
-
-    marks: int
-    same_mark: float | None
-    within_one: float | None
-    tasks: int
-    same_best: float | None
-
-
-def exact_agreement(rows: Rows, first: str, second: str) -> ExactAgreement:
-    """Of two judges by name, over rows of `g_scores`."""
-    kept = [row for row in rows if row["judge"] in (first, second)]
-    marks = {judge: _marks(row for row in kept if row["judge"] == judge) for judge in (first, second)}
-    apart = [abs(marks[first][key] - marks[second][key]) for key in sorted(marks[first].keys() & marks[second].keys())]
-    best = {judge: _clear_winners(votes_by_task(kept, judge)) for judge in (first, second)}
-    same = [best[first][task] == best[second][task] for task in sorted(best[first].keys() & best[second].keys())]
-    return ExactAgreement(
-        marks=len(apart),
-        same_mark=fmean(each == 0 for each in apart) if apart else None,
-        within_one=fmean(each <= 1 for each in apart) if apart else None,
-        tasks=len(same),
-        same_best=fmean(same) if same else None,
-    )
+    by_judge: dict[str, list[Mapping[str, Any]]] = {first: [], second: []}
+    for row in rows:
+        if row["judge"] in by_judge:
+            by_judge[row["judge"]].append(row)
+    ones, others = _marks(by_judge[first]), _marks(by_judge[second])
+    common = ones.keys() & others.keys()
+    return fmean(ones[key] == others[key] for key in common) if common else None
 
 
 def _marks(rows: Rows) -> dict[tuple[Any, ...], int]:
@@ -262,10 +234,12 @@ def _marks(rows: Rows) -> dict[tuple[Any, ...], int]:
     }
 
 
-def _clear_winners(votes: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Task → the system with most votes; a task with two such systems is left out."""
-    counts = {task: Counter(cast).most_common(2) for task, cast in votes.items()}
-    return {task: top[0][0] for task, top in counts.items() if len(top) == 1 or top[0][1] > top[1][1]}
+def clear_winner(votes: Iterable[Choice]) -> Choice | None:
+    """What has most votes; None without a vote, or where two have as many."""
+    most = Counter(votes).most_common(2)
+    if not most or (len(most) == 2 and most[0][1] == most[1][1]):
+        return None
+    return most[0][0]
 
 
 def mean_mark(marks: Mapping[str, Any]) -> float:
@@ -376,7 +350,7 @@ class PositionEffect:
     first_less_last: Interval | None
 
 
-def position_effect(rows: Rows, judge: str | None = None, resamples: int = RESAMPLES) -> PositionEffect | None:
+def position_effect(rows: Rows, judge: str | None = None) -> PositionEffect | None:
     """Over rows of `g_scores`, all judges or one; None where no judge saw a task in two orders."""
     lifts: dict[int, list[float]] = defaultdict(list)
     votes: dict[int, list[tuple[bool, float]]] = defaultdict(list)
@@ -392,7 +366,7 @@ def position_effect(rows: Rows, judge: str | None = None, resamples: int = RESAM
     if not lifts:
         return None
     places = tuple(_place(place, votes[place], lifts[place]) for place in sorted(lifts))
-    return PositionEffect(places, bootstrap_interval(ends, resamples))
+    return PositionEffect(places, bootstrap_interval(ends))
 
 
 def _in_several_orders(rows: Rows, judge: str | None) -> dict[Key, list[Mapping[str, Any]]]:

@@ -697,7 +697,7 @@ def _positions(data: RelatedWorkData) -> Grid:
 
 def _judge_agreement(data: RelatedWorkData) -> Grid:
     """Agreement of every two ways of judging: judges with one another, together with alone."""
-    from pipeline.evaluation.statistics import agreement, exact_agreement, section_scores, values_by_system
+    from pipeline.evaluation.statistics import agreement, same_mark, section_scores, values_by_system
 
     rows = []
     for (mode, judge, name), (other_mode, other, other_name) in combinations(_judging_ways(data), 2):
@@ -709,11 +709,11 @@ def _judge_agreement(data: RelatedWorkData) -> Grid:
         )
         agreed = agreement(first, second)
         if agreed is not None:
-            exact = exact_agreement([row for row in data.judgements if row["mode"] == mode], judge, other)
-            same_mark = exact.same_mark if judge != other else None
+            of_mode = [row for row in data.judgements if row["mode"] == mode]
+            same = same_mark(of_mode, judge, other) if judge != other else None
             rows.append(
                 [f"{name} and {other_name}", agreed.spearman, percent_cell(agreed.same_order), agreed.mean_difference,
-                 percent_cell(same_mark), agreed.sections]
+                 percent_cell(same), agreed.sections]
             )  # fmt: skip
     columns = ["Two ways of judging", "Spearman", "Same order", "Mean difference", "Same mark", "Sections"]
     about = (
@@ -734,7 +734,7 @@ def _lengths(data: RelatedWorkData) -> Grid:
         both = sorted(lengths.keys() & marks.keys())
         rho = rank_correlation([lengths[key] for key in both], [marks[key] for key in both])
         within = difference_cell(correlation_within_tasks(lengths, marks))
-        rows.append([name, rho.value if rho else None, within, len(both)])
+        rows.append([name, rho, within, len(both)])
     columns = ["Way of judging", "All sections", "Within a task, mean", "Sections"]
     about = "Spearman's correlation of a section's words with its G-Score; above 0 where longer sections score higher."
     return Grid("length", "Length and G-Score", columns, rows, about=about)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Level = Literal["nominal", "ordinal", "interval"]
+Level = Literal["nominal", "ordinal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,6 @@ def _distances(counts: NDArray[np.float64], values: Sequence[int], level: Level)
 
     if level == "nominal":
         return 1 - np.eye(len(values))
-    position = np.cumsum(counts, axis=-1) - counts / 2 if level == "ordinal" else np.array(values, dtype=float)
+    position = np.cumsum(counts, axis=-1) - counts / 2
     distance: NDArray[np.float64] = position[..., :, None] - position[..., None, :]
     return distance**2

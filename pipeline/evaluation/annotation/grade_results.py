@@ -216,8 +216,8 @@ def graders_agreement(verdicts: Verdicts) -> dict[Part, Agreement]:
 
 def majority(verdicts: Verdicts) -> dict[ClaimKey, str]:
     """Claim → the verdict of most graders; a claim with two most frequent verdicts is left out."""
-    counted = {key: Counter(by_grader.values()).most_common(2) for key, by_grader in verdicts.items()}
-    return {key: top[0][0] for key, top in counted.items() if len(top) == 1 or top[0][1] > top[1][1]}
+    winners = {key: statistics.clear_winner(by_grader.values()) for key, by_grader in verdicts.items()}
+    return {key: verdict for key, verdict in winners.items() if verdict is not None}
 
 
 def judge_accuracy(grades: Iterable[Grade], verdicts: Verdicts) -> dict[Part, Accuracy]:

@@ -212,8 +212,8 @@ def _means(
 
 def _favourites(votes: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Task → the system with most votes; a task in which two have as many has none."""
-    counted: dict[str, Counter[str]] = defaultdict(Counter)
+    by_task: dict[str, list[str]] = defaultdict(list)
     for task, system in votes:
-        counted[task][system] += 1
-    first = {task: counts.most_common(2) for task, counts in counted.items()}
-    return {task: top[0][0] for task, top in first.items() if len(top) == 1 or top[0][1] > top[1][1]}
+        by_task[task].append(system)
+    winners = {task: statistics.clear_winner(systems) for task, systems in by_task.items()}
+    return {task: winner for task, winner in winners.items() if winner is not None}

@@ -16,7 +16,7 @@ from pipeline.answering.answer import Answer, plain_answer
 from pipeline.answering.questions import Question
 from pipeline.evaluation.answers.evidence import Evidence
 from pipeline.evaluation.answers.grades import ClaimGrade, GoldGrade, Grade, Outcome, gold_shown_by_hop
-from pipeline.evaluation.answers.splitting import Split, parts_of, split_answer
+from pipeline.evaluation.answers.splitting import Split, split_answer
 from pipeline.evaluation.answers.verdicts import judge_claim, judge_gold
 from pipeline.llm.client import LlmClient
 from pipeline.llm.loop import side_by_side
@@ -35,13 +35,6 @@ class Case:
     system: str
     answered: Answer
     gold_passages: Mapping[int, Sequence[str]]
-
-
-def planned_calls(case: Case, claims: int) -> int:
-    """Calls of grading an answer that is found to make so many claims, where none has to be repaired."""
-    if case.answered.abstained:
-        return 0
-    return len(parts_of(case.answered.text)) + (claims + len(case.question.claims) if claims else 0)
 
 
 def planned_verdicts(case: Case, split: Split) -> int:

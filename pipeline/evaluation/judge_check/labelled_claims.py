@@ -3,8 +3,7 @@
 Both are read from gzipped JSON lines, in the layout that docs/methods/judges.md describes. Citation-Integrity (Sarol et
 al. 2024): citing sentences, the passages of the cited article that come nearest, and whether the citation is accurate
 (SUPPORT), not accurate (REFUTE), or the passages are irrelevant (no evidence). SciFact (Wadden et al. 2020): claims,
-the abstracts that they were written from, and whether an abstract supports or contradicts a claim, by which sentences
-(its rationale), or says too little.
+the abstracts that they were written from, and whether an abstract supports or contradicts a claim, or says too little.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ class LabelledClaim:
     """One claim about one document.
 
     claim: without citation markers; marked: as a sentence that cites, `[this work]` in place of the document.
-    rationale: the sentences that decide; empty where the set has none.
     """
 
     id: str
@@ -50,7 +48,6 @@ class LabelledClaim:
     marked: str
     passages: tuple[str, ...]
     label: Label
-    rationale: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +132,6 @@ def _scifact(claims: Sequence[dict[str, Any]], corpus: Sequence[dict[str, Any]])
                     for document in sorted({*row["cited"], *(e["doc"] for e in row["evidence"])})}  # fmt: skip
         for document, of_document in evidence.items():
             sentences = documents[document]["sentences"]
-            places = sorted({place for each in of_document for place in each["sentences"]})
             yield LabelledClaim(
                 id=f"{row['id']} {document}",
                 document=document,
@@ -144,7 +140,6 @@ def _scifact(claims: Sequence[dict[str, Any]], corpus: Sequence[dict[str, Any]])
                 marked=f"{row['claim'].rstrip()} {THIS}",
                 passages=(" ".join(sentence.strip() for sentence in sentences),),
                 label=_label({each["label"] for each in of_document}),
-                rationale=tuple(sentences[place].strip() for place in places),
             )
 
 

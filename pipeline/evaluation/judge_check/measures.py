@@ -21,12 +21,10 @@ SUPPORT_OR_NOT = ("SUPPORT", "NOT")
 
 @dataclass(frozen=True, slots=True)
 class ClassMeasures:
-    """Of one class: how many claims have it, and the shares of these that the judge gives it (accuracy), of those
-    that it gives it that have it (precision), and F1."""
+    """Of one class: how many claims have it, and the share of these that the judge gives it (accuracy), and F1."""
 
     claims: int
     accuracy: Interval | None
-    precision: Interval | None
     f1: Interval | None
 
 
@@ -102,7 +100,6 @@ def _of_classes(
         measures[name] = ClassMeasures(
             claims=int(has[:, place].sum()),
             accuracy=ratio(both[:, column], has[:, column]),
-            precision=ratio(both[:, column], gets[:, column]),
             f1=ratio(2 * both[:, column], has[:, column] + gets[:, column]),
         )
     return ratio(2 * both, has + gets), measures

@@ -18,7 +18,6 @@ from pipeline.evaluation.answers.splitting import CLAIM
 from pipeline.evaluation.answers.splitting import PROMPTS as ANSWER_PROMPTS
 from pipeline.evaluation.answers.verdicts import judge_claim
 from pipeline.evaluation.citation_support import judge as citation_judge
-from pipeline.evaluation.citation_support.judge import place_of
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
 from pipeline.evaluation.citation_support.passages import Passage
 from pipeline.evaluation.judge_check.labelled_claims import Label, LabelledClaim, LabelledSet, SetName
@@ -80,14 +79,12 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class SetResult:
-    """A judge on one set. quotes_in_rationale: share of the quotes for and against claims that stand in a sentence of
-    SciFact's rationale; None where the set has none. money: None where no price is set."""
+    """A judge on one set. money: None where no price is set."""
 
     set: SetName
     available: int
     sha256: str
     measures: Measures
-    quotes_in_rationale: float | None
     calls: int
     prompt_tokens: int
     completion_tokens: int
@@ -137,7 +134,6 @@ class VerificationCost:
     prompt_tokens: int
     completion_tokens: int
     money: float | None
-    seconds: float
 
 
 def estimate_cost(workspace: Workspace, model: Model, sets: Sequence[LabelledSet]) -> VerificationCost:
@@ -153,7 +149,6 @@ def estimate_cost(workspace: Workspace, model: Model, sets: Sequence[LabelledSet
         prompt_tokens=rehearsal.count("prompt_tokens"),
         completion_tokens=rehearsal.count("completion_tokens"),
         money=sum(usage.cost for usage in rehearsal.usages) if model.prices.known else None,
-        seconds=rehearsal.seconds,
     )
 
 
@@ -205,19 +200,8 @@ def _result(task: Task, labelled: LabelledSet, judgements: Sequence[Judgement], 
         available=labelled.available,
         sha256=labelled.sha256,
         measures=measure_set(task, labelled, [judgement.verdict for judgement in judgements]),
-        quotes_in_rationale=_quotes_in_rationale(labelled, judgements),
         calls=cost.calls,
         prompt_tokens=cost.prompt_tokens,
         completion_tokens=cost.completion_tokens,
         money=model.prices.cost(cost.prompt_tokens, cost.completion_tokens) if model and priced else None,
     )
-
-
-def _quotes_in_rationale(labelled: LabelledSet, judgements: Sequence[Judgement]) -> float | None:
-    """Over claims with a rationale for which the judge quoted anything."""
-    hits = [
-        place_of(judgement.quote, claim.rationale) is not None
-        for claim, judgement in zip(labelled.claims, judgements, strict=True)
-        if claim.rationale and judgement.quote
-    ]
-    return sum(hits) / len(hits) if hits else None

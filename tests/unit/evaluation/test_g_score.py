@@ -22,7 +22,6 @@ from pipeline.evaluation.g_score import (
     labels_of,
     metrics,
     read_answer,
-    shown_order,
     shown_orders,
 )
 from pipeline.llm.context import count_message_tokens
@@ -47,15 +46,17 @@ def orders(systems: int, repeats: int) -> list[tuple[str, ...]]:
 
 
 def test_each_system_is_shown_first_in_about_half_of_the_tasks() -> None:
-    first = [shown_order(f"2403.{number:05d}#S2", SYSTEMS)[0] for number in range(1000)]
+    first = [next(shown_orders(f"2403.{number:05d}#S2", SYSTEMS))[0] for number in range(1000)]
     assert 400 < first.count("chatcite") < 600
 
 
 def test_the_first_order_depends_on_the_task_alone_and_is_the_one_that_answers_were_kept_under() -> None:
     systems = ["chatcite", "few_shot", "litllm", "zero_shot"]
     kept = ("zero_shot", "chatcite", "litllm", "few_shot")
-    assert shown_order("2403.90001#S2", systems) == shown_order("2403.90001#S2", reversed(systems)) == kept
-    assert shown_order("2403.90001#S2", []) == ()
+    assert (
+        next(shown_orders("2403.90001#S2", systems)) == next(shown_orders("2403.90001#S2", reversed(systems))) == kept
+    )
+    assert list(shown_orders("2403.90001#S2", [])) == []
 
 
 @pytest.mark.parametrize("systems", range(1, 6))
@@ -140,7 +141,7 @@ def test_one_section_is_asked_for_by_the_same_criteria_as_several_without_a_vote
     assert not [word for word in ("learn weights", "vote", "best") if word in sent]
     together, alone = (
         [line for line in each.messages[0].content.splitlines() if line.startswith("- ")]
-        for each in (conversation(case(), 8192), made)
+        for each in (conversation(case(), 8192, SYSTEMS), made)
     )
     assert together == alone
     assert len(alone) == len(CRITERIA)
@@ -156,7 +157,7 @@ def test_sections_stand_in_the_order_asked_for() -> None:
 @pytest.mark.parametrize("context", [2048, 4096, 8192])
 def test_a_conversation_its_answer_and_a_repair_fit_into_the_context(context: int) -> None:
     long = "A sentence about $\\alpha_{i}$ and [Reference 1]. " * 2000
-    made = conversation(case(target=long, gold=long, sections={"a": long, "b": long, "c": "short"}), context)
+    made = conversation(case(target=long, gold=long, sections={"a": long, "b": long, "c": "short"}), context, "abc")
     assert count_message_tokens(made.messages) + 2 * (64 + 3 * 128) <= context
     assert set(made.cut) >= {"a", "b", "gold"}
     assert "c" not in made.cut
@@ -164,7 +165,7 @@ def test_a_conversation_its_answer_and_a_repair_fit_into_the_context(context: in
 
 def test_a_context_without_room_is_said_to_be_too_small() -> None:
     with pytest.raises(NoRoom, match="CITELOOM_LLM_CONTEXT"):
-        conversation(case(), 1024)
+        conversation(case(), 1024, SYSTEMS)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.answering.answer import ABSTAINED, plain_answer
 from pipeline.errors import SettingError
-from pipeline.evaluation.answers.grading import Case, planned_calls
+from pipeline.evaluation.answers.grading import Case
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.answers.splitting import MOST_CLAIMS, PART_SENTENCES, SPLIT_TOKENS, parts_of
 from tests.scripted_llm import Asked, ScriptedLlm
@@ -50,7 +50,6 @@ def test_an_answer_is_split_and_its_claims_and_the_gold_claims_are_each_judged_b
     assert [claim.passage_id for claim in found.claims] == ["p1", "p2"]
     assert [(each.verdict, each.quoted) for each in found.gold] == [("held", True), ("partly", False)]
     assert (found.outcome, found.judge, found.spent.calls) == ("answered", llm.model, 5)
-    assert planned_calls(case(), 2) == 5
     assert answer_measures(found)["factual"] == 0.5
     assert answer_measures(found)["coverage"] == 0.75
 
@@ -100,7 +99,6 @@ def test_an_order_that_judges_see_follows_from_the_question_alone(tmp_path: Path
 def test_an_abstention_costs_no_call_and_an_answer_that_claims_nothing_costs_one(tmp_path: Path) -> None:
     abstained = Case(question(), "arxivbot", plain_answer(""), {0: ["p1"]})
     assert abstained.answered.text == ABSTAINED
-    assert planned_calls(abstained, 0) == 0
     [nothing], llm = graded(tmp_path / "abstained", [abstained])
     assert (nothing.outcome, nothing.claims, llm.requests) == ("abstained", (), [])
     [unsure], llm = graded(tmp_path / "unsure", [case("I do not know.")], sentences_as_claims)

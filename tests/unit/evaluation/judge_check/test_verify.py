@@ -38,8 +38,8 @@ def sets(tmp_path: Path) -> list[LabelledSet]:
     return read_sets(tmp_path / "labelled", "dev")
 
 
-def knowing(sets: list[LabelledSet], quotes: Mapping[str, str] | None = None) -> Rule:
-    """A judge that knows every label. quotes: claim → what it quotes."""
+def knowing(sets: list[LabelledSet]) -> Rule:
+    """A judge that knows every label and quotes nothing."""
     by_text = {text: claim for each in sets for claim in each.claims for text in (claim.marked, claim.claim)}
 
     def rule(asked: Asked) -> str | None:
@@ -47,7 +47,7 @@ def knowing(sets: list[LabelledSet], quotes: Mapping[str, str] | None = None) ->
             return None
         claim = by_text[fence(asked, "sentence") or fence(asked, "claim")]
         verdict = RIGHT[form_of(asked)][claim.label]
-        return json.dumps({"quote": (quotes or {}).get(claim.claim, ""), "verdict": verdict})
+        return json.dumps({"quote": "", "verdict": verdict})
 
     return rule
 
@@ -105,14 +105,6 @@ def test_answers_that_cannot_be_read_count_as_wrong(tmp_path: Path, sets: list[L
     assert integrity.measures.macro_f1 == (0, 0, 0)
     assert integrity.measures.confusion["SUPPORT"] == {UNREADABLE: 2}
     assert integrity.calls == 2 * 4, "every answer was repaired once"
-
-
-def test_quotes_are_held_against_the_rationale(tmp_path: Path, sets: list[LabelledSet]) -> None:
-    quotes = {"Tea cools.": "cools within an hour", "Tea freezes at once.": "Tea cools within an hour."}
-    with ScriptedLlm(knowing(sets, quotes)) as llm:
-        integrity, scifact = verified(tmp_path, llm, sets)["citation_support"]
-    assert scifact.quotes_in_rationale == 0.5
-    assert integrity.quotes_in_rationale is None, "this set has no rationale"
 
 
 def test_every_verdict_of_a_task_has_a_label() -> None:
