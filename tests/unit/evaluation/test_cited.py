@@ -14,20 +14,13 @@ from pipeline.evaluation.cited import Piece, paragraphs, printable
     [
         ("As [Reference 2] says.", [Piece("As "), Piece("[Reference 2]", 2, True), Piece(" says.")]),
         ("[Reference 9]", [Piece("[Reference 9]", 9, False)]),  # which the task does not have
+        ("[Reference 1] [Reference 2]", [Piece("[Reference 1]", 1, True), Piece(" "), Piece("[Reference 2]", 2, True)]),
         (f"[Reference {'9' * 5000}]", [Piece(f"[Reference {'9' * 5000}]")]),  # too long for a number
     ],
-    ids=["known", "unknown", "too long"],
+    ids=["known", "unknown", "two", "too long"],
 )
 def test_a_citation_is_a_piece_of_its_own(text: str, pieces: list[Piece]) -> None:
     assert paragraphs(text, {1, 2}) == [pieces]
-
-
-@pytest.mark.parametrize(
-    "text", ["[Reference 1, Reference 2]", "[Reference 1; 2]", "[References 1, 2]", "[reference 1 and reference 2]"]
-)
-def test_each_number_of_a_group_is_found(text: str) -> None:
-    (pieces,) = paragraphs(text, {1, 2})
-    assert [piece.number for piece in pieces if piece.number is not None] == [1, 2]
 
 
 def test_blank_lines_part_paragraphs_and_nothing_else_does() -> None:
