@@ -62,7 +62,7 @@ class Item:
     """
 
     name: str
-    view: object
+    view: Mapping[str, object]
     cells: Mapping[str, Sequence[str]]
 
 

@@ -54,25 +54,6 @@ SILENT = ("abstained", "claims_nothing")
 
 
 @dataclass(frozen=True, slots=True)
-class ShownAnswer:
-    """An answer as graders see it. claims: part → unit id → claim."""
-
-    label: str
-    paragraphs: Sequence[str]
-    claims: Mapping[Part, Mapping[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class ShownQuestion:
-    """A question as graders see it. papers: title and address of those that it is about."""
-
-    name: str
-    text: str
-    papers: Sequence[str]
-    answers: Sequence[ShownAnswer]
-
-
-@dataclass(frozen=True, slots=True)
 class QuestionTexts:
     """The words that grades do not hold: of a question and of each system's answer to it."""
 
@@ -132,7 +113,6 @@ GRADES = Schema(
         for part, verdicts in VERDICTS.items()
     },
     shown=("text", "question", "answer", "papers"),
-    digests=digests,
 )
 
 
@@ -226,7 +206,7 @@ def _item(name: str, texts: QuestionTexts, labels: Mapping[str, Mapping[str, Uni
         claims: dict[Part, dict[str, str]] = {
             part: {unit: each.text or "" for unit, each in units.items() if each.part == part} for part in VERDICTS
         }
-        answers.append(ShownAnswer(label, parted(answer), claims))
+        answers.append({"label": label, "paragraphs": parted(answer), "claims": claims})
         for unit, each in units.items():
             cells[unit] = (each.text or "", texts.question, answer, " ; ".join(texts.papers))
-    return Item(name, ShownQuestion(name, texts.question, texts.papers, answers), cells)
+    return Item(name, {"text": texts.question, "papers": texts.papers, "answers": answers}, cells)

@@ -11,16 +11,14 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from pipeline import __version__
+from pipeline.engine.locks import month_lock
 from pipeline.engine.stage import Workspace
-from pipeline.errors import SettingError, TransientFailure
+from pipeline.errors import SettingError
 from pipeline.evaluation.annotation.export import unguarded
 from pipeline.evaluation.annotation.grades import GRADES
 from pipeline.evaluation.annotation.ratings import RATINGS
@@ -155,9 +153,6 @@ def _contradictions(lines: Sequence[Line], study: Study, schema: Schema) -> Iter
             yield f"{places}: {schema.best} is marked more than once in {item}: leave one"
 
 
-# An import takes well under a second; another one that holds the lock for a minute is in trouble.
-PATIENCE_SECONDS = 60
-_OUTDATED_REPORTED = 6
 Group = tuple[str, ...]
 """Study, annotator in small letters, and what `Schema.group` names: what an import replaces as a whole."""
 
@@ -189,20 +184,19 @@ def import_files(
     *,
     name: str | None = None,
     annotator: str | None = None,
-    patience_seconds: float = PATIENCE_SECONDS,
 ) -> Imported:
     """Import files that annotators sent back. name and annotator: as for `read_returned`.
 
     What a person gave to a group (a task, an answer) replaces what the same person gave to it before; of two files,
     the later one counts. Lines without any entry are left out. Raises SettingError with file, line and column where
-    anything cannot be read, and then nothing is imported; MissingInput for a study that is not there; TransientFailure
-    if another import does not end.
+    anything cannot be read, and then nothing is imported; MissingInput for a study that is not there. Waits while
+    another import runs.
     """
     root = workspace.root
     returned = [read_returned(root, file, name=name, annotator=annotator) for file in files]
     months: dict[tuple[str, str], _Month] = {}
     notes = [note for each in returned for note in _add(months, each)]
-    with _exclusive(workspace, patience_seconds):
+    with month_lock(workspace, "annotations", "all"):
         _spell_annotators(root, months)
         # All earlier rows are read, and so known to be sound, before anything is written.
         before = {key: _rows(root, month.schema.table, key[1]) for key, month in months.items()}
@@ -211,15 +205,14 @@ def import_files(
             stay = [row for row in before[key] if month.schema.group_of(row) not in month.groups]
             replaced += len(before[key]) - len(stay)
             _write(root, key[1], month, stay)
-    studies = {each.study.study: each.study for each in returned}
     rows = [(month.schema, row) for month in months.values() for group in month.groups.values() for row in group]
     return Imported(
-        studies=tuple(sorted(studies)),
+        studies=tuple(sorted({each.study.study for each in returned})),
         annotators=tuple(sorted({row[schema.annotator] for schema, row in rows})),
         rows=len(rows),
         replaced=replaced,
         tables={table: tuple(sorted(month for of, month in months if of == table)) for table, _ in sorted(months)},
-        notes=(*notes, *(note for _, study in sorted(studies.items()) for note in _outdated(root, study))),
+        notes=tuple(notes),
     )
 
 
@@ -297,33 +290,6 @@ def _write(root: DataRoot, month: str, new: _Month, stay: Iterable[Row]) -> None
         writer.commit(
             Provenance(table.name, month, table.version, 1, __version__, fingerprint, {}, dict(sorted(inputs.items())))
         )
-
-
-@contextmanager
-def _exclusive(workspace: Workspace, patience_seconds: float) -> Iterator[None]:
-    lock = FileLock(workspace.cache("locks") / "annotations.lock", timeout=patience_seconds)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise TransientFailure(f"another import holds {lock.lock_file}: let it end, then try again") from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _outdated(root: DataRoot, study: Study) -> Iterator[str]:
-    """A note on texts that are not, or no longer, what the annotators of a study saw."""
-    schema = SCHEMAS[study.kind]
-    digests = {month: schema.digests(root, month) for month in study.months}
-    changed = {
-        unit.label: unit.system
-        for unit in study.units.values()
-        if digests[unit.month].get((unit.item_id, unit.system)) != unit.text_sha256
-    }
-    if changed:
-        names = ", ".join(f"{label} {system}" for label, system in [*changed.items()][:_OUTDATED_REPORTED])
-        yield f"study {study.study}: {len(changed)} texts differ now from what was annotated: {names}"
 
 
 @dataclass(frozen=True, slots=True)

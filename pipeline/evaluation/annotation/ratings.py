@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -26,7 +25,7 @@ from pipeline.evaluation.annotation.study import (
     select_items,
     sha256,
 )
-from pipeline.evaluation.cited import Piece, paragraphs
+from pipeline.evaluation.cited import paragraphs
 from pipeline.related_work.task_reader import section_rows
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
@@ -77,52 +76,21 @@ RATINGS = Schema(
         )
     },
     shown=("title",),
-    digests=digests,
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Criterion:
-    """One criterion: the name of its column, its heading, and what is asked."""
+def criteria(*, with_gold: bool) -> list[dict[str, str]]:
+    """The six criteria in ChatCite's order, each with the `name` of its column, its `heading` and its `question`.
 
-    name: str
-    heading: str
-    question: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShownReference:
-    """One reference of the list that raters see."""
-
-    number: int
-    title: str
-    year: int | None
-    arxiv_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class ShownTask:
-    """One task as raters see it.
-
-    target: parts of its beginning, each with whether it is a heading; cut: whether there is more of it. gold: None
-    unless the study shows it. sections: label → its paragraphs.
+    with_gold: whether raters see the section that was published.
     """
-
-    name: str
-    title: str
-    target: Sequence[tuple[bool, str]]
-    cut: bool
-    references: Sequence[ShownReference]
-    gold: Sequence[Sequence[Piece]] | None
-    sections: Mapping[str, Sequence[Sequence[Piece]]]
-
-
-def criteria(*, with_gold: bool) -> tuple[Criterion, ...]:
-    """The six criteria in ChatCite's order; with_gold: whether raters see the section that was published."""
     reference = "the published section" if with_gold else "the target paper and with what you know of the cited works"
     consistency = f"Does what it says agree with {reference}, and does it contradict neither that nor itself?"
     questions = {"consistency": consistency, **_QUESTIONS}
-    return tuple(Criterion(name, name.replace("_", " ").capitalize(), questions[name]) for name in tables.CRITERIA)
+    return [
+        {"name": name, "heading": name.replace("_", " ").capitalize(), "question": questions[name]}
+        for name in tables.CRITERIA
+    ]
 
 
 def export_ratings(
@@ -200,21 +168,21 @@ def _item(name: str, task: Row, sections: Mapping[str, str], *, with_gold: bool)
     numbers = {reference["number"] for reference in task["references"]}
     target, cut = beginning(task["description"] or "", task["title"] or "")
     title = task["title"] or name
-    view = ShownTask(
-        name=name,
-        title=title,
-        target=[*_parts(target)],
-        cut=cut,
-        references=[_reference(row) for row in task["references"]],
-        gold=paragraphs(task["gold"], numbers) if with_gold else None,
-        sections={label: paragraphs(text, numbers) for label, text in sections.items()},
-    )
+    view = {
+        "name": name,
+        "title": title,
+        "target": [*_parts(target)],
+        "cut": cut,  # whether there is more of the target
+        "references": [_reference(row) for row in task["references"]],
+        "gold": paragraphs(task["gold"], numbers) if with_gold else None,
+        "sections": {label: paragraphs(text, numbers) for label, text in sections.items()},
+    }
     return Item(name, view, dict.fromkeys(sections, (title,)))
 
 
-def _reference(row: Mapping[str, Any]) -> ShownReference:
+def _reference(row: Mapping[str, Any]) -> dict[str, Any]:
     title = row["title"] or (row["text"] or "")[:_ITEM_CHARS] or "(no title)"
-    return ShownReference(row["number"], title, row["year"], row["arxiv_id"])
+    return {"number": row["number"], "title": title, "year": row["year"], "arxiv_id": row["arxiv_id"]}
 
 
 def _parts(target: str) -> Iterator[tuple[bool, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Annotated, Any, Literal
@@ -26,8 +26,6 @@ FOLDER = "annotations"
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")
 # Spreadsheet programs write 4.0, or 4,0 where that is the custom.
 _WHOLE = re.compile(r"([0-9]+)[.,]0+", re.ASCII)
-Digests = Mapping[tuple[str, str], str]
-"""(Item id, system) → SHA-256 of the text that is annotated, as it is now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class Schema:
 
     annotator, item_id: columns of the table that name the person, and the task or question. group: its columns within
     which an import replaces all that the same person gave before. entries: part of an item → what is filled in for it.
-    shown: columns of the sheet that annotators read. digests: those of a month.
+    shown: columns of the sheet that annotators read.
     """
 
     name: Literal["ratings", "grades"]
@@ -69,7 +67,6 @@ class Schema:
     group: tuple[str, ...]
     entries: Mapping[str, tuple[Entry, ...]]
     shown: tuple[str, ...]
-    digests: Callable[[DataRoot, str], Digests]
 
     @property
     def filled_in(self) -> tuple[str, ...]:

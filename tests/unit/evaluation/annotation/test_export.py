@@ -306,8 +306,8 @@ def test_all_six_marks_are_explained_and_the_published_section_is_shown_only_whe
     for criterion in criteria(with_gold=with_gold):
         for name in ("README.txt", "form-1.html"):
             text = " ".join(parsed(files[name]).text().split())
-            assert criterion.heading in text
-            assert criterion.question in text
+            assert criterion["heading"] in text
+            assert criterion["question"] in text
     assert b"&#" not in files["README.txt"]
     assert (b"published section" in files["README.txt"]) == with_gold
     showing = {name for name, content in files.items() if b"The authors wrote this themselves" in content}

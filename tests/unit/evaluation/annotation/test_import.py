@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -267,30 +266,12 @@ def test_the_option_names_the_study_of_a_file_that_does_not_and_contradicts_none
     assert "it is of study 'pilot', not of second" in refused(work, file, name="second")
 
 
-def test_sections_written_anew_since_the_export_are_reported(work: Workspace, study: Export, tmp_path: Path) -> None:
-    file = sent_back(tmp_path, filled(study, "Ada"))
-    assert import_files(work, [file]).notes == ()
-    write_month(work.root, text=lambda text: text.replace("Text number 1", "Another text"))
-    (note,) = import_files(work, [file]).notes
-    assert note.startswith("study pilot: 4 texts differ now from what was annotated: T01-")
-    assert note.count("few_shot") == 4
-
-
 def test_the_status_says_how_much_each_annotator_filled_in(work: Workspace, study: Export, tmp_path: Path) -> None:
     (before,) = read_status(work.root)
     assert (before.study, before.kind, before.items, before.units, before.filled) == ("pilot", "ratings", 4, LINES, {})
     import_files(work, [sent_back(tmp_path, filled(study, "Ada", fluency="", comment="Good."))])
     (after,) = read_status(work.root)
     assert (after.filled, after.cells) == ({"Ada": 6 * LINES - 1}, 6 * LINES)
-
-
-def test_an_import_that_meets_another_one_waits_and_then_says_so(
-    work: Workspace, study: Export, tmp_path: Path
-) -> None:
-    file = sent_back(tmp_path, filled(study, "Ada"))
-    with FileLock(work.cache("locks") / "annotations.lock"):
-        assert "another import holds" in refused(work, file, patience_seconds=0.1)
-    assert import_files(work, [file]).rows == LINES
 
 
 def test_a_study_that_is_not_there_is_said_to_be_missing(work: Workspace, study: Export, tmp_path: Path) -> None:
