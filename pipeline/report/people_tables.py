@@ -29,11 +29,7 @@ _ALPHA: Mapping[Part, str] = {"claim": "Krippendorff's alpha, nominal", "gold": 
 
 def ratings_section(data: RelatedWorkData) -> Section:
     """Agreement of raters, and of the judge with them, for a month; how to have ratings where there are none."""
-    outdated = (
-        [f"{number_of(data.outdated_ratings, 'rating')} of sections that have changed since are left out."]
-        if data.outdated_ratings
-        else []
-    )
+    outdated = _outdated(data.outdated_ratings)
     if data.people is None:
         text = (
             "Nobody has rated sections of this month yet: citeloom annotate export ratings makes blind sheets, "
@@ -48,8 +44,15 @@ def ratings_section(data: RelatedWorkData) -> Section:
     return Section("people", "People", (text, *outdated), _rating_grids(data.people))
 
 
+def _outdated(ratings: int) -> list[str]:
+    return [f"{number_of(ratings, 'rating')} of sections that have changed since are left out."] if ratings else []
+
+
 def rating_results_section(people: RatingResults) -> Section:
     """Ratings of several months: mean marks and preference by system, agreement, the judge beside people."""
+    outdated = _outdated(people.outdated)
+    if not people.ratings:
+        return Section("people", "People", ("Nobody has rated these sections as they are now.", *outdated))
     raters, tasks = number_of(len(people.raters), "rater"), number_of(people.tasks, "task")
     text = f"{raters}, {tasks}, {number_of(people.ratings, 'rating')}."
     rows: list[Row] = []
@@ -65,7 +68,7 @@ def rating_results_section(people: RatingResults) -> Section:
     return Section(
         "people",
         "People",
-        (text,),
+        (text, *outdated),
         [Grid("people_marks", "Marks by people", columns, rows, about=about), *_rating_grids(people)],
     )
 

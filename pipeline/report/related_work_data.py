@@ -14,15 +14,14 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.engine.parts import statistics_name
-from pipeline.evaluation.annotation.rating_results import RATING_COLUMNS, RatingResults, rating_results
-from pipeline.evaluation.annotation.ratings import digests
+from pipeline.evaluation.annotation.rating_results import RATING_COLUMNS, RatingResults, current_ratings, rating_results
 from pipeline.evaluation.judge_check.record import JudgeChecks, read_checks
 from pipeline.evaluation.judging import TOGETHER, named_judgement
 from pipeline.llm.models import is_small_model
 from pipeline.report.costs import USAGE, Cost, PriceList, RunAccounts
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
-from pipeline.tables import CRITERIA, Table, full_name, short_names, with_shown_name, with_writer_names, writer_name
+from pipeline.tables import CRITERIA, Table, short_names, with_shown_name, with_writer_names
 
 Row = dict[str, Any]
 MonthTables = Mapping[str, pa.Table]
@@ -189,7 +188,10 @@ class RelatedWorkData:
         judgements = _rows(read, tables.G_SCORES, _JUDGEMENT)
         self.judgements += [named_judgement(row, self.names) for row in judgements]
         self.stability += [with_shown_name(row, self.names) for row in _rows(read, tables.STABILITY, _REPEATED)]
-        self._add_ratings(root, month, _rows(read, tables.HUMAN_RATINGS, RATING_COLUMNS))
+        ratings = _rows(read, tables.HUMAN_RATINGS, RATING_COLUMNS)
+        current = current_ratings(root, month, ratings)
+        self.ratings += [{**row, "system": self.names.get(row["system"], row["system"])} for row in current]
+        self.outdated_ratings += len(ratings) - len(current)
         for name in (*_BESIDE, tables.SUMMARIES.name):
             provenance = read_provenance(root.file(tables.TABLES[name], month))
             if provenance is not None and provenance.notes.get("off"):
@@ -204,17 +206,6 @@ class RelatedWorkData:
             self.verdicts.setdefault(row["system"], Counter())[verdict] += row["count_all"]
             if verdict == "supported":
                 self.quotes.setdefault(row["system"], Counter())[bool(row["quote_found"])] += row["count_all"]
-
-    def _add_ratings(self, root: DataRoot, month: str, ratings: list[Row]) -> None:
-        """Add ratings of sections that have not changed since; the others are counted."""
-        if not ratings:
-            return
-        sections = digests(root, month)
-        names = {name for _, name in sections}
-        named = [{**row, "system": full_name(writer_name(row), names)} for row in ratings]
-        current = [row for row in named if sections.get((row["task_id"], row["system"])) == row["text_sha256"]]
-        self.ratings += [{**row, "system": self.names.get(row["system"], row["system"])} for row in current]
-        self.outdated_ratings += len(ratings) - len(current)
 
 
 def read_related_work(root: DataRoot, month: str, judges: Sequence[str], prices: PriceList) -> RelatedWorkData:

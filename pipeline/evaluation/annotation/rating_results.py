@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.evaluation import statistics
 from pipeline.evaluation.annotation.agreement import Agreement, alpha, kappa
+from pipeline.evaluation.annotation.ratings import digests
 from pipeline.evaluation.judging import named_judgement
-from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, short_names, with_shown_name, writer_name
+from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, full_name, short_names, writer_name
 
 if TYPE_CHECKING:
     from pipeline.storage.data_root import DataRoot
@@ -72,12 +73,14 @@ class JudgeAgreement:
 
 @dataclass(frozen=True, slots=True)
 class RatingResults:
-    """What the ratings say. alpha: criterion → ordinal alpha of the raters; kappa: of which section they prefer."""
+    """What the ratings say. alpha: criterion → ordinal alpha of the raters; kappa: of which section they prefer;
+    outdated: ratings of sections that have changed since, left out."""
 
     studies: tuple[str, ...]
     raters: tuple[str, ...]
     tasks: int
     ratings: int
+    outdated: int
     choices: int
     systems: tuple[SystemResult, ...]
     alpha: Mapping[str, Agreement]
@@ -86,8 +89,8 @@ class RatingResults:
 
     @property
     def empty(self) -> bool:
-        """Whether nobody rated."""
-        return not self.ratings
+        """Whether nobody rated anything, be it outdated."""
+        return not (self.ratings or self.outdated)
 
     def as_json(self) -> dict[str, Any]:
         """The results as a JSON document."""
@@ -99,14 +102,32 @@ def read_rating_results(root: DataRoot, months: Sequence[str], study: str | None
     there. Raises as `DataRoot.iterate` does."""
     rated = [month for month in months if root.file(HUMAN_RATINGS, month).exists()]
     judged = [month for month in rated if root.file(G_SCORES, month).exists()]
-    rows = [row for month in rated for row in root.iterate(HUMAN_RATINGS, month, RATING_COLUMNS)]
-    shown = short_names(writer_name(row) for row in rows)
-    ratings = (with_shown_name(row, shown) for row in rows if study in (None, row["study"]))
+    ratings: list[Row] = []
+    outdated = 0
+    for month in rated:
+        rows = [row for row in root.iterate(HUMAN_RATINGS, month, RATING_COLUMNS) if study in (None, row["study"])]
+        current = current_ratings(root, month, rows)
+        ratings += current
+        outdated += len(rows) - len(current)
+    shown = short_names(row["system"] for row in ratings)
     scores = (named_judgement(row, shown) for month in judged for row in root.iterate(G_SCORES, month, G_SCORE_COLUMNS))
-    return rating_results(ratings, scores)
+    return rating_results([{**row, "system": shown[row["system"]]} for row in ratings], scores, outdated)
 
 
-def rating_results(ratings: Iterable[Row], judgements: Iterable[Row] = ()) -> RatingResults:
+def current_ratings(root: DataRoot, month: str, ratings: Sequence[Row]) -> list[Row]:
+    """The ratings of a month whose sections have not changed since, with their writers' names as `system`.
+
+    Raises as `DataRoot.iterate` does.
+    """
+    if not ratings:
+        return []
+    sections = digests(root, month)
+    writers = {name for _, name in sections}
+    named = [{**row, "system": full_name(writer_name(row), writers)} for row in ratings]
+    return [row for row in named if sections.get((row["task_id"], row["system"])) == row["text_sha256"]]
+
+
+def rating_results(ratings: Iterable[Row], judgements: Iterable[Row] = (), outdated: int = 0) -> RatingResults:
     """What rows of `human_ratings` say, beside rows of `g_scores`. Two studies' ratings of one task are kept apart for
     agreement, and joined for means."""
     rows = sorted(ratings, key=lambda row: [row[name] for name in ("study", "task_id", "system", "rater")])
@@ -115,6 +136,7 @@ def rating_results(ratings: Iterable[Row], judgements: Iterable[Row] = ()) -> Ra
         raters=tuple(sorted({row["rater"] for row in rows})),
         tasks=len({row["task_id"] for row in rows}),
         ratings=len(rows),
+        outdated=outdated,
         choices=sum(bool(row["preferred"]) for row in rows),
         systems=tuple(_system(rows, system) for system in sorted({row["system"] for row in rows})),
         alpha={name: _alpha(rows, name) for name in CRITERIA},

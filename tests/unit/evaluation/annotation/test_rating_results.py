@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from pipeline.evaluation.annotation.rating_results import MEAN, RatingResults, rating_results, read_rating_results
-from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS
+from pipeline.evaluation.annotation.study import sha256
+from pipeline.report.people_tables import rating_results_section
+from pipeline.storage.data_root import DataRoot
+from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, SUMMARIES
 from tests.unit.evaluation.annotation.studied import MONTH
 from tests.unit.evaluation.made_up import Row, workspace, write_table
 
@@ -119,10 +122,36 @@ def test_a_judge_has_no_vote_by_a_tie_of_raters_one_by_one_or_on_other_sections(
     assert elsewhere.marks["fluency"] is None
 
 
+def write_ratings(root: DataRoot, month: str, ratings: Sequence[Row]) -> None:
+    """Ratings of a month with the sections that were rated, as they were."""
+    sections = {(row["task_id"], row["system"]): f"{row['system']} on {row['task_id']}" for row in ratings}
+    write_table(
+        root, SUMMARIES, month,
+        [{"task_id": task, "system": system, "text": text} for (task, system), text in sections.items()],
+    )  # fmt: skip
+    rated = [row | {"text_sha256": sha256(sections[row["task_id"], row["system"]])} for row in ratings]
+    write_table(root, HUMAN_RATINGS, month, rated)
+
+
+def test_ratings_of_sections_that_have_changed_count_in_no_figure(tmp_path: Path) -> None:
+    root = workspace(tmp_path).root
+    write_ratings(root, MONTH, RATINGS)
+    changed = [
+        row | {"text": "Written again."} if row["system"] == "two" else row for row in root.rows(SUMMARIES, MONTH)
+    ]
+    write_table(root, SUMMARIES, MONTH, changed)
+    found = read_rating_results(root, [MONTH])
+    assert (found.outdated, found.ratings, [each.system for each in found.systems]) == (4, 4, ["one"])
+    write_table(root, SUMMARIES, MONTH, [row | {"text": "Written again."} for row in changed])
+    found = read_rating_results(root, [MONTH])
+    assert (found.outdated, found.ratings, found.empty) == (8, 0, False)
+    assert "8 ratings of sections that have changed since" in " ".join(rating_results_section(found).paragraphs)
+
+
 def test_results_are_read_from_the_tables_of_the_months_that_have_some(tmp_path: Path) -> None:
     root = workspace(tmp_path).root
-    write_table(root, HUMAN_RATINGS, MONTH, RATINGS)
-    write_table(root, HUMAN_RATINGS, "2024-04", [rating("Ada", "t9", "one", 1) | {"study": "other"}])
+    write_ratings(root, MONTH, RATINGS)
+    write_ratings(root, "2024-04", [rating("Ada", "t9", "one", 1) | {"study": "other"}])
     write_table(root, G_SCORES, MONTH, [judgement("t1", (4, 1), "one"), judgement("t2", (5, 2), "one")])
     assert read_rating_results(root, [MONTH, "2024-05"]) == rating_results(RATINGS, root.rows(G_SCORES, MONTH))
     assert read_rating_results(root, [MONTH, "2024-04"], "other").ratings == 1
