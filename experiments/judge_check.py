@@ -22,7 +22,7 @@ from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.evaluation.stages import G_SCORES
-from pipeline.evaluation.statistics import position_effect, values_by_system, vote_disorder, votes_by_task
+from pipeline.evaluation.statistics import values_by_system, vote_disorder, votes_by_task
 from pipeline.related_work.importers.rwsg import import_rwsg
 from pipeline.related_work.summary import split_sentences
 from pipeline.settings import load_settings
@@ -85,7 +85,7 @@ def _section(row: Row, system: str, made: Mapping[str, str]) -> Row:
 
 
 def lines(rows: Sequence[Row]) -> Iterable[str]:
-    """A table for each mode, and what the judge does with places."""
+    """A table for each mode, and how far the judge's votes agree."""
     cast = [vote for each in votes_by_task(rows).values() for vote in each]
     votes = {system: cast.count(system) / len(cast) for system in cast}
     for mode in ("together", "alone"):
@@ -94,10 +94,7 @@ def lines(rows: Sequence[Row]) -> Iterable[str]:
             means = [_mean(rows, mode, system, criterion) for criterion in (*CRITERIA, None)]
             vote = f"{votes.get(system, 0):.0%}" if mode == "together" else ""
             yield f"| {told} | {' | '.join(f'{mean:.2f}' for mean in means)} | {vote} |"
-    effect, disorder = position_effect(rows), vote_disorder(rows)
-    for place in effect.places if effect else ():
-        yield f"place {place.place}: votes {place.votes:.0%} (expected {place.expected:.0%}), lift {place.lift:+.2f}"
-    yield f"first less last: {effect.first_less_last if effect else None}\nvotes: {disorder}"
+    yield f"votes: {vote_disorder(rows)}"
 
 
 def _mean(rows: Sequence[Row], mode: str, system: str, criterion: str | None) -> float:

@@ -1,4 +1,4 @@
-"""Statistics of scores: bootstrap intervals, paired differences, agreement, vote entropy, effects of length and place.
+"""Statistics of scores: bootstrap intervals, paired differences, agreement, vote entropy, effect of length.
 
 A number that would be computed from nothing is None. Intervals are percentile intervals (Efron and Tibshirani 1993,
 13.3) of the cluster bootstrap (Field and Welsh 2007, Bootstrapping clustered data): whole clusters are resampled (a
@@ -324,73 +324,3 @@ def vote_disorder(rows: Rows, judge: str | None = None) -> Disorder | None:
     bits = [vote_entropy(cast) or 0.0 for cast in votes.values()]
     shares = [normalised_vote_entropy(cast, systems[task]) or 0.0 for task, cast in votes.items()]
     return Disorder(fmean(bits), fmean(shares), len(votes), fmean(bit == 0 for bit in bits))
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What standing in one place, from 1, did over `shown` sections that were there.
-
-    votes: share of these that were voted the best. expected: that share if place did not matter. lift: mean of
-    G-Score less the same section's mean over all orders, so that what the sections are worth cancels out.
-    """
-
-    place: int
-    shown: int
-    votes: float
-    expected: float
-    lift: float
-
-
-@dataclass(frozen=True, slots=True)
-class PositionEffect:
-    """Whether a judge favours what is first. `first_less_last`: lift of the first place less that of the last,
-    over tasks; None for fewer than two tasks with several orders."""
-
-    places: tuple[Place, ...]
-    first_less_last: Interval | None
-
-
-def position_effect(rows: Rows, judge: str | None = None) -> PositionEffect | None:
-    """Over rows of `g_scores`, all judges or one; None where no judge saw a task in two orders."""
-    lifts: dict[int, list[float]] = defaultdict(list)
-    votes: dict[int, list[tuple[bool, float]]] = defaultdict(list)
-    ends: dict[str, list[float]] = defaultdict(list)
-    for (task, _), judged in _in_several_orders(rows, judge).items():
-        own = _means(judged)
-        for row in judged:
-            moved = [mean_mark(marks) - own[marks["system"]] for marks in row["marks"]]
-            ends[task].append(moved[0] - moved[-1])
-            for place, (marks, lift) in enumerate(zip(row["marks"], moved, strict=True), 1):
-                lifts[place].append(lift)
-                votes[place].append((marks["system"] == row["best"], 1 / len(moved)))
-    if not lifts:
-        return None
-    places = tuple(_place(place, votes[place], lifts[place]) for place in sorted(lifts))
-    return PositionEffect(places, bootstrap_interval(ends))
-
-
-def _in_several_orders(rows: Rows, judge: str | None) -> dict[Key, list[Mapping[str, Any]]]:
-    """(Task, judge) → the judgements of several systems, where there are two or more."""
-    found: dict[Key, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: (row["task_id"], row["judge"], row["repeat"])):
-        if row["best"] is not None and judge in (None, row["judge"]):
-            found[row["task_id"], row["judge"]].append(row)
-    return {key: judged for key, judged in found.items() if len(judged) > 1}
-
-
-def _means(judged: Rows) -> dict[str, float]:
-    values: dict[str, list[float]] = defaultdict(list)
-    for row in judged:
-        for marks in row["marks"]:
-            values[marks["system"]].append(mean_mark(marks))
-    return {system: fmean(each) for system, each in values.items()}
-
-
-def _place(place: int, votes: Sequence[tuple[bool, float]], lifts: Sequence[float]) -> Place:
-    return Place(
-        place=place,
-        shown=len(lifts),
-        votes=fmean(best for best, _ in votes),
-        expected=fmean(expected for _, expected in votes),
-        lift=fmean(lifts),
-    )

@@ -617,7 +617,7 @@ def judge_section(data: RelatedWorkData) -> Section | None:
     if not data.judgements:
         return None
     text = "Does the G-Score hold when the order changes, when each section is marked alone, and with another judge?"
-    grids = (_ways(data), _vote_entropy(data), _positions(data), _judge_agreement(data), _lengths(data))
+    grids = (_ways(data), _vote_entropy(data), _judge_agreement(data), _lengths(data))
     return Section(
         "judging",
         "Checks of the G-Score that the paper does not have",
@@ -670,29 +670,6 @@ def _vote_entropy(data: RelatedWorkData) -> Grid:
         "votes go to one system. The maximum is that of votes spread as evenly as so many can be."
     )
     return Grid("votes", "Entropy of votes", columns, rows, about=about)
-
-
-def _positions(data: RelatedWorkData) -> Grid:
-    from pipeline.evaluation.statistics import position_effect
-
-    groups = []
-    for judge in data.scores.judges():
-        effect = position_effect(data.judgements, judge)
-        if effect is not None:
-            rows = [
-                [str(place.place), percent_cell(place.votes), percent_cell(place.expected), place.lift, place.shown]
-                for place in effect.places
-            ]
-            ends = effect.first_less_last
-            about = "the same sections in several orders"
-            about += f"; first less last {difference_cell(ends).plain()}" if ends else ""
-            groups.append(RowGroup(rows, judge, about))
-    columns = ["Position", "Voted best", "Expected", "Lift of G-Score", "Sections"]
-    about = (
-        "Voted best: of the sections in this position; expected: if position did not matter. Lift: G-Score in this "
-        "position less the same section's mean over all its orders."
-    )
-    return Grid("places", "Effect of position", columns, groups=groups, about=about)
 
 
 def _judge_agreement(data: RelatedWorkData) -> Grid:

@@ -1,4 +1,4 @@
-"""Intervals, differences, agreement, entropy and places by hand and by theory."""
+"""Intervals, differences, agreement and entropy by hand and by theory."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from pipeline.evaluation.statistics import (
     Agreement,
     Interval,
-    Place,
-    PositionEffect,
     agreement,
     bootstrap_interval,
     clear_winner,
@@ -24,7 +22,6 @@ from pipeline.evaluation.statistics import (
     mean_ends,
     normalised_vote_entropy,
     paired_difference,
-    position_effect,
     rank_correlation,
     same_mark,
     section_scores,
@@ -227,25 +224,3 @@ def test_disorder_is_the_mean_over_tasks_with_two_votes() -> None:
     assert (found.bits, found.share, found.tasks, found.unanimous) == (0.5, 0.5, 2, 0.5)
     assert vote_disorder(rows, judge="two") is None
     assert votes_by_task(rows) == {"a": ["x", "x"], "b": ["x", "y"], "c": ["x"]}
-
-
-def test_a_judge_that_votes_for_the_first_has_a_position_effect_and_one_that_minds_the_sections_none() -> None:
-    first_is_best, same_is_best = [], []
-    for task in ("a", "b", "c"):
-        first_is_best += [judgement(task, {"x": 4, "y": 3}), judgement(task, {"y": 4, "x": 3}, repeat=1)]
-        same_is_best += [judgement(task, {"x": 5, "y": 1}), judgement(task, {"y": 1, "x": 5}, repeat=1)]
-    assert position_effect(first_is_best) == PositionEffect(
-        (Place(1, 6, 1.0, 0.5, 0.5), Place(2, 6, 0.0, 0.5, -0.5)), Interval(1.0, 1.0, 1.0)
-    )
-    assert position_effect(same_is_best) == PositionEffect(
-        (Place(1, 6, 0.5, 0.5, 0.0), Place(2, 6, 0.5, 0.5, 0.0)), Interval(0.0, 0.0, 0.0)
-    )
-
-
-def test_one_order_shows_no_position_effect() -> None:
-    assert position_effect([judgement("a", {"x": 5, "y": 1}), judgement("b", {"y": 5, "x": 1})]) is None
-    two = [judgement("a", {"x": 5, "y": 1}), judgement("a", {"y": 5, "x": 1}, repeat=1)]
-    found = position_effect(two)
-    assert found is not None
-    assert found.first_less_last is None
-    assert position_effect([two[0], {**two[1], "judge": "two"}]) is None
