@@ -42,7 +42,7 @@ from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import UserQuestion
 from pipeline.embedding.choice import make_embedder
 from pipeline.evaluation.rouge import METRICS, floor_task, rouge
-from pipeline.evaluation.statistics import Interval, bootstrap_interval, paired_difference
+from pipeline.evaluation.statistics import Estimate, estimate, paired_difference
 from pipeline.index.relevance import relevance_of
 from pipeline.llm.loop import run
 from pipeline.related_work.extractive import (
@@ -126,7 +126,7 @@ def score(written: Mapping[str, Mapping[str, str]], golds: Mapping[str, str]) ->
 def means(scores: Scores, tasks: Sequence[str]) -> dict[str, Any]:
     """Method → metric → [mean, low, high] over these tasks; and extractive less each other method."""
     figures: dict[str, Any] = {
-        name: {metric: _rounded(bootstrap_interval(_lists(values, tasks))) for metric, values in metrics.items()}
+        name: {metric: _rounded(estimate(_lists(values, tasks))) for metric, values in metrics.items()}
         for name, metrics in scores.items()
     }
     for name in (LEAD, LEXRANK, RANDOM):
@@ -143,8 +143,10 @@ def _lists(values: Mapping[str, float], tasks: Sequence[str]) -> dict[str, list[
     return {task: [values[task]] for task in tasks}
 
 
-def _rounded(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else [round(each, 2) for each in (interval.mean, interval.low, interval.high)]
+def _rounded(mean: Estimate | None) -> list[float] | None:
+    if mean is None or mean.value is None or mean.low is None or mean.high is None:
+        return None
+    return [round(each, 2) for each in (mean.value, mean.low, mean.high)]
 
 
 def fit(prepared: Sequence[PreparedTask], golds: Mapping[str, str]) -> Weights:
@@ -210,7 +212,7 @@ def order_difference(tasks: Sequence[Mapping[str, Any]]) -> dict[str, list[float
         citation = rouge(other["gold"], lead(task_of(other, {})).text)
         for metric in METRICS:
             values[metric][row["task_id"]] = [citation[metric] - bibliography[metric]]
-    return {metric: _rounded(bootstrap_interval(differences)) for metric, differences in values.items()}
+    return {metric: _rounded(estimate(differences)) for metric, differences in values.items()}
 
 
 class ExactRetriever:
@@ -272,9 +274,7 @@ def answers(labelled: Path, settings: Settings, claims: int | None = None) -> di
         for question in questions:
             mark(f"not found, of {name}", question, ask(question).abstained)
     counts = {name: len(values) for name, values in marks.items()}
-    return {
-        name: {"percent": _rounded(bootstrap_interval(values)), "of": counts[name]} for name, values in marks.items()
-    }
+    return {name: {"percent": _rounded(estimate(values)), "of": counts[name]} for name, values in marks.items()}
 
 
 def _holds_one(quotation: str, gold: Collection[str]) -> bool:

@@ -23,7 +23,7 @@ from pipeline.answering.model_calls import Params, params_of
 from pipeline.answering.questions import KINDS, PosedQuestion, read_posed_questions
 from pipeline.answering.retrieval import Search, searchable
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.statistics import bootstrap_interval
+from pipeline.evaluation.statistics import estimate
 from pipeline.index import close_indexes
 from pipeline.llm.loop import run
 from pipeline.settings import load_settings
@@ -128,8 +128,8 @@ def _missed(each: Asked) -> list[int]:
 
 
 def _mean(told: Sequence[Asked], way: str) -> str:
-    found = bootstrap_interval({each.posed.question.id: [float(mark) for mark in each.shown[way]] for each in told})
-    return "–" if found is None else f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})"
+    found = estimate({each.posed.question.id: [float(mark) for mark in each.shown[way]] for each in told})
+    return "–" if found.low is None else f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
 def _row(*cells: str) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
     from pipeline.evaluation.judge_check.record import JudgeCheck
     from pipeline.evaluation.judge_check.verify import SetResult, VerificationCost
-    from pipeline.evaluation.statistics import Interval
+    from pipeline.evaluation.statistics import Estimate
     from pipeline.llm.models import Model
 
 
@@ -137,5 +137,5 @@ def _result_table(check: JudgeCheck, result: SetResult) -> Table:
     return table
 
 
-def _interval(figure: Interval | None) -> str:
-    return "–" if figure is None else f"{figure.mean:.2f} [{figure.low:.2f}, {figure.high:.2f}]"
+def _interval(figure: Estimate | None) -> str:
+    return "–" if figure is None else f"{figure.value:.2f} [{figure.low:.2f}, {figure.high:.2f}]"

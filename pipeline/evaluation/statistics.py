@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import combinations
 from math import log2, sqrt
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.tables import CRITERIA
 
@@ -41,12 +41,17 @@ Key = tuple[str, str]
 """Task and system."""
 
 
-class Interval(NamedTuple):
-    """A mean over tasks and the ends of its 95 % interval."""
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean, share or coefficient with the ends of its 95 % interval. count: over how many tasks, sections or claims.
 
-    mean: float
-    low: float
-    high: float
+    value is None where it is undefined; low and high are None where there are too few for an interval.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    count: int = 0
 
 
 def bootstrap_sums(
@@ -104,40 +109,39 @@ def mean_ends(
     return (None, None) if low is None or high is None else (low, high)
 
 
-def bootstrap_interval(values_by_task: Mapping[str, Sequence[float]]) -> Interval | None:
-    """The mean over tasks of each task's mean, with its interval; None for fewer than two tasks.
+def estimate(values_by_task: Mapping[str, Sequence[float]]) -> Estimate:
+    """The mean over tasks of each task's mean, with its interval; of no value without any, of no ends for one task.
 
     values_by_task: task → its values, such as those of several repeats. A task without any does not count. A task
-    weighs the same however often it was judged.
+    weighs the same however often it was judged. The interval over more than MOST_DRAWN tasks, as those of all months
+    may be, is the normal one.
     """
-    return _interval_of_means(tuple(fmean(values) for _, values in sorted(values_by_task.items()) if values))
+    return _estimate_of_means(tuple(fmean(values) for _, values in sorted(values_by_task.items()) if values))
 
 
 # A report has some measures in several tables, and the overall page has those of every month.
 @lru_cache(maxsize=10_000)
-def _interval_of_means(means: tuple[float, ...]) -> Interval | None:
+def _estimate_of_means(means: tuple[float, ...]) -> Estimate:
     import numpy as np
 
-    if len(means) < 2:
-        return None
-    low, high = mean_ends(np.array(means), [f"{place:09}" for place in range(len(means))], RESAMPLES)
-    return None if low is None or high is None else Interval(fmean(means), low, high)
-
-
-def mean_interval(values_by_task: Mapping[str, Sequence[float]]) -> Interval | None:
-    """As `bootstrap_interval`; the normal interval over more than MOST_DRAWN tasks, as those of all months may be."""
-    if len(values_by_task) <= MOST_DRAWN:
-        return bootstrap_interval(values_by_task)
-    means = [fmean(values) for _, values in sorted(values_by_task.items()) if values]
+    if not means:
+        return Estimate(None)
     mean = fmean(means)
-    apart = _NORMAL * stdev(means, mean) / sqrt(len(means))
-    return Interval(mean, mean - apart, mean + apart)
+    if len(means) > MOST_DRAWN:
+        apart = _NORMAL * stdev(means, mean) / sqrt(len(means))
+        return Estimate(mean, mean - apart, mean + apart, len(means))
+    low, high = mean_ends(np.array(means), [f"{place:09}" for place in range(len(means))], RESAMPLES)
+    return Estimate(mean, low, high, len(means))
 
 
-def paired_difference(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]) -> Interval | None:
+def paired_difference(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]) -> Estimate | None:
     """First less second, over the tasks that both have values for; None for fewer than two of these."""
-    common = sorted(task for task in first.keys() & second.keys() if first[task] and second[task])
-    return bootstrap_interval({task: [fmean(first[task]) - fmean(second[task])] for task in common})
+    common = [task for task in first.keys() & second.keys() if first[task] and second[task]]
+    return _of_several({task: [fmean(first[task]) - fmean(second[task])] for task in common})
+
+
+def _of_several(values_by_task: Mapping[str, Sequence[float]]) -> Estimate | None:
+    return estimate(values_by_task) if len(values_by_task) > 1 else None
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
@@ -149,13 +153,14 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float |
     return float(spearmanr(first, second).statistic)
 
 
-def correlation_within_tasks(first: Mapping[Key, float], second: Mapping[Key, float]) -> Interval | None:
+def correlation_within_tasks(first: Mapping[Key, float], second: Mapping[Key, float]) -> Estimate | None:
     """The mean over tasks of Spearman's rho among a task's systems, which no difference between tasks can bring about.
 
-    A task in which it is not defined (fewer than three systems, or all alike) does not count.
+    A task in which it is not defined (fewer than three systems, or all alike) does not count; None for fewer than two
+    others.
     """
     rhos = {task: rank_correlation(one, other) for task, one, other in _by_task(first, second)}
-    return bootstrap_interval({task: [rho] for task, rho in rhos.items() if rho is not None})
+    return _of_several({task: [rho] for task, rho in rhos.items() if rho is not None})
 
 
 def _by_task(

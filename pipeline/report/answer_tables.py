@@ -22,6 +22,7 @@ from pipeline.evaluation.answers.results import (
     difference,
     hop_gains,
 )
+from pipeline.evaluation.statistics import Estimate
 from pipeline.report.answers_data import CONTROLS, AnswersData, answering_order
 from pipeline.report.figures import Bar, BarFigure, answering_colour, bar
 from pipeline.report.formatting import (
@@ -40,7 +41,6 @@ from pipeline.report.grid import (
     Row,
     RowGroup,
     Section,
-    difference_cell,
     mean_cell,
     percent_cell,
     with_rows,
@@ -243,7 +243,7 @@ def _outcome_rows(data: AnswersData, group: Group) -> list[Row]:
         result = data.result(system, group)
         if result is not None:
             outcomes = [result.outcomes.get(name, 0) for name in _OUTCOMES]
-            rests = [result.measures[name].questions if name in result.measures else 0 for name in _SHARES]
+            rests = [result.measures[name].count if name in result.measures else 0 for name in _SHARES]
             claims = measure_cell(result, "claims", "one")
             rows.append([answering_system(system), result.questions, *outcomes, *rests, claims])
     return rows
@@ -294,7 +294,7 @@ def _gold_shown(data: AnswersData) -> Grid:
         if result is not None and "gold_shown" in result.measures:
             measures = ("gold_shown_first_hop", "gold_shown", "coverage_of_shown")
             shares = [measure_cell(result, measure) for measure in measures]
-            rows.append([answering_system(system), *shares, result.measures["gold_shown"].questions])
+            rows.append([answering_system(system), *shares, result.measures["gold_shown"].count])
     columns = ["System", "Shown by the first hop", "Shown by the last hop", "Coverage of what was shown", "Questions"]
     best_of = columns[1:-1]
     return Grid("answers_shown", "Gold claims shown", columns, rows, best_of=best_of)
@@ -353,7 +353,7 @@ def differences_section(data: AnswersData) -> Section | None:
     for first, second in combinations(reversed(data.systems), 2):
         intervals = [difference(data.grades, data.judge, first, second, measure) for measure in _SHARES]
         if any(intervals):
-            cells = [difference_cell(interval, "one", 100) for interval in intervals]
+            cells = [mean_cell(interval, "one", 100) for interval in intervals]
             rows.append([answering_system(first), answering_system(second), *cells])
     about = (
         "In percentage points, over the questions for which both systems have the measure; for factual that excludes "
@@ -459,8 +459,8 @@ def _expected_coverage(data: AnswersData, judge: str, control: str) -> tuple[flo
 
 def _separates(data: AnswersData, judge: str) -> bool:
     results = [data.by_control.get((judge, control)) for control in (OWN, OTHER)]
-    own, other = (result.measures.get("coverage") if result else None for result in results)
-    return own is None or other is None or own.value - other.value >= _LEAST_SEPARATION
+    own, other = (result.measures.get("coverage", Estimate(None)).value if result else None for result in results)
+    return own is None or other is None or own - other >= _LEAST_SEPARATION
 
 
 def questions_section(data: AnswersData, most: int) -> Section:

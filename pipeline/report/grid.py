@@ -9,29 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import isclose
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from pipeline.evaluation.cited import printable
 from pipeline.report.formatting import MISSING, count, fixed, percent
 
 if TYPE_CHECKING:
-    from pipeline.evaluation.statistics import Interval
+    from pipeline.evaluation.statistics import Estimate
 
 Form = Literal["text", "count", "percent", "one", "two", "three"]
 """How a value is written: as text, a whole number, a share in percent, or a number with 1 to 3 decimals."""
 
 _DIGITS = {"one": 1, "two": 2, "three": 3}
-
-
-class Measured(Protocol):
-    """A mean with the ends of its interval, which are None where there is none."""
-
-    @property
-    def value(self) -> float | None: ...
-    @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +70,14 @@ class Cell:
         return {"value": value, **more} if more else value
 
 
-def mean_cell(mean: Measured | None, form: Form, scale: float = 1) -> Cell:
-    """A mean with its interval as a cell; empty for None. scale: what all three numbers are multiplied by."""
+def mean_cell(mean: Estimate | None, form: Form, scale: float = 1) -> Cell:
+    """A mean or difference with its interval as a cell; empty for None. scale: what all three numbers are multiplied
+    by."""
     if mean is None or mean.value is None:
         return Cell(None, form)
     if mean.low is None or mean.high is None:
         return Cell(scale * mean.value, form)
     return Cell(scale * mean.value, form, scale * mean.low, scale * mean.high)
-
-
-def difference_cell(difference: Interval | None, form: Form = "two", scale: float = 1) -> Cell:
-    """A mean difference with its interval as a cell; empty for None."""
-    if difference is None:
-        return Cell(None, form)
-    return Cell(scale * difference.mean, form, scale * difference.low, scale * difference.high)
 
 
 def percent_cell(value: float | None) -> Cell:

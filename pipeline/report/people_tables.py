@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pipeline.evaluation.annotation.agreement import Agreement
 from pipeline.evaluation.annotation.grade_results import (
     COMPARED,
     GradeResults,
@@ -16,9 +15,10 @@ from pipeline.evaluation.annotation.grade_results import (
 from pipeline.evaluation.annotation.grades import VERDICTS, Part
 from pipeline.evaluation.annotation.rating_results import MEAN, RatingResults
 from pipeline.evaluation.answers.grades import Grade
+from pipeline.evaluation.statistics import Estimate
 from pipeline.report.answers_data import answering_order
 from pipeline.report.formatting import answering_system, criterion_name, number_of, words
-from pipeline.report.grid import Cell, Grid, Row, RowGroup, Section, difference_cell, mean_cell, percent_cell
+from pipeline.report.grid import Cell, Grid, Row, RowGroup, Section, mean_cell, percent_cell
 from pipeline.report.related_work_data import RelatedWorkData
 from pipeline.report.related_work_tables import FEW
 from pipeline.storage.data_root import DataRoot
@@ -103,10 +103,10 @@ def _mark_name(name: str) -> str:
 
 
 def _agreement_grid(
-    key: str, title: str, verb: str, noun: str, items: int, agreed: Iterable[tuple[str, str, Agreement]]
+    key: str, title: str, verb: str, noun: str, items: int, agreed: Iterable[tuple[str, str, Estimate]]
 ) -> Grid:
     """Rows of (what was rated or graded, measure, agreement)."""
-    rows = [[name, measure, mean_cell(each, "two"), each.units] for name, measure, each in agreed]
+    rows = [[name, measure, mean_cell(each, "two"), each.count] for name, measure, each in agreed]
     columns = [f"What was {verb}", "Measure", "Agreement", f"{verb.capitalize()} twice or more"]
     about = (
         f"1 is perfect agreement, 0 what chance would give; below it the 95 % interval over {noun}s. By its author's "
@@ -151,7 +151,7 @@ def grades_section(people: GradeResults) -> Section:
         f"{number_of(people.answers, 'answer')} to {number_of(people.questions, 'question')}, without knowing the "
         "systems. They graded the claims into which the judge had split the answers, and could add none."
     )
-    agreed = [(_PARTS[part], _ALPHA[part], each) for part, each in people.agreement.items() if each.units]
+    agreed = [(_PARTS[part], _ALPHA[part], each) for part, each in people.agreement.items() if each.count]
     grids = [_agreement_grid("answer_graders", "Agreement of graders", "graded", "question", people.questions, agreed)]
     grids = grids if agreed else []
     return Section(key, title, (text, *outdated), [*grids, *_accuracy_grids(people), *_table_by_people(people)])
@@ -219,6 +219,6 @@ def _comparison_row(each: SystemComparison, measure: str) -> Row:
     people = each.people[measure]
     return [
         measure.capitalize(), answering_system(each.system), mean_cell(people, "percent"),
-        mean_cell(each.judged.get(measure), "percent"), difference_cell(each.difference[measure], "one", 100),
-        people.questions,
+        mean_cell(each.judged.get(measure), "percent"), mean_cell(each.difference[measure], "one", 100),
+        people.count,
     ]  # fmt: skip

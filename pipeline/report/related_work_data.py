@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from statistics import fmean
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from pipeline.engine.parts import statistics_name
 from pipeline.evaluation.annotation.rating_results import RATING_COLUMNS, RatingResults, current_ratings, rating_results
 from pipeline.evaluation.judge_check.record import JudgeChecks, read_checks
 from pipeline.evaluation.judging import TOGETHER, named_judgement
+from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.llm.models import is_small_model
 from pipeline.report.costs import USAGE, Cost, PriceList, RunAccounts
 from pipeline.storage.data_root import DataRoot
@@ -54,16 +54,6 @@ _DETAILS: dict[str, list[str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """A mean over tasks with its 95 % interval, None where there are too few for one; tasks: how many."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    tasks: int = 0
-
-
 class Scores:
     """Values of `scores` by metric, system and task; repeats of one judgement are averaged."""
 
@@ -98,27 +88,14 @@ class Scores:
         key = (metric, mode, self.judge if judge is None else judge) if g_score else (metric, "", "")
         return self._values.get(key, {}).get(system, {})
 
-    def mean(self, system: str, metric: str, mode: str = TOGETHER, judge: str | None = None) -> Mean:
+    def mean(self, system: str, metric: str, mode: str = TOGETHER, judge: str | None = None) -> Estimate:
         """The mean over tasks with its interval."""
-        return mean_of(self.by_task(system, metric, mode, judge))
+        return estimate({task: [value] for task, value in self.by_task(system, metric, mode, judge).items()})
 
     def of_task(self, task: str, systems: Iterable[str], metric: str) -> dict[str, float]:
         """System → value of one task, by the first judge where a judge is needed; only systems that have one."""
         values = {system: self.by_task(system, metric).get(task) for system in systems}
         return {system: value for system, value in values.items() if value is not None}
-
-
-def mean_of(by_task: Mapping[str, float]) -> Mean:
-    """The mean over tasks with its bootstrap interval over tasks."""
-    from pipeline.evaluation.statistics import mean_interval
-
-    if not by_task:
-        return Mean(None)
-    # In order of the tasks: the draws of an interval must not depend on the order of rows.
-    interval = mean_interval({task: [by_task[task]] for task in sorted(by_task)})
-    if interval is None:
-        return Mean(fmean(by_task.values()), tasks=len(by_task))
-    return Mean(*interval, tasks=len(by_task))
 
 
 @dataclass

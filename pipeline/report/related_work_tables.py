@@ -15,6 +15,7 @@ from typing import Any
 from pipeline.evaluation.annotation.rating_results import MEAN
 from pipeline.evaluation.judging import ALONE, TOGETHER
 from pipeline.evaluation.rouge import FLOOR
+from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.report.figures import (
     Bar,
     BarFigure,
@@ -39,16 +40,14 @@ from pipeline.report.grid import (
     Cell,
     Form,
     Grid,
-    Measured,
     Row,
     RowGroup,
     Section,
-    difference_cell,
     mean_cell,
     percent_cell,
     with_rows,
 )
-from pipeline.report.related_work_data import Mean, RelatedWorkData, mean_of
+from pipeline.report.related_work_data import RelatedWorkData
 from pipeline.tables import CITATION_SUPPORT, CRITERIA, RELATED_WORK_SYSTEMS, STABILITY, by_system, parse_writer
 
 PUBLISHED, OURS = "As published", "Ours"
@@ -229,7 +228,7 @@ def main_metric(data: RelatedWorkData) -> tuple[str, str]:
     return ("g_score", "G-Score") if data.scores.judge else ("rouge1", "R-1")
 
 
-def main_mean(data: RelatedWorkData, system: str) -> Mean:
+def main_mean(data: RelatedWorkData, system: str) -> Estimate:
     """A system's mean of the metric that ranks systems."""
     return data.scores.mean(system, main_metric(data)[0])
 
@@ -317,7 +316,7 @@ def criteria_section(data: RelatedWorkData) -> Section | None:
         [
             words(system),
             *(mean_cell(marks[name], "two") for name in (*CRITERIA, MEAN)),
-            max(mean.tasks for mean in marks.values()),
+            max(mean.count for mean in marks.values()),
         ]
         for system, marks in sorted(people.items())
     ]
@@ -336,7 +335,7 @@ class _Voters:
     name: str
     votes: int
     tasks: int
-    shares: Mapping[str, Measured]
+    shares: Mapping[str, Estimate]
     people: bool = False
 
 
@@ -350,8 +349,8 @@ def preference_section(data: RelatedWorkData) -> Section | None:
         if votes:
             cast = [row for row in data.judgements if row["judge"] == judge and row["best"]]
             on_offer = sorted({name for row in cast for name in row["order"]})
-            shares: dict[str, Measured] = {
-                system: mean_of({task: fmean(vote == system for vote in mine) for task, mine in votes.items()})
+            shares: dict[str, Estimate] = {
+                system: estimate({task: [vote == system for vote in mine] for task, mine in votes.items()})
                 for system in on_offer
             }
             voters.append(_Voters(f"Judge {judge}", len(cast), len(votes), shares))
@@ -422,7 +421,7 @@ def _difference_rows(data: RelatedWorkData, pairs: Iterable[tuple[str, str]]) ->
         for metric, _, scale in _DIFFERENCE_METRICS:
             one, other = ({task: [value] for task, value in data.scores.by_task(system, metric).items()}
                           for system in (first, second))  # fmt: skip
-            cells.append(difference_cell(paired_difference(one, other), scale=scale))
+            cells.append(mean_cell(paired_difference(one, other), "two", scale))
             tasks |= one.keys() & other.keys()
         if any(cell.value is not None for cell in cells):
             rows.append([words(first), words(second), *cells, len(tasks)])
@@ -710,7 +709,7 @@ def _lengths(data: RelatedWorkData) -> Grid:
         marks = _by_section(data, "g_score", mode, judge)
         both = sorted(lengths.keys() & marks.keys())
         rho = rank_correlation([lengths[key] for key in both], [marks[key] for key in both])
-        within = difference_cell(correlation_within_tasks(lengths, marks))
+        within = mean_cell(correlation_within_tasks(lengths, marks), "two")
         rows.append([name, rho, within, len(both)])
     columns = ["Way of judging", "All sections", "Within a task, mean", "Sections"]
     about = "Spearman's correlation of a section's words with its G-Score; above 0 where longer sections score higher."

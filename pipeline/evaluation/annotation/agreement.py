@@ -1,7 +1,8 @@
 """Agreement of annotators: Krippendorff's alpha and Fleiss' kappa.
 
 Pure functions of numbers. What cannot be computed is None, never 0: no two annotators met, or all gave one and the same
-value, so that chance alone would agree as well.
+value, so that chance alone would agree as well. The count of an estimate is that of the units which two annotators or
+more annotated.
 
 Alpha: K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), sections C to E: coincidences and the ordinal
 difference. Kappa: J. L. Fleiss, Measuring nominal scale agreement among many raters, Psychological Bulletin 76 (1971);
@@ -12,10 +13,9 @@ or questions: what lies within one is annotated side by side, and so is not inde
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pipeline.evaluation.statistics import bootstrap_sums
+from pipeline.evaluation.statistics import Estimate, bootstrap_sums
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,20 +24,7 @@ if TYPE_CHECKING:
 Level = Literal["nominal", "ordinal"]
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """A coefficient with its 95 % interval over tasks. units: what two annotators or more annotated.
-
-    value is None if it is undefined; low and high are None for fewer than two tasks.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    units: int
-
-
-def alpha(units: Sequence[Sequence[int]], tasks: Sequence[str], level: Level = "ordinal") -> Agreement:
+def alpha(units: Sequence[Sequence[int]], tasks: Sequence[str], level: Level = "ordinal") -> Estimate:
     """Krippendorff's alpha: 1 for perfect agreement, 0 for what chance would give.
 
     units: the values that each unit got, missing ones left out; a unit with one value says nothing and is passed over.
@@ -47,7 +34,7 @@ def alpha(units: Sequence[Sequence[int]], tasks: Sequence[str], level: Level = "
 
     compared = [(unit, task) for unit, task in zip(units, tasks, strict=True) if len(unit) > 1]
     if not compared:
-        return Agreement(None, None, None, 0)
+        return Estimate(None)
     values = sorted({value for unit, _ in compared for value in unit})
     coincidences = np.zeros((len(compared), len(values), len(values)))
     for number, (unit, _) in enumerate(compared):
@@ -61,7 +48,7 @@ def alpha(units: Sequence[Sequence[int]], tasks: Sequence[str], level: Level = "
     return _agreement(coefficient, coincidences.reshape(len(compared), -1), [task for _, task in compared])
 
 
-def kappa(counts: Sequence[Sequence[int]], tasks: Sequence[str]) -> Agreement:
+def kappa(counts: Sequence[Sequence[int]], tasks: Sequence[str]) -> Estimate:
     """Fleiss' kappa: agreement on categories, over what chance would give.
 
     counts: for each subject how many annotators chose each category; a subject with fewer than two is passed over.
@@ -71,7 +58,7 @@ def kappa(counts: Sequence[Sequence[int]], tasks: Sequence[str]) -> Agreement:
 
     compared = [(row, task) for row, task in zip(counts, tasks, strict=True) if sum(row) > 1]
     if not compared:
-        return Agreement(None, None, None, 0)
+        return Estimate(None)
     table = np.array([row for row, _ in compared], dtype=float)
     annotators = table.sum(axis=1)
     agreeing = (table * (table - 1)).sum(axis=1) / (annotators * (annotators - 1))
@@ -92,9 +79,9 @@ def _agreement(
     coefficient: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     values: NDArray[np.float64],
     tasks: Sequence[str],
-) -> Agreement:
+) -> Estimate:
     """A coefficient of sums and its interval, as `bootstrap_sums` takes them."""
-    return Agreement(*bootstrap_sums(coefficient, values, tasks), len(tasks))
+    return Estimate(*bootstrap_sums(coefficient, values, tasks), len(tasks))
 
 
 def _alpha(coincidences: NDArray[np.float64], values: Sequence[int], level: Level) -> NDArray[np.float64]:

@@ -12,11 +12,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 from pipeline.evaluation import statistics
-from pipeline.evaluation.annotation.agreement import Agreement, Level, alpha, kappa
+from pipeline.evaluation.annotation.agreement import Level, alpha, kappa
 from pipeline.evaluation.annotation.grades import SILENT, VERDICTS, Part, digests
 from pipeline.evaluation.answers.grades import ClaimGrade, GoldGrade, Grade
 from pipeline.evaluation.answers.measures import answer_measures
-from pipeline.evaluation.answers.results import Measured, measured
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables import HUMAN_GRADES, with_shown_name
@@ -54,7 +53,7 @@ class Accuracy:
     same: float | None
     low: float | None
     high: float | None
-    kappa: Agreement
+    kappa: statistics.Estimate
     undecided: int
     confusion: Mapping[tuple[str, str], int]
 
@@ -66,9 +65,9 @@ class SystemComparison:
 
     judge: str
     system: str
-    people: Mapping[str, Measured]
-    judged: Mapping[str, Measured]
-    difference: Mapping[str, statistics.Interval | None]
+    people: Mapping[str, statistics.Estimate]
+    judged: Mapping[str, statistics.Estimate]
+    difference: Mapping[str, statistics.Estimate | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class GradeResults:
     verdicts: int
     comments: int
     outdated: int
-    agreement: Mapping[Part, Agreement]
+    agreement: Mapping[Part, statistics.Estimate]
     accuracy: Mapping[str, Mapping[Part, Accuracy]]
     systems: tuple[SystemComparison, ...]
 
@@ -204,9 +203,9 @@ def claims_of(grade: Grade) -> dict[ClaimKey, str | None]:
     }
 
 
-def graders_agreement(verdicts: Verdicts) -> dict[Part, Agreement]:
+def graders_agreement(verdicts: Verdicts) -> dict[Part, statistics.Estimate]:
     """Part → Krippendorff's alpha of the graders, with intervals over questions."""
-    agreement: dict[Part, Agreement] = {}
+    agreement: dict[Part, statistics.Estimate] = {}
     for part, names in VERDICTS.items():
         mine = {key: by_grader for key, by_grader in verdicts.items() if key.part == part}
         codes = [[names.index(verdict) for verdict in by_grader.values()] for by_grader in mine.values()]
@@ -273,8 +272,8 @@ def compare_systems(judge: str, grades: Sequence[Grade], verdicts: Verdicts) -> 
         yield SystemComparison(
             judge=judge,
             system=system,
-            people={name: measured(of.people) for name, of in measures.items()},
-            judged={name: measured(of.judged) for name, of in measures.items()},
+            people={name: statistics.estimate(of.people) for name, of in measures.items()},
+            judged={name: statistics.estimate(of.judged) for name, of in measures.items()},
             difference={name: statistics.paired_difference(of.people, of.judged) for name, of in measures.items()},
         )
 

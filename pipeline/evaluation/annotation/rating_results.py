@@ -12,9 +12,10 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from pipeline.evaluation import statistics
-from pipeline.evaluation.annotation.agreement import Agreement, alpha, kappa
+from pipeline.evaluation.annotation.agreement import alpha, kappa
 from pipeline.evaluation.annotation.ratings import digests
 from pipeline.evaluation.judging import named_judgement
+from pipeline.evaluation.statistics import Estimate
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, full_name, short_names, writer_name
 
 if TYPE_CHECKING:
@@ -31,27 +32,13 @@ Place = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
-    """A mean over tasks of the mean of each task's raters, with its 95 % interval over tasks. count: its ratings.
-
-    A task weighs the same however many rated it. None where nobody rated; no interval for one task alone.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    count: int
-    tasks: int
-
-
-@dataclass(frozen=True, slots=True)
 class SystemResult:
     """One system. marks: criterion, or MEAN → mean mark from 1 to 5; preferred: share, 0 to 1, of the choices in which
-    it was on offer."""
+    it was on offer. A task weighs the same however many rated it."""
 
     system: str
-    marks: Mapping[str, Mean]
-    preferred: Mean
+    marks: Mapping[str, Estimate]
+    preferred: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +70,8 @@ class RatingResults:
     outdated: int
     choices: int
     systems: tuple[SystemResult, ...]
-    alpha: Mapping[str, Agreement]
-    kappa: Agreement
+    alpha: Mapping[str, Estimate]
+    kappa: Estimate
     judges: tuple[JudgeAgreement, ...]
 
     @property
@@ -169,21 +156,15 @@ def _names() -> tuple[str, ...]:
     return (*CRITERIA, MEAN)
 
 
-def _mean(values: Iterable[tuple[str, float]]) -> Mean:
+def _mean(values: Iterable[tuple[str, float]]) -> Estimate:
     """The mean of (task, value), each task weighing the same."""
     by_task: dict[str, list[float]] = defaultdict(list)
     for task, value in values:
         by_task[task].append(value)
-    if not by_task:
-        return Mean(None, None, None, 0, 0)
-    count = sum(map(len, by_task.values()))
-    interval = statistics.bootstrap_interval(by_task)
-    if interval is None:
-        return Mean(fmean(map(fmean, by_task.values())), None, None, count, len(by_task))
-    return Mean(*interval, count, len(by_task))
+    return statistics.estimate(by_task)
 
 
-def _alpha(rows: Iterable[Row], criterion: str) -> Agreement:
+def _alpha(rows: Iterable[Row], criterion: str) -> Estimate:
     units: dict[Place, list[int]] = defaultdict(list)
     for row in rows:
         if row[criterion] is not None:
@@ -191,7 +172,7 @@ def _alpha(rows: Iterable[Row], criterion: str) -> Agreement:
     return alpha(list(units.values()), [task for _, task, _ in units])
 
 
-def _kappa(rows: Iterable[Row]) -> Agreement:
+def _kappa(rows: Iterable[Row]) -> Estimate:
     chosen: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for row in rows:
         if row["preferred"]:

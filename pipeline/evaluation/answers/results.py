@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Literal
 
 from pipeline.answering.questions import KINDS
@@ -33,16 +32,6 @@ ALL = Group()
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """A mean over questions with its 95 % interval, None for a single question; `questions` that have the measure."""
-
-    value: float
-    low: float | None
-    high: float | None
-    questions: int
-
-
-@dataclass(frozen=True, slots=True)
 class SystemResult:
     """One system, graded by one judge, over one group of questions. outcomes: how many answers came to what;
     measures: those that any answer has."""
@@ -52,7 +41,7 @@ class SystemResult:
     group: Group
     questions: int
     outcomes: Mapping[Outcome, int]
-    measures: Mapping[str, Measured]
+    measures: Mapping[str, statistics.Estimate]
 
 
 def results(grades: Iterable[Grade], age: AgeOf = lambda _: None) -> list[SystemResult]:
@@ -86,23 +75,14 @@ def _result(judge: str, system: str, group: Group, grades: Sequence[Grade]) -> S
     for name in MEASURES:
         some = {question: [each[name]] for question, each in values.items() if name in each}
         if some:
-            measures[name] = measured(some)
+            measures[name] = statistics.estimate(some)
     outcomes: Mapping[Outcome, int] = Counter(grade.outcome for grade in grades)
     return SystemResult(judge, system, group, len(grades), dict(sorted(outcomes.items())), measures)
 
 
-def measured(values: Mapping[str, Sequence[float]]) -> Measured:
-    """The mean over questions of each question's mean, with its interval. values: question → its values, one or more of
-    at least one question."""
-    interval = statistics.mean_interval(values)
-    if interval is None:
-        return Measured(fmean(map(fmean, values.values())), None, None, len(values))
-    return Measured(*interval, len(values))
-
-
 def difference(
     grades: Iterable[Grade], judge: str, first: str, second: str, measure: str
-) -> statistics.Interval | None:
+) -> statistics.Estimate | None:
     """The first system less the second in one measure, over the questions for which both have it; None for fewer than
     two of these."""
     by_system: dict[str, dict[str, list[float]]] = {first: {}, second: {}}

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BeforeValidator
 
 from pipeline.evaluation.judge_check.labelled_claims import LABELS, Label
-from pipeline.evaluation.statistics import Interval, bootstrap_sums
+from pipeline.evaluation.statistics import Estimate, bootstrap_sums
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+# Files of earlier versions have [value, low, high].
+Figure = Annotated[
+    Estimate | None, BeforeValidator(lambda found: Estimate(*found) if isinstance(found, list) else found)
+]
+"""None where it is undefined, or there is one document alone."""
 UNREADABLE = "unreadable"
 """In place of a verdict: an answer that could not be read. It counts as wrong."""
 SUPPORT_OR_NOT = ("SUPPORT", "NOT")
@@ -24,8 +31,8 @@ class ClassMeasures:
     """Of one class: how many claims have it, and the share of these that the judge gives it (accuracy), and F1."""
 
     claims: int
-    accuracy: Interval | None
-    f1: Interval | None
+    accuracy: Figure
+    f1: Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +41,14 @@ class Measures:
 
     confusion: label → the judge's own verdict → claims. support_macro_f1, support: macro-F1 and measures of two
     classes, SUPPORT and all else. macro_f1, classes: of the three labels; None and empty where the verdicts do not tell
-    them apart. A measure is None where it is undefined or there is one claim alone.
+    them apart.
     """
 
     claims: int
     confusion: Mapping[str, Mapping[str, int]]
-    support_macro_f1: Interval | None
+    support_macro_f1: Figure
     support: Mapping[str, ClassMeasures]
-    macro_f1: Interval | None
+    macro_f1: Figure
     classes: Mapping[str, ClassMeasures]
 
 
@@ -58,7 +65,7 @@ def measure(
     two = ["SUPPORT" if label == "SUPPORT" else "NOT" for label in labels]
     given = [UNREADABLE if v == UNREADABLE else "SUPPORT" if v == supported else "NOT" for v in verdicts]
     support_macro_f1, support = _of_classes(two, given, SUPPORT_OR_NOT, clusters)
-    macro_f1: Interval | None = None
+    macro_f1: Estimate | None = None
     classes: dict[str, ClassMeasures] = {}
     if label_of is not None:
         mapped = [label_of.get(verdict, UNREADABLE) for verdict in verdicts]
@@ -72,7 +79,7 @@ def measure(
 
 def _of_classes(
     labels: Sequence[str], given: Sequence[str], classes: Sequence[str], clusters: Sequence[str]
-) -> tuple[Interval | None, dict[str, ClassMeasures]]:
+) -> tuple[Estimate | None, dict[str, ClassMeasures]]:
     """Macro-F1 and the measures of each class."""
     import numpy as np
 
@@ -80,7 +87,7 @@ def _of_classes(
     gets = np.array([[label == name for name in classes] for label in given], dtype=float)
     both = has * gets
 
-    def ratio(numerators: NDArray[np.float64], denominators: NDArray[np.float64]) -> Interval | None:
+    def ratio(numerators: NDArray[np.float64], denominators: NDArray[np.float64]) -> Estimate | None:
         """The ratio of two sums; the mean of several such ratios, where they have several columns."""
         width = numerators.shape[1]
 
@@ -92,7 +99,7 @@ def _of_classes(
             return np.where(count > 0, ratios.sum(axis=-1) / np.maximum(count, 1), np.nan)
 
         value, low, high = bootstrap_sums(mean_ratio, np.hstack([numerators, denominators]), clusters)
-        return None if value is None or low is None or high is None else Interval(value, low, high)
+        return None if value is None or low is None else Estimate(value, low, high, len(clusters))
 
     measures = {}
     for place, name in enumerate(classes):

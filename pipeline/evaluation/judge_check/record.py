@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from pipeline.errors import PermanentFailure
 from pipeline.evaluation.citation_support import overlap_judge
 from pipeline.evaluation.judge_check.verify import TASKS, SetResult, TaskName
-from pipeline.evaluation.statistics import Interval
+from pipeline.evaluation.statistics import Estimate
 from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.store import DataPath
@@ -67,7 +67,7 @@ class JudgeChecks:
         return f"On claims that other people labelled, {judge} reaches, with 95 % intervals: {parts}."
 
 
-def _main_figure(result: SetResult) -> tuple[Interval | None, str]:
+def _main_figure(result: SetResult) -> tuple[Estimate | None, str]:
     measures = result.measures
     if measures.macro_f1 is not None:
         return measures.macro_f1, "three classes"
@@ -76,14 +76,14 @@ def _main_figure(result: SetResult) -> tuple[Interval | None, str]:
 
 def _short(result: SetResult) -> str:
     figure, classes = _main_figure(result)
-    value = "–" if figure is None else f"{figure.mean:.2f}"
+    value = "–" if figure is None else f"{figure.value:.2f}"
     return f"macro-F1 {value} on {result.set}, {classes}"
 
 
 def _long(result: SetResult) -> Iterator[str]:
     measures = result.measures
     figures = {"three classes": measures.macro_f1, "supported or not": measures.support_macro_f1}
-    scores = ", ".join(f"{each.mean:.2f} ({each.low:.2f} to {each.high:.2f}) for {classes}"
+    scores = ", ".join(f"{each.value:.2f} ({each.low:.2f} to {each.high:.2f}) for {classes}"
                      for classes, each in figures.items() if each is not None)  # fmt: skip
     if scores:
         yield f"macro-F1 {scores} on {measures.claims:,} claims of {result.set}"

@@ -11,6 +11,7 @@ from typing import Any
 
 from pipeline.evaluation.retrieval.metrics import METRICS
 from pipeline.evaluation.retrieval.scoring import DIFFERENCE, DIFFERENCE_METRIC, FORMS
+from pipeline.evaluation.statistics import Estimate
 
 METHODS: Mapping[str, str] = {
     "lexical": "lexical (BM25)",
@@ -38,22 +39,13 @@ DRAWN = "nDCG@10"
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """A mean with its 95 % interval, None where there is none."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class ScoreLine:
     """One way to search in one form of text. `values` has each metric; `series` is the number of its colour."""
 
     name: str
     model: str
     series: int
-    values: Mapping[str, Measured]
+    values: Mapping[str, Estimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +69,7 @@ class RetrievalView:
     papers: int = 0
     passages: int = 0
     papers_in_all: int = 0
-    difference: Measured | None = None
+    difference: Estimate | None = None
     not_measured: Sequence[tuple[str, str]] = ()
     no_scores: str = ""
     models: Sequence[tuple[str, str]] = ()
@@ -119,11 +111,11 @@ def _lines(found: Mapping[tuple[str, str, str], Mapping[str, Any]], form: str, i
     return FormLines(FORM_NAMES[form], in_use, lines)
 
 
-def _measured(row: Mapping[str, Any]) -> Measured:
-    return Measured(row["value"], row["low"], row["high"])
+def _measured(row: Mapping[str, Any]) -> Estimate:
+    return Estimate(row["value"], row["low"], row["high"])
 
 
-def with_interval(measured: Measured, signed: bool = False) -> str:
+def with_interval(measured: Estimate, signed: bool = False) -> str:
     """A mean and its interval as text: `0.83 (0.74 to 0.94)`."""
     sign = "+" if signed else ""
     if measured.low is None or measured.high is None:

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pipeline.evaluation.statistics import (
+    MOST_DRAWN,
     Agreement,
-    Interval,
+    Estimate,
     agreement,
-    bootstrap_interval,
     clear_winner,
     correlation_within_tasks,
+    estimate,
     mean_ends,
     normalised_vote_entropy,
     paired_difference,
@@ -64,9 +65,9 @@ def test_an_interval_holds_the_mean(pairs: list[tuple[int, float]]) -> None:
 
 def test_one_paper_or_one_task_gives_no_interval() -> None:
     assert mean_ends(np.linspace(0, 1, 9), ["a"] * 9) == (None, None)
-    assert bootstrap_interval({"a": [1.0, 5.0, 3.0]}) is None
-    assert bootstrap_interval({"a": [1.0], "b": []}) is None
-    assert bootstrap_interval({}) is None
+    assert estimate({"a": [1.0, 5.0, 3.0]}) == Estimate(3.0, count=1)
+    assert estimate({"a": [1.0], "b": []}) == Estimate(1.0, count=1)
+    assert estimate({}) == Estimate(None)
 
 
 def test_sentences_of_one_paper_count_as_dependent() -> None:
@@ -82,10 +83,19 @@ def test_an_interval_is_about_as_wide_as_theory_says() -> None:
     theory = 2 * 1.96 * values.std() / math.sqrt(200)
     low, high = ends_of_mean(values, range(200))
     assert high - low == pytest.approx(theory, rel=0.1)
-    found = bootstrap_interval({f"t{number}": [value] for number, value in enumerate(values)})
-    assert found is not None
-    assert found.mean == pytest.approx(values.mean())
+    found = estimate({f"t{number}": [value] for number, value in enumerate(values)})
+    assert found.value == pytest.approx(values.mean())
+    assert found.low is not None
+    assert found.high is not None
     assert found.high - found.low == pytest.approx(theory, rel=0.05)
+
+
+def test_an_interval_over_very_many_tasks_is_that_of_draws() -> None:
+    many = {f"{number:05}": [float(number % 7)] for number in range(MOST_DRAWN)}
+    drawn, normal = estimate(many), estimate({**many, "more": [3.0]})
+    assert normal.value == pytest.approx(drawn.value, abs=0.01)
+    assert normal.low == pytest.approx(drawn.low, abs=0.01)
+    assert normal.high == pytest.approx(drawn.high, abs=0.01)
 
 
 def test_the_same_papers_are_drawn_every_time() -> None:
@@ -97,17 +107,17 @@ def test_the_same_papers_are_drawn_every_time() -> None:
 
 
 def test_repeats_of_a_task_are_one_value_and_a_task_weighs_the_same_with_many() -> None:
-    once = bootstrap_interval({"a": [1.0], "b": [3.0]})
-    often = bootstrap_interval({"b": [3.0], "a": [0.0, 1.0, 2.0, 1.0]})
-    assert once == often == Interval(2.0, 1.0, 3.0)
+    once = estimate({"a": [1.0], "b": [3.0]})
+    often = estimate({"b": [3.0], "a": [0.0, 1.0, 2.0, 1.0]})
+    assert once == often == Estimate(2.0, 1.0, 3.0, 2)
 
 
 def test_a_difference_is_paired_by_task() -> None:
     """Tasks differ by far more than systems do; the second is 0.5 lower in each of the tasks that both wrote."""
     first = {f"t{number}": [float(number)] for number in range(10)}
     second = {f"t{number}": [number - 0.5] for number in range(2, 14)}
-    assert paired_difference(first, second) == Interval(0.5, 0.5, 0.5)
-    assert paired_difference(second, first) == Interval(-0.5, -0.5, -0.5)
+    assert paired_difference(first, second) == Estimate(0.5, 0.5, 0.5, 8)
+    assert paired_difference(second, first) == Estimate(-0.5, -0.5, -0.5, 8)
     assert paired_difference(first, {"t1": [1.0]}) is None
 
 
@@ -136,7 +146,7 @@ def test_within_tasks_a_difference_between_tasks_does_not_correlate() -> None:
     pooled = rank_correlation(list(words.values()), list(scores.values()))
     assert pooled is not None
     assert pooled > 0
-    assert correlation_within_tasks(words, scores) == Interval(-1.0, -1.0, -1.0)
+    assert correlation_within_tasks(words, scores) == Estimate(-1.0, -1.0, -1.0, 2)
     assert correlation_within_tasks(words, dict.fromkeys(scores, 1.0)) is None
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipeline.evaluation.retrieval.picture import Measured, RetrievalView, retrieval_view, with_interval
+from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, with_interval
+from pipeline.evaluation.statistics import Estimate
 from pipeline.report.corpus import retrieval_section
 from pipeline.report.figures import BarFigure
 from pipeline.report.grid import Grid
@@ -63,5 +64,5 @@ def test_a_month_of_many_asking_papers_has_no_warning() -> None:
 
 
 def test_a_difference_has_its_sign() -> None:
-    assert with_interval(Measured(0.1, -0.02, 0.2), signed=True) == "+0.10 (-0.02 to +0.20)"
-    assert with_interval(Measured(0.5, None, None)) == "0.50"
+    assert with_interval(Estimate(0.1, -0.02, 0.2), signed=True) == "+0.10 (-0.02 to +0.20)"
+    assert with_interval(Estimate(0.5, None, None)) == "0.50"

@@ -87,7 +87,7 @@ def test_the_interval_of_alpha_is_around_it_and_the_same_every_time_and_of_one_t
     tasks = [f"task {place // 3}" for place in range(len(UNITS))]
     found = alpha(UNITS, tasks)
     assert found.value == pytest.approx(0.815, abs=0.0005)
-    assert found.units == 11
+    assert found.count == 11
     assert found.low is not None
     assert found.high is not None
     assert found.low < 0.815 < found.high

@@ -95,8 +95,8 @@ def test_a_mean_weighs_questions_alike_and_abstentions_count_for_coverage_alone(
     found = results(GRADES)[0]
     assert (found.judge, found.system, found.group, found.questions) == ("judge", "direct", ALL, 5)
     assert found.outcomes == {"abstained": 1, "answered": 2, "claims_nothing": 1, "unreadable": 1}
-    assert (found.measures["factual"].value, found.measures["factual"].questions) == (0.75, 2)
-    assert (found.measures["coverage"].value, found.measures["coverage"].questions) == (0.4, 5)
+    assert (found.measures["factual"].value, found.measures["factual"].count) == (0.75, 2)
+    assert (found.measures["coverage"].value, found.measures["coverage"].count) == (0.4, 5)
     assert found.measures["claims"].value == 1.5
     low, high = found.measures["coverage"].low, found.measures["coverage"].high
     assert low is not None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import pytest
+from pydantic import TypeAdapter
 
 from pipeline.evaluation.judge_check.labelled_claims import Label
 from pipeline.evaluation.judge_check.measures import UNREADABLE, Measures, measure
-from pipeline.evaluation.statistics import Interval
+from pipeline.evaluation.statistics import Estimate
 
 THREE: dict[str, Label] = {"yes": "SUPPORT", "no": "REFUTE", "unknown": "NEI"}
 LABELS: list[Label] = ["SUPPORT", "SUPPORT", "SUPPORT", "REFUTE", "REFUTE", "NEI"]
@@ -19,13 +21,13 @@ def measured(verdicts: Sequence[str], labels: Sequence[Label] = LABELS) -> Measu
     return measure(labels, verdicts, clusters, supported="yes", label_of=THREE)
 
 
-def mean(interval: Interval | None) -> float | None:
-    return interval and interval.mean
+def mean(found: Estimate | None) -> float | None:
+    return found and found.value
 
 
 def test_a_perfect_judge_has_1_everywhere() -> None:
     found = measured(["yes", "yes", "yes", "no", "no", "unknown"])
-    assert found.macro_f1 == (1, 1, 1)
+    assert found.macro_f1 == Estimate(1, 1, 1, 6)
     assert {mean(each.accuracy) for each in found.classes.values()} == {1}
     assert found.confusion == {"SUPPORT": {"yes": 3}, "REFUTE": {"no": 2}, "NEI": {"unknown": 1}}
 
@@ -34,8 +36,8 @@ def test_measures_are_those_worked_out_by_hand() -> None:
     """SUPPORT: 2 of 3, and of 3 given; F1 2/3. REFUTE: 1 of 2, of 1 given; F1 2/3. NEI: 0 of 1; F1 0."""
     found = measured(["yes", "yes", "unknown", "no", "yes", UNREADABLE])
     assert found.macro_f1 is not None
-    assert found.macro_f1.mean == pytest.approx((2 / 3 + 2 / 3 + 0) / 3)
-    assert found.macro_f1.low < found.macro_f1.mean < found.macro_f1.high
+    assert found.macro_f1.value == pytest.approx((2 / 3 + 2 / 3 + 0) / 3)
+    assert found.macro_f1.low < found.macro_f1.value < found.macro_f1.high
     refute = found.classes["REFUTE"]
     assert (refute.claims, mean(refute.accuracy)) == (2, 0.5)
     # SUPPORT or not: NOT is right for "unknown" where REFUTE or NEI is meant, and an unreadable answer is wrong.
@@ -56,6 +58,14 @@ def test_where_verdicts_do_not_tell_three_labels_apart_there_are_two_classes() -
     assert found.support_macro_f1 is not None
 
 
+def test_a_figure_that_an_earlier_version_wrote_is_read() -> None:
+    found = measured(["yes", "yes", "unknown", "no", "yes", UNREADABLE])
+    document = json.loads(TypeAdapter(Measures).dump_json(found))
+    assert TypeAdapter(Measures).validate_python(document) == found
+    document["macro_f1"] = [0.5, 0.25, 0.75]
+    assert TypeAdapter(Measures).validate_python(document).macro_f1 == Estimate(0.5, 0.25, 0.75)
+
+
 def test_intervals_draw_whole_documents() -> None:
     """Of one document there is nothing to draw; of two that differ the interval is all there is."""
     labels: list[Label] = ["SUPPORT"] * 8
@@ -64,4 +74,4 @@ def test_intervals_draw_whole_documents() -> None:
         measure(labels, verdicts, documents, supported="yes", label_of=THREE).classes["SUPPORT"].accuracy
         for documents in (["a"] * 8, ["a"] * 4 + ["b"] * 4)
     )
-    assert (alone, two) == (None, (0.5, 0, 1))
+    assert (alone, two) == (None, Estimate(0.5, 0, 1, 8))

@@ -68,7 +68,7 @@ def test_a_judge_that_knows_the_labels_has_1_at_both_tasks_and_is_shown_none(
         prompts = [Asked(body, 0).prompt for body in llm.requests]
     integrity, scifact = found["claim_grade"]
     citing, scifact_citing = found["citation_support"]
-    assert {result.measures.macro_f1 for result in (integrity, scifact, citing)} == {(1, 1, 1)}
+    assert {result.measures.macro_f1.value for result in (integrity, scifact, citing)} == {1}
     # What contradicts a claim of SciFact and what says nothing of it is one verdict for the judge of citations.
     assert scifact_citing.measures.macro_f1 is None
     assert scifact_citing.measures.support_macro_f1 is not None
@@ -102,7 +102,7 @@ def test_planned_calls_are_the_calls_that_are_made_and_an_estimate_makes_none(
 def test_answers_that_cannot_be_read_count_as_wrong(tmp_path: Path, sets: list[LabelledSet]) -> None:
     with ScriptedLlm(lambda asked: "no JSON" if form_of(asked) == "ClaimFinding" else None, knowing(sets)) as llm:
         (integrity, _) = verified(tmp_path, llm, sets)["claim_grade"]
-    assert integrity.measures.macro_f1 == (0, 0, 0)
+    assert integrity.measures.macro_f1.high == 0
     assert integrity.measures.confusion["SUPPORT"] == {UNREADABLE: 2}
     assert integrity.calls == 2 * 4, "every answer was repaired once"
 
