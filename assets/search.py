@@ -9,47 +9,43 @@ import dagster as dg
 
 from assets.rendering import Interval, intervals, markdown_table
 from assets.stage_asset import StageAsset
-from pipeline import tables
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, with_interval
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.storage.provenance import read_provenance
+from pipeline.report.retrieval import (
+    FORM_NAMES,
+    METHODS,
+    METRIC_NAMES,
+    RetrievalScores,
+    read_retrieval,
+    retrieval_section,
+)
 
 _PICTURED_METRICS = ("R@10", "nDCG@10")
 
 
 def score_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """The month's scores as a table and as pictures with their intervals; nothing where it has none."""
-    root = workspace.root
-    written = read_provenance(root.file(tables.RETRIEVAL_SCORES, month))
-    view = retrieval_view(root.rows(tables.RETRIEVAL_SCORES, month), written.notes if written else {})
-    if not view.forms:
+    """The month's scores as the report's table and as pictures with their intervals; nothing where it has none."""
+    scores = read_retrieval(workspace.root, month)
+    if not scores.rows:
         return {}
-    names = dict(view.metrics)
-    pictures = [_picture(view, metric, names[metric], month) for metric in _PICTURED_METRICS if metric in names]
-    return {"scores": dg.MetadataValue.md(_table(view)), "pictures": dg.MetadataValue.md("\n\n".join(pictures))}
+    (grid,) = retrieval_section(scores).grids
+    rows = [[group.title, *(cell.plain() for cell in row)] for group in grid.groups for row in group.rows]
+    table = markdown_table(["Text searched", *grid.columns], rows)
+    pictures = [_picture(scores, metric, month) for metric in _PICTURED_METRICS if metric in scores.metrics]
+    return {"scores": dg.MetadataValue.md(table), "pictures": dg.MetadataValue.md("\n\n".join(pictures))}
 
 
-def _table(view: RetrievalView) -> str:
-    rows = [
-        (form.name, line.name, *(with_interval(line.values[metric]) for metric, _ in view.metrics))
-        for form in view.forms
-        for line in form.lines
-    ]
-    return markdown_table(("text searched", "method", *(name for _, name in view.metrics)), rows)
-
-
-def _picture(view: RetrievalView, metric: str, name: str, month: str) -> str:
+def _picture(scores: RetrievalScores, metric: str, month: str) -> str:
     groups: dict[str, dict[str, Interval]] = {}
-    for form in view.forms:
-        groups[form.name] = {}
-        for line in form.lines:
-            mean = line.values[metric]
-            groups[form.name][line.name] = (mean.value, mean.low, mean.high)
-    title = f"{month}: {view.queries:,} citing sentences, 95 % intervals"
-    return intervals(name, groups, title=f"{name}: {title}")
+    for form, form_name in FORM_NAMES.items():
+        for method in scores.methods(form):
+            row = scores.rows[method, form, metric]
+            groups.setdefault(form_name, {})[METHODS[method]] = (row["value"], row["low"], row["high"])
+    queries = next(iter(scores.rows.values()))["queries"]
+    name = METRIC_NAMES[metric]
+    return intervals(name, groups, title=f"{name}: {month}: {queries:,} citing sentences, 95 % intervals")
 
 
 SEARCH = (

@@ -23,10 +23,11 @@ from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, told
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
+from pipeline.report.grid import Section
+from pipeline.report.retrieval import read_retrieval, retrieval_section
 from pipeline.settings import load_settings
-from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 from pipeline.tables import Table
 
@@ -99,8 +100,8 @@ def _write(work: Workspace, table: Table, month: str, rows: Iterable[Row]) -> No
         writer.commit(Provenance(table.name, month, table.version, 1, "0", "by hand", {}, {}))
 
 
-def measure(first_run: Path, folder: Path, new_root: Path) -> RetrievalView:
-    """Lay the papers of both out in the new root, run the stages, and give the view of the citing month."""
+def measure(first_run: Path, folder: Path, new_root: Path) -> Section:
+    """Lay the papers of both out in the new root, run the stages, and give the report's section on the citing month."""
     for table in _COPIED:
         if not (first_run / table.name).is_dir():
             sys.exit(f"{first_run} has no {table.name}: run citeloom run --months all --until {_COPIED[-1].name} there")
@@ -114,24 +115,19 @@ def measure(first_run: Path, folder: Path, new_root: Path) -> RetrievalView:
         run_stage(EMBEDDINGS, work, month)
     run_stage(RETRIEVAL_QUERIES, work, CITING)
     run_stage(RETRIEVAL_SCORES, work, CITING)
-    written = read_provenance(work.root.file(tables.RETRIEVAL_SCORES, CITING))
-    return retrieval_view(work.root.rows(tables.RETRIEVAL_SCORES, CITING), written.notes if written else {})
+    return retrieval_section(read_retrieval(work.root, CITING))
 
 
-def print_view(view: RetrievalView) -> None:
-    """The view as Markdown."""
-    print(
-        f"{view.queries} sentences of {view.asking_papers} papers; {view.passages} passages of {view.papers} papers.\n"
-    )
-    _print_row(["text searched", "method", *(name for _, name in view.metrics)])
-    _print_row(["---"] * (2 + len(view.metrics)))
-    for form in view.forms:
-        for line in form.lines:
-            _print_row([form.name, line.name, *(told(line.values[metric]) for metric, _ in view.metrics)])
-    if view.difference:
-        print(f"\nFused less BM25, recall@10: {told(view.difference, signed=True)}.")
-    for name, why in view.not_measured:
-        print(f"\n{name} not measured: {why}.")
+def print_section(section: Section) -> None:
+    """The section of the report as Markdown."""
+    print(*section.paragraphs, "", sep="\n\n")
+    (grid,) = section.grids
+    _print_row(["text searched", *grid.columns])
+    _print_row(["---"] * (1 + len(grid.columns)))
+    for group in grid.groups:
+        for row in group.rows:
+            _print_row([group.title, *(cell.plain() for cell in row)])
+    print("", *grid.notes, sep="\n\n")
 
 
 def _print_row(cells: Sequence[str]) -> None:
@@ -141,4 +137,4 @@ def _print_row(cells: Sequence[str]) -> None:
 if __name__ == "__main__":
     if len(sys.argv) != 4:
         sys.exit(__doc__)
-    print_view(measure(*map(Path, sys.argv[1:])))
+    print_section(measure(*map(Path, sys.argv[1:])))

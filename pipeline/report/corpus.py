@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, with_interval
 from pipeline.report.figures import Bar, BarFigure, bar
 from pipeline.report.formatting import count, number_of, words
-from pipeline.report.grid import Cell, Details, Grid, Row, RowGroup, Section, mean_cell, percent_cell
+from pipeline.report.grid import Cell, Details, Grid, Row, Section, percent_cell
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import read_table
@@ -23,7 +22,6 @@ from pipeline.tables import Table
 # A month of the whole dump has 10,000 papers and more left out: a page of 1,000 rows is 0.5 MB and still scrolls.
 MOST_ROWS = 1_000
 _MOST_OPEN_PAPERS = 25
-_FEW_PAPERS = 20
 
 _STEPS: tuple[tuple[Table, str, str], ...] = (
     (tables.DUMP_MEMBERS, "In the dump", "page"),
@@ -244,63 +242,6 @@ def length_bars(lengths: Iterable[int], width: int = 20, last: int = 300) -> lis
         label = f"{first} words and more" if first >= last else f"{first} to {first + width - 1} words"
         bars.append(Bar(label, f"{counts[place]:,}", counts[place] / peak, 1))
     return bars
-
-
-def read_retrieval(root: DataRoot, month: str) -> RetrievalView:
-    """The month's retrieval scores."""
-    return retrieval_view(root.rows(tables.RETRIEVAL_SCORES, month), retrieval_notes(root, month))
-
-
-def retrieval_notes(root: DataRoot, month: str) -> Mapping[str, Any]:
-    """What the file of the scores says of the month, such as why something was not measured."""
-    provenance = read_provenance(root.file(tables.RETRIEVAL_SCORES, month))
-    return provenance.notes if provenance else {}
-
-
-def retrieval_section(view: RetrievalView) -> Section:
-    """How well each way to search finds what papers cite."""
-    if view.no_scores:
-        text = f"How well search finds the papers that a sentence cites was not measured: {view.no_scores}."
-        return Section("retrieval", "Retrieval", (text,))
-    asking = f" of {number_of(view.asking_papers, 'paper')}" if view.asking_papers else ""
-    of_all = f" (of {count(view.papers_in_all)} up to this month)" if view.papers_in_all > view.papers else ""
-    paragraphs = [
-        f"{number_of(view.queries, 'sentence')}{asking} that cite papers of the corpus, without their citation marks, "
-        f"searched in {number_of(view.passages, 'passage')} of {number_of(view.papers, 'paper')}{of_all}. A paper "
-        "ranks as high as its best passage; the asking paper's own passages do not count. Intervals hold the mean in "
-        "95 % of bootstrap draws of the asking papers.",
-    ]
-    if view.asking_papers and view.asking_papers < _FEW_PAPERS:
-        paragraphs.append(
-            f"With {number_of(view.asking_papers, 'asking paper')} the intervals are too narrow: the figures are only "
-            "hints."
-        )
-    if view.difference:
-        difference = with_interval(view.difference, signed=True)
-        paragraphs.append(f"Fused search less BM25, recall@10, the same sentences and text: {difference}.")
-    bars = [
-        (
-            f"{form.name.capitalize()}{', as in the index' if form.in_use else ''}",
-            [bar(line.name, mean_cell(line.values[view.drawn], "two"), line.series) for line in form.lines],
-        )
-        for form in view.forms
-    ]
-    columns = ["Mean over sentences", *(name for _, name in view.metrics)]
-    groups = [
-        RowGroup(
-            [
-                [line.name, *(mean_cell(line.values[metric], "two") for metric, _ in view.metrics)]
-                for line in form.lines
-            ],
-            title,
-        )
-        for form, (title, _) in zip(view.forms, bars, strict=True)
-    ]
-    notes = [f"{name}: {model}." for name, model in view.models]
-    notes += [f"{name}: not measured; {reason}." for name, reason in view.not_measured]
-    figure = BarFigure(view.drawn, bars, "On an axis from 0 to 1; whiskers are intervals.")
-    grid = Grid("retrieval", "Retrieval scores", columns, groups=groups, notes=notes, best_of=columns[1:])
-    return Section("retrieval", "Retrieval", paragraphs, (figure, grid))
 
 
 def failure_sections(

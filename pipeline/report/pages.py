@@ -12,7 +12,6 @@ from typing import Any
 from pipeline import tables
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.annotation.grade_results import MonthGrades, read_month_grades
-from pipeline.evaluation.retrieval.picture import RetrievalView
 from pipeline.report import answer_tables, related_work_tables
 from pipeline.report.answers_data import CONTROLS, AnswersData, read_answers
 from pipeline.report.corpus import (
@@ -28,7 +27,6 @@ from pipeline.report.corpus import (
     left_out_grid,
     papers_section,
     read_ledger,
-    read_retrieval,
     reasons_text,
     rows_out,
 )
@@ -49,6 +47,7 @@ from pipeline.report.formatting import (
 from pipeline.report.grid import Cell, Grid, Row, Section, mean_cell
 from pipeline.report.people_tables import month_grades_section, pooled_grades_section, ratings_section
 from pipeline.report.related_work_data import RelatedWorkData, Scores, read_month, writer_names
+from pipeline.report.retrieval import RetrievalScores, overall_retrieval, read_retrieval
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.tables import Table
@@ -293,7 +292,7 @@ class _AllMonths:
     audit: Counter[str] = field(default_factory=Counter)
     """Sums of the columns of `index_receipts`."""
     left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
-    retrieval: dict[str, RetrievalView] = field(default_factory=dict)
+    retrieval: dict[str, RetrievalScores] = field(default_factory=dict)
     sample: bool = False
     rows: list[Row] = field(default_factory=list)
 
@@ -328,7 +327,7 @@ def overall_page(root: DataRoot, judges: Sequence[str], prices: PriceList, cutof
     sections = [
         Section("funnel", "From the dump to the index", (), (funnel_figure(steps), funnel_grid(steps))),
         _months_section(pool),
-        *_overall_retrieval(pool.retrieval),
+        *overall_retrieval(pool.retrieval),
         *_overall_related_work(related),
         *_overall_answers(answers, pool.people),
     ]
@@ -419,26 +418,6 @@ def _headline(steps: Sequence[FunnelStep], pool: _AllMonths) -> list[tuple[str, 
         best = max(graded, key=lambda system: float(cells[system].value or 0))
         headline.append(("Best answers", answering_system(best), f"Coverage {cells[best].plain()}"))
     return headline
-
-
-def _overall_retrieval(views: Mapping[str, RetrievalView]) -> list[Section]:
-    """nDCG@10 of each way to search in the form of text that is in the index, by month."""
-    scored = {month: (view, form) for month, view in views.items() for form in view.forms if form.in_use}
-    if not scored:
-        return []
-    methods = list(dict.fromkeys(line.name for _, form in scored.values() for line in form.lines))
-    columns = ["Month", *methods, "Queries"]
-    rows = []
-    for month, (view, form) in scored.items():
-        by_method = {line.name: mean_cell(line.values[view.drawn], "two") for line in form.lines}
-        link = Cell(month_name(month), page=f"{month}/index.html#retrieval")
-        rows.append([link, *(by_method.get(name) for name in methods), view.queries])
-    drawn = next(iter(scored.values()))[0].drawn
-    text = (
-        f"{drawn} with 95 % intervals: how well each way to search finds the papers that a sentence cites. No language "
-        "model is involved."
-    )
-    return [Section("retrieval", "Retrieval", (text,), (Grid("retrieval", f"{drawn} by month", columns, rows),))]
 
 
 def _overall_related_work(data: RelatedWorkData) -> list[Section]:

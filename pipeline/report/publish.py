@@ -21,15 +21,13 @@ from pipeline.report.corpus import (
     count_left_out,
     failure_sections,
     funnel,
-    read_retrieval,
-    retrieval_notes,
-    retrieval_section,
 )
 from pipeline.report.costs import prices_of
 from pipeline.report.formatting import ANSWERS_PAGE, FAILURES_PAGE, RUN_PAGE
 from pipeline.report.question_page import QuestionTally, question_pages
 from pipeline.report.related_work_data import RelatedWorkData, read_related_work
 from pipeline.report.rendering import render, templates_digest
+from pipeline.report.retrieval import read_retrieval, retrieval_notes, retrieval_section
 from pipeline.report.task_page import TaskTally, task_pages
 from pipeline.report.text_formats import month_json, month_markdown
 from pipeline.settings import Settings

@@ -32,7 +32,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 def test_the_table_has_a_line_for_each_method_and_form(work: Workspace) -> None:
     lines = score_details(work, APRIL)["scores"].value.splitlines()
-    assert lines[0] == "| text searched | method | recall@1 | MRR | nDCG@10 |"
+    assert lines[0] == "| Text searched | Mean over sentences | recall@1 | MRR | nDCG@10 |"
     assert len(lines) == 2 + 4 * 3
     assert all(re.search(r"\d\.\d\d \\\(\d\.\d\d to \d\.\d\d\\\)", line) for line in lines[2:])
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, with_interval
-from pipeline.evaluation.statistics import Estimate
-from pipeline.report.corpus import retrieval_section
 from pipeline.report.figures import BarFigure
 from pipeline.report.grid import Grid
-from tests.unit.evaluation.made_up import retrieval_scores, same
+from pipeline.report.retrieval import RetrievalScores, retrieval_section
+from tests.unit.evaluation.made_up import Row, retrieval_scores, same
 
 NOTES = {
     "form_in_use": "sections", "asking_papers": 4, "papers_in_all": 90,
@@ -17,18 +16,22 @@ NOTES = {
 }  # fmt: skip
 
 
-def parts(view: RetrievalView) -> tuple[BarFigure, Grid]:
-    figure, grid = retrieval_section(view).parts
+def scores_of(rows: Iterable[Row], notes: Row) -> RetrievalScores:
+    return RetrievalScores({(row["method"], row["form"], row["metric"]): row for row in rows}, notes)
+
+
+def parts(scores: RetrievalScores) -> tuple[BarFigure, Grid]:
+    figure, grid = retrieval_section(scores).parts
     return figure, grid
 
 
-def text_of(view: RetrievalView) -> str:
-    return " ".join(retrieval_section(view).paragraphs)
+def text_of(scores: RetrievalScores) -> str:
+    return " ".join(retrieval_section(scores).paragraphs)
 
 
 def test_a_section_has_a_row_and_a_bar_of_each_method_for_each_form_and_says_what_they_rest_on() -> None:
-    view = retrieval_view(retrieval_scores(30, same), NOTES)
-    figure, grid = parts(view)
+    scores = scores_of(retrieval_scores(30, same), NOTES)
+    figure, grid = parts(scores)
     assert [len(group.rows) for group in grid.groups] == [4, 4, 4]
     assert [cell.plain() for cell in grid.rows[0][:2]] == ["lexical (BM25)", "0.60 (0.50 to 0.70)"]
     assert [row[0].value for row in grid.rows if row[1].best] == ["lexical (BM25)"] * 3
@@ -37,7 +40,7 @@ def test_a_section_has_a_row_and_a_bar_of_each_method_for_each_form_and_says_wha
     bars = [bar for _, group in figure.groups for bar in group]
     assert len(bars) == 12
     assert all(bar.low is not None and bar.high is not None for bar in bars)
-    text = text_of(view)
+    text = text_of(scores)
     assert "30 sentences of 4 papers" in text
     assert "360 passages of 30 papers (of 90 up to this month)" in text
     assert "With 4 asking papers the intervals are too narrow" in text
@@ -46,23 +49,18 @@ def test_a_section_has_a_row_and_a_bar_of_each_method_for_each_form_and_says_wha
 
 def test_there_is_no_interval_where_none_was_computed() -> None:
     rows = [{**row, "low": None, "high": None} for row in retrieval_scores(30, same)]
-    figure, grid = parts(retrieval_view(rows, NOTES))
+    figure, grid = parts(scores_of(rows, NOTES))
     assert all(bar.low is None for _, group in figure.groups for bar in group)
     assert grid.rows[0][1].plain() == "0.60"
 
 
 def test_a_month_without_scores_says_why() -> None:
-    view = retrieval_view([], {"no_scores": "CITELOOM_RETRIEVAL_QUERIES is 0"})
-    assert "was not measured: CITELOOM_RETRIEVAL_QUERIES is 0." in text_of(view)
-    assert retrieval_section(view).parts == ()
+    scores = scores_of([], {"no_scores": "CITELOOM_RETRIEVAL_QUERIES is 0"})
+    assert "was not measured: CITELOOM_RETRIEVAL_QUERIES is 0." in text_of(scores)
+    assert retrieval_section(scores).parts == ()
 
 
 def test_a_month_of_many_asking_papers_has_no_warning() -> None:
-    view = retrieval_view(retrieval_scores(30, same), {**NOTES, "asking_papers": 20})
-    assert "too narrow" not in text_of(view)
-    assert "of 90 up to" not in text_of(replace(view, papers_in_all=30))
-
-
-def test_a_difference_has_its_sign() -> None:
-    assert with_interval(Estimate(0.1, -0.02, 0.2), signed=True) == "+0.10 (-0.02 to +0.20)"
-    assert with_interval(Estimate(0.5, None, None)) == "0.50"
+    scores = scores_of(retrieval_scores(30, same), {**NOTES, "asking_papers": 20})
+    assert "too narrow" not in text_of(scores)
+    assert "of 90 up to" not in text_of(replace(scores, notes={**scores.notes, "papers_in_all": 30}))

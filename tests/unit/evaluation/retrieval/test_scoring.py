@@ -14,7 +14,6 @@ import pytest
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Outcome, Workspace
-from pipeline.evaluation.retrieval.picture import retrieval_view
 from pipeline.evaluation.retrieval.scoring import build_scores
 from pipeline.evaluation.retrieval.stages import RETRIEVAL_QUERIES, RETRIEVAL_SCORES
 from pipeline.evaluation.retrieval.vectors import Cache, matrix_of
@@ -96,18 +95,11 @@ def test_the_asking_papers_own_passages_never_count(tmp_path: Path) -> None:
     assert value(rows, "dense", "passage", "R@1") == 1.0
 
 
-def test_what_cannot_tell_methods_apart_is_no_number_and_the_view_says_what_is_missing(work: Workspace) -> None:
+def test_what_cannot_tell_methods_apart_is_no_number_and_the_notes_say_what_is_missing(work: Workspace) -> None:
     rows, outcome = scored(work, WordEmbedder())
     assert {row["metric"] for row in rows} == {"R@1", "RR@50", "nDCG@10"}
     assert outcome.notes["not_measured"].keys() == {"colbert", "cross_encoder", "R@5", "R@10", "R@50"}
-    view = retrieval_view(rows, outcome.notes)
-    assert [form.in_use for form in view.forms] == [False, False, True]
-    assert [line.name for line in view.forms[0].lines] == ["lexical (BM25)", "sparse", "dense", "fused"]
-    assert [name for name, _ in view.not_measured] == [
-        "fused, then ColBERT", "fused, then cross-encoder", "recall@5", "recall@10", "recall@50",
-    ]  # fmt: skip
-    assert [metric for metric, _ in view.metrics] == ["R@1", "RR@50", "nDCG@10"]
-    assert view.difference is None
+    assert outcome.notes["form_in_use"] == "sections"
 
 
 def test_the_difference_of_fused_and_lexical_is_paired(work: Workspace) -> None:
@@ -230,7 +222,6 @@ def test_a_month_without_queries_has_no_rows_and_loads_no_model(
     outcome = run_stage(stage, work, APRIL)
     assert outcome.rows == 0
     assert outcome.notes["no_scores"].startswith(said)
-    assert retrieval_view([], outcome.notes).no_scores.startswith(said)
 
 
 def test_a_pool_that_is_cut_says_so_and_holds_the_cited_papers(tmp_path: Path) -> None:
