@@ -94,7 +94,7 @@ def test_graders_who_all_agree_have_an_alpha_of_one() -> None:
     split = graders_agreement(VERDICTS)["claim"]
     assert split.value is not None
     assert split.value < 1
-    assert split.units == 4
+    assert split.count == 4
 
 
 def test_peoples_verdicts_stand_in_for_the_judges() -> None:
@@ -116,7 +116,7 @@ def test_systems_are_compared_on_the_claims_of_each_grader() -> None:
     assert alpha.people["factual"].value == pytest.approx(((1 + 1 + 0.25) / 3 + 0) / 2)
     assert alpha.judged["factual"].value == pytest.approx((0.5 + 0) / 2)
     # beta abstains from question 2, whose gold claims nobody graded: one question.
-    assert found["beta"].people["coverage"].questions == 1
+    assert found["beta"].people["coverage"].count == 1
 
 
 def test_whole_answers_of_two_judges_are_compared_too() -> None:

@@ -131,7 +131,7 @@ def test_systems_are_compared_over_the_questions_that_both_have() -> None:
     others = [grade(["correct"], ["held"], number=number, system="other") for number in (1, 2, 3)]
     found = difference([*GRADES, *others], "judge", "direct", "other", "factual")
     assert found is not None
-    assert found.mean == -0.25
+    assert found.value == -0.25
     assert difference([*GRADES, *others[:1]], "judge", "direct", "other", "factual") is None
 
 
