@@ -187,16 +187,9 @@ def results(
 
 def _read_grades(root: DataRoot, months: list[str], study: str | None) -> GradeResults:
     from pipeline.evaluation.annotation.grade_results import pool_months, read_month_grades
-    from pipeline.evaluation.answers.grades import grade_of
-    from pipeline.tables import ANSWER_GRADES
+    from pipeline.evaluation.answers.grades import read_grades
 
-    judged = {
-        month: [grade_of(row) for row in root.iterate(ANSWER_GRADES, month)]
-        if root.file(ANSWER_GRADES, month).exists()
-        else []
-        for month in months
-    }
-    return pool_months({month: read_month_grades(root, month, grades, study) for month, grades in judged.items()})
+    return pool_months({month: read_month_grades(root, month, read_grades(root, month), study) for month in months})
 
 
 def grid_tables(grid: Grid) -> list[Table]:

@@ -273,7 +273,7 @@ def retrieval_section(data: AnswersData, most: int | None = None) -> Section | N
     most: how many questions to list that a further hop helped; None where questions have no pages to link to.
     """
     gains = sorted(
-        hop_gains(grade for grade in data.grades if grade.judge == data.judge),
+        hop_gains(grade for grade in data.grades if grade["judge"] == data.judge),
         key=lambda gain: (answering_order(gain.system), gain.hop),
     )
     grids = with_rows(_gold_shown(data), _hops(data), _gains(gains))
@@ -388,7 +388,7 @@ def judges_section(data: AnswersData) -> Section | None:
 
 def _agreement_grid(data: AnswersData) -> Grid:
     first, second = data.judges[:2]
-    ours, theirs = ([grade for grade in data.grades if grade.judge == judge] for judge in (first, second))
+    ours, theirs = ([grade for grade in data.grades if grade["judge"] == judge] for judge in (first, second))
     rows = []
     for measure in _SHARES:
         agreed = answers_agreement(ours, theirs, measure)
@@ -449,8 +449,8 @@ def controls_section(data: AnswersData) -> Section | None:
 def _expected_coverage(data: AnswersData, judge: str, control: str) -> tuple[float | None, float | None]:
     """The coverage that the graded answers of a control should have, and the mean error of the coverage given."""
     expected = expected_coverage([posed.question for posed in data.questions])[control]
-    mine = [grade for grade in data.controls if (grade.judge, grade.system) == (judge, control)]
-    given = {grade.question_id: answer_measures(grade).get("coverage") for grade in mine}
+    mine = [grade for grade in data.controls if (grade["judge"], grade["system"]) == (judge, control)]
+    given = {grade["question_id"]: answer_measures(grade).get("coverage") for grade in mine}
     pairs = [(expected[name], share) for name, share in given.items() if share is not None and name in expected]
     if not pairs:
         return None, None
@@ -466,9 +466,9 @@ def _separates(data: AnswersData, judge: str) -> bool:
 def questions_section(data: AnswersData, most: int) -> Section:
     """The questions with their pages and main shares."""
     graded = {
-        (grade.question_id, grade.system): (grade.outcome, answer_measures(grade))
+        (grade["question_id"], grade["system"]): (grade["outcome"], answer_measures(grade))
         for grade in data.grades
-        if grade.judge == data.judge
+        if grade["judge"] == data.judge
     }
     questions = sorted((posed.question for posed in data.questions), key=lambda question: question.id)
     rows: list[Row] = []

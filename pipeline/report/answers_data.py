@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pipeline import tables
 from pipeline.answering.questions import PosedQuestion, read_posed_questions
 from pipeline.engine.parts import statistics_name
-from pipeline.evaluation.answers.grades import Grade, grade_of
+from pipeline.evaluation.answers.grades import Grade, read_grades
 from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
 from pipeline.evaluation.answers.measures import age_of
 from pipeline.evaluation.answers.results import ALL, Group, SystemResult, results
@@ -95,7 +95,7 @@ class AnswersData:
     @cached_property
     def judges(self) -> list[str]:
         """Models that graded, the preferred ones first."""
-        judged = {grade.judge for grade in (*self.grades, *self.controls)}
+        judged = {grade["judge"] for grade in (*self.grades, *self.controls)}
         return [judge for judge in self.preferred_judges if judge in judged] + sorted(
             judged - set(self.preferred_judges)
         )
@@ -108,7 +108,7 @@ class AnswersData:
     @cached_property
     def by_group(self) -> dict[tuple[str, str, Group], SystemResult]:
         """(Judge, system, group of questions) → results."""
-        measured = results(self.grades, lambda grade: age_of(grade.date, self.cutoff))
+        measured = results(self.grades, lambda grade: age_of(grade["date"], self.cutoff))
         return {(each.judge, each.system, each.group): each for each in measured}
 
     @cached_property
@@ -138,9 +138,10 @@ class AnswersData:
         if read.questions:
             self.papers = max(self.papers, papers_up_to(root, month))
         for grade in read.grades:
-            question_id = f"{month} {grade.question_id}" if qualify else grade.question_id
-            named = replace(grade, question_id=question_id, system=self.names.get(grade.system, grade.system))
-            (self.controls if named.system in CONTROLS else self.grades).append(named)
+            system = self.names.get(grade["system"], grade["system"])
+            question_id = f"{month} {grade['question_id']}" if qualify else grade["question_id"]
+            of_system = self.controls if system in CONTROLS else self.grades
+            of_system.append({**grade, "question_id": question_id, "system": system})
         for system in sorted(set(read.answers["system"].to_pylist())):
             mine = read.answers.filter(pc.equal(read.answers["system"], system))
             self.written.setdefault(system, Cost()).add(mine, ("model",))
@@ -172,7 +173,7 @@ def read_answers(root: DataRoot, month: str, names: Mapping[str, str]) -> MonthA
     return MonthAnswers(
         questions,
         with_writer_names(read_or_empty(root, tables.ANSWERS, month, _ANSWER_COLUMNS), names),
-        [grade_of(row) for row in _rows(root, tables.ANSWER_GRADES, month)],
+        read_grades(root, month),
         with_writer_names(read_or_empty(root, tables.ANSWER_GRADES, month, _GRADE_COLUMNS), names),
         "" if questions else _why_none(root, month),
     )

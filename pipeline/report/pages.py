@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline import tables
@@ -367,9 +367,9 @@ def _add_month(root: DataRoot, month: str, pool: _AllMonths) -> Row:
             related = read_month(root, month, details=False)
             answered = read_answers(root, month, pool.answers.names)
             grades = [
-                replace(grade, system=pool.answers.names.get(grade.system, grade.system))
+                {**grade, "system": pool.answers.names.get(grade["system"], grade["system"])}
                 for grade in answered.grades
-                if grade.system not in CONTROLS
+                if grade["system"] not in CONTROLS
             ]
             people = read_month_grades(root, month, grades, shown=pool.answers.names)
             retrieval = read_retrieval(root, month)

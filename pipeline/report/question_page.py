@@ -14,7 +14,6 @@ from pipeline.answering.answer import Answer, answer_of_row
 from pipeline.answering.questions import PosedQuestion, paper_months
 from pipeline.answering.rendering import step_lines
 from pipeline.answering.retrieval import RetrievedPassage
-from pipeline.evaluation.answers.grades import grade_of
 from pipeline.evaluation.answers.measures import age_of, answer_measures
 from pipeline.evaluation.cited import parted
 from pipeline.index.links import passage_url
@@ -218,7 +217,7 @@ def _steps(answer: Answer, passages: Mapping[str, RetrievedPassage]) -> list[lis
 
 def _grade(row: Row, posed: PosedQuestion, places: Places) -> Row:
     """A row of `answer_grades` with its shares, and each claim's passages as the judge was shown them."""
-    measures = answer_measures(grade_of(dict(row)))
+    measures = answer_measures(row)
     shares = {name: Cell(measures.get(name), "percent") for name in ("factual", "coverage")}
     papers = posed.question.papers
     claims = []

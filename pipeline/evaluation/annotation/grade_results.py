@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pipeline.evaluation import statistics
 from pipeline.evaluation.annotation.agreement import Level, alpha, kappa
 from pipeline.evaluation.annotation.grades import SILENT, VERDICTS, Part, digests
-from pipeline.evaluation.answers.grades import ClaimGrade, GoldGrade, Grade
+from pipeline.evaluation.answers.grades import Grade
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
@@ -114,7 +114,7 @@ class MonthGrades:
         return replace(
             self,
             rows=[{**row, "question_id": f"{month} {row['question_id']}"} for row in self.rows],
-            grades=[replace(grade, question_id=f"{month} {grade.question_id}") for grade in self.grades],
+            grades=[{**grade, "question_id": f"{month} {grade['question_id']}"} for grade in self.grades],
         )
 
 
@@ -157,9 +157,9 @@ def pool_months(months: Mapping[str, MonthGrades]) -> GradeResults:
 def grade_results(rows: Sequence[Row], grades: Sequence[Grade], outdated: int = 0) -> GradeResults:
     """What rows of `human_grades` say beside grades of judges."""
     verdicts = verdicts_by_claim(rows)
-    by_judge: dict[str, list[Grade]] = {name: [] for name in sorted({grade.judge for grade in grades})}
+    by_judge: dict[str, list[Grade]] = {name: [] for name in sorted({grade["judge"] for grade in grades})}
     for grade in grades:
-        by_judge[grade.judge].append(grade)
+        by_judge[grade["judge"]].append(grade)
     keys = {_key(row) for row in rows}
     return GradeResults(
         studies=tuple(sorted({row["study"] for row in rows})),
@@ -195,12 +195,15 @@ def verdicts_by_claim(rows: Iterable[Row]) -> dict[ClaimKey, dict[str, str]]:
 
 def claims_of(grade: Grade) -> dict[ClaimKey, str | None]:
     """Claim → the judge's verdict, of every claim and gold claim of a grade."""
-    parts: dict[Part, Sequence[ClaimGrade | GoldGrade]] = {"claim": grade.claims, "gold": grade.gold}
-    return {
-        ClaimKey(grade.question_id, grade.system, part, claim.claim): claim.verdict
-        for part, claims in parts.items()
-        for claim in claims
-    }
+    return {_claim_key(grade, part, claim): claim["verdict"] for part, claims in _parts(grade) for claim in claims}
+
+
+def _parts(grade: Grade) -> tuple[tuple[Part, Sequence[Row]], ...]:
+    return ("claim", grade["claims"]), ("gold", grade["gold"])
+
+
+def _claim_key(grade: Grade, part: Part, claim: Row) -> ClaimKey:
+    return ClaimKey(grade["question_id"], grade["system"], part, claim["claim"])
 
 
 def graders_agreement(verdicts: Verdicts) -> dict[Part, statistics.Estimate]:
@@ -265,9 +268,9 @@ def compare_systems(judge: str, grades: Sequence[Grade], verdicts: Verdicts) -> 
         for people, judged in _pairs(grades, mine):
             first, second = answer_measures(people), answer_measures(judged)
             for name in (name for name in COMPARED if name in first and name in second):
-                measure = values[people.system][name]
-                measure.people.setdefault(people.question_id, []).append(first[name])
-                measure.judged.setdefault(people.question_id, []).append(second[name])
+                measure = values[people["system"]][name]
+                measure.people.setdefault(people["question_id"], []).append(first[name])
+                measure.judged.setdefault(people["question_id"], []).append(second[name])
     for system, measures in sorted(values.items()):
         yield SystemComparison(
             judge=judge,
@@ -286,9 +289,9 @@ def _pairs(grades: Sequence[Grade], mine: Mapping[ClaimKey, str]) -> Iterator[tu
     """
     systems = {key.system for key in mine}
     with_gold = {key.question_id for key in mine if key.part == "gold"}
-    for grade in (grade for grade in grades if grade.system in systems):
-        if grade.outcome in SILENT:
-            if grade.question_id in with_gold:
+    for grade in (grade for grade in grades if grade["system"] in systems):
+        if grade["outcome"] in SILENT:
+            if grade["question_id"] in with_gold:
                 yield grade, grade
             continue
         judged = {key: verdict for key, verdict in claims_of(grade).items() if verdict is not None and key in mine}
@@ -298,12 +301,11 @@ def _pairs(grades: Sequence[Grade], mine: Mapping[ClaimKey, str]) -> Iterator[tu
 
 def regraded(grade: Grade, verdicts: Mapping[ClaimKey, str]) -> Grade:
     """A grade with these verdicts alone, without quotes; what has none of them has no verdict."""
-
-    def verdict(part: Part, claim: str) -> Any:
-        return verdicts.get(ClaimKey(grade.question_id, grade.system, part, claim))
-
-    return replace(
-        grade,
-        claims=tuple(ClaimGrade(each.claim, verdict("claim", each.claim)) for each in grade.claims),
-        gold=tuple(GoldGrade(each.claim, verdict("gold", each.claim)) for each in grade.gold),
-    )
+    found = {
+        part: [
+            {**claim, "verdict": verdicts.get(_claim_key(grade, part, claim)), "quote": "", "quoted": None}
+            for claim in claims
+        ]
+        for part, claims in _parts(grade)
+    }
+    return {**grade, "claims": found["claim"], "gold": found["gold"]}

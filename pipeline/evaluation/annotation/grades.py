@@ -25,7 +25,7 @@ from pipeline.evaluation.annotation.study import (
     select_items,
     sha256,
 )
-from pipeline.evaluation.answers.grades import CLAIM_VERDICTS, GOLD_VERDICTS, Grade, grade_of
+from pipeline.evaluation.answers.grades import CLAIM_VERDICTS, GOLD_VERDICTS, Grade, read_grades
 from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
 from pipeline.evaluation.cited import parted
 from pipeline.index.links import abstract_url
@@ -136,7 +136,7 @@ def export_grades(
     shown: list[Item] = []
     for question in selection.item_ids:
         of_question = {system: grades[question][system] for system in selection.systems}
-        speaking = [system for system, grade in of_question.items() if grade.outcome not in SILENT]
+        speaking = [system for system, grade in of_question.items() if grade["outcome"] not in SILENT]
         silent.update(of_question.keys() - set(speaking))
         if not speaking:
             continue
@@ -177,22 +177,22 @@ def _read(root: DataRoot, months: Sequence[str]) -> tuple[dict[str, QuestionText
             )
         texts |= new
         grades |= {question: {} for question in new}
-        for grade in map(grade_of, root.iterate(tables.ANSWER_GRADES, month)):
-            answered = grade.question_id in new and grade.system in new[grade.question_id].answers
-            if answered and grade.system not in CONTROLS:
-                grades[grade.question_id].setdefault(grade.system, grade)
+        for grade in read_grades(root, month):
+            question_id, system = grade["question_id"], grade["system"]
+            if question_id in new and system in new[question_id].answers and system not in CONTROLS:
+                grades[question_id].setdefault(system, grade)
     return texts, grades
 
 
 def _units(item: str, label: str, grade: Grade, texts: QuestionTexts) -> dict[str, Unit]:
     """Unit id → unit, of every claim and gold claim of an answer."""
     claims: dict[Part, list[str]] = {
-        "claim": [claim.claim for claim in grade.claims], "gold": [gold.claim for gold in grade.gold],
+        "claim": [claim["claim"] for claim in grade["claims"]], "gold": [gold["claim"] for gold in grade["gold"]],
     }  # fmt: skip
     return {
         f"{label}-{part}-{number}": Unit(
-            item=item, label=label, month=texts.month, item_id=grade.question_id, system=grade.system,
-            text_sha256=texts.digest(grade.system), part=part, number=number, text=text,
+            item=item, label=label, month=texts.month, item_id=grade["question_id"],
+            system=grade["system"], text_sha256=texts.digest(grade["system"]), part=part, number=number, text=text,
         )
         for part, of_part in claims.items()
         for number, text in enumerate(of_part, 1)

@@ -20,7 +20,7 @@ from pipeline.engine.digests import digest_of
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.answers.evidence import Evidence, Passage, dense_of, evidence_for, passages_of
-from pipeline.evaluation.answers.grades import Grade, grade_of, grade_row
+from pipeline.evaluation.answers.grades import Grade, failures
 from pipeline.evaluation.answers.grading import (
     Advance,
     Case,
@@ -64,7 +64,7 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
     verdicts = sum(planned_verdicts(case, split) for case, split in zip(cases, splits, strict=True))
     job.expect(len(models) * verdicts)
     advance = _counting(job)
-    grades: list[Grade] = []
+    grades: list[Row] = []
     for model in models:
         found, usage = run(_judge(job, model, cases, splits, evidence, advance))
         grades += found
@@ -72,8 +72,7 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
         splits = [replace(split, spent=NOTHING) for split in splits]  # the first judge's alone, and its cost
     job.measured |= measured_together(usages)
     _note(job, grades)
-    for grade in sorted(grades, key=lambda each: (each.question_id, each.system, each.judge)):
-        yield grade_row(grade, evidence)
+    yield from sorted(grades, key=lambda row: (row["question_id"], writer_name(row), row["judge"]))
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
@@ -92,7 +91,7 @@ def build_scores(job: Job) -> Iterator[Row]:
     metrics: Counter[str] = Counter()
     for row in job.iterate(tables.ANSWER_GRADES):
         named = {name: row[name] for name in ("question_id", "system", "model", "judge", "kind", "date")}
-        for metric, value in answer_measures(grade_of(row)).items():
+        for metric, value in answer_measures(row).items():
             metrics[metric] += 1
             yield {**named, "metric": metric, "value": value}
     job.notes["metrics"] = dict(sorted(metrics.items()))
@@ -158,7 +157,7 @@ def _counting(job: Job) -> Advance:
 
 async def _judge(
     job: Job, model: Model, cases: Sequence[Case], splits: Sequence[Split], evidence: Evidence, advance: Advance
-) -> tuple[list[Grade], Usage]:
+) -> tuple[list[Row], Usage]:
     async with open_client(job.workspace, model.name) as client:
         grades = await judge_all(client, cases, splits, evidence, context=model.context, advance=advance)
         return grades, client.usage
@@ -166,7 +165,8 @@ async def _judge(
 
 def _note(job: Job, grades: Sequence[Grade]) -> None:
     """Outcomes of the month, and into the ledger what could not be read."""
-    job.notes["outcomes"] = dict(sorted(Counter(f"{each.system} {each.outcome}" for each in grades).items()))
+    job.notes["outcomes"] = dict(sorted(Counter(f"{writer_name(each)} {each['outcome']}" for each in grades).items()))
     for grade in grades:
-        for failure in grade.failures():
-            job.leave_out(f"{grade.question_id} {grade.system}", "unreadable_verdict", f"{grade.judge}: {failure}")
+        for failure in failures(grade):
+            subject = f"{grade['question_id']} {writer_name(grade)}"
+            job.leave_out(subject, "unreadable_verdict", f"{grade['judge']}: {failure}")

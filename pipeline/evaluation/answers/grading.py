@@ -9,17 +9,19 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from pipeline.answering.answer import Answer, plain_answer
 from pipeline.answering.questions import Question
 from pipeline.evaluation.answers.evidence import Evidence
-from pipeline.evaluation.answers.grades import ClaimGrade, GoldGrade, Grade, Outcome, gold_shown_by_hop
+from pipeline.evaluation.answers.grades import Outcome, gold_shown_by_hop
 from pipeline.evaluation.answers.splitting import Split, split_answer
-from pipeline.evaluation.answers.verdicts import judge_claim, judge_gold
+from pipeline.evaluation.answers.verdicts import Graded, judge_claim, judge_gold, not_held
 from pipeline.llm.client import LlmClient
 from pipeline.llm.loop import side_by_side
+from pipeline.storage.writing import Row
+from pipeline.tables import parse_writer
 
 T = TypeVar("T")
 Advance = Callable[[], None]
@@ -70,8 +72,8 @@ async def judge_all(
     *,
     context: int,
     advance: Advance = lambda: None,
-) -> list[Grade]:
-    """Grades in the order of the cases; the judge's name in them is that of the client's model.
+) -> list[Row]:
+    """Rows of `answer_grades` in the order of the cases; the judge's name in them is that of the client's model.
 
     Raises SettingError where the context is too small, KeyError where a claim has no evidence looked up.
     """
@@ -82,17 +84,20 @@ async def judge_all(
         for job in _jobs(place, case, outcomes[place], split)
     ]
 
-    async def one(job: _Job) -> ClaimGrade | GoldGrade:
-        grade = await _judge(client, cases[job.place], job, evidence, context)
+    async def one(job: _Job) -> Graded:
+        graded = await _judge(client, cases[job.place], job, evidence, context)
         advance()
-        return grade
+        return graded
 
-    grades = await _blind((_key(cases[job.place].question.id, job.text), one(job)) for job in jobs)
-    found: dict[int, list[ClaimGrade | GoldGrade]] = defaultdict(list)
-    for job, grade in zip(jobs, grades, strict=True):
-        found[job.place].append(grade)
-    name = client.model.name
-    return [_grade(case, name, outcomes[place], found[place], splits[place]) for place, case in enumerate(cases)]
+    judged = await _blind((_key(cases[job.place].question.id, job.text), one(job)) for job in jobs)
+    claims: dict[int, list[Graded]] = defaultdict(list)
+    gold: dict[int, list[Graded]] = defaultdict(list)
+    for job, graded in zip(jobs, judged, strict=True):
+        (gold if job.is_gold else claims)[job.place].append(graded)
+    return [
+        {"judge": client.model.name, **_row(case, outcomes[place], claims[place], gold[place], splits[place])}
+        for place, case in enumerate(cases)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,7 @@ def _jobs(place: int, case: Case, outcome: Outcome, split: Split) -> Iterator[_J
         yield from (_Job(place, gold.claim, True) for gold in case.question.claims)
 
 
-async def _judge(client: LlmClient, case: Case, job: _Job, evidence: Evidence, context: int) -> ClaimGrade | GoldGrade:
+async def _judge(client: LlmClient, case: Case, job: _Job, evidence: Evidence, context: int) -> Graded:
     if job.is_gold:
         return await judge_gold(client, case.question, job.text, case.answered.text, context)
     return await judge_claim(client, case.question, job.text, evidence[case.question.id, job.text], context)
@@ -127,21 +132,29 @@ def outcome_of(answered: Answer, split: Split) -> Outcome:
     return "unreadable" if split.unreadable else "claims_nothing"
 
 
-def _grade(case: Case, judge: str, outcome: Outcome, grades: Sequence[ClaimGrade | GoldGrade], split: Split) -> Grade:
+def _row(case: Case, outcome: Outcome, claims: Sequence[Graded], gold: Sequence[Graded], split: Split) -> Row:
+    """The row of an answer, without its judge. It costs all grading, cached calls too."""
     question = case.question
-    gold = [each for each in grades if isinstance(each, GoldGrade)]
-    return Grade(
-        question_id=question.id,
-        system=case.system,
-        judge=judge,
-        kind=question.kind,
-        date=question.date or question.month,
-        outcome=outcome,
-        claims=tuple(each for each in grades if isinstance(each, ClaimGrade)),
-        gold=tuple(gold or [GoldGrade(claim.claim, "not") for claim in question.claims]),
-        shown=gold_shown_by_hop(question, case.answered, case.gold_passages),
-        split=split,
-    )
+    hops_shown, first_hop = gold_shown_by_hop(question, case.answered, case.gold_passages)
+    graded_gold = [graded for graded, _ in gold] or [not_held(claim.claim) for claim in question.claims]
+    return {
+        "question_id": question.id,
+        **parse_writer(case.system).columns,
+        "kind": question.kind,
+        "date": question.date or question.month,
+        "outcome": outcome,
+        "claims": [graded for graded, _ in claims],
+        "gold": [
+            {**graded, "shown_in_hop": first_hop.get(place), "has_passage": place in first_hop}
+            for place, graded in enumerate(graded_gold)
+        ],
+        "hops_shown": hops_shown,
+        "parts": split.parts,
+        "parts_full": split.full,
+        "parts_cut": split.cut,
+        "split_failures": list(split.failures),
+        **asdict(sum((spent for _, spent in (*claims, *gold)), split.spent)),
+    }
 
 
 def _key(question_id: str, text: str) -> str:

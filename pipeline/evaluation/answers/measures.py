@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from statistics import fmean
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from pipeline.errors import SettingError
-from pipeline.evaluation.answers.grades import ClaimGrade, GoldGrade, Grade
+from pipeline.evaluation.answers.grades import CLAIM_POINTS, GOLD_POINTS, Grade, is_evident
 
 FACTUAL = ("factual", "factual_full", "factual_checkable", "factual_quoted")
 COVERAGE = ("coverage", "coverage_full", "coverage_quoted", "coverage_of_shown")
@@ -26,52 +26,51 @@ MEASURES = (*FACTUAL, *COVERAGE, *RETRIEVAL, "claims")
 def answer_measures(grade: Grade) -> dict[str, float]:
     """Measure → value of one answer, of those that can be computed. An abstention has no factual measure and no count
     of claims; its coverage is 0."""
-    claims = {"claims": float(len(grade.claims))} if grade.outcome == "answered" else {}
-    found = factual(grade.claims) | coverage(grade.gold) | _retrieval(grade) | claims
+    claims = {"claims": float(len(grade["claims"]))} if grade["outcome"] == "answered" else {}
+    found = factual(grade["claims"]) | coverage(grade["gold"]) | _retrieval(grade) | claims
     return {name: found[name] for name in MEASURES if name in found}
 
 
-def factual(claims: Sequence[ClaimGrade]) -> dict[str, float]:
+def factual(claims: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Of an answer's claims with a verdict, the share of points: one for correct, a half for partly, none for wrong and
     for what could not be checked.
 
     full: correct ones alone. checkable: among those that could be checked. quoted: points only where the quote was
     found. Nothing where no claim has a verdict.
     """
-    found = _shares("factual", claims, "correct")
-    checkable = [claim.points for claim in claims if claim.points is not None and claim.verdict != "not_checkable"]
+    found = _shares("factual", claims, CLAIM_POINTS, "correct")
+    checkable = [CLAIM_POINTS[each["verdict"]] for each in claims if each["verdict"] not in (None, "not_checkable")]
     return found | ({"factual_checkable": fmean(checkable)} if checkable else {})
 
 
-def coverage(gold: Sequence[GoldGrade]) -> dict[str, float]:
+def coverage(gold: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Of the gold claims with a verdict, the share of points: one for held, a half for partly.
 
     full: held ones alone. quoted: points only where the quote is in the answer. Nothing where none has a verdict.
     """
-    return _shares("coverage", gold, "held")
+    return _shares("coverage", gold, GOLD_POINTS, "held")
 
 
-def _shares(name: str, grades: Sequence[ClaimGrade] | Sequence[GoldGrade], full: str) -> dict[str, float]:
-    judged = [(grade, grade.points) for grade in grades if grade.points is not None]
+def _shares(name: str, graded: Sequence[Mapping[str, Any]], points: Mapping[str, float], full: str) -> dict[str, float]:
+    judged = [each for each in graded if each["verdict"] is not None]
     if not judged:
         return {}
     return {
-        name: fmean(points for _, points in judged),
-        f"{name}_full": fmean(each.verdict == full for each, _ in judged),
-        f"{name}_quoted": fmean(points if each.evident else 0.0 for each, points in judged),
+        name: fmean(points[each["verdict"]] for each in judged),
+        f"{name}_full": fmean(each["verdict"] == full for each in judged),
+        f"{name}_quoted": fmean(points[each["verdict"]] if is_evident(each) else 0.0 for each in judged),
     }
 
 
 def _retrieval(grade: Grade) -> dict[str, float]:
     """Share of gold claims one of whose passages was shown, by the first hop and by the last, among those that have
     passages; and the coverage of those that were shown: what the model made of what it had."""
-    shown = grade.shown
-    if shown is None or not shown.by_hop:
+    shares = grade["hops_shown"]
+    if not shares:
         return {}
-    seen = [grade.gold[place].points for place, first in shown.first_hop.items() if first is not None]
-    points = [each for each in seen if each is not None]
-    found = {"gold_shown": shown.by_hop[-1], "gold_shown_first_hop": shown.by_hop[0]}
-    return found | ({"coverage_of_shown": fmean(points)} if points else {})
+    shown = [each for each in grade["gold"] if each["shown_in_hop"] is not None and each["verdict"] is not None]
+    found = {"gold_shown": shares[-1], "gold_shown_first_hop": shares[0]}
+    return found | ({"coverage_of_shown": fmean(GOLD_POINTS[each["verdict"]] for each in shown)} if shown else {})
 
 
 Age = Literal["old", "recent"]

@@ -13,11 +13,11 @@ from typing import Literal
 
 from pipeline.answering.questions import KINDS
 from pipeline.evaluation import statistics
-from pipeline.evaluation.answers.grades import Grade, Outcome
+from pipeline.evaluation.answers.grades import GOLD_POINTS, Grade, Outcome
 from pipeline.evaluation.answers.measures import AGES, MEASURES, Age, answer_measures
 
 AgeOf = Callable[[Grade], Age | None]
-"""The age of a grade's question for the model that answered it: `age_of(grade.date, …)` with its cut-off."""
+"""The age of a grade's question for the model that answered it: `age_of(grade["date"], …)` with its cut-off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def results(grades: Iterable[Grade], age: AgeOf = lambda _: None) -> list[System
     found = []
     for (judge, system), mine in _by_judge_and_system(grades).items():
         groups: dict[Group, list[Grade]] = {ALL: mine}
-        groups |= {Group("kind", kind): [each for each in mine if each.kind == kind] for kind in KINDS}
+        groups |= {Group("kind", kind): [each for each in mine if each["kind"] == kind] for kind in KINDS}
         groups |= {Group("age", name): [each for each in mine if age(each) == name] for name in AGES}
         found += [_result(judge, system, group, some) for group, some in groups.items() if some]
     return found
@@ -62,21 +62,21 @@ def _by_judge_and_system(grades: Iterable[Grade]) -> dict[tuple[str, str], list[
     """Grades by judge and system, each in the order of the questions' ids."""
     found: dict[tuple[str, str], dict[str, Grade]] = defaultdict(dict)
     for grade in grades:
-        mine = found[grade.judge, grade.system]
-        if grade.question_id in mine:
-            raise ValueError(f"{grade.judge} graded {grade.system}'s answer to {grade.question_id} twice")
-        mine[grade.question_id] = grade
+        judge, system, question_id = grade["judge"], grade["system"], grade["question_id"]
+        if question_id in found[judge, system]:
+            raise ValueError(f"{judge} graded {system}'s answer to {question_id} twice")
+        found[judge, system][question_id] = grade
     return {key: [mine[each] for each in sorted(mine)] for key, mine in sorted(found.items())}
 
 
 def _result(judge: str, system: str, group: Group, grades: Sequence[Grade]) -> SystemResult:
-    values = {grade.question_id: answer_measures(grade) for grade in grades}
+    values = {grade["question_id"]: answer_measures(grade) for grade in grades}
     measures = {}
     for name in MEASURES:
         some = {question: [each[name]] for question, each in values.items() if name in each}
         if some:
             measures[name] = statistics.estimate(some)
-    outcomes: Mapping[Outcome, int] = Counter(grade.outcome for grade in grades)
+    outcomes: Mapping[Outcome, int] = Counter(grade["outcome"] for grade in grades)
     return SystemResult(judge, system, group, len(grades), dict(sorted(outcomes.items())), measures)
 
 
@@ -87,9 +87,9 @@ def difference(
     two of these."""
     by_system: dict[str, dict[str, list[float]]] = {first: {}, second: {}}
     for grade in grades:
-        if grade.judge == judge and grade.system in by_system:
+        if grade["judge"] == judge and grade["system"] in by_system:
             value = answer_measures(grade).get(measure)
-            by_system[grade.system][grade.question_id] = [] if value is None else [value]
+            by_system[grade["system"]][grade["question_id"]] = [] if value is None else [value]
     return statistics.paired_difference(by_system[first], by_system[second])
 
 
@@ -116,22 +116,25 @@ def hop_gains(grades: Iterable[Grade]) -> list[HopGain]:
     """Gains by judge, system and hop; none for a system that searched for nothing."""
     found = []
     for (judge, system), mine in _by_judge_and_system(grades).items():
-        most = max((len(grade.shown.by_hop) for grade in mine if grade.shown), default=0)
+        most = max(len(grade["hops_shown"] or ()) for grade in mine)
         found += [_gain(judge, system, hop, mine) for hop in range(1, most + 1)]
     return found
 
 
 def _gain(judge: str, system: str, hop: int, grades: Iterable[Grade]) -> HopGain:
-    took = [(grade, grade.shown) for grade in grades if grade.shown and len(grade.shown.by_hop) >= hop]
+    took = [grade for grade in grades if len(grade["hops_shown"] or ()) >= hop]
     points = {
-        grade.question_id: [grade.gold[place].points or 0.0 for place in shown.shown_in(hop)] for grade, shown in took
+        grade["question_id"]: [
+            GOLD_POINTS.get(gold["verdict"], 0.0) for gold in grade["gold"] if gold["shown_in_hop"] == hop
+        ]
+        for grade in took
     }
     return HopGain(
         judge=judge,
         system=system,
         hop=hop,
         questions=len(took),
-        known=sum(len(shown.first_hop) for _, shown in took),
+        known=sum(gold["has_passage"] for grade in took for gold in grade["gold"]),
         shown=sum(map(len, points.values())),
         held=sum(map(sum, points.values())),
         helped=tuple(question for question, each in points.items() if any(each)),
@@ -145,7 +148,7 @@ def answers_agreement(first: Iterable[Grade], second: Iterable[Grade], measure: 
 
 
 def _scores(grades: Iterable[Grade], measure: str) -> dict[tuple[str, str], float]:
-    measures = {(grade.question_id, grade.system): answer_measures(grade) for grade in grades}
+    measures = {(grade["question_id"], grade["system"]): answer_measures(grade) for grade in grades}
     return {key: values[measure] for key, values in measures.items() if measure in values}
 
 

@@ -8,22 +8,24 @@ looked up where they should be.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from pipeline.answering.model_calls import ask, cut_to_share, first_that_fit, short_question
 from pipeline.answering.questions import Question
 from pipeline.evaluation.answers.evidence import Passage
-from pipeline.evaluation.answers.grades import ClaimGrade, ClaimVerdict, GoldGrade, GoldVerdict
+from pipeline.evaluation.answers.grades import ClaimVerdict, GoldVerdict
 from pipeline.evaluation.answers.splitting import CLAIM, GOLD, PROMPTS, in_shown_order, room
 from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, QUOTE_CHARS, place_of
-from pipeline.llm.client import LlmClient
+from pipeline.llm.client import LlmClient, Spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.structured import AtMost
 
 # Of what there is to read a claim or fact takes a quarter at most, and so do all facts together; long ones are rare.
 _SHARE = 4
+Graded = tuple[dict[str, Any], Spent]
+"""A claim or gold claim as a row of `answer_grades` has it, and what its verdict cost."""
 
 
 def _spelt(**others: str) -> Callable[[object], object]:
@@ -58,10 +60,13 @@ class GoldFinding(BaseModel):
 
 async def judge_claim(
     client: LlmClient, question: Question, claim: str, passages: Sequence[Passage], context: int
-) -> ClaimGrade:
+) -> Graded:
     """Whether gold claims and passages bear out a claim, at temperature 0: one call, two where it was repaired.
 
-    Raises SettingError where the context is too small.
+    The claim has its verdict, None where the judge's answer could not be read, and then `failure`; where its quote is
+    (`quoted`: "passage", with its `passage_id`, or "gold", None for neither); the passages that the judge was shown,
+    best first; and whether any of these, the gold claims or the claim were `cut`. Raises SettingError where the context
+    is too small.
     """
     asked = short_question(question.question, context)
     in_order = _in_order(question, passages)
@@ -76,12 +81,23 @@ async def judge_claim(
         CLAIM, question=asked, facts="\n".join(facts), passages="\n\n".join(texts), claim=claimed.text
     )
     reply = await ask(client, messages, ClaimFinding, ANSWER_TOKENS)
-    ids = tuple(passage.passage_id for passage in passages)
-    if reply.value is None:
-        return ClaimGrade(claim, None, passages=ids, cut=cut, failure=reply.failure, spent=reply.spent)
-    quote = " ".join(reply.value.quote.split())
-    quoted, passage_id = _place(quote, list(zip(in_order, texts, strict=True)), facts)
-    return ClaimGrade(claim, reply.value.verdict, quote, quoted, passage_id, ids, cut, None, reply.spent)
+    graded = {
+        "claim": claim,
+        "verdict": None,
+        "quote": "",
+        "quoted": None,
+        "passage_id": None,
+        "passages": [
+            {"passage_id": each.passage_id, "anchor": each.anchor, "text": each.with_heading()} for each in passages
+        ],
+        "cut": cut,
+        "failure": reply.failure,
+    }
+    if reply.value is not None:
+        quote = " ".join(reply.value.quote.split())
+        quoted, passage_id = _place(quote, list(zip(in_order, texts, strict=True)), facts)
+        graded |= {"verdict": reply.value.verdict, "quote": quote, "quoted": quoted, "passage_id": passage_id}
+    return graded, reply.spent
 
 
 def _place(
@@ -100,20 +116,26 @@ def _in_order(question: Question, passages: Sequence[Passage]) -> list[Passage]:
     return [by_id[each] for each in in_shown_order(question.id, by_id)]
 
 
-async def judge_gold(client: LlmClient, question: Question, gold: str, answer: str, context: int) -> GoldGrade:
+async def judge_gold(client: LlmClient, question: Question, gold: str, answer: str, context: int) -> Graded:
     """Whether an answer holds a gold claim, at temperature 0: one call, two where it was repaired.
 
-    Raises SettingError where the context is too small.
+    As `judge_claim`; `quoted` says whether the quote is in the answer, and what may be `cut` is the answer or the gold
+    claim.
     """
     asked = short_question(question.question, context)
     left = room(context, ANSWER_TOKENS, GOLD, question=asked, answer="", fact="")
     fact = fit(gold, left // _SHARE)
     shown = fit(answer.strip(), left - count_tokens(fact.text))
-    cut = shown.cut or fact.cut
     messages = PROMPTS.messages(GOLD, question=asked, answer=shown.text, fact=fact.text)
     reply = await ask(client, messages, GoldFinding, ANSWER_TOKENS)
-    if reply.value is None:
-        return GoldGrade(gold, None, cut=cut, failure=reply.failure, spent=reply.spent)
-    quote = " ".join(reply.value.quote.split())
-    quoted = place_of(quote, [shown.text]) is not None
-    return GoldGrade(gold, reply.value.verdict, quote, quoted, cut, None, reply.spent)
+    graded = {**not_held(gold), "verdict": None, "cut": shown.cut or fact.cut, "failure": reply.failure}
+    if reply.value is not None:
+        quote = " ".join(reply.value.quote.split())
+        quoted = place_of(quote, [shown.text]) is not None
+        graded |= {"verdict": reply.value.verdict, "quote": quote, "quoted": quoted}
+    return graded, reply.spent
+
+
+def not_held(gold: str) -> dict[str, Any]:
+    """A gold claim that an answer without any claim does not hold."""
+    return {"claim": gold, "verdict": "not", "quote": "", "quoted": False, "cut": False, "failure": None}

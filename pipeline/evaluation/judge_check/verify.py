@@ -188,8 +188,8 @@ async def _judge_claim(client: LlmClient, claim: LabelledClaim, context: int) ->
         evidence.Passage(f"{claim.document} {place}", claim.document, "", claim.title, text)
         for place, text in enumerate(claim.passages)
     ]
-    grade = await judge_claim(client, question, claim.claim, passages, context)
-    return Judgement(grade.verdict or UNREADABLE, grade.quote, grade.spent)
+    graded, spent = await judge_claim(client, question, claim.claim, passages, context)
+    return Judgement(graded["verdict"] or UNREADABLE, graded["quote"], spent)
 
 
 def _result(task: Task, labelled: LabelledSet, judgements: Sequence[Judgement], model: Model | None) -> SetResult:

@@ -9,21 +9,11 @@ from pipeline import tables
 from pipeline.answering.answer import ABSTAINED, Answer, Claim, Sentence, answer_row, plain_answer
 from pipeline.answering.questions import KINDS, GoldClaim, Question
 from pipeline.answering.retrieval import RetrievedPassage
-from pipeline.evaluation.answers.evidence import Evidence, Passage
-from pipeline.evaluation.answers.grades import (
-    ClaimGrade,
-    ClaimVerdict,
-    GoldGrade,
-    GoldVerdict,
-    Grade,
-    Outcome,
-    gold_shown_by_hop,
-    grade_row,
-)
+from pipeline.evaluation.answers.grades import ClaimVerdict, GoldVerdict, gold_shown_by_hop
 from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
-from pipeline.evaluation.answers.splitting import Split
 from pipeline.llm.client import Spent
 from pipeline.storage.data_root import DataRoot
+from tests.unit.evaluation.answers import graded
 from tests.unit.evaluation.made_up import Row, Text, same, write_table
 
 SYSTEMS = ("arxivbot", "direct", "wikichat", "a chat site")
@@ -56,21 +46,21 @@ def write_answers(
     rows = (row for system in sorted(systems) for row in answer_rows(system, made[system], model))
     write_table(root, tables.ANSWERS, month, rows)
     grades = [
-        graded
+        row
         for judge in judges
         for each in posed
-        for graded in (
+        for row in (
             *(grade(each, system, judge, made[system][each.id], text) for system in systems),
             *(_controls(each, judge) if controls else ()),
         )
     ]
-    named = (replace(each, system=_writer(each.system, model).name) for each in sorted(grades, key=_order))
-    write_table(root, tables.ANSWER_GRADES, month, (grade_row(each, _evidence(each, text)) for each in named))
+    named = ({**each, **_writer(each["system"], model).columns} for each in sorted(grades, key=_order))
+    write_table(root, tables.ANSWER_GRADES, month, named)
     write_table(root, tables.ANSWER_SCORES, month, [])
 
 
-def _order(grade: Grade) -> tuple[str, str, str]:
-    return grade.question_id, grade.system, grade.judge
+def _order(grade: Row) -> tuple[str, str, str]:
+    return grade["question_id"], grade["system"], grade["judge"]
 
 
 def question(month: str, number: int, text: Text = same) -> Question:
@@ -157,50 +147,52 @@ def _writer(system: str, model: str) -> tables.Writer:
     return tables.Writer(system, model if system in tables.ANSWERING_SYSTEMS else None)
 
 
-def grade(asked: Question, system: str, judge: str, answer: Answer, text: Text = same) -> Grade:
+def grade(asked: Question, system: str, judge: str, answer: Answer, text: Text = same) -> Row:
     """All verdicts in turn, as the question, the system and the judge fall."""
     turn = int(asked.id[1:]) + len(system) + sum(map(ord, judge))
-    outcome: Outcome = "abstained" if answer.abstained else "answered"
-    claims = () if answer.abstained else tuple(_claim(asked, turn + place, text) for place in range(3))
-    gold = tuple(_gold(each.claim, turn + place, answer.abstained, text) for place, each in enumerate(asked.claims))
-    shown = gold_shown_by_hop(asked, answer, gold_of(asked))
-    split = Split(tuple(claim.claim for claim in claims), 1, spent=Spent(7, 5_000, 200))
-    return Grade(asked.id, system, judge, asked.kind, asked.date or "", outcome, claims, gold, shown, split)
+    claims = [] if answer.abstained else [_claim(asked, turn + place, text) for place in range(3)]
+    gold = [_gold(each.claim, turn + place, answer.abstained, text) for place, each in enumerate(asked.claims)]
+    hops_shown, first_hop = gold_shown_by_hop(asked, answer, gold_of(asked))
+    for place, hop in first_hop.items():
+        gold[place] |= {"shown_in_hop": hop, "has_passage": True}
+    outcome = "abstained" if answer.abstained else "answered"
+    more = {"outcome": outcome, "hops_shown": hops_shown, "calls": 7, "prompt_tokens": 5_000, "completion_tokens": 200}
+    return _row(asked, system, judge, claims, gold) | more
 
 
-def _claim(asked: Question, turn: int, text: Text) -> ClaimGrade:
+def _row(asked: Question, system: str, judge: str, claims: Sequence[Row], gold: Sequence[Row]) -> Row:
+    return {
+        **graded.grade(system=system, judge=judge, kind=asked.kind, date=asked.date or ""),
+        "question_id": asked.id, "claims": claims, "gold": gold, "parts": 1,
+    }  # fmt: skip
+
+
+def _claim(asked: Question, turn: int, text: Text) -> Row:
     verdict = _CLAIM_TURN[turn % len(_CLAIM_TURN)]
-    passages = tuple(f"{asked.papers[0]}-{number}" for number in (1, 2))
-    told, cut = text(f"Claim in turn {turn}."), turn % 5 == 0
+    ids = [f"{asked.papers[0]}-{number}" for number in (1, 2)]
+    words = f"{text('Learned Weights > Method')}\n{text(f'It says so. {QUOTE}')}"
+    passages = [{"passage_id": name, "anchor": f"S{number}.p1", "text": words} for number, name in enumerate(ids, 1)]
+    told, more = text(f"Claim in turn {turn}."), {"passages": passages, "cut": turn % 5 == 0}
     if verdict is None:
-        return ClaimGrade(told, None, passages=passages, cut=cut, failure=text("no JSON"))
+        return graded.claim_row(told, None, **more, failure=text("no JSON"))
     if verdict == "correct":
-        return ClaimGrade(told, verdict, QUOTE, "passage", passages[0], passages, cut)
-    return ClaimGrade(told, verdict, text("Words of nobody."), None, None, passages, cut)
+        return graded.claim_row(told, verdict, QUOTE, "passage", passage_id=ids[0], **more)
+    return graded.claim_row(told, verdict, text("Words of nobody."), **more)
 
 
-def _gold(claim: str, turn: int, abstained: bool, text: Text) -> GoldGrade:
+def _gold(claim: str, turn: int, abstained: bool, text: Text) -> Row:
     verdict = "not" if abstained else _GOLD_TURN[turn % len(_GOLD_TURN)]
-    return GoldGrade(claim, verdict, text("Sentence 1. And more.") if verdict == "held" else "", verdict == "held")
+    quote = text("Sentence 1. And more.") if verdict == "held" else ""
+    return graded.gold_row(claim, verdict, quote, verdict == "held")
 
 
-def _controls(asked: Question, judge: str) -> Iterator[Grade]:
+def _controls(asked: Question, judge: str) -> Iterator[Row]:
     """Three answers whose grades are known, as a judge gives them that is nearly right."""
     verdicts: dict[str, tuple[GoldVerdict, ...]] = {
         OWN: ("held", "held", "partly"), HALF: ("held", "held", "not"), OTHER: ("not", "not", "not"),
     }  # fmt: skip
     for system, told in verdicts.items():
-        gold = tuple(GoldGrade(each.claim, verdict) for each, verdict in zip(asked.claims, told, strict=True))
-        claims = (ClaimGrade(asked.claims[0].claim, "wrong" if system == OTHER else "correct"),)
-        spent = Split((claims[0].claim,), 1, spent=Spent(4, 2_000, 100))
-        yield Grade(asked.id, system, judge, asked.kind, asked.date or "", "answered", claims, gold, None, spent)
-
-
-def _evidence(graded: Grade, text: Text) -> Evidence:
-    def passage(passage_id: str) -> Passage:
-        paper, _, number = passage_id.rpartition("-")
-        return Passage(
-            passage_id, paper, f"S{number}.p1", text("Learned Weights > Method"), text(f"It says so. {QUOTE}")
-        )
-
-    return {(graded.question_id, claim.claim): tuple(map(passage, claim.passages)) for claim in graded.claims}
+        gold = [graded.gold_row(each.claim, verdict) for each, verdict in zip(asked.claims, told, strict=True)]
+        claims = [graded.claim_row(asked.claims[0].claim, "wrong" if system == OTHER else "correct")]
+        cost = {"calls": 4, "prompt_tokens": 2_000, "completion_tokens": 100}
+        yield _row(asked, system, judge, claims, gold) | cost

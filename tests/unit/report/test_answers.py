@@ -15,7 +15,7 @@ from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.run_stats import StageEstimate, StageTiming, note_estimates, note_timing
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.answers.grades import grade_of
+from pipeline.evaluation.answers.grades import read_grades
 from pipeline.evaluation.answers.results import results
 from pipeline.evaluation.cited import printable
 from pipeline.report.figures import answering_colour
@@ -83,7 +83,7 @@ def test_table_1_has_the_reports_numbers_and_ours_by_age_with_intervals(nine_que
     ours = rows_of(nine_questions, "answers_table_1", "Ours")
     assert [row["System"] for row in ours] == ["the model alone", "a chat site", "WikiChat", "arXivBot"]
     assert [row["Model"] for row in ours] == ["some-model", "elsewhere", "some-model", "some-model"]
-    grades = [grade_of(row) for row in nine_questions.root.rows(tables.ANSWER_GRADES, MONTH)]
+    grades = read_grades(nine_questions.root, MONTH)
     known = {result.group: result for result in results(grades) if result.system == "wikichat@some-model"}
     mean = next(each for group, each in known.items() if group.by == "all").measures["coverage"]
     assert ours[2]["Coverage, all"] == {"value": mean.value, "low": mean.low, "high": mean.high}

@@ -11,18 +11,17 @@ from pipeline import tables
 from pipeline.evaluation.annotation.export import Export, write_files
 from pipeline.evaluation.annotation.grades import export_grades
 from pipeline.evaluation.annotation.study import write_key
-from pipeline.evaluation.answers.grades import Grade, grade_row
 from pipeline.storage.data_root import DataRoot
 from tests.unit.evaluation.annotation.studied import sent_back
 from tests.unit.evaluation.answers.graded import PAPER, grade
-from tests.unit.evaluation.made_up import write_table
+from tests.unit.evaluation.made_up import Row, write_table
 
 MONTH = "2024-03"
 SYSTEMS = ("arxivbot", "direct")
 Verdict = Callable[[Mapping[str, str]], str]
 
 
-def month_grades(judge: str = "judge", first: int = 1) -> list[Grade]:
+def month_grades(judge: str = "judge", first: int = 1) -> list[Row]:
     """Two questions, two systems: three answers with claims, and one that abstains."""
     return [
         grade(["correct", "wrong"], ["held"], number=first, system="arxivbot", judge=judge),
@@ -33,7 +32,7 @@ def month_grades(judge: str = "judge", first: int = 1) -> list[Grade]:
 
 
 def write_answers(
-    root: DataRoot, month: str = MONTH, *, first: int = 1, grades: Sequence[Grade] | None = None, words: str = ""
+    root: DataRoot, month: str = MONTH, *, first: int = 1, grades: Sequence[Row] | None = None, words: str = ""
 ) -> None:
     """A month of questions, answers and grades. first: number of its first question; words: added to each answer of
     `direct`, as if it had been written anew."""
@@ -50,7 +49,7 @@ def write_answers(
     write_table(root, tables.ANSWERS, month, rows)
     mine = month_grades(first=first) if grades is None else grades
     control = grade(["correct"], ["held"], number=first, system="control_own")
-    write_table(root, tables.ANSWER_GRADES, month, [grade_row(each, {}) for each in (*mine, control)])
+    write_table(root, tables.ANSWER_GRADES, month, [*mine, control])
     write_table(root, tables.PAPERS, "2024-03", [{"arxiv_id": PAPER, "title": "Boats"}])
 
 

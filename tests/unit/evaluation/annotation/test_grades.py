@@ -11,9 +11,9 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.grade_results import GradeResults, pool_months, read_month_grades
 from pipeline.evaluation.annotation.importer import import_files
-from pipeline.evaluation.answers.grades import Grade, grade_of
+from pipeline.evaluation.answers.grades import Grade, read_grades
 from pipeline.storage.provenance import read_provenance
-from pipeline.tables import ANSWER_GRADES, HUMAN_GRADES, QUESTIONS
+from pipeline.tables import HUMAN_GRADES, QUESTIONS
 from tests.unit.evaluation.annotation.people_month import (
     MONTH,
     SYSTEMS,
@@ -161,11 +161,11 @@ def test_answers_that_were_written_anew_or_split_anew_are_told_and_left_out(work
     _, files = give_out(work.root, tmp_path / "out")
     filled = [fill(file, always("correct", "held")) for file in files[:2]]
     import_files(work, filled)
-    found = results(work, [grade_of(row) for row in work.root.rows(ANSWER_GRADES, MONTH)])
+    found = results(work, read_grades(work.root, MONTH))
     assert (found.outdated, found.answers, found.verdicts) == (0, 3, 2 * LINES)
     write_answers(work.root, words=" Mended.")
     assert import_files(work, filled).notes == ()
-    found = results(work, [grade_of(row) for row in work.root.rows(ANSWER_GRADES, MONTH)])
+    found = results(work, read_grades(work.root, MONTH))
     assert (found.outdated, found.answers) == (2 * 2, 2)
     regraded = [grade(["correct"], ["held"], system="arxivbot"), *month_grades()[1:]]
     assert results(work, regraded).outdated == 2 * 2 + 2

@@ -12,21 +12,12 @@ from pipeline.answering.answer import Answer, Claim, Sentence, plain_answer
 from pipeline.answering.questions import GoldClaim, Question
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.evaluation.answers.evidence import Passage, evidence_for
-from pipeline.evaluation.answers.grades import (
-    ClaimGrade,
-    ClaimVerdict,
-    GoldGrade,
-    GoldShown,
-    GoldVerdict,
-    Grade,
-    Outcome,
-)
+from pipeline.evaluation.answers.grades import ClaimVerdict, GoldVerdict, Outcome
 from pipeline.evaluation.answers.grading import Case, claims_by_question, judge_all, split_all
-from pipeline.evaluation.answers.splitting import Split
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
-from tests.unit.evaluation.made_up import workspace
+from tests.unit.evaluation.made_up import Row, workspace
 
 PAPER, OTHER = "2403.00001", "2403.00002"
 PASSAGES = {
@@ -103,11 +94,11 @@ def verdicts(claim: Mapping[str, tuple[str, str]], gold: Mapping[str, tuple[str,
 
 def graded(
     folder: Path, cases: Sequence[Case], *rules: Rule, most: int = 2, **settings: Any
-) -> tuple[list[Grade], ScriptedLlm]:
+) -> tuple[list[Row], ScriptedLlm]:
     """Grades of some answers, and the endpoint that gave them."""
     with ScriptedLlm(*rules) as llm:
 
-        async def grade() -> list[Grade]:
+        async def grade() -> list[Row]:
             place = workspace(folder, llm_url=llm.url, llm_model=llm.model, **settings)
             async with open_client(place) as client:
                 context = place.settings.llm_context
@@ -125,6 +116,18 @@ def forms(llm: ScriptedLlm) -> list[str]:
     return sorted(form_of(Asked(body, 0)) for body in llm.requests)
 
 
+def claim_row(claim: str, verdict: str | None, quote: str = "", quoted: str | None = None, **more: Any) -> Row:
+    """A claim of a row of `answer_grades`."""
+    row = {"claim": claim, "verdict": verdict, "quote": quote, "quoted": quoted, "passage_id": None, "passages": []}
+    return {**row, "cut": False, "failure": None, **more}
+
+
+def gold_row(claim: str, verdict: str | None, quote: str = "", quoted: bool = False) -> Row:
+    """A gold claim of such a row, which no hop showed."""
+    row = {"claim": claim, "verdict": verdict, "quote": quote, "quoted": quoted, "cut": False, "failure": None}
+    return {**row, "shown_in_hop": None, "has_passage": False}
+
+
 def grade(
     claims: Sequence[ClaimVerdict | None] = (),
     gold: Sequence[GoldVerdict | None] = (),
@@ -135,9 +138,19 @@ def grade(
     kind: Any = "summary",
     date: str = "2024-03",
     outcome: Outcome = "answered",
-    shown: GoldShown | None = None,
-) -> Grade:
-    """A grade with these verdicts, by hand."""
-    told = tuple(ClaimGrade(f"Claim {place}.", each) for place, each in enumerate(claims, 1))
-    held = tuple(GoldGrade(f"Fact {place}.", each) for place, each in enumerate(gold, 1))
-    return Grade(f"q{number}", system, judge, kind, date, outcome, told, held, shown, Split())
+    hops_shown: Sequence[float] | None = None,
+    first_hop: Mapping[int, int | None] | None = None,
+) -> Row:
+    """A row of `answer_grades` with these verdicts, by hand. first_hop: place of a gold claim → as `shown_in_hop`."""
+    hops = first_hop or {}
+    held = [gold_row(f"Fact {place}.", each) for place, each in enumerate(gold, 1)]
+    return {
+        "question_id": f"q{number}", "system": system, "model": None, "judge": judge, "kind": kind, "date": date,
+        "outcome": outcome,
+        "claims": [claim_row(f"Claim {place}.", each) for place, each in enumerate(claims, 1)],
+        "gold": [
+            {**each, "shown_in_hop": hops.get(place), "has_passage": place in hops} for place, each in enumerate(held)
+        ],
+        "hops_shown": hops_shown, "parts": 0, "parts_full": 0, "parts_cut": 0, "split_failures": [],
+        "calls": 0, "prompt_tokens": 0, "completion_tokens": 0,
+    }  # fmt: skip

@@ -19,7 +19,6 @@ from pipeline.engine import progress
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.evaluation.answers.grades import grade_of
 from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
@@ -72,7 +71,7 @@ def test_every_answer_is_graded_and_scored(corpus: Workspace, tmp_path: Path) ->
     wanted = [
         (*(row[name] for name in ("question_id", "system", "model", "judge", "kind", "date")), metric, value)
         for row in grades(place)
-        for metric, value in answer_measures(grade_of(row)).items()
+        for metric, value in answer_measures(row).items()
     ]
     assert [tuple(row.values()) for row in scores] == wanted
     assert outcomes["answer_scores"].notes["metrics"] == dict(sorted(Counter(each[6] for each in wanted).items()))

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.annotation.grade_results import GradeResults, pool_months, read_month_grades
 from pipeline.evaluation.annotation.importer import import_files
-from pipeline.evaluation.answers.grades import grade_of
+from pipeline.evaluation.answers.grades import read_grades
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.corpus import MARCH
 from tests.unit.answering.staging import reading, run_all, staged
@@ -38,7 +37,7 @@ def resplit(asked: Asked) -> str | None:
 
 
 def found(place: Workspace) -> GradeResults:
-    grades = [grade_of(row) for row in place.root.rows(tables.ANSWER_GRADES, MARCH)]
+    grades = read_grades(place.root, MARCH)
     return pool_months({MARCH: read_month_grades(place.root, MARCH, grades)})
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pipeline.answering.answer import ABSTAINED, plain_answer
 from pipeline.errors import SettingError
+from pipeline.evaluation.answers.grades import failures
 from pipeline.evaluation.answers.grading import Case
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.answers.splitting import MOST_CLAIMS, PART_SENTENCES, SPLIT_TOKENS, parts_of
@@ -44,12 +44,14 @@ def prompts(llm: ScriptedLlm, form: str) -> list[Asked]:
 def test_an_answer_is_split_and_its_claims_and_the_gold_claims_are_each_judged_by_one_call(tmp_path: Path) -> None:
     [found], llm = graded(tmp_path, [case()], sentences_as_claims, JUDGE)
     assert forms(llm) == ["AnswerClaims"] + ["ClaimFinding"] * 2 + ["GoldFinding"] * 2
-    assert [(claim.claim, claim.verdict, claim.quoted) for claim in found.claims] == [
+    assert [(claim["claim"], claim["verdict"], claim["quoted"]) for claim in found["claims"]] == [
         (FLOATS, "correct", "passage"), (NINE, "wrong", "passage"),
     ]  # fmt: skip
-    assert [claim.passage_id for claim in found.claims] == ["p1", "p2"]
-    assert [(each.verdict, each.quoted) for each in found.gold] == [("held", True), ("partly", False)]
-    assert (found.outcome, found.judge, found.spent.calls) == ("answered", llm.model, 5)
+    assert [claim["passage_id"] for claim in found["claims"]] == ["p1", "p2"]
+    first = found["claims"][0]["passages"][0]
+    assert (first["anchor"], first["text"]) == ("S1.p1", "Boats > Results\nWe saw every boat float on the river.")
+    assert [(each["verdict"], each["quoted"]) for each in found["gold"]] == [("held", True), ("partly", False)]
+    assert (found["outcome"], found["judge"], found["calls"]) == ("answered", llm.model, 5)
     assert answer_measures(found)["factual"] == 0.5
     assert answer_measures(found)["coverage"] == 0.75
 
@@ -61,7 +63,7 @@ def test_no_judge_is_told_the_system_or_its_own_claims(tmp_path: Path) -> None:
     ]
     found, llm = graded(tmp_path, cases, sentences_as_claims, JUDGE)
     text = json.dumps(llm.requests)
-    assert [each.system for each in found] == ["arxivbot", "imported chat site"]
+    assert [each["system"] for each in found] == ["arxivbot", "imported chat site"]
     assert "arxivbot" not in text.casefold()
     assert "chat site" not in text
     assert "Its own claim" not in text
@@ -71,8 +73,8 @@ def test_what_systems_say_alike_or_again_is_asked_once_and_judged_alike(tmp_path
     cases = [case(system=name) for name in ("one", "two", "three")]
     found, llm = graded(tmp_path, cases, sentences_as_claims, JUDGE)
     assert llm.generations == 5
-    assert {replace(each, system="") for each in found} == {replace(found[0], system="")}
-    assert [each.spent.calls for each in found] == [5, 5, 5]
+    assert [{**each, "system": ""} for each in found] == [{**found[0], "system": ""}] * 3
+    assert [each["calls"] for each in found] == [5, 5, 5]
     again, llm = graded(tmp_path, cases)
     assert again == found
     assert llm.requests == []
@@ -100,20 +102,20 @@ def test_an_abstention_costs_no_call_and_an_answer_that_claims_nothing_costs_one
     abstained = Case(question(), "arxivbot", plain_answer(""), {0: ["p1"]})
     assert abstained.answered.text == ABSTAINED
     [nothing], llm = graded(tmp_path / "abstained", [abstained])
-    assert (nothing.outcome, nothing.claims, llm.requests) == ("abstained", (), [])
+    assert (nothing["outcome"], nothing["claims"], llm.requests) == ("abstained", [], [])
     [unsure], llm = graded(tmp_path / "unsure", [case("I do not know.")], sentences_as_claims)
-    assert (unsure.outcome, forms(llm)) == ("claims_nothing", ["AnswerClaims"])
+    assert (unsure["outcome"], forms(llm)) == ("claims_nothing", ["AnswerClaims"])
     for found in (nothing, unsure):
         assert answer_measures(found) == {"coverage": 0.0, "coverage_full": 0.0, "coverage_quoted": 0.0}
 
 
 def test_an_answer_that_cannot_be_split_is_unreadable_and_still_searched_for_gold_claims(tmp_path: Path) -> None:
     [found], llm = graded(tmp_path, [case()], lambda asked: "?" if form_of(asked) == "AnswerClaims" else None, JUDGE)
-    assert (found.outcome, found.claims) == ("unreadable", ())
+    assert (found["outcome"], found["claims"]) == ("unreadable", [])
     assert forms(llm) == ["AnswerClaims"] * 2 + ["GoldFinding"] * 2
     assert "coverage" in answer_measures(found)
     assert "factual" not in answer_measures(found)
-    assert len(found.failures()) == 1
+    assert len(failures(found)) == 1
 
 
 def test_a_verdict_that_cannot_be_read_is_recorded_and_counts_nowhere(tmp_path: Path) -> None:
@@ -122,10 +124,10 @@ def test_a_verdict_that_cannot_be_read_is_recorded_and_counts_nowhere(tmp_path: 
         return json.dumps({"quote": "", "verdict": "perhaps"}) if unread else None
 
     [found], llm = graded(tmp_path, [case()], sentences_as_claims, unsure, JUDGE)
-    assert [each.verdict for each in (*found.claims, *found.gold)] == ["correct", None, "held", None]
+    assert [each["verdict"] for each in (*found["claims"], *found["gold"])] == ["correct", None, "held", None]
     assert (answer_measures(found)["factual"], answer_measures(found)["coverage"]) == (1.0, 1.0)
-    assert [failure.split(":")[0] for failure in found.failures()] == ["claim 2", "gold claim 2"]
-    assert found.spent.calls == llm.generations == 7
+    assert [failure.split(":")[0] for failure in failures(found)] == ["claim 2", "gold claim 2"]
+    assert found["calls"] == llm.generations == 7
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def test_a_verdict_that_cannot_be_read_is_recorded_and_counts_nowhere(tmp_path: 
 )
 def test_a_verdict_in_other_letters_is_the_same(tmp_path: Path, given: str, read: str) -> None:
     [found], llm = graded(tmp_path, [case(FLOATS)], sentences_as_claims, verdicts({FLOATS: (given, "")}, {}))
-    assert found.claims[0].verdict == read
+    assert found["claims"][0]["verdict"] == read
     assert llm.generations == 4
 
 
@@ -141,7 +143,7 @@ def test_an_answer_cannot_speak_outside_of_its_fence(tmp_path: Path) -> None:
     hostile = case(f"{ATTACK} float", of=question(1, ATTACK))
     split = lambda asked: json.dumps({"claims": [ATTACK]}) if form_of(asked) == "AnswerClaims" else None  # noqa: E731
     [found], llm = graded(tmp_path, [hostile], split)
-    assert found.outcome == "answered"
+    assert found["outcome"] == "answered"
     assert len(llm.requests) == len(parts_of(hostile.answered.text)) + 2
     for body in llm.requests:
         assert [message["role"] for message in body["messages"]] == ["system", "user"]
@@ -156,13 +158,13 @@ def test_a_heading_is_shown_and_is_no_evidence(tmp_path: Path) -> None:
         tmp_path, [case(FLOATS)], sentences_as_claims, verdicts({FLOATS: ("correct", "Boats > Results")}, {})
     )
     assert "Boats > Results\nWe saw every boat float" in fence(prompts(llm, "ClaimFinding")[0], "passages")
-    assert (found.claims[0].verdict, found.claims[0].quoted, found.claims[0].passage_id) == ("correct", None, None)
+    assert tuple(found["claims"][0][name] for name in ("verdict", "quoted", "passage_id")) == ("correct", None, None)
 
 
 def test_without_any_passage_a_claim_is_judged_by_gold_claims(tmp_path: Path) -> None:
     rule = verdicts({FLOATS: ("correct", "Every boat of the study floats")}, {})
     [found], llm = graded(tmp_path, [case(FLOATS, of=question(1, papers=("2401.00009",)))], sentences_as_claims, rule)
-    assert (found.claims[0].quoted, found.claims[0].passage_id, found.claims[0].passages) == ("gold", None, ())
+    assert tuple(found["claims"][0][name] for name in ("quoted", "passage_id", "passages")) == ("gold", None, [])
     assert "<passages>" not in prompts(llm, "ClaimFinding")[0].prompt
 
 
@@ -174,25 +176,27 @@ def test_a_long_answer_is_split_in_parts_each_with_what_comes_before_it(tmp_path
     assert sorted((fence(each, "before"), fence(each, "answer")) for each in asked) == sorted(
         zip(["", *parts_of(text)], parts_of(text), strict=False)
     )
-    assert [claim.claim for claim in found.claims] == [f"Boat {n} can float." for n in range(2 * PART_SENTENCES + 1)]
-    assert (found.split.full, llm.requests[0]["max_tokens"]) == (0, SPLIT_TOKENS)
+    assert [claim["claim"] for claim in found["claims"]] == [
+        f"Boat {n} can float." for n in range(2 * PART_SENTENCES + 1)
+    ]
+    assert (found["parts_full"], llm.requests[0]["max_tokens"]) == (0, SPLIT_TOKENS)
     many = [f"Boat {number} floats." for number in range(MOST_CLAIMS + 1)]
     rule = lambda asked: json.dumps({"claims": many}) if form_of(asked) == "AnswerClaims" else None  # noqa: E731
     [found], _ = graded(tmp_path / "many", [case()], rule)
-    assert (found.split.full, len(found.claims)) == (1, MOST_CLAIMS + 1), "as many claims as may be are told of"
+    assert (found["parts_full"], len(found["claims"])) == (1, MOST_CLAIMS + 1), "as many claims as may be are told of"
 
 
 def test_what_has_no_room_in_the_context_is_cut_and_told_of_and_too_small_a_context_is_named(tmp_path: Path) -> None:
     long = "The boats float " + "well and " * 1500 + "truly."
     [found], llm = graded(tmp_path / "long", [case(long)], sentences_as_claims, llm_context=2048)
-    assert found.split.cut == 1
-    assert all(each.cut for each in found.gold)
+    assert found["parts_cut"] == 1
+    assert all(each["cut"] for each in found["gold"])
     assert all(body["max_tokens"] < 2048 for body in llm.requests)
     gold = [f"Boat {number} floats on the river in every month of the year." for number in range(60)]
     many = case(FLOATS, of=question(1, *gold))
     [found], llm = graded(tmp_path / "many", [many], sentences_as_claims, llm_context=2048)
-    assert found.claims[0].cut
+    assert found["claims"][0]["cut"]
     assert 0 < fence(prompts(llm, "ClaimFinding")[0], "facts").count("\n") < 59
-    assert not any(each.cut for each in found.gold)
+    assert not any(each["cut"] for each in found["gold"])
     with pytest.raises(SettingError, match="CITELOOM_LLM_CONTEXT"):
         graded(tmp_path / "small", [case()], sentences_as_claims, llm_context=1024)

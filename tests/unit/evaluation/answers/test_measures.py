@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from pipeline.answering.answer import Answer, plain_answer
 from pipeline.errors import SettingError
-from pipeline.evaluation.answers.grades import ClaimGrade, GoldGrade, GoldShown, gold_shown_by_hop
+from pipeline.evaluation.answers.grades import gold_shown_by_hop
 from pipeline.evaluation.answers.measures import MEASURES, age_of, answer_measures, coverage, factual
 from pipeline.evaluation.answers.results import (
     ALL,
@@ -19,7 +17,7 @@ from pipeline.evaluation.answers.results import (
     hop_gains,
     results,
 )
-from tests.unit.evaluation.answers.graded import grade, grounded, question
+from tests.unit.evaluation.answers.graded import claim_row, gold_row, grade, grounded, question
 
 
 def test_partial_points_of_claims_and_gold_claims() -> None:
@@ -34,13 +32,13 @@ def test_partial_points_of_claims_and_gold_claims() -> None:
 
 def test_a_verdict_counts_as_quoted_where_three_words_stand_where_they_should() -> None:
     claims = [
-        ClaimGrade("a", "correct", "every boat floats", "passage"),
-        ClaimGrade("b", "correct", "every boat floats", None),
-        ClaimGrade("c", "correct", "boat floats", "gold"),
-        ClaimGrade("d", "partly", "a boat floats", "gold"),
+        claim_row("a", "correct", "every boat floats", "passage"),
+        claim_row("b", "correct", "every boat floats", None),
+        claim_row("c", "correct", "boat floats", "gold"),
+        claim_row("d", "partly", "a boat floats", "gold"),
     ]
     assert factual(claims)["factual_quoted"] == 1.5 / 4
-    gold = [GoldGrade("a", "held", "it says so", True), GoldGrade("b", "held", "it says so", False)]
+    gold = [gold_row("a", "held", "it says so", True), gold_row("b", "held", "it says so", False)]
     assert coverage(gold)["coverage_quoted"] == 0.5
 
 
@@ -56,26 +54,22 @@ def test_gold_passages_are_found_by_the_hop_that_first_showed_one() -> None:
     asked = question(1, "A.", "B.", "C.", "D.")
     answered = grounded("Boats float.", [1, 2], [3])
     found = gold_shown_by_hop(asked, answered, {0: ["p2", "p3"], 1: ["p3"], 2: ["p8"], 3: []})
-    assert found == GoldShown({0: 1, 1: 2, 2: None}, (3,), (1 / 3, 2 / 3))
-    assert found.shown_in(2) == [1]
+    assert found == ([1 / 3, 2 / 3], {0: 1, 1: 2, 2: None})
 
 
 def test_a_search_that_found_nothing_has_shown_nothing_and_no_search_has_no_share() -> None:
     asked, gold = question(1, "A."), {0: ["p1"]}
     nothing = Answer("No.", (), queries=("boats",), abstained=True)
-    found = gold_shown_by_hop(asked, nothing, gold)
-    assert found is not None
-    assert found.by_hop == (0.0,)
-    assert gold_shown_by_hop(asked, plain_answer("Boats float."), gold) is None
-    none_known = gold_shown_by_hop(asked, grounded("Boats float.", [1]), {0: []})
-    assert none_known == GoldShown({}, (0,), ())
-    assert "gold_shown" not in answer_measures(grade(gold=["held"], shown=none_known))
+    assert gold_shown_by_hop(asked, nothing, gold) == ([0.0], {0: None})
+    assert gold_shown_by_hop(asked, plain_answer("Boats float."), gold) == (None, {})
+    assert gold_shown_by_hop(asked, grounded("Boats float.", [1]), {0: []}) == ([], {})
+    assert "gold_shown" not in answer_measures(grade(gold=["held"], hops_shown=[]))
 
 
 def test_retrieval_is_told_apart_from_what_the_model_made_of_it() -> None:
     """Two of three gold claims were shown, of which the answer holds one in full and one not; the third it knew."""
-    shown = GoldShown({0: 1, 1: 2, 2: None}, (), (1 / 3, 2 / 3))
-    found = answer_measures(grade(["correct"], ["held", "not", "held"], shown=shown))
+    shown = {"hops_shown": [1 / 3, 2 / 3], "first_hop": {0: 1, 1: 2, 2: None}}
+    found = answer_measures(grade(["correct"], ["held", "not", "held"], **shown))
     assert (found["gold_shown_first_hop"], found["gold_shown"]) == (1 / 3, 2 / 3)
     assert found["coverage_of_shown"] == 0.5
     assert found["coverage"] == 2 / 3
@@ -106,7 +100,7 @@ def test_a_mean_weighs_questions_alike_and_abstentions_count_for_coverage_alone(
 
 
 def test_results_come_by_kind_and_by_age_where_there_are_any() -> None:
-    found = {each.group: each for each in results(GRADES, lambda each: age_of(each.date, "2023-12"))}
+    found = {each.group: each for each in results(GRADES, lambda each: age_of(each["date"], "2023-12"))}
     assert list(found) == [
         ALL, Group("kind", "author"), Group("kind", "summary"), Group("age", "old"), Group("age", "recent"),
     ]  # fmt: skip
@@ -117,7 +111,7 @@ def test_results_come_by_kind_and_by_age_where_there_are_any() -> None:
 
 
 def test_judges_and_systems_are_never_put_together_and_no_answer_is_graded_twice() -> None:
-    several = [replace(grade, judge=judge, system=system) for grade in GRADES for judge in "ab" for system in "xy"]
+    several = [{**grade, "judge": judge, "system": system} for grade in GRADES for judge in "ab" for system in "xy"]
     assert [(result.judge, result.system) for result in results(several) if result.group == ALL] == [
         ("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"),
     ]  # fmt: skip
@@ -138,9 +132,9 @@ def test_systems_are_compared_over_the_questions_that_both_have() -> None:
 def test_where_the_second_hop_helped() -> None:
     """Three took one hop, two of them a second, which first showed two gold claims: one held in part, one not."""
     told = [
-        grade(["correct"], ["held", "partly"], number=1, shown=GoldShown({0: 1, 1: 2}, (), (0.5, 1.0))),
-        grade(["correct"], ["held", "not"], number=2, shown=GoldShown({0: 1, 1: 2}, (), (0.5, 1.0))),
-        grade(["correct"], ["held"], number=3, shown=GoldShown({0: None}, (), (0.0,))),
+        grade(["correct"], ["held", "partly"], number=1, hops_shown=[0.5, 1.0], first_hop={0: 1, 1: 2}),
+        grade(["correct"], ["held", "not"], number=2, hops_shown=[0.5, 1.0], first_hop={0: 1, 1: 2}),
+        grade(["correct"], ["held"], number=3, hops_shown=[0.0], first_hop={0: None}),
         grade(["correct"], ["held"], number=4),
     ]
     first, second = hop_gains(told)
