@@ -19,7 +19,7 @@ from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.engine.digests import digest_of
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Workspace
-from pipeline.evaluation.answers.evidence import Evidence, Passage, dense_of, evidence_for, passages_of
+from pipeline.evaluation.answers.evidence import PASSAGE_COLUMNS, Evidence, evidence_for, passages_by_paper
 from pipeline.evaluation.answers.grades import Grade, failures
 from pipeline.evaluation.answers.grading import (
     Advance,
@@ -32,19 +32,19 @@ from pipeline.evaluation.answers.grading import (
 )
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.answers.splitting import Split, prompt_digest
+from pipeline.evaluation.passages import ClaimSearch, Passage, read_vectors
+from pipeline.index.papers import rows_of_papers
 from pipeline.llm.client import ClientWorkspace, open_client
 from pipeline.llm.loop import run
 from pipeline.llm.messages import Usage, measured_together
 from pipeline.llm.models import Model, Models, judges_fingerprint
 from pipeline.storage.writing import Row
 from pipeline.tables import writer_name
-from pipeline.wikipedia.root import month_in
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
     from pipeline.settings import Settings
 
-_PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "anchor", "title", "section_path", "text"]
 _ANSWER_COLUMNS = [name for name in tables.ANSWERS.schema.names if name != "settings"]
 
 
@@ -127,25 +127,17 @@ def _evidence(
     make: Callable[[Settings], Embedder],
 ) -> Evidence:
     """The passages for every claim; an estimate, whose claims are made up, ranks them by words alone."""
+    root, settings = job.workspace.root, job.settings
     papers = {paper for question_id in claims for paper in posed[question_id].question.papers}
-    passages = _passages(job.workspace, papers)
-    texts = sorted({claim for each in claims.values() for claim in each})
+    passages = passages_by_paper(rows_of_papers(root, tables.PASSAGES, papers, PASSAGE_COLUMNS))
+    search = ClaimSearch(sorted({claim for each in claims.values() for claim in each}), settings, make)
     rehearsed = isinstance(job.workspace, ClientWorkspace)
-    dense = None if rehearsed else dense_of(job.workspace, papers, texts, make)
-    job.notes["evidence_ranked_by"] = "words alone" if dense is None else "vectors and words"
-    most = job.settings.support_passages
+    vectors = {} if rehearsed or not search.claims else read_vectors(root, papers, model_name(settings))
+    job.notes["evidence_ranked_by"] = "vectors and words" if vectors else "words alone"
     found: dict[tuple[str, str], tuple[Passage, ...]] = {}
     for question_id, each in claims.items():
-        found |= evidence_for(posed[question_id].question, each, passages, most, dense)
-    return found
-
-
-def _passages(workspace: Workspace, papers: set[str]) -> dict[str, list[Passage]]:
-    found: dict[str, list[Passage]] = {}
-    for month in sorted({month for paper in papers if (month := month_in(workspace.root, paper))}):
-        rows = workspace.root.iterate(tables.PASSAGES, month, _PASSAGE_COLUMNS)
-        for passage in passages_of(row for row in rows if row["arxiv_id"] in papers):
-            found.setdefault(passage.arxiv_id, []).append(passage)
+        question = posed[question_id].question
+        found |= evidence_for(question, each, passages, settings.support_passages, search, vectors)
     return found
 
 

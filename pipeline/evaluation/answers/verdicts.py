@@ -14,10 +14,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from pipeline.answering.model_calls import ask, cut_to_share, first_that_fit, short_question
 from pipeline.answering.questions import Question
-from pipeline.evaluation.answers.evidence import Passage
 from pipeline.evaluation.answers.grades import ClaimVerdict, GoldVerdict
 from pipeline.evaluation.answers.splitting import CLAIM, GOLD, PROMPTS, in_shown_order, room
 from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, QUOTE_CHARS, place_of
+from pipeline.evaluation.passages import Passage
 from pipeline.llm.client import LlmClient, Spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.structured import AtMost
@@ -112,7 +112,7 @@ def _place(
 
 
 def _in_order(question: Question, passages: Sequence[Passage]) -> list[Passage]:
-    by_id = {passage.passage_id: passage for passage in passages}
+    by_id = {str(passage.passage_id): passage for passage in passages}
     return [by_id[each] for each in in_shown_order(question.id, by_id)]
 
 

@@ -30,7 +30,8 @@ from pipeline.evaluation.citation_support.judge import (
 )
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
 from pipeline.evaluation.citation_support.overlap_judge import fingerprint as overlap_fingerprint
-from pipeline.evaluation.citation_support.passages import Passage, among, paragraphs_of, search
+from pipeline.evaluation.citation_support.passages import among, paragraphs_of, search
+from pipeline.evaluation.passages import Passage
 from pipeline.evaluation.retrieval.corpus import passages_by_paper
 from pipeline.llm.client import ClientWorkspace, LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side

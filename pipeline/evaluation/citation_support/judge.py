@@ -18,8 +18,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.errors import SettingError
-from pipeline.evaluation.citation_support.passages import Passage
 from pipeline.evaluation.g_score import fair_shares
+from pipeline.evaluation.passages import Passage
 from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Message, Spent
 from pipeline.llm.context import count_message_tokens, count_tokens, fit
 from pipeline.llm.prompts import PromptFolder

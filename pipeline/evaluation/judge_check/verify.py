@@ -13,15 +13,14 @@ from typing import Any, Literal
 
 from pipeline.answering.questions import Question
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.answers import evidence
 from pipeline.evaluation.answers.splitting import CLAIM
 from pipeline.evaluation.answers.splitting import PROMPTS as ANSWER_PROMPTS
 from pipeline.evaluation.answers.verdicts import judge_claim
 from pipeline.evaluation.citation_support import judge as citation_judge
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
-from pipeline.evaluation.citation_support.passages import Passage
 from pipeline.evaluation.judge_check.labelled_claims import Label, LabelledClaim, LabelledSet, SetName
 from pipeline.evaluation.judge_check.measures import UNREADABLE, Measures, measure
+from pipeline.evaluation.passages import Passage
 from pipeline.llm.client import ClientWorkspace, LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side, without_waiting
 from pipeline.llm.models import Model
@@ -176,7 +175,7 @@ async def _judge_all(
 
 
 async def _judge_citation(client: LlmClient, claim: LabelledClaim, context: int) -> Judgement:
-    passages = [Passage(place, text) for place, text in enumerate(claim.passages)]
+    passages = [Passage(text, place) for place, text in enumerate(claim.passages)]
     asked = citation_judge.conversation(claim.title, passages, claim.marked, context)
     judged = await citation_judge.judge(client, asked)
     return Judgement(judged.verdict or UNREADABLE, judged.quote, judged.spent)
@@ -185,7 +184,7 @@ async def _judge_citation(client: LlmClient, claim: LabelledClaim, context: int)
 async def _judge_claim(client: LlmClient, claim: LabelledClaim, context: int) -> Judgement:
     question = Question(claim.id, _QUESTION, "summary", (claim.document,), (), True, None)
     passages = [
-        evidence.Passage(f"{claim.document} {place}", claim.document, "", claim.title, text)
+        Passage(text, place, f"{claim.document} {place}", claim.document, "", claim.title)
         for place, text in enumerate(claim.passages)
     ]
     graded, spent = await judge_claim(client, question, claim.claim, passages, context)

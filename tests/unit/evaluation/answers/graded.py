@@ -11,22 +11,24 @@ from typing import Any
 from pipeline.answering.answer import Answer, Claim, Sentence, plain_answer
 from pipeline.answering.questions import GoldClaim, Question
 from pipeline.answering.retrieval import RetrievedPassage
-from pipeline.evaluation.answers.evidence import Passage, evidence_for
+from pipeline.evaluation.answers.evidence import evidence_for
 from pipeline.evaluation.answers.grades import ClaimVerdict, GoldVerdict, Outcome
 from pipeline.evaluation.answers.grading import Case, claims_by_question, judge_all, split_all
+from pipeline.evaluation.passages import ClaimSearch, Passage
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
+from pipeline.settings import Settings
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.evaluation.made_up import Row, workspace
 
 PAPER, OTHER = "2403.00001", "2403.00002"
 PASSAGES = {
     PAPER: [
-        Passage("p0", PAPER, "front", "Boats", "Ada Byron (Quay University)"),
-        Passage("p1", PAPER, "S1.p1", "Boats > Results", "We saw every boat float on the river."),
-        Passage("p2", PAPER, "S1.p2", "Boats > Data", "The study has twelve boats."),
+        Passage("Ada Byron (Quay University)", 0, "p0", PAPER, "front", "Boats"),
+        Passage("We saw every boat float on the river.", 1, "p1", PAPER, "S1.p1", "Boats > Results"),
+        Passage("The study has twelve boats.", 2, "p2", PAPER, "S1.p2", "Boats > Data"),
     ],
-    OTHER: [Passage("p9", OTHER, "S1.p1", "Kites", "Kites fly above the river.")],
+    OTHER: [Passage("Kites fly above the river.", 0, "p9", OTHER, "S1.p1", "Kites")],
 }
 
 
@@ -106,10 +108,22 @@ def graded(
                 evidence: dict[tuple[str, str], tuple[Passage, ...]] = {}
                 by_id = {case.question.id: case.question for case in cases}
                 for question_id, claims in claims_by_question(cases, splits).items():
-                    evidence |= evidence_for(by_id[question_id], claims, PASSAGES, most)
+                    evidence |= evidence_by_words(by_id[question_id], claims, most)
                 return await judge_all(client, cases, splits, evidence, context=context)
 
         return run(grade()), llm
+
+
+def evidence_by_words(
+    of: Question, claims: Sequence[str], most: int, passages: Mapping[str, Sequence[Passage]] = PASSAGES
+) -> dict[tuple[str, str], tuple[Passage, ...]]:
+    """What claims are judged by where no passage has a vector, so that no model is loaded."""
+
+    def no_model(settings: Settings) -> Any:
+        raise AssertionError
+
+    search = ClaimSearch(claims, Settings(), no_model)
+    return evidence_for(of, claims, passages, most, search, {})
 
 
 def forms(llm: ScriptedLlm) -> list[str]:

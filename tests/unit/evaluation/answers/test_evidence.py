@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from zipfile import ZipFile
 
 import numpy as np
@@ -15,9 +16,11 @@ from pipeline.answering.questions import gold_passages, read_questions
 from pipeline.corpus.parse import html
 from pipeline.corpus.passages.packing import pack, with_ids
 from pipeline.evaluation.answers import splitting
-from pipeline.evaluation.answers.evidence import Passage, evidence_for, passages_of
+from pipeline.evaluation.answers.evidence import evidence_for, passages_by_paper
 from pipeline.evaluation.answers.splitting import CLAIM, GOLD, SPLIT, in_shown_order, prompt_digest
-from tests.unit.evaluation.answers.graded import OTHER, PAPER, PASSAGES, question
+from pipeline.evaluation.passages import ClaimSearch, Passage
+from pipeline.settings import Settings
+from tests.unit.evaluation.answers.graded import OTHER, PAPER, PASSAGES, evidence_by_words, question
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 PROMPT_FOLDER = Path(splitting.__file__).parent / "prompts"
@@ -25,39 +28,45 @@ Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def row(**changed: Any) -> dict[str, Any]:
-    place = {"passage_id": "p1", "arxiv_id": PAPER, "anchor": "S1.p1", "title": "Boats"}
+    place = {"passage_id": "p1", "arxiv_id": PAPER, "ordinal": 3, "anchor": "S1.p1", "title": "Boats"}
     return {**place, "section_path": ["Data", "Size"], "text": "There are twelve [@bib1]. ", **changed}
 
 
 def test_a_passage_stands_under_its_title_and_sections_without_markers() -> None:
-    assert passages_of([row()]) == [Passage("p1", PAPER, "S1.p1", "Boats > Data > Size", "There are twelve.")]
-    assert passages_of([row(title=None, section_path=None)])[0].with_heading() == "\nThere are twelve."
+    passage = Passage("There are twelve.", 3, "p1", PAPER, "S1.p1", "Boats > Data > Size")
+    assert passages_by_paper([row()]) == {PAPER: [passage]}
+    (bare,) = passages_by_paper([row(title=None, section_path=None)])[PAPER]
+    assert bare.with_heading() == "\nThere are twelve."
 
 
 def test_passages_of_all_papers_of_a_question_are_ranked_together_and_of_no_other() -> None:
-    both = evidence_for(question(papers=(PAPER, OTHER)), ["Kites fly.", "Twelve boats."], PASSAGES, 2)
+    both = evidence_by_words(question(papers=(PAPER, OTHER)), ["Kites fly.", "Twelve boats."], 2)
     assert [passage.passage_id for passage in both["q1", "Kites fly."]] == ["p9", "p0"]
     assert both["q1", "Twelve boats."][0].passage_id == "p2"
-    one = evidence_for(question(), ["Kites fly.", "Ada Byron is of Quay University."], PASSAGES, 9)
+    one = evidence_by_words(question(), ["Kites fly.", "Ada Byron is of Quay University."], 9)
     assert {passage.arxiv_id for passage in one["q1", "Kites fly."]} == {PAPER}
     assert one["q1", "Ada Byron is of Quay University."][0].anchor == "front"
 
 
-def test_vectors_are_asked_for_all_claims_at_once_and_fused_with_words() -> None:
-    asked: list[tuple[list[str], list[str]]] = []
+def test_claims_are_encoded_once_and_vectors_are_fused_with_words() -> None:
+    encoded: list[list[str]] = []
 
-    def dense(claims: Sequence[str], ids: Sequence[str]) -> list[np.ndarray]:
-        asked.append((list(claims), list(ids)))
-        return [np.array([id_ == "p1" for id_ in ids], np.float32) for _ in claims]
+    class Encoder:
+        def encode_queries(self, claims: list[str]) -> list[Any]:
+            encoded.append(claims)
+            return [SimpleNamespace(dense=np.array([1.0, 0.0], np.float32)) for _ in claims]
 
-    found = evidence_for(question(), ["Ships do not sink.", "A."], PASSAGES, 1, dense)
-    assert asked == [(["A.", "Ships do not sink."], ["p0", "p1", "p2"])]
-    assert found["q1", "Ships do not sink."][0].passage_id == "p1"
+    search = ClaimSearch(["A.", "Ships do not sink."], Settings(), lambda settings: cast(Any, Encoder()))
+    vectors = {"p1": np.array([1.0, 0.0], np.float32), "p2": np.array([0.0, 1.0], np.float32)}
+    for claims in (["Ships do not sink."], ["A.", "Ships do not sink."]):
+        found = evidence_for(question(), claims, PASSAGES, 1, search, vectors)
+        assert found["q1", "Ships do not sink."][0].passage_id == "p1"
+    assert encoded == [["A.", "Ships do not sink."]]
 
 
 def test_a_claim_about_papers_without_passages_has_none() -> None:
-    assert evidence_for(question(papers=("2401.00009",)), ["A."], PASSAGES, 3) == {("q1", "A."): ()}
-    assert evidence_for(question(), [], PASSAGES, 3) == {}
+    assert evidence_by_words(question(papers=("2401.00009",)), ["A."], 3) == {("q1", "A."): ()}
+    assert evidence_by_words(question(), [], 3) == {}
 
 
 def test_an_order_depends_on_the_question_and_the_names_alone() -> None:
@@ -89,18 +98,18 @@ def sample() -> Rows:
 def made_passages(paper: str, page: bytes, record: Mapping[str, Any]) -> list[dict[str, Any]]:
     made = {**html.parse(page).as_row(), "arxiv_id": paper, "year": 2024, "categories": record["categories"].split()}
     return [
-        {"passage_id": name, "arxiv_id": paper, "title": made["title"], **passage._asdict()}
-        for name, passage in with_ids(paper, pack(made))
+        {"passage_id": name, "arxiv_id": paper, "ordinal": ordinal, "title": made["title"], **passage._asdict()}
+        for ordinal, (name, passage) in enumerate(with_ids(paper, pack(made)))
     ]
 
 
 def test_gold_claims_of_the_shipped_questions_find_their_passages_among_the_first_three(sample: Rows) -> None:
     """A right claim must be shown what bears it out, else a judge cannot know: 209 of 212 by words alone."""
-    passages = {paper: passages_of(rows) for paper, rows in sample.items()}
+    passages = passages_by_paper(row for rows in sample.values() for row in rows)
     found = []
     for asked in read_questions(EXAMPLES / "questions.jsonl"):
         gold = gold_passages(asked, sample)
-        evidence = evidence_for(asked, [claim.claim for claim in asked.claims], passages, 3)
+        evidence = evidence_by_words(asked, [claim.claim for claim in asked.claims], 3, passages)
         shown = [{passage.passage_id for passage in evidence[asked.id, claim.claim]} for claim in asked.claims]
         found += [bool(ids & set(gold[place])) for place, ids in enumerate(shown)]
     assert len(found) == 212
