@@ -3,48 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from pipeline.answering.model_calls import NOTHING
 from pipeline.answering.retrieval import RetrievedPassage
+from pipeline.answering.tools import StepLog
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.llm.client import Spent
 from pipeline.storage.writing import Row
 from pipeline.tables import Writer
-
-StepCallback = Callable[[Mapping[str, Any]], None]
-"""Called after each step, so that a reader sees queries and passages before the answer."""
 
 ABSTAINED = "The corpus does not hold the answer to this question."
 """The text of every answer whose claims do not hold it."""
 
 Source = Literal["passage", "model", "front_matter"]
 """Where a claim is from: taken from its passage, said by the model and supported by it, or a row of a table."""
+MOST_CLAIMS = 3
+"""Of one hop: the report's six at two hops."""
 Fact = tuple[str, RetrievedPassage, Source]
 """A claim that has no number yet."""
-
-
-@dataclass(slots=True)
-class StepLog:
-    """The steps of an answer in order, as JSON values, and what they cost together."""
-
-    on_step: StepCallback | None = None
-    steps: list[dict[str, Any]] = field(default_factory=list)
-    spent: Spent = NOTHING
-
-    def add(self, stage: str, cost: Spent, **facts: Any) -> None:
-        """Add a finished step."""
-        step = {"stage": stage} | facts
-        self.steps.append(step)
-        self.spent += cost
-        if self.on_step is not None:
-            self.on_step(step)
-
-    def followed_by(self, other: StepLog) -> StepLog:
-        """These steps and those of another log after them, whichever finished first; calls back for none."""
-        return StepLog(self.on_step, [*self.steps, *other.steps], self.spent + other.spent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +68,7 @@ class Answer:
     hops: int = 0
     abstained: bool = False
     trace: Mapping[str, Any] = field(default_factory=dict)
-    spent: Spent = NOTHING
+    spent: Spent = field(default_factory=Spent)
 
     def __post_init__(self) -> None:
         retrieved = {passage.passage_id for hop in self.shown for passage in hop}

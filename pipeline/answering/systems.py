@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.answering import arxivbot, wikichat
-from pipeline.answering.answer import Answer, StepCallback
+from pipeline.answering.answer import Answer
 from pipeline.answering.composition import direct
 from pipeline.answering.extractive import extractive
 from pipeline.answering.facts import Facts
 from pipeline.answering.retrieval import Retriever
-from pipeline.answering.tools import Tools
+from pipeline.answering.tools import StepCallback, Tools
 from pipeline.answering.user_question import UserQuestion
 from pipeline.engine.systems import System, chosen_writers, named_writer
 from pipeline.index.fusion import By
