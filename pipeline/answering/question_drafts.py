@@ -398,7 +398,7 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
 QUESTION_DRAFTS = Stage(
     table=tables.QUESTION_DRAFTS,
     build=build,
-    upstream=(tables.METADATA, tables.PAPERS, tables.PASSAGES, tables.REFERENCES),
+    upstream=(tables.METADATA, tables.PAPERS, tables.PASSAGES, tables.CITATIONS),
     settings=("llm_model", "llm_context"),
     inputs=inputs,
     disabled_reason=disabled_reason,

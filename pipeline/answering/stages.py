@@ -43,6 +43,7 @@ from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
 from pipeline.index import close_indexes
 from pipeline.index.fusion import By
+from pipeline.index.papers import rows_of_papers
 from pipeline.llm.client import ClientWorkspace, LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import Models, settings_for
@@ -96,14 +97,10 @@ def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
 
 def _passages_of(workspace: Workspace, questions: Sequence[Question]) -> dict[str, list[dict[str, Any]]]:
     """Rows of `passages` by paper, of the papers of these questions that are in the corpus."""
-    wanted = {paper for question in questions for paper in question.papers}
-    there = set(workspace.root.months(tables.PASSAGES))
+    papers = {paper for question in questions for paper in question.papers}
     passages: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for month in paper_months(workspace.root, questions):
-        if month in there:
-            for row in workspace.root.iterate(tables.PASSAGES, month, _GOLD_COLUMNS):
-                if row["arxiv_id"] in wanted:
-                    passages[row["arxiv_id"]].append(row)
+    for row in rows_of_papers(workspace.root, tables.PASSAGES, papers, _GOLD_COLUMNS):
+        passages[row["arxiv_id"]].append(row)
     return passages
 
 
