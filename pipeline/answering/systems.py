@@ -45,10 +45,8 @@ class AnsweringSystem(System):
     ) -> Answer:
         """The answer to a question. client: None for a system that calls no model. facts: used if it reads them.
 
-        Raises ValueError without a client that is needed, and as the client, the retriever and the tables do.
+        Raises as the client, the retriever and the tables do.
         """
-        if client is None and self.calls_model:
-            raise ValueError(f"{self.name} calls a model, and there is no client")
         tools = Tools(client, retriever, settings, facts if self.reads_facts else None, on_step)
         return await self.respond(question, tools)
 
