@@ -14,7 +14,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -87,7 +86,7 @@ def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     questions = read_question_set(workspace.settings)
     mine = [question for question in questions if question.month == month]
     others = sorted(Counter(question.month for question in questions).items())
-    described = json.dumps([[asdict(question) for question in mine], others], sort_keys=True)
+    described = json.dumps([[question.model_dump() for question in mine], others], sort_keys=True)
     months = paper_months(workspace.root, mine)
     return {
         "questions": hashlib.sha256(described.encode()).hexdigest(),

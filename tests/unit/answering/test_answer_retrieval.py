@@ -36,8 +36,8 @@ def search(queries: Any, count: int) -> list[list[Any]]:
 
 def posed(*gold: int) -> PosedQuestion:
     """A question whose gold claims each name the passage that holds them."""
-    claims = tuple(GoldClaim(f"Fact {number}", "2403.00001", ()) for number in gold)
-    question = Question("q", "What is there?", "summary", ("2403.00001",), claims, True, None)
+    claims = tuple(GoldClaim(claim=f"Fact {number}", paper="2403.00001") for number in gold)
+    question = Question(id="q", question="What is there?", kind="summary", papers=("2403.00001",), claims=claims)
     return PosedQuestion(question, {place: (f"p{number}",) for place, number in enumerate(gold)})
 
 
