@@ -17,16 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline import tables
+from pipeline.answering.answer import MOST_CLAIMS
 from pipeline.answering.corpus_retriever import FrontMatterTables, MonthSpan, index_search
 from pipeline.answering.facts import Facts, fact_claims
-from pipeline.answering.model_calls import Params, params_of
 from pipeline.answering.questions import KINDS, PosedQuestion, read_posed_questions
 from pipeline.answering.retrieval import Search, searchable
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.statistics import estimate
 from pipeline.index import close_indexes
 from pipeline.llm.loop import run
-from pipeline.settings import load_settings
+from pipeline.settings import Settings, load_settings
 
 ONE, FACTS, AGAIN = "the question", "the question, tables too", "the question, read on"
 TWO, EVERY, EACH = "the question, then what is missing", "…, then each that is missing", "each gold claim by itself"
@@ -55,19 +55,19 @@ class Shelf:
 
     search: Search
     facts: Facts
-    params: Params
+    settings: Settings
 
     def front_matter(self, question: str) -> list[str]:
         """The passages on which rests what the tables tell of a question, as `arxivbot` adds them to its first hop."""
-        (found,) = self.search([searchable(question)], self.params.candidates)
-        told = run(fact_claims(self.facts, question, found, max(self.params.claims - 1, 1)))
-        return [passage.passage_id for _, passage in told]
+        (found,) = self.search([searchable(question)], self.settings.answer_candidates)
+        told = run(fact_claims(self.facts, question, found, MOST_CLAIMS - 1))
+        return [passage.passage_id for _, passage, _ in told]
 
     def ids(self, query: str, seen: Collection[str] = ()) -> list[str]:
         """The passages that a hop shows: the best that no hop before has shown."""
-        (found,) = self.search([searchable(query)], self.params.candidates + len(seen))
+        (found,) = self.search([searchable(query)], self.settings.answer_candidates + len(seen))
         new = [each.passage_id for each in found if each.passage_id not in seen]
-        return new[: self.params.passages]
+        return new[: self.settings.answer_passages]
 
 
 def missing(posed: PosedQuestion, seen: Collection[str]) -> list[int]:
@@ -92,12 +92,12 @@ def asked(posed: PosedQuestion, shelf: Shelf) -> Asked:
     return Asked(posed, shown)
 
 
-def measure(work: Workspace, params: Params) -> list[Asked]:
+def measure(work: Workspace) -> list[Asked]:
     """Every question of every month of the table, oldest month first."""
     told = []
     for month in work.root.months(tables.QUESTIONS):
         span = MonthSpan(last=month)
-        shelf = Shelf(index_search(work, span), FrontMatterTables(work, span), params)
+        shelf = Shelf(index_search(work, span), FrontMatterTables(work, span), work.settings)
         posed = read_posed_questions(work.root.rows(tables.QUESTIONS, month))
         told += [asked(each, shelf) for each in posed if known(each)]
     close_indexes()
@@ -140,4 +140,4 @@ if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     place = Workspace(load_settings(data=Path(sys.argv[1])))
-    print("\n".join(lines(measure(place, params_of(place.settings)))))
+    print("\n".join(lines(measure(place))))

@@ -3,9 +3,8 @@ with them, and so is the estimate, which knows no formula."""
 
 from __future__ import annotations
 
-from pipeline.answering.fact_check import MOST_CLAIMS
-from pipeline.answering.model_calls import params_of
 from pipeline.answering.retrieval import windows
+from pipeline.answering.wikichat import MOST_CHECKED
 from pipeline.related_work.chatcite import BeamConfig
 from pipeline.related_work.systems import beam_config
 from pipeline.settings import Settings
@@ -42,14 +41,14 @@ def writing_calls(system: str, references: int, settings: Settings, *, whole: bo
     }.get(system, 0)
 
 
-def answering_calls(system: str, settings: Settings, *, hops: int | None = None, checked: int = MOST_CLAIMS) -> int:
+def answering_calls(system: str, settings: Settings, *, hops: int | None = None, checked: int = MOST_CHECKED) -> int:
     """Calls of one question with so many hops (by default the most) and claims to check, if searches find enough."""
-    params = params_of(settings)
-    hops = params.hops if hops is None else hops
-    ranking = len(windows(params.candidates)) if params.candidates > params.passages else 0
+    hops = settings.answer_hops if hops is None else hops
+    candidates, passages = settings.answer_candidates, settings.answer_passages
+    ranking = len(windows(candidates)) if candidates > passages else 0
     # A query; each hop's ranking and claims; a reflection after each hop except the last possible; the answer.
-    arxivbot = 1 + hops * (ranking + 1) + min(hops, params.hops - 1) + 1
+    arxivbot = 1 + hops * (ranking + 1) + min(hops, settings.answer_hops - 1) + 1
     # Query, ranking, bullets of each passage; the model's answer, its split, a verdict on each claim; draft and
     # refinement.
-    wikichat = 1 + ranking + min(params.passages, params.candidates) + 2 + checked + 2
+    wikichat = 1 + ranking + min(passages, candidates) + 2 + checked + 2
     return {"arxivbot": arxivbot, "arxivbot_report": arxivbot, "wikichat": wikichat, "direct": 1}.get(system, 0)

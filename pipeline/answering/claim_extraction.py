@@ -3,81 +3,91 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import dropwhile
 from typing import Annotated, Any
 
+from pipeline.answering.answer import Claim, Fact, number_claims
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
-    NOTHING,
     PROMPTS,
+    FormAnswer,
     ask,
     cut_to_share,
     first_that_fit,
     room,
     short_question,
 )
-from pipeline.answering.retrieval import RetrievedPassage
-from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
+from pipeline.answering.retrieval import RetrievedPassage, suspicious_ids
+from pipeline.answering.tools import StepLog, Tools
+from pipeline.llm.client import REPAIR_TOKENS, Spent
 from pipeline.llm.structured import AtMost, make_form
 
 CLAIM_CHARS = 240
 # Claims of earlier hops, the newest first, take at most this part of the context; the rest is for passages.
 _KNOWN_SHARE = 8
-_REASONS = ("unknown", "irrelevant", "repeated", "questions", "headings", "over")
 # The minus sign belongs to its number.
 _WORD = re.compile(r"[-−]?\w+")
 _LEADING = frozenset(("the", "paper", "study", "article"))
 _FRAME_TOKENS, _PER_CLAIM = 40, 24 + int(CLAIM_CHARS / CHARS_PER_TOKEN)
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractedClaims:
-    """Claims with their passages, best first, and how many were dropped for which reason.
-
-    dropped: `unknown` of passages that were not shown, `irrelevant` of passages that the model filtered out itself,
-    `repeated` empty or known, `questions` that ask, `headings` that repeat their passage's heading alone, `over` beyond
-    the most. unfiltered: whether the model called no passage relevant and made claims all the same; then none is
-    filtered out.
-    """
-
-    claims: tuple[tuple[str, RetrievedPassage], ...] = ()
-    relevant: tuple[int, ...] = ()
-    """Numbers of the passages that the model called relevant."""
-    unfiltered: bool = False
-    dropped: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(_REASONS, 0))
-    cut: bool = False
-    spent: Spent = NOTHING
-    failure: str | None = None
-
-    def trace(self) -> dict[str, Any]:
-        return {
-            "relevant": list(self.relevant),
-            "unfiltered": self.unfiltered,
-            "dropped": dict(self.dropped),
-            "cut": self.cut,
-            "failure": self.failure,
-        }
-
-
 async def extract_claims(
-    client: LlmClient,
+    tools: Tools,
+    steps: StepLog,
     question: str,
     passages: Sequence[RetrievedPassage],
     *,
     most: int,
-    known: Sequence[str],
-    context: int,
-) -> ExtractedClaims:
-    """At most `most` claims of these passages that help with a question: arXivBot's filter and split in one call at
-    temperature 0.
+    earlier: Sequence[Claim],
+    hops: Sequence[Sequence[RetrievedPassage]],
+) -> tuple[Claim, ...]:
+    """At most `most` claims of these passages that help with a question, best first; adds the step `claims`.
 
-    known: claims of earlier hops, which are not made again. Without passages there is no call.
+    arXivBot's filter and split in one call at temperature 0; there is no call without passages. A claim rests on the
+    passage that holds its names and figures, or else on the one that the model named: a model that knows a claim says
+    it again under another passage, which then seems to support it. Words alone decide that, without a model.
+
+    earlier: claims that are known, which are not made again. hops: the passages read in each hop, these included.
     """
-    if not passages or most < 1:
-        return ExtractedClaims()
+    answer: FormAnswer[Any] = FormAnswer(None, Spent())
+    if passages and most > 0:
+        answer = await _ask_for_claims(tools, question, passages, most, [claim.text for claim in earlier])
+    named, dropped = _read_claims(answer.value, passages, most, [claim.text for claim in earlier])
+    sources = _sources(earlier, hops)
+    facts: list[Fact] = []
+    moved, loose = [], []
+    for number, (text, passage) in enumerate(named, len(earlier) + 1):
+        home = home_of(text, passage, question, sources)
+        if home is None:
+            loose.append(number)
+        elif home.passage_id != passage.passage_id:
+            moved.append({"claim": number, "named": passage.passage_id})
+        facts.append((text, home or passage, "passage"))
+    claims = number_claims(facts, len(hops), after=len(earlier))
+    steps.add(
+        "claims",
+        answer.spent,
+        hop=len(hops),
+        claims=[claim.number for claim in (*earlier, *claims) if claim.hop == len(hops)],
+        shown=[passage.trace() for passage in passages],
+        suspicious=suspicious_ids(passages),
+        texts=[claim.text for claim in claims],
+        moved=moved,
+        loose=loose,
+        dropped=dropped,
+        failure=answer.failure,
+    )
+    return claims
+
+
+async def _ask_for_claims(
+    tools: Tools, question: str, passages: Sequence[RetrievedPassage], most: int, known: Sequence[str]
+) -> FormAnswer[Any]:
+    context = tools.settings.llm_context
     longest = _FRAME_TOKENS + 4 * len(passages) + _PER_CLAIM * most
     values = {
         "question": short_question(question, context),
@@ -87,27 +97,33 @@ async def extract_claims(
         "characters": CLAIM_CHARS,
     }
     left = room(context, longest + REPAIR_TOKENS, "claims", shown=[""] * len(passages), **values)
-    shown, cut = cut_to_share([passage.prompt_text() for passage in passages], left)
+    shown, _ = cut_to_share([passage.prompt_text() for passage in passages], left)
     messages = PROMPTS.messages("claims", shown=shown, **values)
-    answer = await ask(client, messages, claims_form(len(passages), most), longest)
-    if answer.value is None:
-        return ExtractedClaims(cut=cut, spent=answer.spent, failure=answer.failure)
-    return replace(_read_claims(answer.value, passages, most, known), cut=cut, spent=answer.spent)
+    return await ask(tools.model, messages, claims_form(len(passages), most), longest)
 
 
-def _read_claims(form: Any, passages: Sequence[RetrievedPassage], most: int, known: Sequence[str]) -> ExtractedClaims:
-    """The distinct claims of passages that were shown and called relevant."""
+def _read_claims(
+    form: Any, passages: Sequence[RetrievedPassage], most: int, known: Sequence[str]
+) -> tuple[list[tuple[str, RetrievedPassage]], dict[str, int]]:
+    """The distinct claims of passages that were shown and called relevant, and how many were dropped for which reason.
+
+    Reasons: `unknown` of passages that were not shown, `irrelevant` of passages that the model filtered out itself,
+    `repeated` empty or known, `questions` that ask, `headings` that repeat their passage's heading alone, `over` beyond
+    the most.
+    """
     numbers = range(1, len(passages) + 1)
-    relevant = tuple(sorted({number for number in form.relevant if number in numbers}))
-    dropped = dict.fromkeys(_REASONS, 0)
-    seen = set(map(_key, known))
+    dropped: Counter[str] = Counter()
     claims: list[tuple[str, RetrievedPassage]] = []
+    if form is None:
+        return claims, dropped
+    # SmolLM2 leaves the list of relevant passages empty and makes three claims: then there is no filter.
+    relevant = set(form.relevant) & set(numbers) or numbers
+    seen = set(map(_key, known))
     for item in form.claims:
         text = " ".join(item.claim.split())
         if item.passage not in numbers:
             reason: str | None = "unknown"
-        # SmolLM2 leaves the list of relevant passages empty and makes three claims: then there is no filter.
-        elif item.passage not in (relevant or numbers):
+        elif item.passage not in relevant:
             reason = "irrelevant"
         else:
             reason = _reason_against(text, passages[item.passage - 1], seen)
@@ -118,7 +134,7 @@ def _read_claims(form: Any, passages: Sequence[RetrievedPassage], most: int, kno
             continue
         seen.add(_key(text))
         claims.append((text, passages[item.passage - 1]))
-    return ExtractedClaims(tuple(claims), relevant, unfiltered=not relevant and bool(claims), dropped=dropped)
+    return claims, dropped
 
 
 def _reason_against(text: str, passage: RetrievedPassage, seen: set[str]) -> str | None:
@@ -172,38 +188,15 @@ class Source:
         return _words(f"{self.passage.arxiv_id} {self.passage.prompt_text()} {self.known}")
 
 
-@dataclass(frozen=True, slots=True)
-class Attribution:
-    """Claims with the passages that they rest on. moved: number of a claim → id of the passage that the model named, if
-    it rests on another. loose: numbers of the claims whose names and figures are in no passage."""
-
-    claims: tuple[tuple[str, RetrievedPassage], ...]
-    moved: Mapping[int, str]
-    loose: tuple[int, ...]
-
-    def trace(self) -> dict[str, Any]:
-        moved = [{"claim": number, "named": passage_id} for number, passage_id in self.moved.items()]
-        return {"moved": moved, "loose": list(self.loose)}
-
-
-def attribute(
-    claims: Iterable[tuple[str, RetrievedPassage]], question: str, sources: Sequence[Source], first: int = 1
-) -> Attribution:
-    """The passage that each claim rests on: the one that holds its names and figures, or else the one that was named.
-
-    A model that knows a claim says it again under another passage, which then seems to support it. Words alone decide,
-    without a model. first: number of the first claim.
-    """
-    placed: list[tuple[str, RetrievedPassage]] = []
-    moved, loose = {}, []
-    for number, (text, named) in enumerate(claims, first):
-        home = home_of(text, named, question, sources)
-        if home is None:
-            loose.append(number)
-        elif home.passage_id != named.passage_id:
-            moved[number] = named.passage_id
-        placed.append((text, home or named))
-    return Attribution(tuple(placed), moved, tuple(loose))
+def _sources(claims: Iterable[Claim], hops: Sequence[Sequence[RetrievedPassage]]) -> list[Source]:
+    """The passages read: front matter with claims from tables first, then the latest hop first."""
+    known: dict[str, str] = {}
+    for claim in claims:
+        if claim.source == "front_matter":
+            known[claim.passage_id] = f"{known.get(claim.passage_id, '')} {claim.text}"
+    passages = [passage for hop in reversed(hops) for passage in hop]
+    sources = [Source(passage, known.get(passage.passage_id, "")) for passage in passages]
+    return sorted(sources, key=lambda source: not source.known)
 
 
 def home_of(claim: str, named: RetrievedPassage, question: str, sources: Sequence[Source]) -> RetrievedPassage | None:

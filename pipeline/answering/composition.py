@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from pipeline.answering.answer import Answer, Claim, Sentence, StepLog, plain_answer
+from pipeline.answering.answer import Answer, Claim, Sentence, plain_answer
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     PROMPTS,
     TEMPERATURE,
-    Params,
     as_word,
     ask,
     first_that_fit,
     room,
     short_question,
 )
-from pipeline.answering.tools import Tools
+from pipeline.answering.tools import StepLog, Tools
 from pipeline.answering.user_question import UserQuestion
-from pipeline.llm.client import REPAIR_TOKENS, Completion, LlmClient, Spent, spent
+from pipeline.llm.client import REPAIR_TOKENS, Spent, spent
 from pipeline.llm.structured import AtMost, make_form
+from pipeline.settings import Settings
 
 Held = Literal["yes", "partly", "no"]
 """Whether claims hold the answer to a question."""
@@ -38,103 +37,67 @@ _WORDS_PER_TOKEN = 0.6
 _MARK = re.compile(r"\s*\[\s*(?:claims?\s*)?([0-9]{1,4}(?:\s*[,;]\s*[0-9]{1,4})*)\s*\]", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadSentences:
-    """The sentences of a model's answer that rest on claims, and what was dropped."""
-
-    sentences: tuple[Sentence, ...] = ()
-    dropped: tuple[str, ...] = ()
-    """Sentences that rest on no claim."""
-    unknown: int = 0
-    """Numbers that no claim has."""
-
-    def trace(self) -> dict[str, Any]:
-        return {"dropped": list(self.dropped), "unknown": self.unknown}
-
-
-@dataclass(frozen=True, slots=True)
-class Composition:
-    """The sentences of an answer; none if the claims do not hold it.
-
-    answered: what the model said of that; None if it could not be read. made: whether the claims themselves are the
-    answer, because none of its sentences rests on a claim. cut: whether claims were left out for want of room.
-    """
-
-    read: ReadSentences
-    answered: Held | None
-    made: bool
-    cut: bool
-    spent: Spent
-    failure: str | None = None
-
-    @property
-    def sentences(self) -> tuple[Sentence, ...]:
-        return self.read.sentences
-
-    def trace(self) -> dict[str, Any]:
-        return {
-            "answered": self.answered,
-            "made": self.made,
-            "cut": self.cut,
-            "failure": self.failure,
-            **self.read.trace(),
-            "sentences": [list(sentence.claims) for sentence in self.sentences],
-        }
-
-
 async def compose(
-    client: LlmClient, prompt: str, question: str, claims: Sequence[Claim], *, context: int, tokens: int
-) -> Composition:
-    """Sentences of at most so many tokens that answer a question from these claims, at temperature 0.
+    tools: Tools, steps: StepLog, prompt: Literal["answer", "draft"], question: str, claims: Sequence[Claim]
+) -> list[Sentence]:
+    """Sentences that answer a question from these claims, at temperature 0; none if the claims do not hold the answer.
 
-    The claims themselves are the answer if the model says that they hold it and none of its sentences rests on one, or
-    if its answer cannot be read: they were extracted for this question.
+    The claims themselves are the answer (`made`) if the model says that they hold it and none of its sentences rests on
+    one, or if its answer cannot be read: they were extracted for this question. Adds a step with the prompt's name.
     """
-    longest = answer_tokens(tokens)
-    values = prompt_values(question, tokens, context)
-    left = room(context, longest + REPAIR_TOKENS, prompt, claims="", **values)
+    if not claims:
+        steps.add(prompt, Spent(), abstained="no claims")
+        return []
+    tokens = tools.settings.answer_tokens
+    longest, values = answer_tokens(tokens), prompt_values(question, tools.settings)
+    left = room(tools.settings.llm_context, longest + REPAIR_TOKENS, prompt, claims="", **values)
     lines = first_that_fit([claim.line() for claim in claims], left)
-    cut, claims = len(lines) < len(claims), claims[: len(lines)]
+    shown = claims[: len(lines)]
     messages = PROMPTS.messages(prompt, claims="\n".join(lines), **values)
-    answer = await ask(client, messages, answer_form(most_sentences(tokens)), longest)
+    answer = await ask(tools.model, messages, answer_form(most_sentences(tokens)), longest)
     form: Any = answer.value
-    if form is not None and form.answered == "no":
-        withheld = tuple(sentence.text for sentence in form.sentences if sentence.text.strip())
-        return Composition(ReadSentences((), withheld), "no", False, cut, answer.spent)
-    numbers = {claim.number for claim in claims}
-    read = read_sentences(form.sentences, numbers) if form else ReadSentences()
-    made = not read.sentences
+    sentences, dropped = read_sentences(form.sentences if form else (), {claim.number for claim in shown})
+    withheld = form is not None and form.answered == "no"
+    if withheld:
+        sentences, dropped = [], [sentence.text for sentence in form.sentences if sentence.text.strip()]
+    made = not sentences and not withheld
     if made:
-        read = replace(read, sentences=tuple(Sentence(claim.text, (claim.number,)) for claim in claims))
-    return Composition(read, form.answered if form else None, made, cut, answer.spent, answer.failure)
+        sentences = [Sentence(claim.text, (claim.number,)) for claim in shown]
+    steps.add(
+        prompt,
+        answer.spent,
+        answered=form.answered if form else None,
+        made=made,
+        dropped=dropped,
+        failure=answer.failure,
+    )
+    return sentences
 
 
-def prompt_values(question: str, tokens: int, context: int) -> dict[str, Any]:
+def prompt_values(question: str, settings: Settings) -> dict[str, Any]:
     """The values that all prompts for an answer share."""
     return {
-        "question": short_question(question, context),
-        "most": most_sentences(tokens),
-        "words": max(int(_WORDS_PER_TOKEN * tokens), 10),
+        "question": short_question(question, settings.llm_context),
+        "most": most_sentences(settings.answer_tokens),
+        "words": max(int(_WORDS_PER_TOKEN * settings.answer_tokens), 10),
         "characters": SENTENCE_CHARS,
     }
 
 
-def read_sentences(sentences: Sequence[Any], numbers: Collection[int]) -> ReadSentences:
-    """Those sentences of a model, with `text` and `claims`, that rest on claims of these numbers.
+def read_sentences(sentences: Sequence[Any], numbers: Collection[int]) -> tuple[list[Sentence], list[str]]:
+    """Those sentences of a model, with `text` and `claims`, that rest on claims of these numbers; texts of the others.
 
     A mark such as [2] within a sentence is one of its claims, and is removed from its text.
     """
-    grounded, dropped, unknown = [], [], 0
+    grounded, dropped = [], []
     for sentence in sentences:
         text, marked = _unmarked(" ".join(sentence.text.split()), numbers)
-        named = dict.fromkeys([*sentence.claims, *marked])
-        known = tuple(number for number in named if number in numbers)
-        unknown += len(named) - len(known)
-        if text and known:
-            grounded.append(Sentence(text, known))
+        claims = tuple(number for number in dict.fromkeys([*sentence.claims, *marked]) if number in numbers)
+        if text and claims:
+            grounded.append(Sentence(text, claims))
         elif text:
             dropped.append(text)
-    return ReadSentences(tuple(grounded), tuple(dropped), unknown)
+    return grounded, dropped
 
 
 def _unmarked(text: str, numbers: Collection[int]) -> tuple[str, list[int]]:
@@ -184,14 +147,19 @@ def answer_form(most: int) -> type[Any]:
 async def direct(question: UserQuestion, tools: Tools) -> Answer:
     """The model's own answer, in one call at temperature 0."""
     steps = StepLog(tools.on_step)
-    completion = await write_alone(tools.model, question, tools.params)
-    steps.add("generate", spent([completion]), text=completion.text.strip(), truncated=completion.truncated)
-    return plain_answer(completion.text, steps)
+    text = await write_alone(tools, steps, question)
+    return plain_answer(text, steps)
 
 
-async def write_alone(client: LlmClient, question: UserQuestion, params: Params) -> Completion:
-    """What the model writes without passages. WikiChat makes the same call, so a run of both pays for it once."""
-    text = short_question(question.question, params.context)
-    left = room(params.context, params.tokens, "direct", question=text, history="-" if question.history else "")
+async def write_alone(tools: Tools, steps: StepLog, question: UserQuestion) -> str:
+    """What the model writes without passages; adds the step `generate`.
+
+    WikiChat makes the same call, so a run of both pays for it once.
+    """
+    context, tokens = tools.settings.llm_context, tools.settings.answer_tokens
+    text = short_question(question.question, context)
+    left = room(context, tokens, "direct", question=text, history="-" if question.history else "")
     messages = PROMPTS.messages("direct", question=text, history=question.conversation(left))
-    return await client.complete(messages, temperature=TEMPERATURE, max_tokens=params.tokens)
+    completion = await tools.model.complete(messages, temperature=TEMPERATURE, max_tokens=tokens)
+    steps.add("generate", spent([completion]), text=completion.text.strip(), truncated=completion.truncated)
+    return completion.text

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import unicodedata
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,16 +14,14 @@ from pipeline.answering.retrieval import RetrievedPassage, Search
 from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.months import select_months
 from pipeline.engine.stage import Workspace
-from pipeline.errors import PermanentFailure, SettingError
+from pipeline.errors import SettingError
 from pipeline.index.fusion import By
 from pipeline.index.opening import live_index
+from pipeline.index.papers import rows_of_papers
 from pipeline.index.search import Hit, search_many
 from pipeline.index.search_options import MOST, SearchOptions
-from pipeline.storage.data_root import DataRoot
-from pipeline.storage.reading import read_table
-from pipeline.tables import Table
 
-_PASSAGE_COLUMNS = ("passage_id", "arxiv_id", "ordinal", "anchor", "kind", "title", "section_path", "text")
+_PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "ordinal", "anchor", "kind", "title", "section_path", "text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,32 +94,30 @@ class FrontMatterTables:
         return await asyncio.to_thread(self._read, arxiv_ids)
 
     def _read(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
-        by_month: dict[str, set[str]] = defaultdict(set)
-        for arxiv_id in arxiv_ids:
-            month = month_of(arxiv_id)
-            if month is not None and self._span.holds(month):
-                by_month[month].add(arxiv_id)
-        known: dict[str, FrontMatter] = {}
-        for month, papers in sorted(by_month.items()):
-            known |= self._of_month(month, papers)
-        return [known[arxiv_id] for arxiv_id in dict.fromkeys(arxiv_ids) if arxiv_id in known]
+        in_span = [
+            paper
+            for paper in dict.fromkeys(arxiv_ids)
+            if (month := month_of(paper)) is not None and self._span.holds(month)
+        ]
+        columns = ["arxiv_id", "authors", "categories"]
+        pages = {row["arxiv_id"]: row for row in rows_of_papers(self._root, tables.PAPERS, in_span, columns)}
+        columns.append("published")
+        listed = {row["arxiv_id"]: row for row in rows_of_papers(self._root, tables.METADATA, in_span, columns)}
+        passages: dict[str, dict[str, Any]] = {}
+        for row in rows_of_papers(self._root, tables.PASSAGES, in_span, _PASSAGE_COLUMNS):
+            # Long front matter has several parts; the first names the authors.
+            earlier = passages.get(row["arxiv_id"])
+            if row["kind"] == "front_matter" and (earlier is None or row["ordinal"] < earlier["ordinal"]):
+                passages[row["arxiv_id"]] = row
+        return [
+            _front_matter(passages[paper], pages.get(paper, {}), listed.get(paper, {}))
+            for paper in in_span
+            if paper in passages
+        ]
 
-    def _of_month(self, month: str, papers: Collection[str]) -> dict[str, FrontMatter]:
-        parts = rows_of_papers(self._root, tables.PASSAGES, month, _PASSAGE_COLUMNS, papers, kind="front_matter")
-        # Long front matter has several parts; the first names the authors.
-        first = {row["arxiv_id"]: row for row in sorted(parts, key=lambda row: -row["ordinal"])}
-        columns = ("arxiv_id", "authors", "categories")
-        pages = _by_paper(rows_of_papers(self._root, tables.PAPERS, month, columns, papers))
-        listed = _by_paper(rows_of_papers(self._root, tables.METADATA, month, (*columns, "published"), papers))
-        return {
-            paper: _front_matter(month, row, pages.get(paper, {}), listed.get(paper, {}))
-            for paper, row in first.items()
-        }
 
-
-def _front_matter(
-    month: str, passage: Mapping[str, Any], page: Mapping[str, Any], listed: Mapping[str, Any]
-) -> FrontMatter:
+def _front_matter(passage: Mapping[str, Any], page: Mapping[str, Any], listed: Mapping[str, Any]) -> FrontMatter:
+    month = month_of(passage["arxiv_id"]) or ""
     return FrontMatter(
         _front_passage(month, passage),
         _authors(page.get("authors") or (), listed.get("authors") or ()),
@@ -150,31 +145,3 @@ def _authors(page: Sequence[Mapping[str, Any]], listed: Sequence[str]) -> tuple[
 
 def _key(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
-
-
-def _by_paper(rows: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    return {row["arxiv_id"]: row for row in rows}
-
-
-def rows_of_papers(
-    root: DataRoot, table: Table, month: str, columns: Sequence[str], papers: Collection[str], **equal: str
-) -> list[dict[str, Any]]:
-    """Rows of these papers; none if the table lacks the month. Rows are sorted by paper, so row groups without these
-    papers are not read.
-
-    equal: values that columns must have. Raises PermanentFailure if the month cannot be read.
-    """
-    import pyarrow as pa
-
-    file = root.file(table, month)
-    if not papers or not file.exists():
-        return []
-    root.read(table, month, columns=[])
-    wanted = [("arxiv_id", "in", sorted(papers)), *((name, "==", value) for name, value in equal.items())]
-    try:
-        return list(read_table(file, columns=list(columns), filters=wanted).to_pylist())
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise PermanentFailure(
-            f"{file} cannot be read ({' '.join(str(error).split())}): make it again by "
-            f"citeloom run --months {month} --select {table.name} --force"
-        ) from error

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ def read_drafts(workspace: Workspace, months: str) -> list[DraftedQuestion]:
             (posed,) = read_posed_questions([row])
             # The table has the month where no day is known; a set has days only.
             has_day = posed.question.date and len(posed.question.date) > len("2024-03")
-            question = posed.question if has_day else replace(posed.question, date=None)
+            question = posed.question if has_day else posed.question.model_copy(update={"date": None})
             drafts.append(DraftedQuestion(question, row["model"]))
     return drafts
 
@@ -104,7 +104,7 @@ def accept(workspace: Workspace, file: Path, questions: Sequence[Question]) -> l
         new = []
         for question in questions:
             if not known & _keys(question):
-                new.append(replace(question, reviewed=True))
+                new.append(question.model_copy(update={"reviewed": True}))
                 known |= _keys(question)
         add_to_file(file, new)
     return [question.id for question in new]

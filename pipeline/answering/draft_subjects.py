@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
-from pipeline.answering.corpus_retriever import rows_of_papers
 from pipeline.answering.questions import Kind, holds_phrase
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.arxiv.identifiers import month_of
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Workspace
+from pipeline.index.papers import rows_of_papers
 from pipeline.storage.data_root import DataRoot
 from pipeline.wikipedia.root import month_in
 
-_PASSAGE_COLUMNS = ("passage_id", "arxiv_id", "ordinal", "anchor", "kind", "title", "section_path", "text")
+_PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "ordinal", "anchor", "kind", "title", "section_path", "text"]
 # Of the some 60 passages of a paper, those that a question of one kind can rest on; 8 of 150 words are 2,000 tokens.
 MOST_SHOWN = 8
 # The title of a section says more about its passages than words that occur in them.
@@ -78,32 +78,29 @@ def choose_papers(workspace: Workspace, month: str) -> list[str]:
     return sorted(named | {papers[place] for place in evenly_spaced(len(papers), settings.draft_questions)})
 
 
-def read_papers(root: DataRoot, papers: Iterable[str]) -> dict[str, Paper]:
+def read_papers(root: DataRoot, papers: Collection[str]) -> dict[str, Paper]:
     """Papers with their passages, by id; a paper without passages in the tables is missing."""
-    by_month: dict[str, list[str]] = defaultdict(list)
-    for paper in sorted(set(papers)):
-        if (month := month_in(root, paper)) is not None:
-            by_month[month].append(paper)
-    passages: dict[str, list[RetrievedPassage]] = defaultdict(list)
-    for month, wanted in sorted(by_month.items()):
-        rows = rows_of_papers(root, tables.PASSAGES, month, _PASSAGE_COLUMNS, wanted)
-        for row in sorted(rows, key=lambda row: row.pop("ordinal")):
+    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows_of_papers(root, tables.PASSAGES, papers, _PASSAGE_COLUMNS):
+        rows[row["arxiv_id"]].append(row)
+    found = {}
+    for paper, own in rows.items():
+        month = month_in(root, paper) or ""
+        passages = []
+        for row in sorted(own, key=lambda row: row.pop("ordinal")):
             columns = row | {"title": row["title"] or "", "section_path": tuple(row["section_path"])}
-            passages[row["arxiv_id"]].append(RetrievedPassage(**columns, month=month))
-    return {paper: Paper(paper, " ".join(own[0].title.split()), tuple(own)) for paper, own in passages.items()}
+            passages.append(RetrievedPassage(**columns, month=month))
+        found[paper] = Paper(paper, " ".join(passages[0].title.split()), tuple(passages))
+    return found
 
 
 def cited_papers(root: DataRoot, month: str, papers: Collection[str]) -> dict[str, Counter[str]]:
     """Paper → arXiv papers up to this month that it cites, with how many of its passages cite each."""
-    cited: dict[tuple[str, str], str] = {}
-    for row in rows_of_papers(root, tables.REFERENCES, month, ("arxiv_id", "key", "cited_arxiv_id"), papers):
-        target = row["cited_arxiv_id"]
-        if target and target != row["arxiv_id"] and (month_of(target) or "9999") <= month:
-            cited[row["arxiv_id"], row["key"]] = target
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in rows_of_papers(root, tables.PASSAGES, month, ("arxiv_id", "cited_keys"), papers):
-        keys = {(row["arxiv_id"], key) for key in row["cited_keys"] or ()}
-        counts[row["arxiv_id"]].update({cited[key] for key in keys & cited.keys()})
+    for row in root.rows_with(tables.CITATIONS, month, "citing", papers, ["citing", "cited", "passage_ids"]):
+        paper, cited = row["citing"], row["cited"]
+        if row["passage_ids"] and cited != paper and (month_of(cited) or "9999") <= month:
+            counts[paper][cited] = len(row["passage_ids"])
     return counts
 
 

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.answering.answer import Answer, Fact, Sentence, StepLog, grounded_answer, number_claims
+from pipeline.answering.answer import MOST_CLAIMS, Answer, Sentence, grounded_answer, number_claims
 from pipeline.answering.facts import fact_claims
-from pipeline.answering.model_calls import NOTHING
-from pipeline.answering.retrieval import RetrievedPassage, distinct_passages, find, searchable
-from pipeline.answering.tools import Tools
+from pipeline.answering.retrieval import RetrievedPassage, distinct_passages, search, searchable
+from pipeline.answering.tools import StepLog, Tools
 from pipeline.answering.user_question import UserQuestion
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.choice import make_embedder
 from pipeline.index.relevance import coverage
+from pipeline.llm.client import Spent
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
@@ -68,26 +68,21 @@ async def extractive(question: UserQuestion, tools: Tools, cosines: Cosines | No
 
     cosines: by default those of the embedding model of the settings. Raises as the retriever and the tables do.
     """
-    steps, params = StepLog(tools.on_step), tools.params
+    steps, most_read = StepLog(tools.on_step), tools.settings.answer_passages
     query = search_query(question)
-    (results,) = await find(tools.retriever, [query], params.candidates)
-    steps.add("search", NOTHING, hop=1, query=query, found=[passage.passage_id for passage in results])
-    relevant = [passage for passage in results if passage.relevance != "none"]
-    claims: list[Fact] = []
-    if tools.facts is not None:
-        facts = await fact_claims(tools.facts, question.question, relevant, params.claims)
-        claims = [(text, passage, "front_matter") for text, passage in facts]
+    relevant = [passage for passage in await search(tools, steps, query) if passage.relevance != "none"]
+    claims = await fact_claims(tools.facts, question.question, relevant, MOST_CLAIMS)
     if claims:
-        steps.add("facts", NOTHING, hop=1, claims=[text for text, _, _ in claims])
         texts = [text for text, _, _ in claims]
+        steps.add("facts", Spent(), hop=1, claims=texts)
     else:
-        best = [passage for passage in relevant if passage.kind in _QUOTABLE_KINDS][: params.passages]
+        best = [passage for passage in relevant if passage.kind in _QUOTABLE_KINDS][:most_read]
         quotes = choose_quotes(query, best, cosines or cosines_of(make_embedder(tools.settings)))
         claims = [(quote.text, quote.passage, "passage") for quote in quotes]
         texts = [f"“{quote.text}”" for quote in quotes]
         traces = [passage.trace() for passage in best]
-        steps.add("quote", NOTHING, hop=1, read=traces, quotes=[quote.text for quote in quotes])
-    read = distinct_passages([passage for _, passage, _ in claims] + relevant[: params.passages])
+        steps.add("quote", Spent(), hop=1, read=traces, quotes=[quote.text for quote in quotes])
+    read = distinct_passages([passage for _, passage, _ in claims] + relevant[:most_read])
     numbered = number_claims(claims, hop=1)
     sentences = [Sentence(text, (claim.number,)) for text, claim in zip(texts, numbered, strict=True)]
     return grounded_answer(sentences, numbered, [query], [read], steps)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from pipeline.answering.answer import Fact
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 
@@ -123,20 +124,20 @@ def _holds(text: str, name: str) -> bool:
 
 
 async def fact_claims(
-    facts: Facts, question: str, passages: Sequence[RetrievedPassage], most: int
-) -> tuple[tuple[str, RetrievedPassage], ...]:
+    facts: Facts | None, question: str, passages: Sequence[RetrievedPassage], most: int
+) -> list[Fact]:
     """At most `most` claims from tables, paper by paper, each with the front matter on which it rests.
 
-    There is none if the question asks for no facet, and none for what the tables do not hold.
+    There is none without tables, none if the question asks for no facet, and none for what the tables do not hold.
     """
     facets = facets_of(question)
-    papers = named_papers(question, passages) if facets and most > 0 else []
-    if not papers:
-        return ()
-    wanted = set(papers)
-    known = [front for front in await facts.front_matter(papers) if front.passage.arxiv_id in wanted]
-    claims = [(text, front.passage) for front in known for text in _sentences(front, facets)]
-    return tuple(claims[:most])
+    papers = named_papers(question, passages) if facets else []
+    if facts is None or not papers:
+        return []
+    claims: list[Fact] = []
+    for front in await facts.front_matter(papers):
+        claims += [(text, front.passage, "front_matter") for text in _sentences(front, facets)]
+    return claims[:most]
 
 
 def _sentences(front: FrontMatter, facets: Collection[str]) -> Iterator[str]:

@@ -1,11 +1,11 @@
-"""Parameters of answering, its prompts, and calls of the model in the room that a context leaves."""
+"""Prompts of answering, and calls of the model in the room that a context leaves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
@@ -13,40 +13,6 @@ from pipeline.errors import SettingError
 from pipeline.llm.client import LlmAnswerError, LlmClient, Message, Spent
 from pipeline.llm.context import count_message_tokens, count_tokens, fit
 from pipeline.llm.prompts import PromptFolder
-
-if TYPE_CHECKING:
-    from pipeline.settings import Settings
-
-
-@dataclass(frozen=True, slots=True)
-class Params:
-    """The settings of answering. Defaults are the arXivBot report's where it gives them: 3 passages, 2 hops."""
-
-    context: int
-    """Tokens that the model reads and writes in one call."""
-    candidates: int = 20
-    """Passages of a search, which the model ranks."""
-    passages: int = 3
-    """The best of them, which the model reads whole."""
-    claims: int = 3
-    """Most claims of one hop: the report's six at two hops."""
-    hops: int = 2
-    tokens: int = 512
-    """Most tokens of the answer."""
-    evidence: int = 2
-    """Passages by which WikiChat checks a claim of the model."""
-
-
-def params_of(settings: Settings) -> Params:
-    """The parameters as set."""
-    return Params(
-        context=settings.llm_context,
-        candidates=settings.answer_candidates,
-        passages=settings.answer_passages,
-        hops=settings.answer_hops,
-        tokens=settings.answer_tokens,
-    )
-
 
 Model = TypeVar("Model", bound=BaseModel)
 

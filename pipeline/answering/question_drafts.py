@@ -168,7 +168,7 @@ def read_proposal(proposed: Any, subject: Subject, date: str | None) -> tuple[Qu
         if paper is None or reason is not None:
             omissions.append((reason or "unknown_paper", f"{_short(claim)} | {_short(phrase)}"))
         else:
-            claims[plain(claim)] = GoldClaim(claim, paper.arxiv_id, (phrase,))
+            claims[plain(claim)] = GoldClaim(claim=claim, paper=paper.arxiv_id, evidence=(phrase,))
     omissions += [("over_the_most", _short(_one_line(item.claim))) for item in proposed.claims[MOST_CLAIMS:]]
     papers = tuple(paper.arxiv_id for paper in subject.papers)
     lacking = sorted(set(papers) - {claim.paper for claim in claims.values()})
@@ -253,7 +253,14 @@ def make_question(
     """An unreviewed question. Its id is a digest of all that it says, so equal drafts have equal ids."""
     content = json.dumps([text, kind, papers, [(claim.claim, claim.paper, claim.evidence) for claim in claims]])
     digest = hashlib.sha256(content.encode()).hexdigest()[:12]
-    return Question(f"{papers[0].replace('/', '-')}-{kind}-{digest}", text, kind, papers, tuple(claims), False, date)
+    return Question(
+        id=f"{papers[0].replace('/', '-')}-{kind}-{digest}",
+        question=text,
+        kind=kind,
+        papers=papers,
+        claims=tuple(claims),
+        date=date,
+    )
 
 
 def draft_of_authors(front: FrontMatter | None, paper: Paper, date: str | None) -> Draft:
@@ -276,12 +283,15 @@ def draft_of_authors(front: FrontMatter | None, paper: Paper, date: str | None) 
         affiliations = "; ".join(map(_one_line, author.affiliations))
         person = f"{_one_line(author.name)} ({affiliations})" if affiliations else _one_line(author.name)
         role = "the first author" if only_first else "an author"
-        claims.append(GoldClaim(f"{person} is {role} of {name}.", paper.arxiv_id, _author_evidence(author, paper)))
+        evidence = _author_evidence(author, paper)
+        claims.append(GoldClaim(claim=f"{person} is {role} of {name}.", paper=paper.arxiv_id, evidence=evidence))
     if (month := month_of(paper.arxiv_id)) is not None:
         when = f"{calendar.month_name[int(month[5:])]} {month[:4]}"
         phrase = f"arXiv:{paper.arxiv_id} ({when}), categories"
         evidence = (phrase,) if paper.holds(phrase) else ()
-        claims.append(GoldClaim(f"{name} first appeared on arXiv in {when}.", paper.arxiv_id, evidence))
+        claims.append(
+            GoldClaim(claim=f"{name} first appeared on arXiv in {when}.", paper=paper.arxiv_id, evidence=evidence)
+        )
     different = list({plain(claim.claim): claim for claim in claims}.values())
     question = make_question(text, "author", (paper.arxiv_id,), different, date)
     return Draft(paper.arxiv_id, "author", question)
@@ -398,7 +408,7 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
 QUESTION_DRAFTS = Stage(
     table=tables.QUESTION_DRAFTS,
     build=build,
-    upstream=(tables.METADATA, tables.PAPERS, tables.PASSAGES, tables.REFERENCES),
+    upstream=(tables.METADATA, tables.PAPERS, tables.PASSAGES, tables.CITATIONS),
     settings=("llm_model", "llm_context"),
     inputs=inputs,
     disabled_reason=disabled_reason,

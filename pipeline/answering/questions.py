@@ -47,45 +47,6 @@ _FORMAT = "docs/methods/questions.md describes the format"
 _PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "\xad": None, "|": " "})
 
 
-@dataclass(frozen=True, slots=True)
-class GoldClaim:
-    """A fact that a full answer holds, and phrases of its paper, each of which states it; none if unknown."""
-
-    claim: str
-    paper: str
-    evidence: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question on one or several papers. date: YYYY-MM-DD, when the newest of them first appeared."""
-
-    id: str
-    question: str
-    kind: Kind
-    papers: tuple[str, ...]
-    claims: tuple[GoldClaim, ...]
-    reviewed: bool
-    date: str | None
-
-    @property
-    def month(self) -> str:
-        """The month of the newest of its papers, YYYY-MM: before it nobody could have answered in full."""
-        return max(month for paper in self.papers if (month := month_of(paper)))
-
-
-@dataclass(frozen=True, slots=True)
-class ArticleQuestion(Question):
-    """A question on articles of Wikipedia. snapshot: the month, YYYY-MM, as of which the data root has them."""
-
-    snapshot: str
-
-    @property
-    def month(self) -> str:
-        """The snapshot's: ids of articles have no month."""
-        return self.snapshot
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
@@ -138,27 +99,39 @@ _PaperId = Annotated[str, BeforeValidator(_paper)]
 _Phrase = Annotated[str, AfterValidator(_phrase)]
 
 
-class _Claim(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class GoldClaim(BaseModel):
+    """A fact that a full answer holds, and phrases of its paper, each of which states it; none if unknown."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     claim: _Words
     paper: _PaperId
     evidence: Annotated[tuple[_Phrase, ...], BeforeValidator(_as_list)] = ()
 
 
-class _Question(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class Question(BaseModel):
+    """A question on one or several papers. date: YYYY-MM-DD, when the newest of them first appeared."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
     question: _Words
     kind: Kind
     papers: Annotated[tuple[_PaperId, ...], Field(min_length=1)]
-    claims: Annotated[tuple[_Claim, ...], Field(min_length=1)]
+    claims: Annotated[tuple[GoldClaim, ...], Field(min_length=1)]
     reviewed: bool = False
     date: Annotated[str | None, BeforeValidator(_day)] = None
+    _snapshot: str | None = None
+    """Of a question on articles of Wikipedia, the month as of which the data root has them: their ids have none."""
+
+    @property
+    def month(self) -> str:
+        """The month of the newest of its papers, YYYY-MM: before it nobody could have answered in full."""
+        return self._snapshot or max(month for paper in self.papers if (month := month_of(paper)))
 
     @model_validator(mode="after")
-    def _fits_together(self) -> _Question:
+    def _fits_together(self, info: ValidationInfo) -> Question:
+        self._snapshot = info.context
         for paper, count in Counter(self.papers).items():
             if count > 1:
                 raise ValueError(f"papers has {paper} {count} times: name each paper once")
@@ -169,11 +142,6 @@ class _Question(BaseModel):
             if claim.paper not in self.papers:
                 raise ValueError(f"claims.{place} is of {claim.paper}, which is not among papers: add it there")
         return self
-
-    def as_question(self, snapshot: str | None) -> Question:
-        claims = tuple(GoldClaim(claim.claim, claim.paper, claim.evidence) for claim in self.claims)
-        fields = (self.id, self.question, self.kind, self.papers, claims, self.reviewed, self.date)
-        return Question(*fields) if snapshot is None else ArticleQuestion(*fields, snapshot)
 
 
 def read_questions(file: Path, snapshot: str | None = None) -> tuple[Question, ...]:
@@ -237,7 +205,7 @@ def _checked(file: Path, entries: Iterable[tuple[int, Any]], snapshot: str | Non
             faults.append(f"line {line}: is not an object with the fields of a question")
             continue
         try:
-            question = _Question.model_validate(entry, context=snapshot).as_question(snapshot)
+            question = Question.model_validate(entry, context=snapshot)
         except ValidationError as error:
             faults += [f"line {line}{_named(entry)}, {_field(fault)}: {_message(fault)}" for fault in error.errors()]
             continue
@@ -299,14 +267,7 @@ _LINE_CHARS = 110
 
 def entry_of(question: Question) -> dict[str, Any]:
     """The entry of a set that is read as this question, without fields that are unknown."""
-    entry = {"id": question.id, "question": question.question, "kind": question.kind, "papers": list(question.papers)}
-    if question.date:
-        entry["date"] = question.date
-    claims = []
-    for claim in question.claims:
-        evidence = {"evidence": list(claim.evidence)} if claim.evidence else {}
-        claims.append({"claim": claim.claim, "paper": claim.paper} | evidence)
-    return entry | {"reviewed": question.reviewed, "claims": claims}
+    return {**question.model_dump(mode="json", exclude_defaults=True), "reviewed": question.reviewed}
 
 
 def read_set(file: Path) -> tuple[Question, ...]:
@@ -398,8 +359,18 @@ def claim_rows(question: Question, gold: Mapping[int, Sequence[str]]) -> list[di
 
 
 def _read_row(row: Row) -> PosedQuestion:
-    claims = tuple(GoldClaim(item["claim"], item["arxiv_id"], tuple(item["evidence"])) for item in row["claims"])
-    question = Question(
-        row["question_id"], row["question"], row["kind"], tuple(row["papers"]), claims, row["reviewed"], row["date"]
+    # Without validation: articles have other ids than papers, and the date of a draft may be a month.
+    claims = tuple(
+        GoldClaim.model_construct(claim=item["claim"], paper=item["arxiv_id"], evidence=tuple(item["evidence"]))
+        for item in row["claims"]
+    )
+    question = Question.model_construct(
+        id=row["question_id"],
+        question=row["question"],
+        kind=row["kind"],
+        papers=tuple(row["papers"]),
+        claims=claims,
+        reviewed=row["reviewed"],
+        date=row["date"],
     )
     return PosedQuestion(question, {place: tuple(item["passages"]) for place, item in enumerate(row["claims"])})

@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pipeline.answering.model_calls import NOTHING, PROMPTS, TEMPERATURE, cut_to_share, room
+from pipeline.answering.model_calls import PROMPTS, TEMPERATURE, cut_to_share, room
+from pipeline.answering.tools import StepLog, Tools
 from pipeline.corpus.parse.policies import without_markers
-from pipeline.llm.client import LlmClient, Spent, spent
+from pipeline.llm.client import Completion, Spent, spent
 from pipeline.llm.prompts import as_data
 
 if TYPE_CHECKING:
@@ -163,6 +164,18 @@ async def find(retriever: Retriever, queries: Sequence[str], count: int) -> list
     return [distinct_passages(passages)[:count] for passages in results]
 
 
+async def search(
+    tools: Tools, steps: StepLog, query: str, *, hop: int = 1, read: Collection[str] = frozenset()
+) -> list[RetrievedPassage]:
+    """CITELOOM_ANSWER_CANDIDATES passages for a query, best first; adds the step `search`. read: ids to leave out."""
+    count = tools.settings.answer_candidates
+    (results,) = await find(tools.retriever, [query], count + len(read))
+    candidates = distinct_passages(results, without=read)[:count]
+    ids = [passage.passage_id for passage in candidates]
+    steps.add("search", Spent(), hop=hop, query=query, found=ids)
+    return candidates
+
+
 def distinct_passages(
     passages: Iterable[RetrievedPassage], without: Collection[str] = frozenset()
 ) -> list[RetrievedPassage]:
@@ -198,43 +211,16 @@ def suspicious_ids(passages: Iterable[RetrievedPassage]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """An order of the passages 1 to n, and what was corrected in the model's answer."""
+def read_ranking(text: str, count: int) -> tuple[list[int], list[int]]:
+    """The order of the passages 1 to `count` in an answer, `[2] > [1]` or `2 > 1`, and the numbers that it lacks.
 
-    order: tuple[int, ...]
-    unknown: int = 0
-    """Numbers without a passage, which are dropped."""
-    repeated: int = 0
-    """Numbers named again; the first place counts."""
-    missing: tuple[int, ...] = ()
-    """Passages that were not named; they follow in the order of retrieval."""
-
-    def trace(self) -> dict[str, Any]:
-        return {
-            "order": list(self.order),
-            "unknown": self.unknown,
-            "repeated": self.repeated,
-            "missing": list(self.missing),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class RankedPassages:
-    """Passages, best first. rankings: the trace of each window, with the places that it spans."""
-
-    passages: tuple[RetrievedPassage, ...]
-    spent: Spent = NOTHING
-    rankings: tuple[dict[str, Any], ...] = ()
-
-
-def read_ranking(text: str, count: int) -> Ranking:
-    """The order of the passages 1 to `count` in an answer, `[2] > [1]` or `2 > 1`; without numbers 1 to `count`."""
+    Numbers without a passage are dropped, of a repeated one the first place counts, and passages that are not named
+    follow in the order of retrieval.
+    """
     numbers = [int(number) for number in _MARKED_NUMBER.findall(text) or _BARE_NUMBER.findall(text)]
-    known = [number for number in numbers if 1 <= number <= count]
-    first = tuple(dict.fromkeys(known))
-    missing = tuple(number for number in range(1, count + 1) if number not in first)
-    return Ranking((*first, *missing), len(numbers) - len(known), len(known) - len(first), missing)
+    named = list(dict.fromkeys(number for number in numbers if 1 <= number <= count))
+    missing = [number for number in range(1, count + 1) if number not in named]
+    return [*named, *missing], missing
 
 
 def windows(count: int) -> list[tuple[int, int]]:
@@ -247,31 +233,34 @@ def windows(count: int) -> list[tuple[int, int]]:
 
 
 async def rank(
-    client: LlmClient, query: str, passages: Sequence[RetrievedPassage], wanted: int, context: int
-) -> RankedPassages:
-    """The passages ranked listwise for a query, at temperature 0, in windows from the end of the list to its beginning.
+    tools: Tools, steps: StepLog, query: str, passages: Sequence[RetrievedPassage], *, hop: int = 1
+) -> list[RetrievedPassage]:
+    """The CITELOOM_ANSWER_PASSAGES best for a query; adds the step `rank`.
 
-    WikiChat's method, which is RankGPT's (arXiv 2304.09542). At most `wanted` passages are not ranked.
+    A model ranks listwise at temperature 0, in windows from the end of the list to its beginning: WikiChat's method,
+    which is RankGPT's (arXiv 2304.09542). If no more than the wanted passages are there, they are not ranked.
     """
-    if len(passages) <= wanted:
-        return RankedPassages(tuple(passages))
-    order, cost, rankings = list(passages), NOTHING, []
-    for start, end in windows(len(passages)):
-        ranking, paid, cut = await _rank_window(client, query, order[start:end], context)
-        order[start:end] = [order[start + number - 1] for number in ranking.order]
-        cost += paid
-        rankings.append({"from": start + 1, "to": end, "cut": cut} | ranking.trace())
-    return RankedPassages(tuple(order), cost, tuple(rankings))
+    wanted = tools.settings.answer_passages
+    order = list(passages)
+    if len(order) <= wanted:
+        return order
+    cost, rankings = Spent(), []
+    for start, end in windows(len(order)):
+        completion, cut = await _rank_window(tools, query, order[start:end])
+        numbers, missing = read_ranking(completion.text, end - start)
+        order[start:end] = [order[start + number - 1] for number in numbers]
+        cost += spent([completion])
+        rankings.append({"from": start + 1, "to": end, "cut": cut, "order": numbers, "missing": missing})
+    steps.add("rank", cost, hop=hop, windows=rankings)
+    return order[:wanted]
 
 
-async def _rank_window(
-    client: LlmClient, query: str, passages: Sequence[RetrievedPassage], context: int
-) -> tuple[Ranking, Spent, bool]:
+async def _rank_window(tools: Tools, query: str, passages: Sequence[RetrievedPassage]) -> tuple[Completion, bool]:
+    """The model's ranking, and whether passages were cut for want of room."""
     longest = _TOKENS_PER_RANK * len(passages)
     values = {"question": query, "count": len(passages)}
-    left = room(context, longest, "rank", shown=[""] * len(passages), **values)
+    left = room(tools.settings.llm_context, longest, "rank", shown=[""] * len(passages), **values)
     beginnings = [f"{passage.heading()}\n{' '.join(passage.content().split())[:PASSAGE_CHARS]}" for passage in passages]
     shown, cut = cut_to_share(beginnings, left)
     messages = PROMPTS.messages("rank", shown=shown, **values)
-    completion = await client.complete(messages, temperature=TEMPERATURE, max_tokens=longest)
-    return read_ranking(completion.text, len(passages)), spent([completion]), cut
+    return await tools.model.complete(messages, temperature=TEMPERATURE, max_tokens=longest), cut

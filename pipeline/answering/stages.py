@@ -14,7 +14,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -43,6 +42,7 @@ from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
 from pipeline.index import close_indexes
 from pipeline.index.fusion import By
+from pipeline.index.papers import rows_of_papers
 from pipeline.llm.client import ClientWorkspace, LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import Models, settings_for
@@ -86,7 +86,7 @@ def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     questions = read_question_set(workspace.settings)
     mine = [question for question in questions if question.month == month]
     others = sorted(Counter(question.month for question in questions).items())
-    described = json.dumps([[asdict(question) for question in mine], others], sort_keys=True)
+    described = json.dumps([[question.model_dump() for question in mine], others], sort_keys=True)
     months = paper_months(workspace.root, mine)
     return {
         "questions": hashlib.sha256(described.encode()).hexdigest(),
@@ -96,14 +96,10 @@ def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
 
 def _passages_of(workspace: Workspace, questions: Sequence[Question]) -> dict[str, list[dict[str, Any]]]:
     """Rows of `passages` by paper, of the papers of these questions that are in the corpus."""
-    wanted = {paper for question in questions for paper in question.papers}
-    there = set(workspace.root.months(tables.PASSAGES))
+    papers = {paper for question in questions for paper in question.papers}
     passages: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for month in paper_months(workspace.root, questions):
-        if month in there:
-            for row in workspace.root.iterate(tables.PASSAGES, month, _GOLD_COLUMNS):
-                if row["arxiv_id"] in wanted:
-                    passages[row["arxiv_id"]].append(row)
+    for row in rows_of_papers(workspace.root, tables.PASSAGES, papers, _GOLD_COLUMNS):
+        passages[row["arxiv_id"]].append(row)
     return passages
 
 

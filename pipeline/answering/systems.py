@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.answering import arxivbot, wikichat
-from pipeline.answering.answer import Answer, StepCallback
+from pipeline.answering.answer import Answer
 from pipeline.answering.composition import direct
 from pipeline.answering.extractive import extractive
 from pipeline.answering.facts import Facts
 from pipeline.answering.retrieval import Retriever
-from pipeline.answering.tools import Tools
+from pipeline.answering.tools import StepCallback, Tools
 from pipeline.answering.user_question import UserQuestion
 from pipeline.engine.systems import System, chosen_writers, named_writer
 from pipeline.index.fusion import By
@@ -45,10 +45,8 @@ class AnsweringSystem(System):
     ) -> Answer:
         """The answer to a question. client: None for a system that calls no model. facts: used if it reads them.
 
-        Raises ValueError without a client that is needed, and as the client, the retriever and the tables do.
+        Raises as the client, the retriever and the tables do.
         """
-        if client is None and self.calls_model:
-            raise ValueError(f"{self.name} calls a model, and there is no client")
         tools = Tools(client, retriever, settings, facts if self.reads_facts else None, on_step)
         return await self.respond(question, tools)
 

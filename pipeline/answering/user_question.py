@@ -10,7 +10,6 @@ from pydantic import BeforeValidator
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     PROMPTS,
-    FormAnswer,
     as_word,
     ask,
     first_that_fit,
@@ -18,8 +17,9 @@ from pipeline.answering.model_calls import (
     short_question,
 )
 from pipeline.answering.retrieval import QUERY_CHARS, searchable
+from pipeline.answering.tools import StepLog, Tools
 from pipeline.errors import SettingError
-from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
+from pipeline.llm.client import REPAIR_TOKENS
 from pipeline.llm.context import fit
 from pipeline.llm.structured import AnswerForm, AtMost
 
@@ -92,59 +92,31 @@ class Search(AnswerForm):
     query: Annotated[str, AtMost(QUERY_CHARS)]
 
 
-@dataclass(frozen=True, slots=True)
-class QueryPlan:
-    """The question as it stands alone, and its query; None if WikiChat does not search."""
+async def plan_query(
+    tools: Tools, steps: StepLog, question: UserQuestion, *, optional: bool = False
+) -> tuple[str, str | None]:
+    """The question as it stands alone, and the query to search by; adds the step `query`.
 
-    question: str
-    query: str | None
-    spent: Spent
-    made: str = "model"
-    """Whose words the query is: the model's, or the question's if there were none."""
-    failure: str | None = None
-
-    def trace(self) -> dict[str, Any]:
-        return {"question": self.question, "query": self.query, "made": self.made, "failure": self.failure}
-
-
-async def plan_query(client: LlmClient, question: UserQuestion, context: int) -> QueryPlan:
-    """arXivBot's query; after a conversation the same call makes the question stand alone."""
-    form: type[Query] | type[FollowUp] = FollowUp if question.history else Query
-    answer = await _ask_for(client, "query", question, form, context)
-    plan = answer.value
-    return _plan(question, getattr(plan, "question", ""), plan.query if plan else "", answer)
-
-
-async def plan_query_or_none(client: LlmClient, question: UserQuestion, context: int) -> QueryPlan:
-    """WikiChat's query, or none; after an answer that cannot be read the question is searched for."""
-    answer = await _ask_for(client, "search", question, Search, context)
-    plan = answer.value
-    if plan is not None and plan.search == "no":
-        return QueryPlan(_standing_alone(question, plan.question), None, answer.spent)
-    return _plan(question, plan.question if plan else "", plan.query if plan else "", answer)
-
-
-async def _ask_for(
-    client: LlmClient, prompt: str, question: UserQuestion, form: type[Any], context: int
-) -> FormAnswer[Any]:
+    After a conversation the same call makes the question stand alone. The query is the question's own words if the
+    model names none or its answer cannot be read. optional: WikiChat's prompt, by which the model may want no search;
+    the query is then None.
+    """
+    prompt, context = "search" if optional else "query", tools.settings.llm_context
+    form: type[Any] = Search if optional else FollowUp if question.history else Query
     text = short_question(question.question, context)
     left = room(context, _ANSWER_TOKENS + REPAIR_TOKENS, prompt, question=text, history="-" if question.history else "")
     messages = PROMPTS.messages(prompt, question=text, history=question.conversation(left))
-    return await ask(client, messages, form, _ANSWER_TOKENS)
-
-
-def _plan(question: UserQuestion, rewritten: str, query: str, answer: FormAnswer[Any]) -> QueryPlan:
-    """The model's query, or the question's own words if that is empty or cannot be read."""
-    alone, words = _standing_alone(question, rewritten), searchable(query)
-    if words:
-        return QueryPlan(alone, words, answer.spent)
-    # A follow-up by itself ("and how large is it?") finds nothing without the question before it.
-    unchanged = question.history and alone == " ".join(question.question.split())
-    before = question.history[-1].question if unchanged else ""
-    return QueryPlan(alone, searchable(f"{alone} {before}"), answer.spent, "question", answer.failure)
-
-
-def _standing_alone(question: UserQuestion, rewritten: str) -> str:
-    """The question as the model rewrote it; without a conversation as it is."""
+    answer = await ask(tools.model, messages, form, _ANSWER_TOKENS)
     own = " ".join(question.question.split())
-    return (" ".join(rewritten.split()) or own) if question.history else own
+    rewritten = " ".join(getattr(answer.value, "question", "").split()) if question.history else ""
+    alone = rewritten or own
+    query: str | None = searchable(getattr(answer.value, "query", ""))
+    made = "model"
+    if getattr(answer.value, "search", "yes") == "no":
+        query = None
+    elif not query:
+        # A follow-up by itself ("and how large is it?") finds nothing without the question before it.
+        before = question.history[-1].question if question.history and alone == own else ""
+        query, made = searchable(f"{alone} {before}"), "question"
+    steps.add("query", answer.spent, question=alone, query=query, made=made, failure=answer.failure)
+    return alone, query

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pipeline.answering.answer import Answer, Claim, Fact, Sentence, StepLog, grounded_answer, number_claims
+from pydantic import BeforeValidator
+
+from pipeline.answering.answer import Answer, Claim, Fact, Sentence, grounded_answer, number_claims
 from pipeline.answering.composition import (
-    ReadSentences,
     answer_tokens,
     compose,
     most_sentences,
@@ -23,12 +24,12 @@ from pipeline.answering.composition import (
     sentences_field,
     write_alone,
 )
-from pipeline.answering.fact_check import check_claim, split_claims
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
-    NOTHING,
     PROMPTS,
+    FormAnswer,
     ask,
+    cut_to_share,
     first_that_fit,
     room,
     short_question,
@@ -38,12 +39,13 @@ from pipeline.answering.retrieval import (
     distinct_passages,
     find,
     rank,
+    search,
     searchable,
     suspicious_ids,
 )
-from pipeline.answering.tools import Tools
-from pipeline.answering.user_question import UserQuestion, plan_query_or_none
-from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent, spent
+from pipeline.answering.tools import StepLog, Tools
+from pipeline.answering.user_question import UserQuestion, plan_query
+from pipeline.llm.client import REPAIR_TOKENS, Spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.structured import AnswerForm, AtMost, make_form
@@ -53,6 +55,13 @@ MOST_BULLETS, BULLET_CHARS = 3, 240
 _BULLET_TOKENS = 24 + MOST_BULLETS * (8 + int(BULLET_CHARS / CHARS_PER_TOKEN))
 # What a model writes for an empty list.
 _NO_BULLET = {"", "none", "nothing", "n/a"}
+
+# WikiChat splits within 350 tokens; eight claims of two lines are as much.
+MOST_CHECKED, CLAIM_CHARS, THOUGHT_CHARS = 8, 200, 240
+_SPLIT_TOKENS = 24 + MOST_CHECKED * (8 + int(CLAIM_CHARS / CHARS_PER_TOKEN))
+_CHECK_TOKENS = 48 + int(THOUGHT_CHARS / CHARS_PER_TOKEN)
+# Passages by which a claim is checked.
+_EVIDENCE = 2
 
 CRITERIA = ("relevant", "natural", "non_repetitive", "temporally_correct")
 FULL_MARK = 100
@@ -67,98 +76,36 @@ class Bullets(AnswerForm):
     bullets: Annotated[list[Annotated[str, AtMost(BULLET_CHARS)]], AtMost(MOST_BULLETS)]
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """The bullets of one passage. over: bullets beyond the most."""
+class SplitClaims(AnswerForm):
+    """Empty if the answer claims nothing."""
 
-    bullets: tuple[str, ...]
-    cut: bool
-    over: int = 0
-    spent: Spent = NOTHING
-    failure: str | None = None
-
-    def trace(self) -> dict[str, Any]:
-        return {"bullets": len(self.bullets), "cut": self.cut, "over": self.over, "failure": self.failure}
+    claims: Annotated[list[Annotated[str, AtMost(CLAIM_CHARS)]], AtMost(MOST_CHECKED)]
 
 
-async def summarize_passage(client: LlmClient, question: str, passage: RetrievedPassage, context: int) -> Summary:
-    """What a passage says about a question, at temperature 0."""
-    values = {"question": short_question(question, context), "most": MOST_BULLETS, "characters": BULLET_CHARS}
-    left = room(context, _BULLET_TOKENS + REPAIR_TOKENS, "bullets", passage="", **values)
-    text = fit(passage.prompt_text(), left)
-    answer = await ask(client, PROMPTS.messages("bullets", passage=text.text, **values), Bullets, _BULLET_TOKENS)
-    if answer.value is None:
-        return Summary((), text.cut, 0, answer.spent, answer.failure)
-    lines = dict.fromkeys(" ".join(bullet.split()) for bullet in answer.value.bullets)
-    bullets = tuple(line for line in lines if line.strip("-. ").casefold() not in _NO_BULLET)
-    return Summary(bullets[:MOST_BULLETS], text.cut, max(len(bullets) - MOST_BULLETS, 0), answer.spent)
+def _verdict(value: object) -> object:
+    """A verdict in other letters or another form of the word, as it is spelled here."""
+    text = " ".join(str(value).upper().replace("_", " ").split()).strip(".\"' ")
+    spelling = {"SUPPORTED": "SUPPORTS", "SUPPORT": "SUPPORTS", "REFUTED": "REFUTES", "REFUTE": "REFUTES"}
+    return spelling.get(text, text)
 
 
-@dataclass(frozen=True, slots=True)
-class Refinement:
-    """The sentences after refinement. kept: why the draft stays, if it does."""
-
-    sentences: tuple[Sentence, ...]
-    marks: dict[str, int]
-    kept: str | None
-    read: ReadSentences
-    spent: Spent
-    failure: str | None = None
-
-    def trace(self) -> dict[str, Any]:
-        return {
-            "marks": self.marks,
-            "kept": self.kept,
-            "failure": self.failure,
-            **self.read.trace(),
-            "sentences": [list(sentence.claims) for sentence in self.sentences],
-        }
+Verdict = Literal["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"]
 
 
-async def refine(
-    client: LlmClient,
-    question: str,
-    draft: Sequence[Sentence],
-    claims: Sequence[Claim],
-    *,
-    context: int,
-    tokens: int,
-) -> Refinement:
-    """The draft after one call at temperature 0.
+class Check(AnswerForm):
+    """The reasoning comes first. passage: the number of the passage that decides, 0 for none."""
 
-    It stays as it is if it has full marks on all criteria, if the answer cannot be read, or if no sentence of the
-    answer rests on a claim.
-    """
-    longest = answer_tokens(tokens) + _MARKS_TOKENS
-    values = prompt_values(question, tokens, context) | {"criteria": CRITERIA, "count": FULL_MARK}
-    left = room(context, longest + REPAIR_TOKENS, "refine", draft="", claims="", **values)
-    lines = [f"{sentence.text} ({', '.join(map(str, sentence.claims))})" for sentence in draft]
-    draft_text = fit("\n".join(lines), left // _DRAFT_SHARE).text
-    claim_lines = first_that_fit([claim.line() for claim in claims], left - count_tokens(draft_text))
-    messages = PROMPTS.messages("refine", draft=draft_text, claims="\n".join(claim_lines), **values)
-    answer = await ask(client, messages, refined_form(most_sentences(tokens)), longest)
-    form: Any = answer.value
-    if form is None:
-        return Refinement(tuple(draft), {}, "unreadable", ReadSentences(), answer.spent, answer.failure)
-    marks = {name: getattr(form, name) for name in CRITERIA}
-    read = read_sentences(form.sentences, {claim.number for claim in claims[: len(claim_lines)]})
-    kept = "full marks" if min(marks.values()) >= FULL_MARK else None if read.sentences else "nothing left"
-    return Refinement(tuple(draft) if kept else read.sentences, marks, kept, read, answer.spent)
-
-
-@cache
-def refined_form(most: int) -> type[Any]:
-    """The form of the answer: a mark for each criterion, then the sentences."""
-    return make_form("RefinedAnswer", **dict.fromkeys(CRITERIA, int), sentences=sentences_field(most))
+    reasoning: Annotated[str, AtMost(THOUGHT_CHARS)]
+    verdict: Annotated[Verdict, BeforeValidator(_verdict)]
+    passage: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Branch:
     """The result of one branch. question: as it stands alone, where the branch rewrites it."""
 
-    steps: StepLog
-    facts: tuple[Fact, ...] = ()
-    passages: tuple[RetrievedPassage, ...] = ()
+    facts: Sequence[Fact] = ()
+    passages: Sequence[RetrievedPassage] = ()
     query: str | None = None
     question: str = ""
 
@@ -168,72 +115,168 @@ async def wikichat(question: UserQuestion, tools: Tools) -> Answer:
 
     Raises SettingError if the context is too small, and as the client and the retriever do.
     """
-    client, params = tools.model, tools.params
-    retrieved, generated = await side_by_side([_retrieve(question, tools), _generate(question, tools)])
+    steps, later_steps = StepLog(tools.on_step), StepLog(tools.on_step)
+    retrieved, generated = await side_by_side(
+        [_retrieve(tools, steps, question), _generate(tools, later_steps, question)]
+    )
+    steps.append(later_steps)
     claims = number_claims([*retrieved.facts, *generated.facts], hop=1)
     passages = distinct_passages([*retrieved.passages, *generated.passages])
     queries = [] if retrieved.query is None else [retrieved.query]
     hops = [passages] if passages or queries else []
-    steps = retrieved.steps.followed_by(generated.steps)
-    if not claims:
-        steps.add("draft", NOTHING, abstained="no claims")
-        return grounded_answer((), (), queries, hops, steps)
-    alone = retrieved.question
-    draft = await compose(client, "draft", alone, claims, context=params.context, tokens=params.tokens)
-    steps.add("draft", draft.spent, **draft.trace())
-    if not draft.sentences:
-        return grounded_answer((), claims, queries, hops, steps)
-    refined = await refine(client, alone, draft.sentences, claims, context=params.context, tokens=params.tokens)
-    steps.add("refine", refined.spent, **refined.trace())
-    return grounded_answer(refined.sentences, claims, queries, hops, steps)
+    sentences = await compose(tools, steps, "draft", retrieved.question, claims)
+    if sentences:
+        sentences = await refine(tools, steps, retrieved.question, sentences, claims)
+    return grounded_answer(sentences, claims, queries, hops, steps)
 
 
-async def _retrieve(question: UserQuestion, tools: Tools) -> _Branch:
+async def _retrieve(tools: Tools, steps: StepLog, question: UserQuestion) -> _Branch:
     """Stages 1 to 3: a query or none, the best passages, and their bullets."""
-    client, params, steps = tools.model, tools.params, StepLog(tools.on_step)
-    plan = await plan_query_or_none(client, question, params.context)
-    steps.add("query", plan.spent, **plan.trace())
-    if plan.query is None:
-        return _Branch(steps, question=plan.question)
-    (results,) = await find(tools.retriever, [plan.query], params.candidates)
-    steps.add("search", NOTHING, query=plan.query, found=[passage.passage_id for passage in results])
-    ranked = await rank(client, plan.query, results, params.passages, params.context)
-    best = ranked.passages[: params.passages]
-    if ranked.rankings:
-        steps.add("rank", ranked.spent, windows=list(ranked.rankings))
-    summaries = await side_by_side(
-        summarize_passage(client, plan.question, passage, params.context) for passage in best
+    alone, query = await plan_query(tools, steps, question, optional=True)
+    if query is None:
+        return _Branch(question=alone)
+    best = await rank(tools, steps, query, await search(tools, steps, query))
+    logs = [StepLog(tools.on_step) for _ in best]
+    bullets = await side_by_side(
+        summarize_passage(tools, log, alone, passage) for log, passage in zip(logs, best, strict=True)
     )
-    facts: list[Fact] = []
-    for passage, summary in zip(best, summaries, strict=True):
-        facts += [(text, passage, "passage") for text in summary.bullets]
-        steps.add(
-            "bullets",
-            summary.spent,
-            shown=passage.trace(),
-            suspicious=suspicious_ids([passage]),
-            texts=list(summary.bullets),
-            **summary.trace(),
-        )
-    return _Branch(steps, tuple(facts), best, plan.query, plan.question)
+    steps.append(*logs)
+    return _Branch([fact for facts in bullets for fact in facts], best, query, alone)
 
 
-async def _generate(question: UserQuestion, tools: Tools) -> _Branch:
+async def summarize_passage(tools: Tools, steps: StepLog, question: str, passage: RetrievedPassage) -> list[Fact]:
+    """What a passage says about a question, at temperature 0; adds the step `bullets`."""
+    context = tools.settings.llm_context
+    values = {"question": short_question(question, context), "most": MOST_BULLETS, "characters": BULLET_CHARS}
+    left = room(context, _BULLET_TOKENS + REPAIR_TOKENS, "bullets", passage="", **values)
+    text = fit(passage.prompt_text(), left).text
+    answer = await ask(tools.model, PROMPTS.messages("bullets", passage=text, **values), Bullets, _BULLET_TOKENS)
+    written = answer.value.bullets if answer.value else []
+    lines = dict.fromkeys(" ".join(bullet.split()) for bullet in written)
+    bullets = [line for line in lines if line.strip("-. ").casefold() not in _NO_BULLET][:MOST_BULLETS]
+    steps.add(
+        "bullets",
+        answer.spent,
+        shown=passage.trace(),
+        suspicious=suspicious_ids([passage]),
+        texts=bullets,
+        failure=answer.failure,
+    )
+    return [(text, passage, "passage") for text in bullets]
+
+
+async def _generate(tools: Tools, steps: StepLog, question: UserQuestion) -> _Branch:
     """Stages 4 to 6: the model's own answer, its claims, and a verdict on each of them."""
-    client, params, steps = tools.model, tools.params, StepLog(tools.on_step)
-    completion = await write_alone(client, question, params)
-    steps.add("generate", spent([completion]), text=completion.text.strip(), truncated=completion.truncated)
-    split = await split_claims(client, question, completion.text, params.context)
-    steps.add("split", split.spent, **split.trace())
-    evidence = await find(tools.retriever, [searchable(claim) for claim in split.claims], params.evidence)
-    verdicts = await side_by_side(
-        check_claim(client, claim, passages, params.context)
-        for claim, passages in zip(split.claims, evidence, strict=True)
+    text = await write_alone(tools, steps, question)
+    claims = await split_claims(tools, steps, question, text)
+    evidence = await find(tools.retriever, [searchable(claim) for claim in claims], _EVIDENCE)
+    logs = [StepLog(tools.on_step) for _ in claims]
+    checks = zip(logs, claims, evidence, strict=True)
+    support = await side_by_side(check_claim(tools, log, claim, passages) for log, claim, passages in checks)
+    steps.append(*logs)
+    facts: list[Fact] = [
+        (claim, passage, "model") for claim, passage in zip(claims, support, strict=True) if passage is not None
+    ]
+    return _Branch(facts, [passage for passages in evidence for passage in passages])
+
+
+async def split_claims(tools: Tools, steps: StepLog, question: UserQuestion, text: str) -> list[str]:
+    """The distinct claims that an answer makes, at temperature 0; an empty answer makes no call.
+
+    Adds the step `split`; its `over` counts claims beyond those that are checked.
+    """
+    context = tools.settings.llm_context
+    answer: FormAnswer[SplitClaims] = FormAnswer(None, Spent())
+    if text.strip():
+        values = {
+            "question": short_question(question.question, context),
+            "most": MOST_CHECKED,
+            "characters": CLAIM_CHARS,
+        }
+        left = room(context, _SPLIT_TOKENS + REPAIR_TOKENS, "split", answer="", **values)
+        messages = PROMPTS.messages("split", answer=fit(text.strip(), left).text, **values)
+        answer = await ask(tools.model, messages, SplitClaims, _SPLIT_TOKENS)
+    written = answer.value.claims if answer.value else []
+    lines = dict.fromkeys(" ".join(claim.split()) for claim in written)
+    claims = [line for line in lines if searchable(line)]
+    checked = claims[:MOST_CHECKED]
+    steps.add("split", answer.spent, claims=checked, over=len(claims) - len(checked), failure=answer.failure)
+    return checked
+
+
+async def check_claim(
+    tools: Tools, steps: StepLog, claim: str, passages: Sequence[RetrievedPassage]
+) -> RetrievedPassage | None:
+    """The passage that supports a claim, None if none does, at temperature 0; no passages make no call.
+
+    Adds the step `verify`. A verdict that cannot be read, or has no evidence, is NOT ENOUGH INFO. If the model names no
+    passage that it was shown (`named`), a supported claim rests on the first.
+    """
+    context = tools.settings.llm_context
+    answer: FormAnswer[Check] = FormAnswer(None, Spent())
+    if passages:
+        values = {"claim": claim, "count": len(passages), "characters": THOUGHT_CHARS}
+        left = room(context, _CHECK_TOKENS + REPAIR_TOKENS, "verify", shown=[""] * len(passages), **values)
+        shown, _ = cut_to_share([passage.prompt_text() for passage in passages], left)
+        answer = await ask(tools.model, PROMPTS.messages("verify", shown=shown, **values), Check, _CHECK_TOKENS)
+    check = answer.value or Check(reasoning="", verdict="NOT ENOUGH INFO", passage=0)
+    named = 1 <= check.passage <= len(passages)
+    support = passages[check.passage - 1 if named else 0] if check.verdict == "SUPPORTS" else None
+    steps.add(
+        "verify",
+        answer.spent,
+        claim=claim,
+        verdict=check.verdict,
+        passage=support.passage_id if support else None,
+        named=named,
+        reasoning=" ".join(check.reasoning.split()),
+        evidence=[passage.trace() for passage in passages],
+        suspicious=suspicious_ids(passages),
+        failure=answer.failure,
     )
-    facts: list[Fact] = []
-    for claim, passages, verdict in zip(split.claims, evidence, verdicts, strict=True):
-        if verdict.passage:
-            facts.append((claim, verdict.passage, "model"))
-        steps.add("verify", verdict.spent, claim=claim, suspicious=suspicious_ids(passages), **verdict.trace())
-    read = distinct_passages(passage for passages in evidence for passage in passages)
-    return _Branch(steps, tuple(facts), tuple(read))
+    return support
+
+
+async def refine(
+    tools: Tools, steps: StepLog, question: str, draft: list[Sentence], claims: Sequence[Claim]
+) -> list[Sentence]:
+    """The sentences after one call at temperature 0; adds the step `refine`.
+
+    The draft stays as it is if it has full marks on all criteria, if the answer cannot be read, or if no sentence of
+    the answer rests on a claim; the step's `kept` says which.
+    """
+    tokens = tools.settings.answer_tokens
+    longest = answer_tokens(tokens) + _MARKS_TOKENS
+    values = prompt_values(question, tools.settings) | {"criteria": CRITERIA, "count": FULL_MARK}
+    left = room(tools.settings.llm_context, longest + REPAIR_TOKENS, "refine", draft="", claims="", **values)
+    lines = [f"{sentence.text} ({', '.join(map(str, sentence.claims))})" for sentence in draft]
+    draft_text = fit("\n".join(lines), left // _DRAFT_SHARE).text
+    claim_lines = first_that_fit([claim.line() for claim in claims], left - count_tokens(draft_text))
+    messages = PROMPTS.messages("refine", draft=draft_text, claims="\n".join(claim_lines), **values)
+    answer = await ask(tools.model, messages, refined_form(most_sentences(tokens)), longest)
+    form: Any = answer.value
+    marks = {name: getattr(form, name) for name in CRITERIA} if form else {}
+    numbers = {claim.number for claim in claims[: len(claim_lines)]}
+    refined, dropped = read_sentences(form.sentences if form else (), numbers)
+    kept = None
+    if form is None:
+        kept = "unreadable"
+    elif min(marks.values()) >= FULL_MARK:
+        kept = "full marks"
+    elif not refined:
+        kept = "nothing left"
+    steps.add(
+        "refine",
+        answer.spent,
+        marks=marks,
+        kept=kept,
+        dropped=dropped,
+        failure=answer.failure,
+    )
+    return draft if kept else refined
+
+
+@cache
+def refined_form(most: int) -> type[Any]:
+    """The form of the answer: a mark for each criterion, then the sentences."""
+    return make_form("RefinedAnswer", **dict.fromkeys(CRITERIA, int), sentences=sentences_field(most))

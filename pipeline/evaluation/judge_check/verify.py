@@ -182,7 +182,10 @@ async def _judge_citation(client: LlmClient, claim: LabelledClaim, context: int)
 
 
 async def _judge_claim(client: LlmClient, claim: LabelledClaim, context: int) -> Judgement:
-    question = Question(claim.id, _QUESTION, "summary", (claim.document,), (), True, None)
+    # Without validation: the document need be no paper of arXiv, and there are no gold claims.
+    question = Question.model_construct(
+        id=claim.id, question=_QUESTION, kind="summary", papers=(claim.document,), claims=()
+    )
     passages = [
         Passage(text, place, f"{claim.document} {place}", claim.document, "", claim.title)
         for place, text in enumerate(claim.passages)

@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.answering.answer import Answer, StepCallback
+from pipeline.answering.answer import Answer
 from pipeline.answering.facts import Facts, FrontMatter
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.answering.systems import SYSTEMS
+from pipeline.answering.tools import StepCallback
 from pipeline.answering.user_question import UserQuestion as Question
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run

@@ -52,7 +52,7 @@ TEXTS: Mapping[str, Sequence[Told]] = {
 
 
 def corpus(folder: Path, llm: ScriptedLlm | None = None, **settings: Any) -> Workspace:
-    """The papers, passages and references, with a model to ask where one is given."""
+    """The papers, passages and citations, with a model to ask where one is given."""
     endpoint = {"llm_url": llm.url, "llm_model": llm.model} if llm else {}
     place = Workspace(load_settings(**endpoint | {"data": folder, "draft_questions": 9, "_env_file": None} | settings))
     for month in (MARCH, MAY):
@@ -61,8 +61,8 @@ def corpus(folder: Path, llm: ScriptedLlm | None = None, **settings: Any) -> Wor
         write_month(place, tables.METADATA, month, [metadata_row(paper) for paper in papers])
         write_month(place, tables.PASSAGES, month, [row for paper in papers for row in passage_rows(paper)])
         cited = {QUILLNET: [("b1", FERNS), ("b2", "2405.00099"), ("b3", "2406.00001")]}
-        references = [_reference(paper, *item) for paper in papers for item in cited.get(paper, ())]
-        write_month(place, tables.REFERENCES, month, references)
+        citations = [_citation(paper, *item) for paper in papers for item in cited.get(paper, ())]
+        write_month(place, tables.CITATIONS, month, citations)
     return place
 
 
@@ -87,8 +87,9 @@ def passage_rows(paper: str, told: Sequence[Told] | None = None) -> list[dict[st
     ]  # fmt: skip
 
 
-def _reference(paper: str, key: str, cited: str) -> dict[str, Any]:
-    return {"arxiv_id": paper, "key": key, "ordinal": 0, "raw": key, "cited_arxiv_id": cited}
+def _citation(paper: str, key: str, cited: str) -> dict[str, Any]:
+    citing = [row["passage_id"] for row in passage_rows(paper) if key in row["cited_keys"]]
+    return {"citing": paper, "cited": cited, "keys": [key], "passage_ids": citing}
 
 
 def drafter(asked: Asked) -> str | None:

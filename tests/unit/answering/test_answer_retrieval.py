@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from experiments import answer_retrieval as script
-from pipeline.answering.model_calls import Params
 from pipeline.answering.questions import GoldClaim, PosedQuestion, Question
 from pipeline.answering.stages import QUESTIONS
 from pipeline.arxiv.metadata_stage import METADATA
@@ -21,12 +20,12 @@ from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.settings import load_settings
+from pipeline.settings import Settings, load_settings
 from tests.unit.answering.asking import Tables, passage
 
 PROJECT = Path(__file__).resolve().parents[3]
 
-PARAMS = Params(4096, candidates=4, passages=2)
+SETTINGS = Settings(answer_candidates=4, answer_passages=2, _env_file=None)  # type: ignore[call-arg]
 
 
 def search(queries: Any, count: int) -> list[list[Any]]:
@@ -37,13 +36,13 @@ def search(queries: Any, count: int) -> list[list[Any]]:
 
 def posed(*gold: int) -> PosedQuestion:
     """A question whose gold claims each name the passage that holds them."""
-    claims = tuple(GoldClaim(f"Fact {number}", "2403.00001", ()) for number in gold)
-    question = Question("q", "What is there?", "summary", ("2403.00001",), claims, True, None)
+    claims = tuple(GoldClaim(claim=f"Fact {number}", paper="2403.00001") for number in gold)
+    question = Question(id="q", question="What is there?", kind="summary", papers=("2403.00001",), claims=claims)
     return PosedQuestion(question, {place: (f"p{number}",) for place, number in enumerate(gold)})
 
 
 def test_hops_show_what_was_not_shown_and_a_second_asks_for_what_is_missing() -> None:
-    shelf = script.Shelf(search, Tables(), PARAMS)
+    shelf = script.Shelf(search, Tables(), SETTINGS)
     told = script.asked(posed(1, 3, 7, 8), shelf).shown
     assert told[script.ONE] == told[script.FACTS] == [True, False, False, False]
     assert told[script.AGAIN] == [True, True, False, False]
@@ -54,7 +53,7 @@ def test_hops_show_what_was_not_shown_and_a_second_asks_for_what_is_missing() ->
 
 def test_a_claim_without_a_known_passage_counts_nowhere() -> None:
     unknown = PosedQuestion(posed(1, 2).question, {0: ("p1",), 1: ()})
-    assert script.asked(unknown, script.Shelf(search, Tables(), PARAMS)).shown[script.ONE] == [True]
+    assert script.asked(unknown, script.Shelf(search, Tables(), SETTINGS)).shown[script.ONE] == [True]
 
 
 @pytest.mark.faults
@@ -64,7 +63,7 @@ def test_nine_of_ten_gold_claims_are_shown_after_two_hops_of_gold_queries(tmp_pa
     for month in ("2024-03", "2024-04", "2024-05"):
         for stage in (DUMP_MEMBERS, METADATA, PAPERS, PASSAGES, EMBEDDINGS, INDEX_RECEIPTS, QUESTIONS):
             run_stage(stage, place, month)
-    told = script.measure(place, script.params_of(place.settings))
+    told = script.measure(place)
     assert (len(told), sum(len(each.shown[script.ONE]) for each in told)) == (50, 212)
     shares = {way: script.share(told, way) for way in script.WAYS}
     assert shares[script.TWO] >= 0.9

@@ -7,25 +7,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from pipeline.answering.answer import ABSTAINED, Answer, Claim, Sentence, plain_answer
+from pipeline.answering.answer import ABSTAINED, plain_answer
 from pipeline.answering.model_calls import cut_to_share, first_that_fit, room
 from pipeline.answering.retrieval import QUERY_CHARS, RetrievedPassage, find, looks_like_prompt_injection, searchable
 from pipeline.errors import SettingError
 from pipeline.llm.context import count_tokens
 from tests.unit.answering.asking import passage
-
-CLAIM = Claim(1, "It is so.", "p1", "2403.00001", "S1.p1", 1)
-
-
-def test_a_claim_on_a_passage_that_was_not_retrieved_makes_no_answer() -> None:
-    with pytest.raises(ValueError, match="not retrieved: p1"):
-        Answer("It is so.", (Sentence("It is so.", (1,)),), (CLAIM,), shown=((passage(2),),))
-
-
-@pytest.mark.parametrize("claims", [(), (2,), (1, 2)])
-def test_a_sentence_on_no_claim_or_an_unknown_one_makes_no_answer(claims: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="a sentence rests on no claim"):
-        Answer("It is so.", (Sentence("It is so.", claims),), (CLAIM,), shown=((passage(1),),))
 
 
 def test_an_answer_made_elsewhere_rests_on_nothing_and_an_empty_one_abstains() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.answering.claim_extraction import CLAIM_CHARS, Source, attribute, home_of, particulars
+from pipeline.answering.claim_extraction import CLAIM_CHARS, Source, home_of, particulars
 from tests.unit.answering.asking import passage
 
 QUESTION = "How does QuillNet judge fairness?"
@@ -71,10 +71,3 @@ def test_a_short_figure_is_looked_for_with_the_name_that_the_question_has() -> N
     assert home_of(claim, sable, question, [Source(sable), Source(beryl), Source(stones)]) == sable  # one of two
     assert home_of(claim, sable, question, [Source(sable)]) == sable  # it may say "four" of the only lantern there
     assert home_of("The Beryl burns for 21 hours.", sable, question, [Source(sable), Source(beryl)]) == sable
-
-
-def test_what_was_moved_and_what_stands_nowhere_is_told_by_number() -> None:
-    claims = [("It is fair.", OTHER), ("It has 0.64 of 1,200.", OTHER), ("It has 0.99.", RESULTS)]
-    found = attribute(claims, QUESTION, SOURCES, first=4)
-    assert [each for _, each in found.claims] == [OTHER, RESULTS, RESULTS]
-    assert found.trace() == {"moved": [{"claim": 5, "named": "p3"}], "loose": [6]}

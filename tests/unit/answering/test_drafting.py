@@ -167,7 +167,7 @@ def test_every_author_of_a_real_paper_is_found_in_its_front_matter(shared_data: 
         place = Workspace(
             load_settings(**given, llm_url=llm.url, llm_model=llm.model, draft_questions=1, workers=1, _env_file=None)
         )
-        for name in ("dump_members", "metadata", "papers", "passages", "references", "question_drafts"):
+        for name in ("dump_members", "metadata", "papers", "passages", "references", "citations", "question_drafts"):
             run_stage(stage_named(name), place, month)
     (row,) = (row for row in drafts_of(place, month).values() if row["kind"] == "author")
     assert row["question"].startswith('Who wrote "Attention Is All You Need", where do its authors work')

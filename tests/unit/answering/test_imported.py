@@ -13,7 +13,7 @@ from pipeline.errors import SettingError
 from pipeline.storage.imported_texts import ImportedText
 
 QUESTIONS = [
-    Question(name, text, "summary", ("2403.90001",), (), True, None)
+    Question.model_construct(id=name, question=text, kind="summary", papers=("2403.90001",), claims=())
     for name, text in (
         ("q1", "Do boats float?"),
         ("q2", "Why do they?"),

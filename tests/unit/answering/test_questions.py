@@ -42,8 +42,10 @@ def refused(folder: Path, *entries: Any, name: str = "set.jsonl") -> str:
 
 
 def asked(*evidence: str) -> Question:
-    claim = GoldClaim("Boats float.", "2403.90001", evidence)
-    return Question("q1", "Do boats float?", "summary", ("2403.90001",), (claim,), True, None)
+    claim = GoldClaim.model_construct(claim="Boats float.", paper="2403.90001", evidence=evidence)
+    return Question(
+        id="q1", question="Do boats float?", kind="summary", papers=("2403.90001",), claims=(claim,), reviewed=True
+    )
 
 
 def passages(*texts: str) -> Rows:
@@ -55,8 +57,10 @@ def passages(*texts: str) -> Rows:
 
 def test_a_line_becomes_a_question(tmp_path: Path) -> None:
     (made,) = read_questions(write(tmp_path, ENTRY))
-    claim = GoldClaim("Boats float.", "2403.90001", ("the boats of the study float",))
-    assert made == Question("q1", "Do boats float?", "summary", ("2403.90001",), (claim,), False, None)
+    assert (made.id, made.question, made.kind, made.papers) == ("q1", "Do boats float?", "summary", ("2403.90001",))
+    evidence = ("the boats of the study float",)
+    assert made.claims == (GoldClaim(claim="Boats float.", paper="2403.90001", evidence=evidence),)
+    assert (made.reviewed, made.date, made.month) == (False, None, "2024-03")
 
 
 def test_blank_lines_a_byte_order_mark_and_signs_that_end_lines_elsewhere_do_no_harm(tmp_path: Path) -> None:
@@ -271,8 +275,8 @@ def test_every_phrase_of_every_claim_is_found_in_a_passage_of_its_paper(
 
 
 def one_claim(question: Question, claim: GoldClaim, phrase: str) -> Question:
-    only = GoldClaim(claim.claim, claim.paper, (phrase,))
-    return Question(question.id, question.question, question.kind, question.papers, (only,), True, None)
+    only = claim.model_copy(update={"evidence": (phrase,)})
+    return question.model_copy(update={"claims": (only,)})
 
 
 def test_evidence_holds_neither_formula_nor_citation(shipped: tuple[Question, ...]) -> None:

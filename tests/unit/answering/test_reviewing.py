@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
+from pydantic import BaseModel
 
 from pipeline import tables
 from pipeline.answering.draft_review import (
@@ -30,9 +31,22 @@ from pipeline.settings import load_settings
 from tests.unit.answering.drafts import FERNS, MAY, QUILLNET, drafted
 from tests.unit.related_work.building import write_month
 
+Model = TypeVar("Model", bound=BaseModel)
 PHRASE = "tried on 412 letters of the Brambleton archive"
-CLAIM = GoldClaim("QuillNet was tried on 412 letters.", QUILLNET, (PHRASE,))
-QUESTION = Question("q-1", "On what was QuillNet tried?", "dataset", (QUILLNET,), (CLAIM,), False, "2024-05-07")
+CLAIM = GoldClaim(claim="QuillNet was tried on 412 letters.", paper=QUILLNET, evidence=(PHRASE,))
+QUESTION = Question(
+    id="q-1",
+    question="On what was QuillNet tried?",
+    kind="dataset",
+    papers=(QUILLNET,),
+    claims=(CLAIM,),
+    date="2024-05-07",
+)
+
+
+def replace(model: Model, **changed: Any) -> Model:
+    """The same with other values, which are not validated."""
+    return model.model_copy(update=changed)
 
 
 @pytest.fixture(scope="module")
@@ -76,14 +90,14 @@ def test_a_passage_that_holds_several_claims_is_told_once(place: Workspace) -> N
 
 
 def test_what_papers_and_models_write_steers_no_terminal(place: Workspace) -> None:
-    claim = GoldClaim("So\x1b[2J it\nis.", QUILLNET, (f"\x1b]0;{PHRASE}",))
+    claim = replace(CLAIM, claim="So\x1b[2J it\nis.", evidence=(f"\x1b]0;{PHRASE}",))
     hostile = replace(QUESTION, question="What\x1b[31m?", claims=(claim,))
     told = lines_of(place, hostile, "mo\x07del")
     assert not any(sign in line for line in told for sign in "\x1b\x07\n")
 
 
 def test_claims_without_a_passage_and_papers_outside_of_the_corpus_are_told(place: Workspace) -> None:
-    claims = (replace(CLAIM, evidence=("nothing of the kind is said",)), GoldClaim("It is.", "2405.99999", ()))
+    claims = (replace(CLAIM, evidence=("nothing of the kind is said",)), GoldClaim(claim="It is.", paper="2405.99999"))
     told = lines_of(place, replace(QUESTION, papers=(QUILLNET, "2405.99999"), claims=claims))
     assert "   not in the corpus (arXiv:2405.99999) https://arxiv.org/abs/2405.99999" in told
     assert "   no passage holds this phrase: the claim can be graded, and does not count for retrieval" in told
@@ -157,8 +171,8 @@ def test_where_nothing_was_drafted_the_settings_that_draft_are_named(tmp_path: P
 
 
 def test_an_entry_reads_as_the_question_that_it_was_made_of(tmp_path: Path) -> None:
-    claims = (GoldClaim("Ja.", "cs/9812001", ()),)
-    plain = Question("q-2", "What: is it?", "comparison", ("2403.90010", "cs/9812001"), claims, True, None)
+    papers, claims = ("2403.90010", "cs/9812001"), (GoldClaim(claim="Ja.", paper="cs/9812001"),)
+    plain = Question(id="q-2", question="What: is it?", kind="comparison", papers=papers, claims=claims, reviewed=True)
     for name in ("set.jsonl", "set.yaml"):
         add_to_file(tmp_path / name, [QUESTION, plain])
         assert read_questions(tmp_path / name) == (QUESTION, plain)
@@ -212,9 +226,10 @@ def test_a_link_to_a_set_stays_a_link(tmp_path: Path) -> None:
 
 
 def test_a_set_is_told_by_kind_month_and_age_and_by_what_the_corpus_lacks(place: Workspace, tmp_path: Path) -> None:
-    claims = (CLAIM, GoldClaim("It is.", QUILLNET, ()), GoldClaim("It sinks.", QUILLNET, ("it sinks like a stone",)))
-    leaves = GoldClaim("Leaves.", FERNS, ("leaf by leaf, in the light",))
-    ferns = Question("q-2", "Ferns?", "summary", (FERNS,), (leaves,), True, None)
+    sinks = GoldClaim(claim="It sinks.", paper=QUILLNET, evidence=("it sinks like a stone",))
+    claims = (CLAIM, GoldClaim(claim="It is.", paper=QUILLNET), sinks)
+    leaves = GoldClaim(claim="Leaves.", paper=FERNS, evidence=("leaf by leaf, in the light",))
+    ferns = Question(id="q-2", question="Ferns?", kind="summary", papers=(FERNS,), claims=(leaves,), reviewed=True)
     away = replace(
         QUESTION, id="q-3", question="Away?", papers=("2405.99999",), claims=(replace(CLAIM, paper="2405.99999"),)
     )

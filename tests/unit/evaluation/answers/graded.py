@@ -34,8 +34,9 @@ PASSAGES = {
 
 def question(number: int = 1, *gold: str, papers: Sequence[str] = (PAPER,), kind: Any = "summary") -> Question:
     told = gold or ("Every boat of the study floats.", "The study has twelve boats.")
-    claims = tuple(GoldClaim(each, papers[0], ()) for each in told)
-    return Question(f"q{number}", f"Do the boats of study {number} float?", kind, tuple(papers), claims, True, None)
+    claims = tuple(GoldClaim(claim=each, paper=papers[0]) for each in told)
+    text = f"Do the boats of study {number} float?"
+    return Question(id=f"q{number}", question=text, kind=kind, papers=tuple(papers), claims=claims, reviewed=True)
 
 
 def found(number: int) -> RetrievedPassage:
