@@ -122,7 +122,7 @@ class PaperBuilder:
             if isinstance(parsed, LostItem):
                 _leave_out_lost_page(job, chunk[0], parsed)
             else:
-                yield from _account_for(job, parsed)
+                yield _account_for(job, parsed)
         _require_the_listed_dump(job)
         _report_machine_failures(job)
 
@@ -140,18 +140,17 @@ def _parser_named(name: str) -> Parse:
     raise SettingError(f"CITELOOM_PARSER: there is no parser {name}: set it to fast or reference")
 
 
-def _account_for(job: Job, parsed: ParsedChunk) -> Iterator[pa.RecordBatch]:
+def _account_for(job: Job, parsed: ParsedChunk) -> pa.RecordBatch:
     """The rows of a chunk; what was left out of it goes to the ledger, its sums to the month's notes."""
     for arxiv_id, reason, detail in parsed.left_out:
         job.leave_out(arxiv_id, reason, detail)
-    job.measured["pages"] += parsed.pages
+    job.measured["pages"] += parsed.rows.num_rows
     job.measured["bytes_read"] += parsed.bytes_read
     job.measured["parsing_seconds"] += parsed.parsing_seconds
-    for batch in parsed.batches():
-        for name in ("chars_seen", "chars_kept"):
-            job.notes[name] += sum(batch.column(name).to_pylist())
-        job.notes["papers_with_other_authors"] += sum(map(bool, batch.column("authors_differ").to_pylist()))
-        yield batch
+    for name in ("chars_seen", "chars_kept"):
+        job.notes[name] += sum(parsed.rows.column(name).to_pylist())
+    job.notes["papers_with_other_authors"] += sum(map(bool, parsed.rows.column("authors_differ").to_pylist()))
+    return parsed.rows
 
 
 def _leave_out_lost_page(job: Job, page: SelectedPage, lost: LostItem) -> None:
