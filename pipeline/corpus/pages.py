@@ -1,12 +1,13 @@
-"""Chunks of pages as rows of `papers`: read, parsed, graded. Runs in worker processes."""
+"""Pages of a month as rows of `papers`: selected by metadata; then read, parsed and graded, in worker processes."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,7 +19,11 @@ from pipeline.corpus.quality import Quality, apply_error_policy, grade
 from pipeline.engine.process_pool import time_limit
 from pipeline.errors import CiteloomError
 from pipeline.storage.writing import Row
-from pipeline.tables import PAPERS
+from pipeline.tables import DUMP_MEMBERS, METADATA, PAPERS
+
+if TYPE_CHECKING:
+    from pipeline.engine.stage import Job
+    from pipeline.settings import Settings
 
 Parse = Callable[[bytes, Sequence[str]], Paper]
 """From a page's bytes and the names of its authors, as metadata has them, to its Paper."""
@@ -51,6 +56,59 @@ class ParseJob:
     page_errors: str
     page_seconds: float
     year: int
+
+
+def select_pages(job: Job) -> list[SelectedPage]:
+    """The pages of a month that become papers, by identifier; every other page goes to the ledger with its reason.
+
+    Metadata decides, before any page is read. A month has at most some 25,000 papers, whose abstracts are 60 MB.
+    """
+    columns = ["arxiv_id", "categories", "primary_category", "status", "title", "abstract", "authors"]
+    metadata = {row["arxiv_id"]: row for row in job.iterate(METADATA, columns)}
+    pages = []
+    for member in job.iterate(DUMP_MEMBERS):
+        row = metadata.get(member["arxiv_id"])
+        reason, detail = _objection(row, job.settings)
+        if row is None or reason:
+            job.leave_out(member["arxiv_id"], reason, detail)
+            continue
+        page = SelectedPage(
+            Member(**member),
+            row["title"],
+            row["abstract"],
+            tuple(row["categories"] or ()),
+            row["primary_category"],
+            tuple(row["authors"] or ()),
+        )
+        pages.append(page)
+    return pages
+
+
+def chunk_pages(pages: Iterable[SelectedPage], most_bytes: int) -> Iterator[list[SelectedPage]]:
+    """The pages in their order, in chunks of `most_bytes` unpacked; a page above that is a chunk of its own."""
+    chunk: list[SelectedPage] = []
+    size = 0
+    for page in pages:
+        if chunk and size + page.member.bytes > most_bytes:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(page)
+        size += page.member.bytes
+    if chunk:
+        yield chunk
+
+
+def _objection(metadata: Mapping[str, Any] | None, settings: Settings) -> tuple[str, str]:
+    """Why a page is not selected, as the ledger's reason and detail; an empty reason where it is."""
+    from pipeline.arxiv.category_filter import verdict  # loads pydantic, which workers do without
+
+    if metadata is None or metadata["status"] == "absent":
+        return "no_metadata", "no source of metadata knows the identifier"
+    if metadata["status"] == "withdrawn":
+        return "withdrawn", "its authors withdrew it"
+    categories = metadata["categories"] or []
+    fits, reason = verdict(categories, metadata["primary_category"] or "", settings)
+    return ("", "") if fits else (reason, " ".join(categories))
 
 
 @dataclass(slots=True)
