@@ -23,8 +23,8 @@ from rapidfuzz import fuzz
 from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.parse.paper import BibliographyItem
-from pipeline.corpus.references.resolution import Catalogue
-from pipeline.corpus.references.title_index import TitleIndex
+from pipeline.corpus.references.resolution import resolve_references
+from pipeline.corpus.references.title_index import TitleIndex, title_table
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED = PROJECT.parent / "shared" / "data"
@@ -242,9 +242,9 @@ def look_alikes(labels: Sequence[Label]) -> Iterator[Row]:
             yield _paper(f"alike.{number}.later", label.title, [first], f"{label.year + 10}-02-01")
 
 
-def catalogue(papers: Iterable[Row]) -> Catalogue:
-    """A catalogue of these papers; a paper without a date counts as one of 2020."""
-    return Catalogue(TitleIndex.from_rows(papers, "2020-01"))
+def title_index(papers: Iterable[Row]) -> TitleIndex:
+    """An index of these papers; a paper without a date counts as one of 2020."""
+    return TitleIndex(title_table(papers, "2020-01"))
 
 
 _IDENTIFIERS = re.compile(
@@ -277,13 +277,13 @@ class Outcome:
 
 
 def resolve(
-    labels: Sequence[Label], items: Items, papers: Catalogue, truth: Mapping[Key, str], *, hidden: bool
+    labels: Sequence[Label], items: Items, titles: TitleIndex, truth: Mapping[Key, str], *, hidden: bool
 ) -> Outcome:
-    """Resolve the labelled items; `truth` names the cited paper where the catalogue or the item itself tells it."""
+    """Resolve the labelled items; `truth` names the cited paper where the index or the item itself tells it."""
     asked = [(as_row(items[label.place], hidden=hidden), label.paper) for label in labels]
     outcome = Outcome(Counter(), Counter(), sum(label.place in truth for label in labels), ())
     mistakes = []
-    for label, found in zip(labels, papers.resolve_all(asked), strict=True):
+    for label, found in zip(labels, resolve_references(titles, asked), strict=True):
         expected = truth.get(label.place)
         if found.by and found.arxiv_id == expected:
             outcome.right[found.by] += 1
@@ -300,7 +300,7 @@ def read_known_citations(file: Path = KNOWN_CITATIONS) -> dict[Key, str]:
     return {(paper, key): cites for paper, key, cites in rows}
 
 
-def resolve_all(items: Items, papers: Catalogue, truth: Mapping[Key, str]) -> Outcome:
+def resolve_all(items: Items, titles: TitleIndex, truth: Mapping[Key, str]) -> Outcome:
     """Resolve all items of the pages, without their identifiers."""
     labels = [Label(*place, *("",) * 2, None, "", None, *("",) * 5) for place in items]
-    return resolve(labels, items, papers, truth, hidden=True)
+    return resolve(labels, items, titles, truth, hidden=True)

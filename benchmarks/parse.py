@@ -65,7 +65,8 @@ def extract(parse: Parse, pages: Pages) -> int:
 def extract_repeatedly(pages: Pages, times: int) -> None:
     """Ours over the pages again and again, each time as if they were new."""
     for _ in range(times):
-        tree.forget_tags()
+        for tag_types in tree._tag_types.values():
+            tag_types.clear()
         extract(html.parse, pages)
 
 

@@ -26,7 +26,7 @@ from benchmarks.harness import Claim, interleaved, median_ratio, report
 from benchmarks.labelled_references import Items, Label, Row
 from pipeline import tables
 from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
-from pipeline.corpus.references.resolution import Catalogue
+from pipeline.corpus.references.resolution import resolve_references
 from pipeline.corpus.references.title_index import open_title_index
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
@@ -82,18 +82,19 @@ def resolution(labels: Sequence[Label], items: Items) -> tuple[Figures, list[Cla
     """Right and wrong resolutions, with identifiers hidden and as printed, with the cited works known and unknown."""
     known, cited = labelled.known_papers(), labelled.works(labels)
     others = [*known, *labelled.look_alikes(labels)]
-    everything = labelled.catalogue([*others, *{work["arxiv_id"]: work for work in cited.values()}.values()])
+    all_papers = [*others, *{work["arxiv_id"]: work for work in cited.values()}.values()]
+    everything = labelled.title_index(all_papers)
     titles = {label.place: cited[label.place]["arxiv_id"] for label in labels if label.title}
     ids = {paper["arxiv_id"] for paper in known}
     there = {label.place: label.cites for label in labels if label.cites in ids}
     hidden = labelled.resolve(labels, items, everything, titles, hidden=True)
-    without = labelled.resolve(labels, items, labelled.catalogue(others), there, hidden=True)
+    without = labelled.resolve(labels, items, labelled.title_index(others), there, hidden=True)
     printed = {place: work["arxiv_id"] for place, work in cited.items()}
     shown = labelled.resolve(labels, items, everything, printed, hidden=False)
-    real = labelled.resolve_all(items, labelled.catalogue(known), labelled.read_known_citations())
+    real = labelled.resolve_all(items, labelled.title_index(known), labelled.read_known_citations())
     right, wrong = hidden.right.total() + without.right.total(), hidden.wrong.total() + without.wrong.total()
     figures: Figures = {
-        "papers of the catalogue": len(everything),
+        "papers of the catalogue": len(all_papers),
         "by title, cited work known: precision": share(*hidden.precision),
         "by title, cited work known: recall": share(*hidden.recall),
         "by title, cited work unknown: resolved wrongly": share(without.wrong.total(), len(labels)),
@@ -223,12 +224,12 @@ def write_month(workspace: Workspace, month: str, rows: Sequence[Row]) -> None:
 
 def ask(workspace: Workspace, month: str, rows: Sequence[Row]) -> int:
     """Resolve items: half are known, half have a title of other words, and of each half's titles half were not told."""
-    catalogue = Catalogue(open_title_index(workspace, month))
+    titles = open_title_index(workspace, month)
     items = [_asked(rows[number * 7 % len(rows)], number) for number in range(ASKED)]
     return sum(
         found.by is not None
         for start in range(0, len(items), BATCH)
-        for found in catalogue.resolve_all(items[start : start + BATCH])
+        for found in resolve_references(titles, items[start : start + BATCH])
     )
 
 

@@ -1,11 +1,13 @@
-"""Chunks of pages as rows of `papers`: read, parsed, graded. Runs in worker processes."""
+"""Pages of a month as rows of `papers`: selected by metadata; then read, parsed and graded, in worker processes."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -15,13 +17,18 @@ from pipeline.corpus.dump.reader import MemberReader
 from pipeline.corpus.parse.paper import Author, PageError, Paper
 from pipeline.corpus.quality import Quality, apply_error_policy, grade
 from pipeline.engine.process_pool import time_limit
+from pipeline.errors import CiteloomError
 from pipeline.storage.writing import Row
-from pipeline.tables import PAPERS
+from pipeline.tables import DUMP_MEMBERS, METADATA, PAPERS
+
+if TYPE_CHECKING:
+    from pipeline.engine.stage import Job
+    from pipeline.settings import Settings
 
 Parse = Callable[[bytes, Sequence[str]], Paper]
 """From a page's bytes and the names of its authors, as metadata has them, to its Paper."""
 LeftOut = tuple[str, str, str]
-"""Identifier, reason and detail of a page that gave no row."""
+"""Id or place, reason and detail of a page that gave no row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,66 +58,131 @@ class ParseJob:
     year: int
 
 
+def select_pages(job: Job) -> list[SelectedPage]:
+    """The pages of a month that become papers, by identifier; every other page goes to the ledger with its reason.
+
+    Metadata decides, before any page is read. A month has at most some 25,000 papers, whose abstracts are 60 MB.
+    """
+    columns = ["arxiv_id", "categories", "primary_category", "status", "title", "abstract", "authors"]
+    metadata = {row["arxiv_id"]: row for row in job.iterate(METADATA, columns)}
+    pages = []
+    for member in job.iterate(DUMP_MEMBERS):
+        row = metadata.get(member["arxiv_id"])
+        reason, detail = _objection(row, job.settings)
+        if row is None or reason:
+            job.leave_out(member["arxiv_id"], reason, detail)
+            continue
+        page = SelectedPage(
+            Member(**member),
+            row["title"],
+            row["abstract"],
+            tuple(row["categories"] or ()),
+            row["primary_category"],
+            tuple(row["authors"] or ()),
+        )
+        pages.append(page)
+    return pages
+
+
+def chunk_pages(pages: Iterable[SelectedPage], most_bytes: int) -> Iterator[list[SelectedPage]]:
+    """The pages in their order, in chunks of `most_bytes` unpacked; a page above that is a chunk of its own."""
+    chunk: list[SelectedPage] = []
+    size = 0
+    for page in pages:
+        if chunk and size + page.member.bytes > most_bytes:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(page)
+        size += page.member.bytes
+    if chunk:
+        yield chunk
+
+
+def _objection(metadata: Mapping[str, Any] | None, settings: Settings) -> tuple[str, str]:
+    """Why a page is not selected, as the ledger's reason and detail; an empty reason where it is."""
+    from pipeline.arxiv.category_filter import verdict  # loads pydantic, which workers do without
+
+    if metadata is None or metadata["status"] == "absent":
+        return "no_metadata", "no source of metadata knows the identifier"
+    if metadata["status"] == "withdrawn":
+        return "withdrawn", "its authors withdrew it"
+    categories = metadata["categories"] or []
+    fits, reason = verdict(categories, metadata["primary_category"] or "", settings)
+    return ("", "") if fits else (reason, " ".join(categories))
+
+
+@dataclass(slots=True)
+class RowBuilder:
+    """Collects rows of a table, and what gives no row. A page that cannot become a row does not affect the others."""
+
+    schema: pa.Schema
+    left_out: list[LeftOut] = field(default_factory=list)
+    _batches: list[pa.RecordBatch] = field(default_factory=list)
+
+    def add(self, row: Row) -> None:
+        """Add a row. Raises where Arrow refuses it, as it does text that is not Unicode.
+
+        0.07 ms a page; columns built from flat lists by hand took 0.05, parsing takes 2 to 4.
+        """
+        self._batches.append(pa.RecordBatch.from_pylist([row], self.schema))
+
+    @contextmanager
+    def leaving_out(self, subject: str, place: str) -> Iterator[None]:
+        """Leave out a page by its id and place where the block raises. Errors of citeloom's own concern all pages."""
+        try:
+            yield
+        except CiteloomError:
+            raise
+        except (MemberError, PageError) as error:
+            self.left_out.append((subject, error.reason, f"{place}: {error.detail}"))
+        except MemoryError:
+            detail = "it needs more memory than a worker may take; on another machine it may succeed"
+            self.left_out.append((subject, "out_of_memory", f"{place}: {detail}"))
+        except Exception as error:
+            detail = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            self.left_out.append((subject, "parser_error", f"{place}: {detail}"))
+
+    def batch(self) -> pa.RecordBatch:
+        """The rows in the order in which they were added."""
+        return pa.concat_batches([pa.RecordBatch.from_pylist([], self.schema), *self._batches])
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedChunk:
     """The result of a chunk.
 
-    rows: record batches of `papers` as an Arrow stream. bytes_read: packed bytes, as in the zips. parsing_seconds:
-    processor time from a page's bytes to its Paper.
+    rows: of `papers`, by identifier. bytes_read: packed bytes, as in the zips. parsing_seconds: processor time from a
+    page's bytes to its Paper.
     """
 
-    rows: bytes
+    rows: pa.RecordBatch
     left_out: tuple[LeftOut, ...]
-    pages: int
     bytes_read: int
     parsing_seconds: float
 
-    def batches(self) -> list[pa.RecordBatch]:
-        """The rows, in the order of the chunk."""
-        return list(pa.ipc.open_stream(self.rows))
-
 
 def parse_pages(job: ParseJob, chunk: Sequence[SelectedPage]) -> ParsedChunk:
-    """Read the pages of a chunk in the order in which they lie in their zips; rows come in the order of the chunk.
+    """Read the pages of a chunk in the order in which they lie in their zips.
 
     Raises MissingInput where a zip is gone, TransientFailure where a store does not answer.
     """
-    rows: dict[str, Row] = {}
-    left_out: list[LeftOut] = []
+    rows = RowBuilder(PAPERS.schema)
     parsing_seconds = 0.0
     in_file_order = sorted(chunk, key=lambda page: (page.member.zip, page.member.offset))
     with MemberReader(job.dump_dir) as reader:
         reader.plan(page.member for page in in_file_order)
         for page in in_file_order:
-            try:
+            with rows.leaving_out(page.member.arxiv_id, page.member.place):
                 content = reader.read(page.member)
                 started = time.process_time()
                 try:
-                    paper = _parse(job, content, page.authors)
+                    with time_limit(job.page_seconds):
+                        paper = job.parse(content, page.authors)
                 finally:
                     parsing_seconds += time.process_time() - started
-                rows[page.member.arxiv_id] = _row(page, apply_error_policy(job.page_errors, paper), grade(paper), job)
-            except (MemberError, PageError) as error:
-                left_out.append(_left_out(page, error.reason, error.detail))
-            except MemoryError:
-                detail = "it needs more memory than a worker may take; on another machine it may succeed"
-                left_out.append(_left_out(page, "out_of_memory", detail))
-    batches, errors = _to_batches([rows[page.member.arxiv_id] for page in chunk if page.member.arxiv_id in rows])
-    refused = [page for page in chunk if page.member.arxiv_id in errors]
-    left_out += [_left_out(page, "parser_error", errors[page.member.arxiv_id]) for page in refused]
-    count = sum(batch.num_rows for batch in batches)
-    return ParsedChunk(_as_stream(batches), tuple(sorted(left_out)), count, reader.bytes_read, parsing_seconds)
-
-
-def _parse(job: ParseJob, content: bytes, authors: Sequence[str]) -> Paper:
-    """The paper of a page; ends this worker where a page takes too long. Raises PageError or MemoryError, only."""
-    try:
-        with time_limit(job.page_seconds):
-            return job.parse(content, authors)
-    except (PageError, MemoryError):
-        raise
-    except Exception as error:
-        raise PageError("parser_error", _describe(error)) from error
+                rows.add(_row(page, apply_error_policy(job.page_errors, paper), grade(paper), job))
+    batch = rows.batch().sort_by("arxiv_id")
+    return ParsedChunk(batch, tuple(sorted(rows.left_out)), reader.bytes_read, parsing_seconds)
 
 
 def _row(page: SelectedPage, paper: Paper, quality: Quality, job: ParseJob) -> Row:
@@ -134,37 +206,3 @@ def _row(page: SelectedPage, paper: Paper, quality: Quality, job: ParseJob) -> R
         "grade": quality.grade,
         "grade_reasons": quality.reasons,
     }
-
-
-def _to_batches(rows: list[Row]) -> tuple[list[pa.RecordBatch], dict[str, str]]:
-    """Rows as record batches; errors, by identifier, of rows that Arrow refuses, as it does text that is not Unicode.
-
-    0.07 ms a page; columns built from flat lists by hand took 0.05, parsing takes 2 to 4.
-    """
-    try:
-        return ([pa.RecordBatch.from_pylist(rows, PAPERS.schema)] if rows else []), {}
-    except Exception:
-        batches, errors = [], {}
-        for row in rows:
-            try:
-                batches.append(pa.RecordBatch.from_pylist([row], PAPERS.schema))
-            except Exception as error:
-                errors[row["arxiv_id"]] = _describe(error)
-        return batches, errors
-
-
-def _as_stream(batches: Sequence[pa.RecordBatch]) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, PAPERS.schema) as stream:
-        for batch in batches:
-            stream.write_batch(batch)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
-
-
-def _left_out(page: SelectedPage, reason: str, detail: str) -> LeftOut:
-    return page.member.arxiv_id, reason, f"{page.member.place}: {detail}"
-
-
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -99,8 +99,7 @@ class PaperBuilder:
         Rows are sorted by identifier, so that a reader can skip row groups. Members of one month lie in their zips by
         identifier too, in three zips; so the pages of a chunk are read in file order, and every zip forwards.
         """
-        from pipeline.corpus.pages import ParseJob, parse_pages
-        from pipeline.corpus.selection import chunk_pages, measure_selection, select_pages
+        from pipeline.corpus.pages import ParseJob, chunk_pages, parse_pages, select_pages
         from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
 
         settings = job.settings
@@ -111,18 +110,18 @@ class PaperBuilder:
             settings.page_seconds,
             year=int(job.month[:4]),
         )
-        size = measure_selection(job)
-        job.expect(size.pages)
+        pages = select_pages(job)
+        job.expect(len(pages))
         job.notes.update(chars_seen=0, chars_kept=0, papers_with_other_authors=0)
         job.measured.update(pages=0, bytes_read=0, parsing_seconds=0.0)
         workers = count_workers(settings.workers)
-        chunk_bytes = min(_CHUNK_BYTES, max(_SMALLEST_CHUNK_BYTES, size.bytes // (workers * _CHUNKS_PER_WORKER)))
-        chunks = chunk_pages(select_pages(job), chunk_bytes)
+        share = sum(page.member.bytes for page in pages) // (workers * _CHUNKS_PER_WORKER)
+        chunks = chunk_pages(pages, min(_CHUNK_BYTES, max(_SMALLEST_CHUNK_BYTES, share)))
         for chunk, parsed in map_chunks(partial(parse_pages, parse_job), chunks, workers):
             if isinstance(parsed, LostItem):
                 _leave_out_lost_page(job, chunk[0], parsed)
             else:
-                yield from _account_for(job, parsed)
+                yield _account_for(job, parsed)
         _require_the_listed_dump(job)
         _report_machine_failures(job)
 
@@ -140,18 +139,17 @@ def _parser_named(name: str) -> Parse:
     raise SettingError(f"CITELOOM_PARSER: there is no parser {name}: set it to fast or reference")
 
 
-def _account_for(job: Job, parsed: ParsedChunk) -> Iterator[pa.RecordBatch]:
+def _account_for(job: Job, parsed: ParsedChunk) -> pa.RecordBatch:
     """The rows of a chunk; what was left out of it goes to the ledger, its sums to the month's notes."""
     for arxiv_id, reason, detail in parsed.left_out:
         job.leave_out(arxiv_id, reason, detail)
-    job.measured["pages"] += parsed.pages
+    job.measured["pages"] += parsed.rows.num_rows
     job.measured["bytes_read"] += parsed.bytes_read
     job.measured["parsing_seconds"] += parsed.parsing_seconds
-    for batch in parsed.batches():
-        for name in ("chars_seen", "chars_kept"):
-            job.notes[name] += sum(batch.column(name).to_pylist())
-        job.notes["papers_with_other_authors"] += sum(map(bool, batch.column("authors_differ").to_pylist()))
-        yield batch
+    for name in ("chars_seen", "chars_kept"):
+        job.notes[name] += sum(parsed.rows.column(name).to_pylist())
+    job.notes["papers_with_other_authors"] += sum(map(bool, parsed.rows.column("authors_differ").to_pylist()))
+    return parsed.rows
 
 
 def _leave_out_lost_page(job: Job, page: SelectedPage, lost: LostItem) -> None:

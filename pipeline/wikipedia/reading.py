@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from pipeline.corpus.parse.paper import PageError
+from pipeline.corpus.pages import LeftOut, RowBuilder
 from pipeline.engine.process_pool import time_limit
 from pipeline.tables import METADATA, PAPERS, Table
 from pipeline.wikipedia.article import grade_article, read_article
@@ -17,21 +16,10 @@ from pipeline.wikipedia.page import Page, read_page
 from pipeline.wikipedia.sorting import with_order
 
 BuildRow = Callable[[Page], dict[str, Any]]
-LeftOut = tuple[str, str, str]
+Rows = tuple[pa.RecordBatch, list[LeftOut]]
+"""The rows of some lines, and what was left out of them."""
 
 _LARGEST_INT32 = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Rows of some lines. rows: an Arrow stream; left_out: (page or place, reason, detail) of lines without a row."""
-
-    rows: bytes
-    left_out: tuple[LeftOut, ...]
-
-    def batches(self) -> list[pa.RecordBatch]:
-        """The rows in order of their lines."""
-        return list(pa.ipc.open_stream(self.rows))
 
 
 def metadata_rows(lines: Sequence[Line]) -> Rows:
@@ -51,27 +39,13 @@ def paper_rows(page_seconds: float, lines: Sequence[Line]) -> Rows:
 
 
 def _read(table: Table, build_row: BuildRow, lines: Sequence[Line]) -> Rows:
-    schema = with_order(table.schema)
-    batches: list[pa.RecordBatch] = []
-    left_out: list[LeftOut] = []
+    rows = RowBuilder(with_order(table.schema))
     for line in lines:
-        subject = line.place
-        try:
+        with rows.leaving_out(line.place, line.place):
             page = read_page(line)
-            subject = page.page_id
-            row = build_row(page) | {"revision": page.version.identifier, "place": line.number}
-            batches.append(pa.RecordBatch.from_pylist([row], schema))
-        except PageError as error:
-            left_out.append((subject, error.reason, f"{line.place}: {error.detail}"))
-        except MemoryError:
-            left_out.append((subject, "out_of_memory", f"{line.place}: on another machine it may go well"))
-        except Exception as error:
-            detail = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            left_out.append((subject, "parser_error", f"{line.place}: {detail}"))
-    buffer = pa.BufferOutputStream()
-    with pa.ipc.new_stream(buffer, schema) as stream:
-        stream.write_table(pa.Table.from_batches(batches, schema).combine_chunks())
-    return Rows(buffer.getvalue().to_pybytes(), tuple(left_out))
+            with rows.leaving_out(page.page_id, line.place):
+                rows.add(build_row(page) | {"revision": page.version.identifier, "place": line.number})
+    return rows.batch(), rows.left_out
 
 
 def _metadata_row(page: Page) -> dict[str, Any]:

@@ -69,9 +69,10 @@ class _Build:
             if isinstance(result, LostItem):
                 job.leave_out(lines[0].place, result.reason, _lost_detail(job, result))
                 continue
-            for left_out in result.left_out:
-                job.leave_out(*left_out)
-            yield from result.batches()
+            batch, left_out = result
+            for page in left_out:
+                job.leave_out(*page)
+            yield batch
 
 
 def _leave_out_older(job: Job, page: str, revision: int) -> None:

@@ -116,12 +116,6 @@ _PAGE_TAG_TYPE = TagType("body", "box", "", "/body")
 _tag_types: dict[bool, dict[str, TagType]] = {False: {}, True: {}}
 
 
-def forget_tags() -> None:
-    """Forget every tag that was met, as a new process would: for measuring, never needed otherwise."""
-    for tag_types in _tag_types.values():
-        tag_types.clear()
-
-
 def node_of(tag_type: TagType, tag: str = "") -> Node:
     """A node with nothing in it yet."""
     node = Node()

@@ -76,47 +76,27 @@ class _Item:
     def dois(self) -> list[str]:
         return split_dois(self.row["doi"])
 
-    @property
-    def year(self) -> int | None:
-        year: int | None = self.row["year"]
-        return year
-
     def keys(self) -> np.ndarray:
         """The keys of its DOIs, of its title, and of all titles that may be in its text (uint64)."""
         keys = [*map(doi_key, self.dois), *title_keys(self.words)]
         return np.concatenate([np.array(keys, np.uint64), window_keys(self.raw_words)])
 
 
-class Catalogue:
-    """The papers that a reference may be resolved to."""
+def resolve_references(titles: TitleIndex, items: Sequence[tuple[Mapping[str, Any], str]]) -> list[Resolution]:
+    """The papers that items (title, raw, authors, year, doi, arxiv_id), each with its citing paper, cite.
 
-    def __init__(self, titles: TitleIndex) -> None:
-        self._titles = titles
-
-    def __len__(self) -> int:
-        return len(self._titles)
-
-    def resolve(self, item: Mapping[str, Any], citing: str) -> Resolution:
-        """The paper that one item cites; `resolve_all` is far quicker by the item."""
-        return self.resolve_all([(item, citing)])[0]
-
-    def resolve_all(self, items: Sequence[tuple[Mapping[str, Any], str]]) -> list[Resolution]:
-        """The papers that items (title, raw, authors, year, doi, arxiv_id), each with its citing paper, cite.
-
-        An identifier is accepted whether or not the catalogue holds it; a DOI and a title must be in the catalogue. A
-        paper never cites itself: an item that says so is resolved to nothing.
-        """
-        resolutions = [_by_identifier(item) for item, _ in items]
-        others = {
-            number: _Item(item, citing) for number, (item, citing) in enumerate(items) if resolutions[number] is None
-        }
-        for number, papers in self._titles.candidates({number: item.keys() for number, item in others.items()}):
-            item = others[number]
-            resolutions[number] = _by_doi(papers, item) or _by_title(papers, item) or _by_text(papers, item)
-        return [
-            Resolution() if resolution is None or resolution.arxiv_id == citing else resolution
-            for resolution, (_, citing) in zip(resolutions, items, strict=True)
-        ]
+    An identifier is accepted whether or not the index holds it; a DOI and a title must be in the index. A paper never
+    cites itself: an item that says so is resolved to nothing. One look-up costs the same for one item as for thousands.
+    """
+    resolutions = [_by_identifier(item) for item, _ in items]
+    others = {number: _Item(item, citing) for number, (item, citing) in enumerate(items) if resolutions[number] is None}
+    for number, papers in titles.candidates({number: item.keys() for number, item in others.items()}):
+        item = others[number]
+        resolutions[number] = _by_doi(papers, item) or _by_title(papers, item) or _by_text(papers, item)
+    return [
+        Resolution() if resolution is None or resolution.arxiv_id == citing else resolution
+        for resolution, (_, citing) in zip(resolutions, items, strict=True)
+    ]
 
 
 def _by_identifier(item: Mapping[str, Any]) -> Resolution | None:
@@ -206,4 +186,4 @@ def _agree(paper: Candidate, item: _Item, *, equal: bool) -> bool:
 
 
 def _years_apart(paper: Candidate, item: _Item) -> int | None:
-    return None if item.year is None else abs(item.year - paper.year)
+    return None if item.row["year"] is None else abs(item.row["year"] - paper.year)

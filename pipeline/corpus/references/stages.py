@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.arxiv.dois import split_dois
-from pipeline.corpus.references.resolution import Catalogue, Resolution
-from pipeline.corpus.references.title_index import month_digests, open_title_index
+from pipeline.corpus.references.resolution import Resolution, resolve_references
+from pipeline.corpus.references.title_index import TitleIndex, month_digests, open_title_index
 from pipeline.engine.stage import Job, Stage, Workspace
 
 # A row group of 100 papers is some 4,500 items of 250 characters; a look-up takes as long for one as for five.
@@ -24,11 +24,11 @@ _COPIED = ("key", "raw", "title", "authors", "year", "venue")
 def build_references(job: Job) -> Iterator[pa.RecordBatch]:
     """One row for each bibliography item of the month's papers, in the order of the papers and of their items."""
     job.expect(sum(map(_items_of, job.batches(tables.PAPERS, ["bibliography.list.element.key"]))))
-    catalogue = Catalogue(open_title_index(job.workspace, job.month))
+    titles = open_title_index(job.workspace, job.month)
     resolved: Counter[str] = Counter()
     row_groups = job.batches(tables.PAPERS, ["arxiv_id", "bibliography"])
     while papers := list(islice(row_groups, _ROW_GROUPS_PER_LOOK_UP)):
-        batch, found = _references(papers, catalogue)
+        batch, found = _references(papers, titles)
         resolved.update(resolution.by or "not_resolved" for resolution in found)
         yield batch
     job.notes["resolved_by"] = dict(sorted(resolved.items()))
@@ -38,7 +38,7 @@ def _items_of(papers: pa.RecordBatch) -> int:
     return int(pc.sum(pc.list_value_length(papers.column("bibliography"))).as_py() or 0)
 
 
-def _references(papers: Sequence[pa.RecordBatch], catalogue: Catalogue) -> tuple[pa.RecordBatch, list[Resolution]]:
+def _references(papers: Sequence[pa.RecordBatch], titles: TitleIndex) -> tuple[pa.RecordBatch, list[Resolution]]:
     """The rows of some papers, and what their items were resolved to."""
     items = [
         (paper["arxiv_id"], ordinal, item)
@@ -46,7 +46,7 @@ def _references(papers: Sequence[pa.RecordBatch], catalogue: Catalogue) -> tuple
         for paper in batch.to_pylist()
         for ordinal, item in enumerate(paper["bibliography"] or ())
     ]
-    found = catalogue.resolve_all([(item, arxiv_id) for arxiv_id, _, item in items])
+    found = resolve_references(titles, [(item, arxiv_id) for arxiv_id, _, item in items])
     rows = [_reference(*item, resolution) for item, resolution in zip(items, found, strict=True)]
     return pa.RecordBatch.from_pylist(rows, schema=tables.REFERENCES.schema), found
 

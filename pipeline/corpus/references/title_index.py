@@ -84,15 +84,6 @@ class TitleIndex:
             with _named_errors():
                 self._connection.read_parquet(list(map(str, titles))).create_view("titles")
 
-    @classmethod
-    def from_rows(cls, rows: Iterable[Mapping[str, Any]], month: str) -> TitleIndex:
-        """The index of rows of metadata (arxiv_id, title, authors, doi, published)."""
-        return cls(title_table(rows, month))
-
-    def __len__(self) -> int:
-        ((count,),) = self._connection.execute("select count(*) from titles").fetchall()
-        return int(count)
-
     def candidates(self, keys: Mapping[int, Sequence[int] | np.ndarray]) -> Iterator[tuple[int, list[Candidate]]]:
         """(item, papers that share a key with it, by identifier) for the items that have any.
 
@@ -123,7 +114,10 @@ def _named_errors() -> Iterator[None]:
 
 
 def title_table(rows: Iterable[Mapping[str, Any]], month: str) -> pa.Table:
-    """The table of titles of a month's metadata; papers without a title are in it by their DOI alone."""
+    """The table of titles of a month's rows of metadata (arxiv_id, title, authors, doi, published).
+
+    Papers without a title are in it by their DOI alone.
+    """
     papers = [paper for row in rows if (paper := _title_row(row, month))["keys"]]
     return pa.Table.from_pylist(papers, schema=_SCHEMA)
 
@@ -153,13 +147,11 @@ def month_digests(workspace: Workspace, month: str) -> dict[str, str]:
 def open_title_index(workspace: Workspace, month: str) -> TitleIndex:
     """The index of this month's and all earlier metadata. Raises as `DataRoot.read` does."""
     folder = workspace.cache("titles")
-    files = [_month_file(workspace, folder, *item) for item in month_digests(workspace, month).items()]
+    files = []
+    for earlier, digest in month_digests(workspace, month).items():
+        rows = partial(workspace.root.iterate, tables.METADATA, earlier, _METADATA_COLUMNS)
+        files.append(title_file(folder, earlier, digest, rows))
     return TitleIndex(files or _SCHEMA.empty_table())
-
-
-def _month_file(workspace: Workspace, folder: Path, month: str, digest: str) -> Path:
-    rows = partial(workspace.root.iterate, tables.METADATA, month, _METADATA_COLUMNS)
-    return title_file(folder, month, digest, rows)
 
 
 def title_file(folder: Path, month: str, digest: str, read: Callable[[], Iterable[Mapping[str, Any]]]) -> Path:

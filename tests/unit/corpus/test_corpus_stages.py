@@ -14,13 +14,12 @@ import pytest
 from pipeline import tables
 from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.corpus.dump.member import Member
-from pipeline.corpus.pages import SelectedPage
-from pipeline.corpus.selection import chunk_pages
+from pipeline.corpus.pages import SelectedPage, chunk_pages
 from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS, PaperBuilder
 from pipeline.engine import progress
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
-from pipeline.errors import MissingInput, PermanentFailure
+from pipeline.errors import MissingInput
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import read_provenance
 from tests.unit.corpus import harmful
@@ -215,13 +214,6 @@ def test_metadata_decides_before_any_page_is_read(workspace: Workspace) -> None:
         (THIRD, "not_computer_science"),
         (FOURTH, "no_metadata"),
     ]
-
-
-def test_metadata_out_of_order_is_refused_rather_than_missed(workspace: Workspace) -> None:
-    put_papers(workspace, {FIRST: GOOD, SECOND: GOOD})
-    put_metadata(workspace, {"arxiv_id": SECOND}, {"arxiv_id": FIRST})
-    with pytest.raises(PermanentFailure, match="metadata of 2024-03 is not sorted by identifier"):
-        run_stage(PAPERS, workspace, MONTH)
 
 
 def test_a_bad_member_goes_to_the_ledger_and_the_month_goes_on(workspace: Workspace) -> None:

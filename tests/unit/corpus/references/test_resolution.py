@@ -8,8 +8,8 @@ import pytest
 
 from pipeline.arxiv.dois import split_dois
 from pipeline.arxiv.titles import title_words
-from pipeline.corpus.references.resolution import Catalogue, Resolution
-from pipeline.corpus.references.title_index import TitleIndex
+from pipeline.corpus.references.resolution import Resolution, resolve_references
+from pipeline.corpus.references.title_index import TitleIndex, title_table
 
 NOWHERE = Resolution()
 
@@ -30,7 +30,7 @@ def titled(title: str, year: int | None, author: str = "A. Vaswani") -> dict[str
 
 
 @pytest.fixture
-def catalogue() -> Catalogue:
+def titles() -> TitleIndex:
     papers = [
         paper("1706.03762", "Attention Is All You Need", "Ashish Vaswani", "Noam Shazeer"),
         paper("2105.14528", "Fast Nearest Neighbor Machine Translation", "Yuxian Meng", published="2021-05-30"),
@@ -42,11 +42,17 @@ def catalogue() -> Catalogue:
         paper("1503.00005", "A Small Study of Large Things", "E. Five", doi="10.1103/PhysRevD.76.013009 10.1/other"),
         paper("2403.00006", "Weaving citations into related work sections", published="2024-03-09"),
     ]
-    return catalogue_of(papers)
+    return index_of(papers)
 
 
-def catalogue_of(papers: list[dict[str, Any]]) -> Catalogue:
-    return Catalogue(TitleIndex.from_rows(papers, "2024-03"))
+def index_of(papers: list[dict[str, Any]]) -> TitleIndex:
+    return TitleIndex(title_table(papers, "2024-03"))
+
+
+def resolve(titles: TitleIndex, item: dict[str, Any], citing: str) -> Resolution:
+    """What one item is resolved to."""
+    (resolution,) = resolve_references(titles, [(item, citing)])
+    return resolution
 
 
 ATTENTION = Resolution("1706.03762", "title")
@@ -89,9 +95,9 @@ ATTENTION = Resolution("1706.03762", "title")
     ],
 )
 def test_an_item_is_resolved_by_identifier_doi_or_title(
-    catalogue: Catalogue, known: dict[str, Any], found: Resolution
+    titles: TitleIndex, known: dict[str, Any], found: Resolution
 ) -> None:
-    assert catalogue.resolve(known, "1.1") == found
+    assert resolve(titles, known, "1.1") == found
 
 
 @pytest.mark.parametrize(
@@ -102,10 +108,10 @@ def test_an_item_is_resolved_by_identifier_doi_or_title(
     ],
 )
 def test_the_year_of_an_equal_title_may_be_six_off_and_of_a_close_one_two(
-    catalogue: Catalogue, title: str, right: list[int], wrong: list[int | None]
+    titles: TitleIndex, title: str, right: list[int], wrong: list[int | None]
 ) -> None:
-    assert {catalogue.resolve(titled(title, year), "1.1") for year in right} == {ATTENTION}
-    assert {catalogue.resolve(titled(title, year), "1.1") for year in wrong} == {NOWHERE}
+    assert {resolve(titles, titled(title, year), "1.1") for year in right} == {ATTENTION}
+    assert {resolve(titles, titled(title, year), "1.1") for year in wrong} == {NOWHERE}
 
 
 @pytest.mark.parametrize(
@@ -123,36 +129,36 @@ def test_the_year_of_an_equal_title_may_be_six_off_and_of_a_close_one_two(
     ],
 )
 def test_a_title_that_the_parser_did_not_find_is_found_whole_in_the_item_as_printed(
-    catalogue: Catalogue, raw: str, found: Resolution
+    titles: TitleIndex, raw: str, found: Resolution
 ) -> None:
-    assert catalogue.resolve(item(raw, year=2017), "1.1") == found
+    assert resolve(titles, item(raw, year=2017), "1.1") == found
 
 
-def test_a_title_that_the_parser_took_for_more_is_found_in_the_item_as_printed(catalogue: Catalogue) -> None:
+def test_a_title_that_the_parser_took_for_more_is_found_in_the_item_as_printed(titles: TitleIndex) -> None:
     raw = "A. Vaswani. Attention is all you need. In NeurIPS 30, 2017."
     known = item(raw, title="Attention is all you need. In NeurIPS 30", year=2017)
-    assert catalogue.resolve(known, "1.1") == ATTENTION
+    assert resolve(titles, known, "1.1") == ATTENTION
 
 
-def test_an_item_of_a_thousand_pages_is_no_trap(catalogue: Catalogue) -> None:
+def test_an_item_of_a_thousand_pages_is_no_trap(titles: TitleIndex) -> None:
     words = " ".join(f"word{number}" for number in range(20_000))
-    assert catalogue.resolve(item(words), "1.1") == NOWHERE
+    assert resolve(titles, item(words), "1.1") == NOWHERE
 
 
 @pytest.mark.parametrize(
     "known",
     [item(arxiv_id="1706.03762v2"), item(doi="10.48550/arxiv.1706.03762"), titled("Attention Is All You Need", 2017)],
 )
-def test_no_paper_cites_itself(catalogue: Catalogue, known: dict[str, Any]) -> None:
-    assert catalogue.resolve(known, "1706.03762") == NOWHERE
+def test_no_paper_cites_itself(titles: TitleIndex, known: dict[str, Any]) -> None:
+    assert resolve(titles, known, "1706.03762") == NOWHERE
 
 
 def test_of_two_equal_titles_the_nearer_year_wins_then_the_smaller_identifier() -> None:
     title = "A paper that was posted twice"
     days = {"2003.1": "2020-03-01", "1903.2": "2019-03-01", "1903.1": "2019-03-02"}
-    catalogue = catalogue_of([paper(name, title, "A. One", published=day) for name, day in days.items()])
-    assert catalogue.resolve(titled(title, 2019, "A. One"), "1.1").arxiv_id == "1903.1"
-    assert catalogue.resolve(titled(title, 2020, "A. One"), "1.1").arxiv_id == "2003.1"
+    titles = index_of([paper(name, title, "A. One", published=day) for name, day in days.items()])
+    assert resolve(titles, titled(title, 2019, "A. One"), "1.1").arxiv_id == "1903.1"
+    assert resolve(titles, titled(title, 2020, "A. One"), "1.1").arxiv_id == "2003.1"
 
 
 def test_metadata_without_title_and_date_takes_the_year_of_its_month() -> None:
@@ -160,7 +166,7 @@ def test_metadata_without_title_and_date_takes_the_year_of_its_month() -> None:
         paper("2403.1", "A title of four words", "A. One") | {"published": None},
         paper("2403.2", "x") | {"title": None},
     ]
-    assert catalogue_of(rows).resolve(titled("A title of four words", 2024, "A. One"), "1.1").arxiv_id == "2403.1"
+    assert resolve(index_of(rows), titled("A title of four words", 2024, "A. One"), "1.1").arxiv_id == "2403.1"
 
 
 def test_a_field_of_several_dois_is_split() -> None:

@@ -9,7 +9,6 @@ import pytest
 from benchmarks.labelled_references import (
     Items,
     as_row,
-    catalogue,
     known_papers,
     look_alikes,
     pages,
@@ -18,6 +17,7 @@ from benchmarks.labelled_references import (
     read_labels,
     resolve,
     resolve_all,
+    title_index,
     works,
 )  # fmt: skip
 
@@ -34,7 +34,7 @@ def items(shared_data: Path) -> Items:
 
 
 def test_cited_works_are_found_by_title_among_their_look_alikes(items: Items, shared_data: Path) -> None:
-    papers = catalogue([*known_papers(shared_data), *look_alikes(LABELS), *CITED.values()])
+    papers = title_index([*known_papers(shared_data), *look_alikes(LABELS), *CITED.values()])
     titles = {label.place: CITED[label.place]["arxiv_id"] for label in LABELS if label.title}
     found = resolve(LABELS, items, papers, titles, hidden=True)
     assert (found.right + found.wrong).keys() == {"title"}
@@ -45,13 +45,13 @@ def test_cited_works_are_found_by_title_among_their_look_alikes(items: Items, sh
 def test_a_work_that_no_paper_of_the_catalogue_is_stays_unresolved(items: Items, shared_data: Path) -> None:
     known = known_papers(shared_data)
     there = {label.place: label.cites for label in LABELS if label.cites in {paper["arxiv_id"] for paper in known}}
-    found = resolve(LABELS, items, catalogue([*known, *look_alikes(LABELS)]), there, hidden=True)
+    found = resolve(LABELS, items, title_index([*known, *look_alikes(LABELS)]), there, hidden=True)
     assert found.right.total() == len(there) == 4
     assert found.wrong.total() <= 2
 
 
 def test_identifiers_and_dois_as_printed_lead_to_the_cited_work(items: Items, shared_data: Path) -> None:
-    papers = catalogue([*known_papers(shared_data), *look_alikes(LABELS), *CITED.values()])
+    papers = title_index([*known_papers(shared_data), *look_alikes(LABELS), *CITED.values()])
     found = resolve(LABELS, items, papers, {place: work["arxiv_id"] for place, work in CITED.items()}, hidden=False)
     assert found.wrong.total() == 0
     assert found.right["identifier"] >= 57
@@ -60,7 +60,7 @@ def test_identifiers_and_dois_as_printed_lead_to_the_cited_work(items: Items, sh
 
 def test_every_item_that_cites_a_paper_at_hand_is_found_and_no_other(items: Items, shared_data: Path) -> None:
     truth = read_known_citations()
-    found = resolve_all(items, catalogue(known_papers(shared_data)), truth)
+    found = resolve_all(items, title_index(known_papers(shared_data)), truth)
     assert (found.right.total(), found.wrong.total(), found.mistakes) == (len(truth), 0, ())
 
 
