@@ -9,18 +9,10 @@ from functools import cache
 from itertools import dropwhile
 from typing import Annotated, Any
 
-from pipeline.answering.model_calls import (
-    CHARS_PER_TOKEN,
-    NOTHING,
-    PROMPTS,
-    ask,
-    cut_to_share,
-    first_that_fit,
-    room,
-    short_question,
-)
+from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, PROMPTS, ask, short_question
 from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
+from pipeline.llm.context import cut_to_share, first_that_fit
 from pipeline.llm.structured import AtMost, make_form
 
 CLAIM_CHARS = 240
@@ -86,7 +78,7 @@ async def extract_claims(
         "most": most,
         "characters": CLAIM_CHARS,
     }
-    left = room(context, longest + REPAIR_TOKENS, "claims", shown=[""] * len(passages), **values)
+    left = PROMPTS.room(context, longest + REPAIR_TOKENS, "claims", shown=[""] * len(passages), **values)
     shown, cut = cut_to_share([passage.prompt_text() for passage in passages], left)
     messages = PROMPTS.messages("claims", shown=shown, **values)
     answer = await ask(client, messages, claims_form(len(passages), most), longest)

@@ -11,20 +11,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from pipeline.answering.answer import Answer, Claim, Sentence, StepLog, plain_answer
-from pipeline.answering.model_calls import (
-    CHARS_PER_TOKEN,
-    PROMPTS,
-    TEMPERATURE,
-    Params,
-    as_word,
-    ask,
-    first_that_fit,
-    room,
-    short_question,
-)
+from pipeline.answering.model_calls import CHARS_PER_TOKEN, PROMPTS, TEMPERATURE, Params, as_word, ask, short_question
 from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import UserQuestion
 from pipeline.llm.client import REPAIR_TOKENS, Completion, LlmClient, Spent, spent
+from pipeline.llm.context import first_that_fit
 from pipeline.llm.structured import AtMost, make_form
 
 Held = Literal["yes", "partly", "no"]
@@ -92,7 +83,7 @@ async def compose(
     """
     longest = answer_tokens(tokens)
     values = prompt_values(question, tokens, context)
-    left = room(context, longest + REPAIR_TOKENS, prompt, claims="", **values)
+    left = PROMPTS.room(context, longest + REPAIR_TOKENS, prompt, claims="", **values)
     lines = first_that_fit([claim.line() for claim in claims], left)
     cut, claims = len(lines) < len(claims), claims[: len(lines)]
     messages = PROMPTS.messages(prompt, claims="\n".join(lines), **values)
@@ -192,6 +183,6 @@ async def direct(question: UserQuestion, tools: Tools) -> Answer:
 async def write_alone(client: LlmClient, question: UserQuestion, params: Params) -> Completion:
     """What the model writes without passages. WikiChat makes the same call, so a run of both pays for it once."""
     text = short_question(question.question, params.context)
-    left = room(params.context, params.tokens, "direct", question=text, history="-" if question.history else "")
+    left = PROMPTS.room(params.context, params.tokens, "direct", question=text, history="-" if question.history else "")
     messages = PROMPTS.messages("direct", question=text, history=question.conversation(left))
     return await client.complete(messages, temperature=TEMPERATURE, max_tokens=params.tokens)

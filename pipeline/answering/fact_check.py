@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, PROMPTS, ask, cut_to_share, room, short_question
+from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, PROMPTS, ask, short_question
 from pipeline.answering.retrieval import RetrievedPassage, searchable
 from pipeline.answering.user_question import UserQuestion
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
-from pipeline.llm.context import fit
+from pipeline.llm.context import cut_to_share, fit
 from pipeline.llm.structured import AnswerForm, AtMost
 
 Verdict = Literal["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"]
@@ -91,7 +91,7 @@ async def split_claims(client: LlmClient, question: UserQuestion, text: str, con
     if not text.strip():
         return SplitAnswer()
     values = {"question": short_question(question.question, context), "most": MOST_CLAIMS, "characters": CLAIM_CHARS}
-    left = room(context, _SPLIT_TOKENS + REPAIR_TOKENS, "split", answer="", **values)
+    left = PROMPTS.room(context, _SPLIT_TOKENS + REPAIR_TOKENS, "split", answer="", **values)
     messages = PROMPTS.messages("split", answer=fit(text.strip(), left).text, **values)
     answer = await ask(client, messages, SplitClaims, _SPLIT_TOKENS)
     if answer.value is None:
@@ -108,7 +108,7 @@ async def check_claim(
     if not passages:
         return ClaimVerdict("NOT ENOUGH INFO")
     values = {"claim": claim, "count": len(passages), "characters": THOUGHT_CHARS}
-    left = room(context, _CHECK_TOKENS + REPAIR_TOKENS, "verify", shown=[""] * len(passages), **values)
+    left = PROMPTS.room(context, _CHECK_TOKENS + REPAIR_TOKENS, "verify", shown=[""] * len(passages), **values)
     shown, cut = cut_to_share([passage.prompt_text() for passage in passages], left)
     answer = await ask(client, PROMPTS.messages("verify", shown=shown, **values), Check, _CHECK_TOKENS)
     evidence, check = tuple(passages), answer.value

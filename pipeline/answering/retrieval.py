@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pipeline.answering.model_calls import NOTHING, PROMPTS, TEMPERATURE, cut_to_share, room
+from pipeline.answering.model_calls import NOTHING, PROMPTS, TEMPERATURE
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.llm.client import LlmClient, Spent, spent
+from pipeline.llm.context import cut_to_share
 from pipeline.llm.prompts import as_data
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ async def _rank_window(
 ) -> tuple[Ranking, Spent, bool]:
     longest = _TOKENS_PER_RANK * len(passages)
     values = {"question": query, "count": len(passages)}
-    left = room(context, longest, "rank", shown=[""] * len(passages), **values)
+    left = PROMPTS.room(context, longest, "rank", shown=[""] * len(passages), **values)
     beginnings = [f"{passage.heading()}\n{' '.join(passage.content().split())[:PASSAGE_CHARS]}" for passage in passages]
     shown, cut = cut_to_share(beginnings, left)
     messages = PROMPTS.messages("rank", shown=shown, **values)

@@ -7,20 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from pipeline.answering.model_calls import (
-    CHARS_PER_TOKEN,
-    PROMPTS,
-    FormAnswer,
-    as_word,
-    ask,
-    first_that_fit,
-    room,
-    short_question,
-)
+from pipeline.answering.model_calls import CHARS_PER_TOKEN, PROMPTS, FormAnswer, as_word, ask, short_question
 from pipeline.answering.retrieval import QUERY_CHARS, searchable
 from pipeline.errors import SettingError
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
-from pipeline.llm.context import fit
+from pipeline.llm.context import first_that_fit, fit
 from pipeline.llm.structured import AnswerForm, AtMost
 
 # A follow-up refers to the last few turns; the beginning of a long answer says what it is about. Six turns are at most
@@ -128,7 +119,9 @@ async def _ask_for(
     client: LlmClient, prompt: str, question: UserQuestion, form: type[Any], context: int
 ) -> FormAnswer[Any]:
     text = short_question(question.question, context)
-    left = room(context, _ANSWER_TOKENS + REPAIR_TOKENS, prompt, question=text, history="-" if question.history else "")
+    left = PROMPTS.room(
+        context, _ANSWER_TOKENS + REPAIR_TOKENS, prompt, question=text, history="-" if question.history else ""
+    )
     messages = PROMPTS.messages(prompt, question=text, history=question.conversation(left))
     return await ask(client, messages, form, _ANSWER_TOKENS)
 

@@ -24,15 +24,7 @@ from pipeline.answering.composition import (
     write_alone,
 )
 from pipeline.answering.fact_check import check_claim, split_claims
-from pipeline.answering.model_calls import (
-    CHARS_PER_TOKEN,
-    NOTHING,
-    PROMPTS,
-    ask,
-    first_that_fit,
-    room,
-    short_question,
-)
+from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, PROMPTS, ask, short_question
 from pipeline.answering.retrieval import (
     RetrievedPassage,
     distinct_passages,
@@ -44,7 +36,7 @@ from pipeline.answering.retrieval import (
 from pipeline.answering.tools import Tools
 from pipeline.answering.user_question import UserQuestion, plan_query_or_none
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent, spent
-from pipeline.llm.context import count_tokens, fit
+from pipeline.llm.context import count_tokens, first_that_fit, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.structured import AnswerForm, AtMost, make_form
 
@@ -84,7 +76,7 @@ class Summary:
 async def summarize_passage(client: LlmClient, question: str, passage: RetrievedPassage, context: int) -> Summary:
     """What a passage says about a question, at temperature 0."""
     values = {"question": short_question(question, context), "most": MOST_BULLETS, "characters": BULLET_CHARS}
-    left = room(context, _BULLET_TOKENS + REPAIR_TOKENS, "bullets", passage="", **values)
+    left = PROMPTS.room(context, _BULLET_TOKENS + REPAIR_TOKENS, "bullets", passage="", **values)
     text = fit(passage.prompt_text(), left)
     answer = await ask(client, PROMPTS.messages("bullets", passage=text.text, **values), Bullets, _BULLET_TOKENS)
     if answer.value is None:
@@ -131,7 +123,7 @@ async def refine(
     """
     longest = answer_tokens(tokens) + _MARKS_TOKENS
     values = prompt_values(question, tokens, context) | {"criteria": CRITERIA, "count": FULL_MARK}
-    left = room(context, longest + REPAIR_TOKENS, "refine", draft="", claims="", **values)
+    left = PROMPTS.room(context, longest + REPAIR_TOKENS, "refine", draft="", claims="", **values)
     lines = [f"{sentence.text} ({', '.join(map(str, sentence.claims))})" for sentence in draft]
     draft_text = fit("\n".join(lines), left // _DRAFT_SHARE).text
     claim_lines = first_that_fit([claim.line() for claim in claims], left - count_tokens(draft_text))

@@ -21,7 +21,6 @@ from pipeline.related_work.prompt_files import (
     answer_length,
     at_most,
     draft_length,
-    prompt_room,
     style_examples,
     unnumbered,
 )
@@ -116,7 +115,7 @@ async def summarize(
 ) -> tuple[Completion, bool]:
     """p_s on one paper, cut to fit; and whether the paper was cut."""
     name, values = config.prompt("summarize"), {"words": length.words}
-    content = fit(text, prompt_room(config.context, length.room, name, content="", **values))
+    content = fit(text, PROMPTS.room(config.context, length.room, name, content="", **values))
     messages = PROMPTS.messages(name, content=content.text, **values)
     return await client.complete(messages, temperature=config.temperature, max_tokens=length.limit), content.cut
 
@@ -173,7 +172,7 @@ async def _generate(
 def _generate_room(task: Task, config: BaselineConfig, examples: int, *, guided: bool = False) -> int:
     values = _generate_values(task, config, examples, guided=guided)
     room, name = config.section_length(task).room, config.prompt("generate")
-    return prompt_room(config.context, room, name, target="", references=numbered_texts(task, None), **values)
+    return PROMPTS.room(config.context, room, name, target="", references=numbered_texts(task, None), **values)
 
 
 def _generate_values(task: Task, config: BaselineConfig, examples: int, *, guided: bool) -> dict[str, Any]:
@@ -234,7 +233,7 @@ async def litllm(client: LlmClient, task: Task, config: BaselineConfig) -> Summa
 def _litllm_room(task: Task, config: BaselineConfig) -> int:
     """Tokens for the texts: what the tighter of the two prompts leaves."""
     references, count = numbered_texts(task, None), len(task.references)
-    planning = prompt_room(
+    planning = PROMPTS.room(
         config.context,
         _plan_length(count, config).room + REPAIR_TOKENS,
         "plan",
@@ -244,7 +243,7 @@ def _litllm_room(task: Task, config: BaselineConfig) -> int:
     )
     length = config.section_length(task)
     values = {"plan": "", "sentences": most_lines(count), "words": length.words}
-    writing = prompt_room(config.context, length.room, "planned", target="", references=references, **values)
+    writing = PROMPTS.room(config.context, length.room, "planned", target="", references=references, **values)
     return min(planning, writing - config.context // _PLAN_SHARE)
 
 

@@ -19,11 +19,9 @@ from pipeline.llm.messages import Message
 from pipeline.related_work.baselines import BaselineConfig, summarize
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompt_files import (
-    NO_CALLS,
     PROMPTS,
     AnswerLength,
     draft_length,
-    prompt_room,
     style_examples,
     unnumbered,
 )
@@ -247,7 +245,7 @@ async def beam_search(
         drafts=sum(draft.truncated for step in steps for draft in step.drafts),
         votes=sum(step.ballot.truncated for step in steps),
     )
-    cost = sum((step.spent for step in steps), spent(summaries) if summaries else NO_CALLS)
+    cost = sum((step.spent for step in steps), spent(summaries))
     return make_summary(beam[0].text, task.numbers, trace, cost)
 
 
@@ -293,7 +291,7 @@ async def _continue(
 
     Samples are numbered on over the beam, so that two drafts with the same text have different continuations.
     """
-    left = prompt_room(config.context, config.draft.room, "draft", target="", draft="-", reference="", **values)
+    left = PROMPTS.room(config.context, config.draft.room, "draft", target="", draft="-", reference="", **values)
     # The draft goes before the key elements: what it loses is lost for good. It takes half of the room, or more.
     own = fit(draft, max(left // 2, left - count_tokens(target) - count_tokens(reference)))
     rest = left - count_tokens(own.text)
@@ -336,7 +334,7 @@ def _vote_messages(
 ) -> tuple[list[Message], bool]:
     values = {"basis": basis, "words": config.vote.words}
     empty = {"target": "", "references": "", "drafts": [""] * len(drafts)}
-    left = prompt_room(config.context, config.vote.room, "vote", **empty, **values)
+    left = PROMPTS.room(config.context, config.vote.room, "vote", **empty, **values)
     lines = count_tokens(references)
     # Two thirds of the room are the drafts' or more, in equal parts, so that none looks worse for being cut alone.
     most = max(left * 2 // 3, left - count_tokens(target) - lines)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
@@ -26,12 +26,10 @@ from pipeline.related_work.key_elements import (
     shorten_all,
 )
 from pipeline.related_work.prompt_files import (
-    NO_CALLS,
     PROMPTS,
     AnswerLength,
     answer_length,
     at_most,
-    prompt_room,
     unnumbered,
 )
 from pipeline.related_work.task_model import Passage, Reference, Task
@@ -104,7 +102,7 @@ async def find_evidence(
     reference = task.references[place]
     named = name_passages(reference.number, passages_of(task, place))
     if reference.source == "item":
-        return Evidence(reference, KeyElements(), named[:1], {}, 0, False, NO_CALLS)
+        return Evidence(reference, KeyElements(), named[:1], {}, 0, False, Spent())
     characters = element_characters(element_tokens)
     values = {
         "fields": ELEMENT_NAMES,
@@ -113,7 +111,7 @@ async def find_evidence(
         "example": f"R{reference.number}P1",
     }
     length = _evidence_length(element_tokens, context)
-    left = prompt_room(context, length.room + REPAIR_TOKENS, "evidence", content="", described=False, **values)
+    left = PROMPTS.room(context, length.room + REPAIR_TOKENS, "evidence", content="", described=False, **values)
     shown, cut = passages_that_fit(named, left)
     content = "\n\n".join(passage.line() for passage in shown)
     ask = partial(client.answer, schema=evidence_model(characters), max_tokens=length.limit)
@@ -219,7 +217,7 @@ class Grouping:
     """All references, each in one group; and what was wrong with the model's own groups."""
 
     groups: tuple[Group, ...]
-    spent: Spent = NO_CALLS
+    spent: Spent = field(default_factory=Spent)
     dropped: tuple[int, ...] = ()
     """Numbers that no reference has."""
     repeated: tuple[int, ...] = ()
@@ -262,7 +260,7 @@ async def group_references(
         "most": most_groups(count) if limited else None,
         "characters": _GROUP_CHARS if limited else None,
     }
-    left = prompt_room(context, needed + REPAIR_TOKENS, "group", target="", references="", **values)
+    left = PROMPTS.room(context, needed + REPAIR_TOKENS, "group", target="", references="", **values)
     lines = fit(references, max(left * 2 // 3, left - count_tokens(target)))
     about = fit(target, left - count_tokens(lines.text))
     cut = lines.cut or about.cut

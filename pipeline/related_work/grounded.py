@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from pipeline.llm.client import REPAIR_TOKENS, Answer, LlmAnswerError, LlmClient, spent
+from pipeline.llm.client import REPAIR_TOKENS, Answer, LlmAnswerError, LlmClient, Spent, spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Message
@@ -46,7 +46,7 @@ from pipeline.related_work.grounded_draft import (
     sentence_chars,
 )
 from pipeline.related_work.key_elements import KeyElements
-from pipeline.related_work.prompt_files import NO_CALLS, PROMPTS, prompt_room
+from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.summary import Sentence, Summary, citation_counts, truncated_counts
 from pipeline.related_work.task_model import Reference, Task
 
@@ -115,7 +115,7 @@ class _GroundedSearch:
         self.passages: dict[str, NamedPassage] = {
             passage.name: passage for item in evidence for passage in item.passages
         }
-        self.spent = sum((item.spent for item in evidence), NO_CALLS)
+        self.spent = sum((item.spent for item in evidence), Spent())
         self.rounds: list[dict[str, Any]] = []
         self.votes_truncated = 0
 
@@ -172,7 +172,7 @@ class _GroundedSearch:
         values |= {"number": number, "groups": self._groups}
         draft, added = lines_of(parent), self._context_of(number)
         answer = config.draft.times(JSON_FACTOR).room + REPAIR_TOKENS
-        left = prompt_room(config.context, answer, "tied", target="", draft="-", reference="", **values)
+        left = PROMPTS.room(config.context, answer, "tied", target="", draft="-", reference="", **values)
         # The draft has half of the room at least, as in ChatCite.
         own = fit(draft, max(left // 2, left - count_tokens(self._target.text) - count_tokens(added)))
         rest = left - count_tokens(own.text)
@@ -208,7 +208,7 @@ class _GroundedSearch:
             temperature=temperature,
             first=first,
         )
-        self.spent += sum((answer.spent for answer in answers), NO_CALLS)
+        self.spent += sum((answer.spent for answer in answers), Spent())
         return [self._read(answer, step, before) for answer in answers]
 
     def _read(
@@ -263,7 +263,7 @@ class _GroundedSearch:
     ) -> tuple[list[Message], bool]:
         config, values = self._config, step.prompt_values(limited=self._limited)
         answer = config.draft.times(JSON_FACTOR).room + REPAIR_TOKENS
-        left = prompt_room(config.context, answer, "repair", draft="", lost="-", **values)
+        left = PROMPTS.room(config.context, answer, "repair", draft="", lost="-", **values)
         lost_texts = (self._lost_text(number, before) for number in draft.faults.missing)
         lost = fit("\n\n".join(lost_texts), left // _LOST_SHARE)
         own = fit(draft.lines(), left - count_tokens(lost.text))

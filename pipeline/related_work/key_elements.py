@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator
 from pipeline.llm.client import REPAIR_TOKENS, Answer, LlmAnswerError, LlmClient, Message, Spent
 from pipeline.llm.context import fit
 from pipeline.llm.structured import TextFields, make_form
-from pipeline.related_work.prompt_files import PROMPTS, answer_length, at_most, prompt_room
+from pipeline.related_work.prompt_files import PROMPTS, answer_length, at_most
 from pipeline.related_work.task_model import Source
 
 # Characters of English per token, for the bound on an answer: 4.4 to 6 were seen with SmolLM2, fewer are safe.
@@ -80,7 +80,7 @@ async def extract(client: LlmClient, content: str, *, context: int, element_toke
     limit = None if element_tokens is None else len(ELEMENT_NAMES) * element_tokens + _FRAME_TOKENS
     length = answer_length(limit, context)
     values = {"fields": ELEMENT_NAMES, "characters": characters}
-    left = prompt_room(context, length.room + REPAIR_TOKENS, "elements", content="", described=False, **values)
+    left = PROMPTS.room(context, length.room + REPAIR_TOKENS, "elements", content="", described=False, **values)
     cut = fit(content, left)
     ask = partial(client.answer, schema=answer_model(characters), max_tokens=length.limit)
     try:

@@ -12,14 +12,14 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from pipeline.answering.model_calls import ask, cut_to_share, first_that_fit, short_question
+from pipeline.answering.model_calls import ask, short_question
 from pipeline.answering.questions import Question
 from pipeline.evaluation.answers.evidence import Passage
 from pipeline.evaluation.answers.grades import ClaimGrade, ClaimVerdict, GoldGrade, GoldVerdict
-from pipeline.evaluation.answers.splitting import CLAIM, GOLD, PROMPTS, in_shown_order, room
+from pipeline.evaluation.answers.splitting import CLAIM, GOLD, PROMPTS, in_shown_order
 from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, QUOTE_CHARS, place_of
-from pipeline.llm.client import LlmClient
-from pipeline.llm.context import count_tokens, fit
+from pipeline.llm.client import REPAIR_TOKENS, LlmClient
+from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
 from pipeline.llm.structured import AtMost
 
 # Of what there is to read a claim or fact takes a quarter at most, and so do all facts together; long ones are rare.
@@ -65,7 +65,15 @@ async def judge_claim(
     """
     asked = short_question(question.question, context)
     in_order = _in_order(question, passages)
-    left = room(context, ANSWER_TOKENS, CLAIM, question=asked, facts="", passages="-" if passages else "", claim="")
+    left = PROMPTS.room(
+        context,
+        ANSWER_TOKENS + REPAIR_TOKENS,
+        CLAIM,
+        question=asked,
+        facts="",
+        passages="-" if passages else "",
+        claim="",
+    )
     claimed = fit(claim, left // _SHARE)
     facts = first_that_fit(in_shown_order(question.id, (each.claim for each in question.claims)), left // _SHARE)
     # The blank line after a passage is a token or two that no share counts.
@@ -106,7 +114,7 @@ async def judge_gold(client: LlmClient, question: Question, gold: str, answer: s
     Raises SettingError where the context is too small.
     """
     asked = short_question(question.question, context)
-    left = room(context, ANSWER_TOKENS, GOLD, question=asked, answer="", fact="")
+    left = PROMPTS.room(context, ANSWER_TOKENS + REPAIR_TOKENS, GOLD, question=asked, answer="", fact="")
     fact = fit(gold, left // _SHARE)
     shown = fit(answer.strip(), left - count_tokens(fact.text))
     cut = shown.cut or fact.cut

@@ -155,7 +155,7 @@ def test_room_that_the_drafts_do_not_need_is_the_references(tmp_path: Path) -> N
 
 
 def test_a_context_that_holds_no_prompt_is_a_wrong_setting(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="CITELOOM_LLM_CONTEXT is 300"):
+    with pytest.raises(SettingError, match="context of 300 tokens: raise CITELOOM_LLM_CONTEXT"):
         search_with(tmp_path, 1, replace(SEARCH, context=300))
 
 
