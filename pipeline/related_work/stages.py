@@ -27,7 +27,7 @@ from pipeline.related_work.examples import example_inputs
 from pipeline.related_work.key_elements import Extraction, KeyElements, extract_known
 from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.summary import Summary, make_summary
-from pipeline.related_work.systems import SYSTEMS, RelatedWorkSystem, related_work_writers
+from pipeline.related_work.systems import RELATED_WORK_WRITERS, SYSTEMS, RelatedWorkSystem
 from pipeline.related_work.task_model import Source, Task
 from pipeline.related_work.task_reader import read_elements, read_tasks, reference_months, tasks_for
 from pipeline.related_work.tasks import papers_digests
@@ -64,9 +64,11 @@ def _papers(row: Mapping[str, Any], task: Task) -> Iterator[_Paper]:
 
 def element_models(settings: Settings) -> list[str]:
     """The models that key elements are extracted by: those of the writers that read key elements, and the default
-    model where stability is measured. Raises SettingError as `related_work_writers` does."""
+    model where stability is measured. Raises SettingError as `Writers.chosen` does."""
     models = {
-        writer.model for writer, system in related_work_writers(settings) if system.reads_elements and writer.model
+        writer.model
+        for writer, system in RELATED_WORK_WRITERS.chosen(settings)
+        if system.reads_elements and writer.model
     }
     return sorted(models | ({settings.llm_model} if settings.stability_tasks else set()))
 
@@ -129,7 +131,7 @@ def _element_row(paper: _Paper, extraction: Extraction, model: str) -> Row:
 
 
 def _summary_parts(workspace: Workspace, month: str) -> list[Part]:
-    parts = [_writer_part(workspace, month, *chosen) for chosen in related_work_writers(workspace.settings)]
+    parts = [_writer_part(workspace, month, *chosen) for chosen in RELATED_WORK_WRITERS.chosen(workspace.settings)]
     return [*parts, *_imported_part(workspace)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.embedding.choice import make_embedder
-from pipeline.engine.systems import System, chosen_writers, named_writer
+from pipeline.engine.systems import System, Writers
 from pipeline.llm.client import LlmClient
 from pipeline.related_work import baselines, chatcite
 from pipeline.related_work.baselines import FEW_SHOT_EXAMPLES, BaselineConfig
@@ -18,7 +18,6 @@ from pipeline.related_work.prompt_files import answer_length
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.task_model import Task
 from pipeline.settings import Settings
-from pipeline.tables import Writer
 
 Write = Callable[[LlmClient, Task, Sequence[KeyElements], Settings], Awaitable[Summary]]
 WriteAll = Callable[[Sequence[Task], Settings], list[Summary]]
@@ -183,17 +182,4 @@ SYSTEMS: Mapping[str, RelatedWorkSystem] = {
     )
 }
 
-
-def default_system(settings: Settings) -> str:
-    """The system that writes where none is named: one that calls no model where no endpoint is set."""
-    return "extractive" if settings.embedded_llm else "chatcite"
-
-
-def related_work_writers(settings: Settings) -> list[tuple[Writer, RelatedWorkSystem]]:
-    """The writers that CITELOOM_SYSTEMS names, with their systems. Raises SettingError as `chosen_writers` does."""
-    return chosen_writers(SYSTEMS, settings.systems, settings, "CITELOOM_SYSTEMS")
-
-
-def related_work_writer(name: str, settings: Settings) -> tuple[Writer, RelatedWorkSystem]:
-    """The writer of the option --system. Raises SettingError as `named_writer` does."""
-    return named_writer(SYSTEMS, name, settings)
+RELATED_WORK_WRITERS = Writers(SYSTEMS, "systems", "chatcite")

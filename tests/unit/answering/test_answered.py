@@ -81,7 +81,5 @@ def test_a_passage_that_speaks_to_the_model_is_marked(text: str, marked: bool) -
 
 
 def test_a_context_that_a_prompt_fills_is_refused_with_what_to_do() -> None:
-    with pytest.raises(
-        SettingError, match=r"context of 600 tokens: .*CITELOOM_ANSWER_TOKENS"
-    ):
+    with pytest.raises(SettingError, match=r"context of 600 tokens: .*CITELOOM_ANSWER_TOKENS"):
         PROMPTS.room(600, 500, "answer", question="?", claims="", most=1, words=10, characters=10)
