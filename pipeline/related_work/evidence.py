@@ -33,6 +33,7 @@ from pipeline.related_work.prompt_files import (
     unnumbered,
 )
 from pipeline.related_work.task_model import Passage, Reference, Task
+from pipeline.settings import Settings
 
 # Passages of a paper that go on to the writer and the judge: a related-work section says little about each paper.
 MOST_PASSAGES = 6
@@ -92,9 +93,7 @@ class Evidence:
         }
 
 
-async def find_evidence(
-    client: LlmClient, task: Task, place: int, *, context: int, element_tokens: int | None
-) -> Evidence:
+async def find_evidence(client: LlmClient, task: Task, place: int, settings: Settings) -> Evidence:
     """The seven answers on the reference at `place` with their passages, at temperature 0.
 
     Of a work known by its bibliography item alone no call is made: the item is its one passage.
@@ -103,15 +102,17 @@ async def find_evidence(
     named = name_passages(reference.number, passages_of(task, place))
     if reference.source == "item":
         return Evidence(reference, KeyElements(), named[:1], {}, 0, False, Spent())
-    characters = element_characters(element_tokens)
+    characters = element_characters(settings)
     values = {
         "fields": ELEMENT_NAMES,
         "characters": characters,
         "most": _PER_ANSWER,
         "example": f"R{reference.number}P1",
     }
-    length = _evidence_length(element_tokens, context)
-    left = PROMPTS.room(context, length.room + REPAIR_TOKENS, "evidence", content="", described=False, **values)
+    length = _evidence_length(settings)
+    left = PROMPTS.room(
+        settings.llm_context, length.room + REPAIR_TOKENS, "evidence", content="", described=False, **values
+    )
     shown, cut = passages_that_fit(named, left)
     content = "\n\n".join(passage.line() for passage in shown)
     ask = partial(client.answer, schema=evidence_model(characters), max_tokens=length.limit)
@@ -122,10 +123,10 @@ async def find_evidence(
     return _read(Evidence(reference, KeyElements(), shown, {}, 0, cut, answer.spent), answer.value, characters)
 
 
-def _evidence_length(element_tokens: int | None, context: int) -> AnswerLength:
-    if element_tokens is None:
-        return answer_length(None, context)
-    return answer_length(len(ELEMENT_NAMES) * (element_tokens + _FRAME_PER_ANSWER) + _FRAME_TOKENS, context)
+def _evidence_length(settings: Settings) -> AnswerLength:
+    each = settings.element_tokens + _FRAME_PER_ANSWER
+    limit = len(ELEMENT_NAMES) * each + _FRAME_TOKENS if settings.element_tokens else None
+    return answer_length(limit, settings.llm_context)
 
 
 def passages_of(task: Task, place: int) -> tuple[Passage, ...]:
@@ -244,14 +245,12 @@ class Grouping:
         return {"groups": groups, **faults, "failure": self.failure, "cut": self.cut}
 
 
-async def group_references(
-    client: LlmClient, target: str, references: str, count: int, context: int, *, limited: bool
-) -> Grouping:
+async def group_references(client: LlmClient, target: str, references: str, count: int, settings: Settings) -> Grouping:
     """The references 1 to `count` in groups, at temperature 0; one reference alone is a group, without a call.
 
-    `references`: a line on each. limited: whether answers have a longest length. A grouping that cannot be read leaves
-    all references in one group, in their order.
+    `references`: a line on each. A grouping that cannot be read leaves all references in one group, in their order.
     """
+    context, limited = settings.llm_context, bool(settings.draft_tokens)
     if count == 1:
         return Grouping((Group(_OTHERS, (1,)),))
     needed = min(_GROUPS_FRAME + _PER_GROUP * most_groups(count) + _PER_REFERENCE * count, context // _GROUPS_SHARE)

@@ -20,6 +20,7 @@ from pipeline.llm.structured import make_form
 from pipeline.related_work.evidence import NamedPassage, names_field, names_in
 from pipeline.related_work.prompt_files import PROMPTS, AnswerLength, at_most
 from pipeline.related_work.summary import cited_numbers, normalize
+from pipeline.settings import Settings
 
 Verdict = Literal["supported", "partly", "not"]
 
@@ -233,15 +234,13 @@ async def check_support(
     client: LlmClient,
     sentences: Sequence[TiedSentence],
     passages: Mapping[str, NamedPassage],
-    context: int,
-    *,
-    limited: bool,
+    settings: Settings,
 ) -> SupportCheck:
     """What the passages say of each sentence that cites, at temperature 0.
 
-    limited: whether answers have a longest length. Sentences whose verdicts have no room in one answer (from some 30
-    on, in 8,192 tokens) have none.
+    Sentences whose verdicts have no room in one answer (from some 30 on, in 8,192 tokens) have none.
     """
+    context, limited = settings.llm_context, bool(settings.draft_tokens)
     cited = [place for place, sentence in enumerate(sentences, 1) if sentence.references]
     places = cited[: _answers_that_fit(context, _PER_VERDICT)]
     if not places:

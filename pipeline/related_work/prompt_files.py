@@ -11,6 +11,7 @@ from pipeline.llm.context import fit
 from pipeline.llm.prompts import PromptFolder
 from pipeline.llm.structured import AtMost
 from pipeline.related_work.task_model import Task
+from pipeline.settings import Settings
 
 # What all examples take of a context at most, in parts of it: of 16,384 tokens two have 1,024 each, longer than most
 # related-work sections. The two shipped have 260.
@@ -30,9 +31,9 @@ PROMPTS = PromptFolder(
 )
 
 
-def style_examples(task: Task, count: int, context: int) -> list[str]:
+def style_examples(task: Task, count: int, settings: Settings) -> list[str]:
     """The first `count` of a task's examples, each cut to its share of the context, in tokens."""
-    longest = context // _EXAMPLES_SHARE // max(count, 1)
+    longest = settings.llm_context // _EXAMPLES_SHARE // max(count, 1)
     return [fit(text, longest).text for text in task.examples[:count]]
 
 
@@ -62,12 +63,13 @@ def answer_length(limit: int | None, context: int) -> AnswerLength:
     return AnswerLength(limit, limit or min(context // _ROOM_SHARE, _MOST_ROOM))
 
 
-def draft_length(limit: int | None, references: int, context: int, factor: int = 1) -> AnswerLength:
-    """The length of a section on so many references.
+def draft_length(settings: Settings, references: int, factor: int = 1) -> AnswerLength:
+    """The length of a section on so many references, by CITELOOM_DRAFT_TOKENS.
 
-    A limit is raised where the references would have less than a short sentence each, as far as the context allows.
+    This limit is raised where the references would have less than a short sentence each, as far as the context allows.
     factor: how much longer than its draft an answer is.
     """
+    limit, context = settings.draft_tokens or None, settings.llm_context
     spare = max(context - _WITHOUT_TEXTS, 0) // (_DRAFT_SHARE * factor)
     needed = min(_PER_REFERENCE * references, spare)
     if limit is None:

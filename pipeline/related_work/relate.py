@@ -140,7 +140,7 @@ def _related(
 def _complete_task(workspace: Workspace, task: Task, system: RelatedWorkSystem, target: str | None) -> Task:
     """The task with style examples and passages, where its system needs them."""
     cited = {reference.arxiv_id for reference in task.references if reference.arxiv_id}
-    count = system.examples(workspace.settings)
+    count = system.count_examples(workspace.settings)
     if count:
         task = replace(task, examples=choose_examples(corpus_examples(workspace, None), target, cited, count))
     if system.reads_passages:
@@ -247,7 +247,4 @@ async def _extract(client: LlmClient, task: Task, system: RelatedWorkSystem, set
     papers = list(zip((task.description, *task.contents), sources, strict=True)) if system.reads_elements else []
     # The grounded system extracts the references' elements itself, with their passages.
     papers = papers[:1] if system.reads_passages else papers
-    return await side_by_side(
-        extract_known(client, text, source, settings.llm_context, settings.element_tokens or None)
-        for text, source in papers
-    )
+    return await side_by_side(extract_known(client, text, source, settings) for text, source in papers)

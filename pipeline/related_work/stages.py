@@ -110,10 +110,7 @@ def _elements_off(settings: Settings) -> str:
 async def _extract_all(job: Job, model: str, papers: Sequence[_Paper]) -> list[Extraction]:
     settings = settings_for(job.settings, model)
     async with open_client(job.workspace, model) as client:
-        extractions = await side_by_side(
-            extract_known(client, paper.text, paper.source, settings.llm_context, settings.element_tokens or None)
-            for paper in papers
-        )
+        extractions = await side_by_side(extract_known(client, paper.text, paper.source, settings) for paper in papers)
         job.measured |= client.usage.measured()
     return extractions
 
@@ -245,7 +242,7 @@ def writer_inputs(writer: Writer, system: RelatedWorkSystem, workspace: Workspac
         inputs["model"] = _model_fingerprint(workspace.settings, writer.model)
     if system.reads_texts:
         inputs |= _reference_inputs(workspace, month)
-    if system.examples(workspace.settings):
+    if system.count_examples(workspace.settings):
         inputs |= example_inputs(workspace, month)
     if system.reads_passages:
         inputs |= _passage_inputs(workspace, month)

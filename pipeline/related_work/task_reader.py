@@ -141,7 +141,7 @@ def read_tasks(job: Job, rows: Sequence[Mapping[str, Any]], *, with_texts: bool 
 def tasks_for(job: Job, rows: Sequence[Mapping[str, Any]], system: RelatedWorkSystem) -> list[Task]:
     """The tasks of these rows with what the system needs: texts, style examples, passages of the references."""
     tasks = read_tasks(job, rows, with_texts=system.reads_texts)
-    examples = task_examples(job.workspace, job.month, rows, system.examples(job.settings))
+    examples = task_examples(job.workspace, job.month, rows, system.count_examples(job.settings))
     passages = reference_passages(job.workspace, _in_corpus(rows)) if system.reads_passages else {}
     return [
         replace(
