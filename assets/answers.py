@@ -7,13 +7,13 @@ from typing import Any
 from assets.stage_asset import StageAsset, writer_settings
 from pipeline.answering.question_drafts import QUESTION_DRAFTS
 from pipeline.answering.stages import ANSWERS, QUESTIONS
-from pipeline.answering.systems import answering_writers
+from pipeline.answering.systems import ANSWERING_WRITERS
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.settings import Settings
 
 
 def _answer_settings(settings: Settings) -> dict[str, Any]:
-    return {**writer_settings(answering_writers(settings), settings), "imported": settings.imported_answers}
+    return {**writer_settings(ANSWERING_WRITERS.chosen(settings), settings), "imported": settings.imported_answers}
 
 
 ANSWERING = (

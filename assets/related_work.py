@@ -7,7 +7,7 @@ from typing import Any
 from assets.stage_asset import StageAsset, writer_settings
 from pipeline.llm.models import settings_for
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES, element_models
-from pipeline.related_work.systems import related_work_writers
+from pipeline.related_work.systems import RELATED_WORK_WRITERS
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.settings import Settings
 
@@ -18,7 +18,7 @@ def _element_settings(settings: Settings) -> dict[str, Any]:
 
 
 def _summary_settings(settings: Settings) -> dict[str, Any]:
-    return {**writer_settings(related_work_writers(settings), settings), "imported": settings.imported_sections}
+    return {**writer_settings(RELATED_WORK_WRITERS.chosen(settings), settings), "imported": settings.imported_sections}
 
 
 RELATED_WORK = (

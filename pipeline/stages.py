@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pipeline.answering.question_drafts import QUESTION_DRAFTS
 from pipeline.answering.stages import ANSWERS, QUESTIONS
-from pipeline.answering.systems import answering_writers
+from pipeline.answering.systems import ANSWERING_WRITERS
 from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.corpus.references.citations import CITATIONS
@@ -26,7 +26,7 @@ from pipeline.evaluation.stages import (
 )
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
-from pipeline.related_work.systems import related_work_writers
+from pipeline.related_work.systems import RELATED_WORK_WRITERS
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.report.stages import REPORT
 from pipeline.settings import Settings
@@ -43,7 +43,7 @@ LLM_STAGES = (
 def writer_models(settings: Settings) -> list[str]:
     """The names of the models that the writers of CITELOOM_SYSTEMS and CITELOOM_ANSWER_SYSTEMS call, and of the default
     model. Raises SettingError for an unknown system."""
-    writers = [writer for writer, _ in (*related_work_writers(settings), *answering_writers(settings))]
+    writers = [writer for writer, _ in (*RELATED_WORK_WRITERS.chosen(settings), *ANSWERING_WRITERS.chosen(settings))]
     return sorted({writer.model for writer in writers if writer.model} | {settings.llm_model})
 
 

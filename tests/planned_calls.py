@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from pipeline.answering.retrieval import windows
 from pipeline.answering.wikichat import MOST_CHECKED
-from pipeline.related_work.chatcite import BeamConfig
-from pipeline.related_work.systems import beam_config
 from pipeline.settings import Settings
 
 
-def beam_calls(references: int, config: BeamConfig) -> int:
+def beam_calls(references: int, settings: Settings) -> int:
     """Calls of ChatCite's search, key elements not counted.
 
     |R|·(n_c·n_s + n_v) less (n_c - 1)·n_s at the first step, where there is one draft to continue; less still in the
@@ -18,15 +16,15 @@ def beam_calls(references: int, config: BeamConfig) -> int:
     """
     calls, beam = 0, 1
     for _ in range(references):
-        drafts = beam * config.samples
-        calls += drafts + config.votes
-        beam = min(config.beam, drafts)
+        drafts = beam * settings.chatcite_samples
+        calls += drafts + settings.chatcite_votes
+        beam = min(settings.chatcite_kept, drafts)
     return calls
 
 
 def writing_calls(system: str, references: int, settings: Settings, *, whole: bool = False) -> int:
     """Calls of a section on so many references, key elements not counted. whole: whether the texts fit as they are."""
-    search = beam_calls(references, beam_config(settings))
+    search = beam_calls(references, settings)
     summaries = 0 if whole else references + 1
     return {
         "chatcite": search,

@@ -12,11 +12,12 @@ from pipeline.answering.answer import MOST_CLAIMS, Answer, Claim, Fact, grounded
 from pipeline.answering.claim_extraction import extract_claims
 from pipeline.answering.composition import compose
 from pipeline.answering.facts import fact_claims
-from pipeline.answering.model_calls import CHARS_PER_TOKEN, PROMPTS, ask, first_that_fit, room, short_question
+from pipeline.answering.model_calls import CHARS_PER_TOKEN, PROMPTS, ask, short_question
 from pipeline.answering.retrieval import QUERY_CHARS, RetrievedPassage, distinct_passages, rank, search, searchable
 from pipeline.answering.tools import StepLog, Tools
 from pipeline.answering.user_question import UserQuestion, plan_query
 from pipeline.llm.client import REPAIR_TOKENS, Spent
+from pipeline.llm.context import first_that_fit
 from pipeline.llm.structured import AnswerForm, AtMost
 
 THOUGHT_CHARS = 400
@@ -45,7 +46,7 @@ async def reflect(
         "queries": "\n".join(queries),
         "characters": THOUGHT_CHARS,
     }
-    left = room(context, _REFLECTION_TOKENS + REPAIR_TOKENS, "reflect", claims="", **values)
+    left = PROMPTS.room(context, _REFLECTION_TOKENS + REPAIR_TOKENS, "reflect", claims="", **values)
     lines = first_that_fit([claim.line() for claim in claims], left)
     messages = PROMPTS.messages("reflect", claims="\n".join(lines), **values)
     answer = await ask(tools.model, messages, Thought, _REFLECTION_TOKENS)

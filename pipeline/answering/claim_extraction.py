@@ -16,14 +16,12 @@ from pipeline.answering.model_calls import (
     PROMPTS,
     FormAnswer,
     ask,
-    cut_to_share,
-    first_that_fit,
-    room,
     short_question,
 )
 from pipeline.answering.retrieval import RetrievedPassage, suspicious_ids
 from pipeline.answering.tools import StepLog, Tools
 from pipeline.llm.client import REPAIR_TOKENS, Spent
+from pipeline.llm.context import cut_to_share, first_that_fit
 from pipeline.llm.structured import AtMost, make_form
 
 CLAIM_CHARS = 240
@@ -96,7 +94,7 @@ async def _ask_for_claims(
         "most": most,
         "characters": CLAIM_CHARS,
     }
-    left = room(context, longest + REPAIR_TOKENS, "claims", shown=[""] * len(passages), **values)
+    left = PROMPTS.room(context, longest + REPAIR_TOKENS, "claims", shown=[""] * len(passages), **values)
     shown, _ = cut_to_share([passage.prompt_text() for passage in passages], left)
     messages = PROMPTS.messages("claims", shown=shown, **values)
     return await ask(tools.model, messages, claims_form(len(passages), most), longest)

@@ -16,13 +16,12 @@ from pipeline.answering.model_calls import (
     TEMPERATURE,
     as_word,
     ask,
-    first_that_fit,
-    room,
     short_question,
 )
 from pipeline.answering.tools import StepLog, Tools
 from pipeline.answering.user_question import UserQuestion
 from pipeline.llm.client import REPAIR_TOKENS, Spent, spent
+from pipeline.llm.context import first_that_fit
 from pipeline.llm.structured import AtMost, make_form
 from pipeline.settings import Settings
 
@@ -50,7 +49,7 @@ async def compose(
         return []
     tokens = tools.settings.answer_tokens
     longest, values = answer_tokens(tokens), prompt_values(question, tools.settings)
-    left = room(tools.settings.llm_context, longest + REPAIR_TOKENS, prompt, claims="", **values)
+    left = PROMPTS.room(tools.settings.llm_context, longest + REPAIR_TOKENS, prompt, claims="", **values)
     lines = first_that_fit([claim.line() for claim in claims], left)
     shown = claims[: len(lines)]
     messages = PROMPTS.messages(prompt, claims="\n".join(lines), **values)
@@ -158,7 +157,7 @@ async def write_alone(tools: Tools, steps: StepLog, question: UserQuestion) -> s
     """
     context, tokens = tools.settings.llm_context, tools.settings.answer_tokens
     text = short_question(question.question, context)
-    left = room(context, tokens, "direct", question=text, history="-" if question.history else "")
+    left = PROMPTS.room(context, tokens, "direct", question=text, history="-" if question.history else "")
     messages = PROMPTS.messages("direct", question=text, history=question.conversation(left))
     completion = await tools.model.complete(messages, temperature=TEMPERATURE, max_tokens=tokens)
     steps.add("generate", spent([completion]), text=completion.text.strip(), truncated=completion.truncated)

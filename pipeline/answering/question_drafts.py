@@ -29,7 +29,7 @@ from pipeline.answering.draft_subjects import (
     subjects_of,
 )
 from pipeline.answering.facts import Author, FrontMatter
-from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, PROMPTS, as_word, ask, cut_to_share, room
+from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, PROMPTS, as_word, ask
 from pipeline.answering.questions import (
     FEWEST_WORDS,
     KINDS,
@@ -45,6 +45,7 @@ from pipeline.arxiv.identifiers import month_of
 from pipeline.engine.digests import digest_of
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent, open_client
+from pipeline.llm.context import cut_to_share
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.structured import AnswerForm, AtMost
 from pipeline.settings import Settings
@@ -131,7 +132,9 @@ async def draft_by_model(client: LlmClient, subject: Subject, settings: Settings
         "characters": QUESTION_CHARS,
         "most": MOST_CLAIMS,
     }
-    left = room(settings.llm_context, _ANSWER_TOKENS + REPAIR_TOKENS, PROMPT, shown=[""] * len(subject.shown), **values)
+    left = PROMPTS.room(
+        settings.llm_context, _ANSWER_TOKENS + REPAIR_TOKENS, PROMPT, shown=[""] * len(subject.shown), **values
+    )
     shown, _ = cut_to_share([passage.prompt_text() for passage in subject.shown], left)
     form: type[BaseModel] = ProposedComparison if len(titles) > 1 else Proposed
     answer = await ask(client, PROMPTS.messages(PROMPT, shown=shown, **values), form, _ANSWER_TOKENS)

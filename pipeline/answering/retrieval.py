@@ -8,10 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pipeline.answering.model_calls import PROMPTS, TEMPERATURE, cut_to_share, room
+from pipeline.answering.model_calls import PROMPTS, TEMPERATURE
 from pipeline.answering.tools import StepLog, Tools
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.llm.client import Completion, Spent, spent
+from pipeline.llm.context import cut_to_share
 from pipeline.llm.prompts import as_data
 
 if TYPE_CHECKING:
@@ -259,7 +260,7 @@ async def _rank_window(tools: Tools, query: str, passages: Sequence[RetrievedPas
     """The model's ranking, and whether passages were cut for want of room."""
     longest = _TOKENS_PER_RANK * len(passages)
     values = {"question": query, "count": len(passages)}
-    left = room(tools.settings.llm_context, longest, "rank", shown=[""] * len(passages), **values)
+    left = PROMPTS.room(tools.settings.llm_context, longest, "rank", shown=[""] * len(passages), **values)
     beginnings = [f"{passage.heading()}\n{' '.join(passage.content().split())[:PASSAGE_CHARS]}" for passage in passages]
     shown, cut = cut_to_share(beginnings, left)
     messages = PROMPTS.messages("rank", shown=shown, **values)

@@ -19,7 +19,7 @@ from pipeline.answering.corpus_retriever import (
     month_span,
 )
 from pipeline.answering.retrieval import BatchedRetriever, RetrievedPassage, Search
-from pipeline.answering.systems import AnsweringSystem, answering_writer, default_system
+from pipeline.answering.systems import ANSWERING_WRITERS, AnsweringSystem
 from pipeline.answering.user_question import MOST_TURNS, Turn, UserQuestion
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
@@ -105,7 +105,7 @@ def open_conversation(workspace: Workspace, system: str | None = None, months: s
     Raises SettingError for an unknown system, wrong months, or settings that the client refuses; MissingInput if the
     system needs an index and there is none. No model is called.
     """
-    writer, chosen = answering_writer(system or default_system(workspace.settings), workspace.settings)
+    writer, chosen = ANSWERING_WRITERS.named(system, workspace.settings)
     if chosen.calls_model:
         check_llm(workspace.settings, writer.model)
     if chosen.retrieves:

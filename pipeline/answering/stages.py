@@ -33,13 +33,12 @@ from pipeline.answering.questions import (
     read_question_set,
 )
 from pipeline.answering.retrieval import BatchedRetriever, RetrievedPassage, Search
-from pipeline.answering.systems import SYSTEMS, AnsweringSystem, answering_writers
+from pipeline.answering.systems import ANSWERING_WRITERS, SYSTEMS, AnsweringSystem
 from pipeline.answering.user_question import UserQuestion
 from pipeline.engine.digests import digest_of
 from pipeline.engine.parts import Part, build_parts
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job, Stage, Workspace
-from pipeline.errors import SettingError
 from pipeline.index import close_indexes
 from pipeline.index.fusion import By
 from pipeline.index.papers import rows_of_papers
@@ -47,6 +46,7 @@ from pipeline.llm.client import ClientWorkspace, LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import Models, settings_for
 from pipeline.settings import Settings
+from pipeline.storage.csv_reader import read_content
 from pipeline.storage.imported_texts import ImportedTexts, TextKind, read_texts
 from pipeline.storage.writing import Row
 from pipeline.tables import Writer
@@ -159,7 +159,7 @@ _SEARCH_SETTINGS = ("embedder", "embedded_form")
 
 
 def _answer_parts(workspace: Workspace, month: str) -> list[Part]:
-    parts = [_writer_part(workspace, month, *chosen) for chosen in answering_writers(workspace.settings)]
+    parts = [_writer_part(workspace, month, *chosen) for chosen in ANSWERING_WRITERS.chosen(workspace.settings)]
     return [*parts, *_imported_part(workspace)]
 
 
@@ -233,7 +233,7 @@ def _search(job: Job, span: MonthSpan, by: By) -> Search:
 
 def check_answering(settings: Settings) -> None:
     """Raise SettingError for an unknown system, or a file of questions or answers that cannot be read."""
-    answering_writers(settings)
+    ANSWERING_WRITERS.chosen(settings)
     questions = read_question_set(settings)
     if settings.imported_answers and questions:
         read_imported(settings.imported_answers, questions)
@@ -254,15 +254,24 @@ def _writer_inputs(writer: Writer, system: AnsweringSystem, workspace: Workspace
 
 def _imported_part(workspace: Workspace) -> list[Part]:
     """The part of imported answers; none where no file is set. It costs nothing, so it is read in every run."""
-    if workspace.settings.imported_answers is None or question_set_file(workspace.settings) is None:
+    file = workspace.settings.imported_answers
+    if file is None or question_set_file(workspace.settings) is None:
         return []
+    content = read_content(file, "a CSV file of answers")
+    # The whole set: answers to questions outside of it are refused, and questions without an answer are reported.
+    questions = "\n".join(
+        f"{question.id} {question.month} {question.question}" for question in read_question_set(workspace.settings)
+    )
     return [
         Part(
             name="imported",
             columns=None,
             build=_build_imported,
             reads=((tables.QUESTIONS, None),),
-            inputs=_imported_inputs(workspace),
+            inputs={
+                "file": hashlib.sha256(content).hexdigest(),
+                "set": hashlib.sha256(questions.encode()).hexdigest(),
+            },
         )
     ]
 
@@ -280,21 +289,6 @@ def _build_imported(job: Job) -> Iterator[Row]:
             yield answer_row(text.subject_id, Writer(text.system), plain_answer(text.text), {})
         elif text.subject_id in of_month:  # those of other months are in the tables of these
             job.leave_out(text.subject_id, "not_asked", f"{text.system} answered it; the month does not ask it")
-
-
-def _imported_inputs(workspace: Workspace) -> Mapping[str, str]:
-    file = workspace.settings.imported_answers
-    # The whole set: answers to questions outside of it are refused, and questions without an answer are reported.
-    questions = "\n".join(
-        f"{question.id} {question.month} {question.question}" for question in read_question_set(workspace.settings)
-    )
-    try:
-        content = file.read_bytes() if file else b""
-    except OSError as error:
-        raise SettingError(
-            f"CITELOOM_IMPORTED_ANSWERS: {file} cannot be read ({error.strerror}): give a CSV file of answers"
-        ) from error
-    return {"file": hashlib.sha256(content).hexdigest(), "set": hashlib.sha256(questions.encode()).hexdigest()}
 
 
 QUESTIONS = Stage(

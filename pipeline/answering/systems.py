@@ -14,11 +14,10 @@ from pipeline.answering.facts import Facts
 from pipeline.answering.retrieval import Retriever
 from pipeline.answering.tools import StepCallback, Tools
 from pipeline.answering.user_question import UserQuestion
-from pipeline.engine.systems import System, chosen_writers, named_writer
+from pipeline.engine.systems import System, Writers
 from pipeline.index.fusion import By
 from pipeline.llm.client import LlmClient
 from pipeline.settings import Settings
-from pipeline.tables import Writer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,17 +101,4 @@ SYSTEMS: Mapping[str, AnsweringSystem] = {
     )
 }
 
-
-def default_system(settings: Settings) -> str:
-    """The system that answers where none is named: one that calls no model where no endpoint is set."""
-    return "extractive" if settings.embedded_llm else "arxivbot"
-
-
-def answering_writers(settings: Settings) -> list[tuple[Writer, AnsweringSystem]]:
-    """The writers that CITELOOM_ANSWER_SYSTEMS names, with their systems. Raises SettingError as `chosen_writers`."""
-    return chosen_writers(SYSTEMS, settings.answer_systems, settings, "CITELOOM_ANSWER_SYSTEMS")
-
-
-def answering_writer(name: str, settings: Settings) -> tuple[Writer, AnsweringSystem]:
-    """The writer of the option --system. Raises SettingError as `named_writer` does."""
-    return named_writer(SYSTEMS, name, settings)
+ANSWERING_WRITERS = Writers(SYSTEMS, "answer_systems", "arxivbot")

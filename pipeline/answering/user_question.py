@@ -12,15 +12,13 @@ from pipeline.answering.model_calls import (
     PROMPTS,
     as_word,
     ask,
-    first_that_fit,
-    room,
     short_question,
 )
 from pipeline.answering.retrieval import QUERY_CHARS, searchable
 from pipeline.answering.tools import StepLog, Tools
 from pipeline.errors import SettingError
 from pipeline.llm.client import REPAIR_TOKENS
-from pipeline.llm.context import fit
+from pipeline.llm.context import first_that_fit, fit
 from pipeline.llm.structured import AnswerForm, AtMost
 
 # A follow-up refers to the last few turns; the beginning of a long answer says what it is about. Six turns are at most
@@ -104,7 +102,9 @@ async def plan_query(
     prompt, context = "search" if optional else "query", tools.settings.llm_context
     form: type[Any] = Search if optional else FollowUp if question.history else Query
     text = short_question(question.question, context)
-    left = room(context, _ANSWER_TOKENS + REPAIR_TOKENS, prompt, question=text, history="-" if question.history else "")
+    left = PROMPTS.room(
+        context, _ANSWER_TOKENS + REPAIR_TOKENS, prompt, question=text, history="-" if question.history else ""
+    )
     messages = PROMPTS.messages(prompt, question=text, history=question.conversation(left))
     answer = await ask(tools.model, messages, form, _ANSWER_TOKENS)
     own = " ".join(question.question.split())

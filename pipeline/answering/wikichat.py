@@ -29,9 +29,6 @@ from pipeline.answering.model_calls import (
     PROMPTS,
     FormAnswer,
     ask,
-    cut_to_share,
-    first_that_fit,
-    room,
     short_question,
 )
 from pipeline.answering.retrieval import (
@@ -46,7 +43,7 @@ from pipeline.answering.retrieval import (
 from pipeline.answering.tools import StepLog, Tools
 from pipeline.answering.user_question import UserQuestion, plan_query
 from pipeline.llm.client import REPAIR_TOKENS, Spent
-from pipeline.llm.context import count_tokens, fit
+from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.structured import AnswerForm, AtMost, make_form
 
@@ -148,7 +145,7 @@ async def summarize_passage(tools: Tools, steps: StepLog, question: str, passage
     """What a passage says about a question, at temperature 0; adds the step `bullets`."""
     context = tools.settings.llm_context
     values = {"question": short_question(question, context), "most": MOST_BULLETS, "characters": BULLET_CHARS}
-    left = room(context, _BULLET_TOKENS + REPAIR_TOKENS, "bullets", passage="", **values)
+    left = PROMPTS.room(context, _BULLET_TOKENS + REPAIR_TOKENS, "bullets", passage="", **values)
     text = fit(passage.prompt_text(), left).text
     answer = await ask(tools.model, PROMPTS.messages("bullets", passage=text, **values), Bullets, _BULLET_TOKENS)
     written = answer.value.bullets if answer.value else []
@@ -193,7 +190,7 @@ async def split_claims(tools: Tools, steps: StepLog, question: UserQuestion, tex
             "most": MOST_CHECKED,
             "characters": CLAIM_CHARS,
         }
-        left = room(context, _SPLIT_TOKENS + REPAIR_TOKENS, "split", answer="", **values)
+        left = PROMPTS.room(context, _SPLIT_TOKENS + REPAIR_TOKENS, "split", answer="", **values)
         messages = PROMPTS.messages("split", answer=fit(text.strip(), left).text, **values)
         answer = await ask(tools.model, messages, SplitClaims, _SPLIT_TOKENS)
     written = answer.value.claims if answer.value else []
@@ -216,7 +213,7 @@ async def check_claim(
     answer: FormAnswer[Check] = FormAnswer(None, Spent())
     if passages:
         values = {"claim": claim, "count": len(passages), "characters": THOUGHT_CHARS}
-        left = room(context, _CHECK_TOKENS + REPAIR_TOKENS, "verify", shown=[""] * len(passages), **values)
+        left = PROMPTS.room(context, _CHECK_TOKENS + REPAIR_TOKENS, "verify", shown=[""] * len(passages), **values)
         shown, _ = cut_to_share([passage.prompt_text() for passage in passages], left)
         answer = await ask(tools.model, PROMPTS.messages("verify", shown=shown, **values), Check, _CHECK_TOKENS)
     check = answer.value or Check(reasoning="", verdict="NOT ENOUGH INFO", passage=0)
@@ -248,7 +245,7 @@ async def refine(
     tokens = tools.settings.answer_tokens
     longest = answer_tokens(tokens) + _MARKS_TOKENS
     values = prompt_values(question, tools.settings) | {"criteria": CRITERIA, "count": FULL_MARK}
-    left = room(tools.settings.llm_context, longest + REPAIR_TOKENS, "refine", draft="", claims="", **values)
+    left = PROMPTS.room(tools.settings.llm_context, longest + REPAIR_TOKENS, "refine", draft="", claims="", **values)
     lines = [f"{sentence.text} ({', '.join(map(str, sentence.claims))})" for sentence in draft]
     draft_text = fit("\n".join(lines), left // _DRAFT_SHARE).text
     claim_lines = first_that_fit([claim.line() for claim in claims], left - count_tokens(draft_text))

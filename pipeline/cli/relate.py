@@ -73,10 +73,10 @@ def _write(
     from pipeline.cli.console import spinner
     from pipeline.draft_check.related_work import relate_draft
     from pipeline.related_work.relate import relate_file
-    from pipeline.related_work.systems import default_system
+    from pipeline.related_work.systems import RELATED_WORK_WRITERS
 
     workspace = open_workspace()
-    system = named or default_system(workspace.settings)
+    system = named or RELATED_WORK_WRITERS.default_name(workspace.settings)
     if target is not None:
         with spinner(f"{system} reads the draft and its references, and writes"):
             return relate_draft(workspace, target, bib, references, system)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from pipeline.errors import SettingError
 from pipeline.settings import Settings
@@ -35,24 +35,36 @@ class System:
 AnySystem = TypeVar("AnySystem", bound=System)
 
 
-def chosen_writers(
-    systems: Mapping[str, AnySystem], names: Iterable[str], settings: Settings, setting: str
-) -> list[tuple[Writer, AnySystem]]:
-    """The writers that a setting (CITELOOM_…) names as `system` or `system@model`, by system and model, each once.
+class Writers(Generic[AnySystem]):
+    """The writers of one kind of text.
 
-    Raises SettingError for a system that does not exist, for a model of a system that calls none, and for no name.
+    systems: by name. setting: names the writers of a run, as a field of `Settings`. default: the system that writes
+    where none is named.
     """
-    parsed = [parse_writer(name) for name in names]
-    lookup_all(systems, [writer.system for writer in parsed], setting)
-    writers = {_with_model(writer, systems[writer.system], settings, setting) for writer in parsed}
-    return [(writer, systems[writer.system]) for writer in sorted(writers, key=lambda each: each.name)]
 
+    def __init__(self, systems: Mapping[str, AnySystem], setting: str, default: str) -> None:
+        self._systems, self._setting, self._default = systems, setting, default
 
-def named_writer(systems: Mapping[str, AnySystem], name: str, settings: Settings) -> tuple[Writer, AnySystem]:
-    """The writer of the option --system. Raises SettingError as `chosen_writers` does."""
-    parsed = parse_writer(name)
-    system = lookup(systems, parsed.system, "--system")
-    return _with_model(parsed, system, settings, "--system"), system
+    def chosen(self, settings: Settings) -> list[tuple[Writer, AnySystem]]:
+        """The writers that the setting names as `system` or `system@model`, by system and model, each once.
+
+        Raises SettingError for a system that does not exist, for a model of a system that calls none, and for no name.
+        """
+        option = f"CITELOOM_{self._setting.upper()}"
+        parsed = [parse_writer(name) for name in getattr(settings, self._setting)]
+        lookup_all(self._systems, [writer.system for writer in parsed], option)
+        writers = {_with_model(writer, self._systems[writer.system], settings, option) for writer in parsed}
+        return [(writer, self._systems[writer.system]) for writer in sorted(writers, key=lambda each: each.name)]
+
+    def named(self, name: str | None, settings: Settings) -> tuple[Writer, AnySystem]:
+        """The writer of the option --system, None for the default. Raises SettingError as `chosen` does."""
+        parsed = parse_writer(name or self.default_name(settings))
+        system = lookup(self._systems, parsed.system, "--system")
+        return _with_model(parsed, system, settings, "--system"), system
+
+    def default_name(self, settings: Settings) -> str:
+        """The system that writes where none is named: one that calls no model where no endpoint is set."""
+        return "extractive" if settings.embedded_llm else self._default
 
 
 def _with_model(writer: Writer, system: System, settings: Settings, option: str) -> Writer:

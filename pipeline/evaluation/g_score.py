@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.statistics import mean_mark
-from pipeline.llm.context import count_message_tokens, count_tokens, fit
+from pipeline.llm.context import count_message_tokens, cut_to_share, fit
 from pipeline.llm.messages import Message, Spent
 from pipeline.llm.prompts import PromptFolder
 from pipeline.tables import CRITERIA, writer_name
@@ -213,23 +213,10 @@ def _fitting(parts: Mapping[str, str], room: int) -> tuple[dict[str, str], list[
             f"{len(parts)} texts leave {max(room, 0)} tokens of the judge's context: raise CITELOOM_LLM_CONTEXT, or "
             "the judge's context in the file of CITELOOM_MODELS"
         )
-    shares = fair_shares([count_tokens(text) for text in parts.values()], room)
-    cuts = {name: fit(text, share) for (name, text), share in zip(parts.items(), shares, strict=True)}
-    return {name: cut.text for name, cut in cuts.items()}, [name for name, cut in cuts.items() if cut.cut]
-
-
-def fair_shares(lengths: Sequence[int], total: int) -> list[int]:
-    """How much of each part may stay so that all together are at most `total`: short parts whole, long ones alike.
-
-    The sections of all systems are cut to one length at most, so that no system loses more than another.
-    """
-    shares = [0] * len(lengths)
-    left = total
-    by_length = sorted(range(len(lengths)), key=lambda part: lengths[part])
-    for done, part in enumerate(by_length):
-        shares[part] = min(lengths[part], left // (len(lengths) - done))
-        left -= shares[part]
-    return shares
+    # The sections of all systems are cut to one length at most, so that no system loses more than another.
+    texts, _ = cut_to_share(list(parts.values()), room)
+    fitting = dict(zip(parts, texts, strict=True))
+    return fitting, [name for name in parts if fitting[name] != parts[name]]
 
 
 async def judge(client: LlmClient, asked: Conversation) -> Judgement:

@@ -29,7 +29,7 @@ from pipeline.llm.models import Models, settings_for
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.stages import writer_inputs
 from pipeline.related_work.summary import Summary, cited_numbers
-from pipeline.related_work.systems import SYSTEMS, RelatedWorkSystem, related_work_writers
+from pipeline.related_work.systems import RELATED_WORK_WRITERS, SYSTEMS, RelatedWorkSystem
 from pipeline.related_work.task_model import Task
 from pipeline.related_work.task_reader import read_elements, tasks_for
 from pipeline.settings import Settings
@@ -120,7 +120,9 @@ def repeated_writers(settings: Settings) -> list[tuple[Writer, RelatedWorkSystem
     Without a model a section is always the same.
     """
     figure = {Writer(system, settings.llm_model): SYSTEMS[system] for system in FIGURE_3}
-    writers = figure | {writer: system for writer, system in related_work_writers(settings) if system.calls_model}
+    writers = figure | {
+        writer: system for writer, system in RELATED_WORK_WRITERS.chosen(settings) if system.calls_model
+    }
     return sorted(writers.items(), key=lambda item: item[0].name)
 
 

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from pipeline import tables
 from pipeline.answering.stages import questions_disabled_reason
-from pipeline.answering.systems import answering_writers
+from pipeline.answering.systems import ANSWERING_WRITERS
 from pipeline.engine.stage import Stage
 from pipeline.engine.systems import System
 from pipeline.evaluation import judging, scoring, stability
 from pipeline.evaluation.answers import build as answers
 from pipeline.evaluation.citation_support import build as support
-from pipeline.related_work.systems import related_work_writers
+from pipeline.related_work.systems import RELATED_WORK_WRITERS
 from pipeline.settings import Settings
 from pipeline.settings.validators import OVERLAP_JUDGE
 
@@ -25,7 +25,7 @@ _WRITTEN = (tables.RELATED_WORK_TASKS, tables.SUMMARIES)
 
 def _sections_off(settings: Settings) -> str:
     """Why no section is judged: the embedded model judges only beside a system that calls it."""
-    return _off(settings, "CITELOOM_SYSTEMS", [system for _, system in related_work_writers(settings)])
+    return _off(settings, "CITELOOM_SYSTEMS", [system for _, system in RELATED_WORK_WRITERS.chosen(settings)])
 
 
 def _citations_off(settings: Settings) -> str:
@@ -34,7 +34,7 @@ def _citations_off(settings: Settings) -> str:
 
 def _answers_off(settings: Settings) -> str:
     return questions_disabled_reason(settings) or _off(
-        settings, "CITELOOM_ANSWER_SYSTEMS", [system for _, system in answering_writers(settings)]
+        settings, "CITELOOM_ANSWER_SYSTEMS", [system for _, system in ANSWERING_WRITERS.chosen(settings)]
     )
 
 

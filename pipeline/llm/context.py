@@ -1,4 +1,4 @@
-"""Fit text into a model's context: estimate tokens, cut at the end of a section."""
+"""Fit text into a model's context: estimate tokens, cut at the end of a section, share room among texts."""
 
 from __future__ import annotations
 
@@ -82,3 +82,32 @@ def _longest_beginning(parts: Sequence[str], joint: str, tokens: int) -> str:
     weights = accumulate(map(_weigh, parts), lambda sum_, part: (sum_[0] + part[0], sum_[1] + part[1]))
     fitting = takewhile(lambda weight: _tokens(*weight) <= tokens, weights)
     return joint.join(parts[: sum(1 for _ in fitting)])
+
+
+def shares(lengths: Sequence[int], tokens: int) -> list[int]:
+    """The tokens of each text, by its length in tokens: all of it, or an equal part of what shorter texts leave."""
+    parts, left = [0] * len(lengths), tokens
+    by_length = sorted(range(len(lengths)), key=lambda place: lengths[place])
+    for waiting, place in zip(range(len(lengths), 0, -1), by_length, strict=True):
+        parts[place] = min(lengths[place], max(left, 0) // waiting)
+        left -= parts[place]
+    return parts
+
+
+def cut_to_share(texts: Sequence[str], tokens: int) -> tuple[list[str], bool]:
+    """The texts cut to fit into so many tokens together, the longest first, and whether any was cut."""
+    cuts = [fit(text, most) for text, most in zip(texts, shares([*map(count_tokens, texts)], tokens), strict=True)]
+    return [cut.text for cut in cuts], any(cut.cut for cut in cuts)
+
+
+def first_that_fit(lines: Sequence[str], tokens: int) -> list[str]:
+    """As many lines as fit, from the first on; at least the first, cut if necessary."""
+    fitting: list[str] = []
+    for line in lines:
+        tokens -= count_tokens(line) + 1
+        if tokens < 0:
+            break
+        fitting.append(line)
+    if fitting or not lines:
+        return fitting
+    return [fit(lines[0], max(tokens + count_tokens(lines[0]), 1)).text]

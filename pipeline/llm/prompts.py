@@ -14,6 +14,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
+from pipeline.errors import SettingError
+from pipeline.llm.context import count_message_tokens
 from pipeline.llm.messages import Message, Role
 
 if TYPE_CHECKING:
@@ -47,15 +49,31 @@ def as_data(text: str) -> str:
 
 
 class PromptFolder:
-    """The prompt files (`*.j2`) of one domain; files whose name begins with `_` are included by others."""
+    """The prompt files (`*.j2`) of one domain; files whose name begins with `_` are included by others.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    fewest: tokens that a prompt must leave for texts. hint: what to set where it does not.
+    """
+
+    def __init__(self, folder: Path, *, fewest: int = 1, hint: str = "raise CITELOOM_LLM_CONTEXT") -> None:
+        self._folder, self._fewest, self._hint = folder, fewest, hint
         self._parts = lru_cache(maxsize=None)(self._read)
 
     def messages(self, name: str, **values: object) -> list[Message]:
         """The messages of the prompt `name`. Raises jinja2.UndefinedError for a missing value."""
         return [Message(role, template.render(**values).strip()) for role, template in self._parts(name)]
+
+    def room(self, context: int, answer: int, name: str, /, **values: object) -> int:
+        """Tokens that a prompt with these values leaves free in the context, beside an answer of `answer` tokens.
+
+        Raises SettingError where too few are left.
+        """
+        left = context - answer - count_message_tokens(self.messages(name, **values))
+        if left < self._fewest:
+            raise SettingError(
+                f"the prompt {name!r} and an answer of {answer} tokens fill the context of {context} tokens: "
+                f"{self._hint}"
+            )
+        return left
 
     def text(self, name: str) -> str:
         """A file as is, such as `_questions`."""

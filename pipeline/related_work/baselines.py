@@ -9,24 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 from pipeline.llm.client import REPAIR_TOKENS, Completion, LlmAnswerError, LlmClient, Spent, spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.structured import make_form
+from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompt_files import (
     PROMPTS,
     AnswerLength,
     answer_length,
     at_most,
     draft_length,
-    prompt_room,
     style_examples,
     unnumbered,
 )
 from pipeline.related_work.summary import Summary, make_summary, truncated_counts
 from pipeline.related_work.task_model import Task
+from pipeline.settings import Settings
 
 FEW_SHOT_EXAMPLES = 2
 """Style examples of few-shot and of ChatCite without incremental steps; the paper does not say how many it has."""
@@ -38,23 +39,6 @@ _SENTENCE_TOKENS, _FRAME_TOKENS = 56, 32
 # What a plan takes of a context at most, in parts of it: as an answer, and as a text to follow.
 _PLAN_SHARE = 4
 _NO_REFERENCE = "how the target paper differs"
-
-
-@dataclass(frozen=True, slots=True)
-class BaselineConfig:
-    """The baselines' parameters, in tokens but for the temperature. draft_tokens: None for no limit."""
-
-    temperature: float
-    draft_tokens: int | None
-    context: int
-    prompts: Literal["printed", "extended"] = "printed"
-    """p_s and p_g as the paper prints them, or with a system message and marks around papers."""
-
-    def section_length(self, task: Task) -> AnswerLength:
-        return draft_length(self.draft_tokens, len(task.references), self.context)
-
-    def prompt(self, name: str) -> str:
-        return name if self.prompts == "printed" else f"{name}_extended"
 
 
 # --- what the systems read ------------------------------------------------------------------------------------------
@@ -82,11 +66,11 @@ class PaperTexts:
         )
 
 
-async def read_papers(client: LlmClient, task: Task, config: BaselineConfig, left: int) -> PaperTexts:
+async def read_papers(client: LlmClient, task: Task, settings: Settings, left: int) -> PaperTexts:
     """All texts in `left` tokens: as they are, in one step, or in two by one call of p_s for each of them."""
     if fits(task, left):
         return PaperTexts((task.description, *task.contents), {"steps": 1})
-    return await summarize_papers(client, task, config, left)
+    return await summarize_papers(client, task, settings, left)
 
 
 def fits(task: Task, left: int) -> bool:
@@ -94,13 +78,13 @@ def fits(task: Task, left: int) -> bool:
     return sum(count_tokens(text) for text in (task.description, *task.contents)) <= left
 
 
-async def summarize_papers(client: LlmClient, task: Task, config: BaselineConfig, left: int) -> PaperTexts:
+async def summarize_papers(client: LlmClient, task: Task, settings: Settings, left: int) -> PaperTexts:
     """Summaries of the target and each reference, cut to equal shares of `left` tokens where they are longer."""
     texts = (task.description, *task.contents)
     share = max(left // len(texts), 1)
-    limit = None if config.draft_tokens is None else max(_SHORTEST_SUMMARY, min(config.draft_tokens, share))
-    length = answer_length(limit, config.context)
-    summaries = await side_by_side(summarize(client, config, text, length) for text in texts)
+    limit = max(_SHORTEST_SUMMARY, min(settings.draft_tokens, share)) if settings.draft_tokens else None
+    length = answer_length(limit, settings.llm_context)
+    summaries = await side_by_side(summarize(client, settings, text, length) for text in texts)
     fitted = [fit(PROMPTS.unwrapped(summary.text), share) for summary, _ in summaries]
     trace = {
         "steps": 2,
@@ -111,14 +95,17 @@ async def summarize_papers(client: LlmClient, task: Task, config: BaselineConfig
     return PaperTexts(tuple(text.text for text in fitted), trace, tuple(summary for summary, _ in summaries))
 
 
-async def summarize(
-    client: LlmClient, config: BaselineConfig, text: str, length: AnswerLength
-) -> tuple[Completion, bool]:
+async def summarize(client: LlmClient, settings: Settings, text: str, length: AnswerLength) -> tuple[Completion, bool]:
     """p_s on one paper, cut to fit; and whether the paper was cut."""
-    name, values = config.prompt("summarize"), {"words": length.words}
-    content = fit(text, prompt_room(config.context, length.room, name, content="", **values))
+    name, values = _prompt("summarize", settings), {"words": length.words}
+    content = fit(text, PROMPTS.room(settings.llm_context, length.room, name, content="", **values))
     messages = PROMPTS.messages(name, content=content.text, **values)
-    return await client.complete(messages, temperature=config.temperature, max_tokens=length.limit), content.cut
+    return await client.complete(messages, temperature=settings.temperature, max_tokens=length.limit), content.cut
+
+
+def _prompt(name: str, settings: Settings) -> str:
+    """The name of p_s or p_g as the paper prints it, or with a system message and marks around papers."""
+    return name if settings.baseline_prompts == "printed" else f"{name}_extended"
 
 
 def numbered_texts(task: Task, texts: Sequence[str] | None) -> str:
@@ -133,64 +120,68 @@ def numbered_texts(task: Task, texts: Sequence[str] | None) -> str:
 # --- zero-shot, few-shot, and without incremental steps -------------------------------------------------------------
 
 
-async def zero_shot(client: LlmClient, task: Task, config: BaselineConfig, examples: int = 0) -> Summary:
+async def zero_shot(
+    client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings, *, examples: int = 0
+) -> Summary:
     """The section that p_g writes, in one call or after one call of p_s for the target and each reference.
 
     examples: how many of the task's examples are shown, with the paper's words for few-shot.
     """
-    papers = await read_papers(client, task, config, _generate_room(task, config, examples))
-    return await _generate(client, task, config, papers, examples)
+    papers = await read_papers(client, task, settings, _generate_room(task, settings, examples))
+    return await _generate(client, task, settings, papers, examples)
 
 
-async def without_incremental(client: LlmClient, task: Task, config: BaselineConfig) -> Summary:
+async def without_incremental(
+    client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings
+) -> Summary:
     """Table 2's "no incremental" (section 5.3): summaries by p_s, then few-shot p_g with ChatCite's guidelines.
 
     The guidelines are there so that they are not what differs from ChatCite. Key elements and votes are not.
     """
-    left = _generate_room(task, config, FEW_SHOT_EXAMPLES, guided=True)
-    papers = await summarize_papers(client, task, config, left)
-    return await _generate(client, task, config, papers, FEW_SHOT_EXAMPLES, guided=True)
+    left = _generate_room(task, settings, FEW_SHOT_EXAMPLES, guided=True)
+    papers = await summarize_papers(client, task, settings, left)
+    return await _generate(client, task, settings, papers, FEW_SHOT_EXAMPLES, guided=True)
 
 
 async def _generate(
     client: LlmClient,
     task: Task,
-    config: BaselineConfig,
+    settings: Settings,
     papers: PaperTexts,
     examples: int,
     *,
     guided: bool = False,
 ) -> Summary:
-    length, values = config.section_length(task), _generate_values(task, config, examples, guided=guided)
+    length = draft_length(settings, len(task.references))
+    values = _generate_values(task, settings, examples, guided=guided)
     messages = PROMPTS.messages(
-        config.prompt("generate"), target=papers.target(), references=papers.references(task), **values
+        _prompt("generate", settings), target=papers.target(), references=papers.references(task), **values
     )
-    section = await client.complete(messages, temperature=config.temperature, max_tokens=length.limit)
+    section = await client.complete(messages, temperature=settings.temperature, max_tokens=length.limit)
     trace = papers.trace | papers.truncated(section) | ({"examples": values["examples"]} if examples else {})
     return make_summary(section.text, task.numbers, trace, spent([*papers.completions, section]))
 
 
-def _generate_room(task: Task, config: BaselineConfig, examples: int, *, guided: bool = False) -> int:
-    values = _generate_values(task, config, examples, guided=guided)
-    room, name = config.section_length(task).room, config.prompt("generate")
-    return prompt_room(config.context, room, name, target="", references=numbered_texts(task, None), **values)
+def _generate_room(task: Task, settings: Settings, examples: int, *, guided: bool = False) -> int:
+    values = _generate_values(task, settings, examples, guided=guided)
+    room, name = draft_length(settings, len(task.references)).room, _prompt("generate", settings)
+    return PROMPTS.room(settings.llm_context, room, name, target="", references=numbered_texts(task, None), **values)
 
 
-def _generate_values(task: Task, config: BaselineConfig, examples: int, *, guided: bool) -> dict[str, Any]:
-    styles = style_examples(task, examples, config.context)
-    words = config.section_length(task).words
+def _generate_values(task: Task, settings: Settings, examples: int, *, guided: bool) -> dict[str, Any]:
+    styles = style_examples(task, examples, settings)
+    words = draft_length(settings, len(task.references)).words
     return {"examples": styles, "guided": guided, "basis": "summaries", "words": words}
 
 
 # --- LitLLM ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PlanLine:
+class PlanLine(NamedTuple):
     """One planned sentence: what it says, and the numbers of the references that it cites."""
 
     about: str
-    cites: tuple[int, ...]
+    cites: list[int]
 
     def text(self, place: int) -> str:
         """The line in LitLLM's form, `Cite [Reference 1] on line 2`, with what the sentence says."""
@@ -198,54 +189,35 @@ class PlanLine:
         return f"Line {place}: {self.about}. " + (f"Cite {named} on line {place}." if named else "Cite nothing.")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A plan that can be followed: every reference of the task is in it, and no other number."""
-
-    lines: tuple[PlanLine, ...]
-    dropped: tuple[int, ...]
-    """Numbers that the model planned and that no reference has."""
-    added: tuple[int, ...]
-    """References that the model left out, each with a line of its own at the end."""
-    failure: str | None = None
-    """Why it is not the model's own."""
-
-    def text(self) -> str:
-        return "\n".join(line.text(place) for place, line in enumerate(self.lines, 1))
-
-    def trace(self) -> dict[str, Any]:
-        lines = [{"about": line.about, "cites": list(line.cites)} for line in self.lines]
-        return {"lines": lines, "dropped": list(self.dropped), "added": list(self.added), "failure": self.failure}
-
-
-async def litllm(client: LlmClient, task: Task, config: BaselineConfig) -> Summary:
+async def litllm(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
     """The section after a plan by the same model; an unreadable plan is replaced by one line for each reference."""
-    papers = await read_papers(client, task, config, _litllm_room(task, config))
+    papers = await read_papers(client, task, settings, _litllm_room(task, settings))
     texts = {"target": papers.target(), "references": papers.references(task)}
-    plan, planning = await _plan(client, task, config, texts)
-    length = config.section_length(task)
-    plan_text = fit(plan.text(), config.context // _PLAN_SHARE)
-    messages = PROMPTS.messages("planned", **texts, plan=plan_text.text, sentences=len(plan.lines), words=length.words)
-    section = await client.complete(messages, temperature=config.temperature, max_tokens=length.limit)
-    trace = papers.trace | papers.truncated(section) | {"plan": plan.trace() | {"cut": plan_text.cut}}
+    lines, plan, planning = await _plan(client, task, settings, texts)
+    length = draft_length(settings, len(task.references))
+    plan_lines = "\n".join(line.text(place) for place, line in enumerate(lines, 1))
+    plan_text = fit(plan_lines, settings.llm_context // _PLAN_SHARE)
+    messages = PROMPTS.messages("planned", **texts, plan=plan_text.text, sentences=len(lines), words=length.words)
+    section = await client.complete(messages, temperature=settings.temperature, max_tokens=length.limit)
+    trace = papers.trace | papers.truncated(section) | {"plan": plan | {"cut": plan_text.cut}}
     return make_summary(section.text, task.numbers, trace, planning + spent([*papers.completions, section]))
 
 
-def _litllm_room(task: Task, config: BaselineConfig) -> int:
+def _litllm_room(task: Task, settings: Settings) -> int:
     """Tokens for the texts: what the tighter of the two prompts leaves."""
     references, count = numbered_texts(task, None), len(task.references)
-    planning = prompt_room(
-        config.context,
-        _plan_length(count, config).room + REPAIR_TOKENS,
+    planning = PROMPTS.room(
+        settings.llm_context,
+        _plan_length(count, settings).room + REPAIR_TOKENS,
         "plan",
         target="",
         references=references,
-        **_plan_values(count, config),
+        **_plan_values(count, settings),
     )
-    length = config.section_length(task)
+    length = draft_length(settings, len(task.references))
     values = {"plan": "", "sentences": most_lines(count), "words": length.words}
-    writing = prompt_room(config.context, length.room, "planned", target="", references=references, **values)
-    return min(planning, writing - config.context // _PLAN_SHARE)
+    writing = PROMPTS.room(settings.llm_context, length.room, "planned", target="", references=references, **values)
+    return min(planning, writing - settings.llm_context // _PLAN_SHARE)
 
 
 def most_lines(references: int) -> int:
@@ -253,14 +225,14 @@ def most_lines(references: int) -> int:
     return references + 2
 
 
-def _plan_length(references: int, config: BaselineConfig) -> AnswerLength:
-    needed = min(_FRAME_TOKENS + _SENTENCE_TOKENS * most_lines(references), config.context // _PLAN_SHARE)
-    return AnswerLength(None if config.draft_tokens is None else needed, needed)
+def _plan_length(references: int, settings: Settings) -> AnswerLength:
+    needed = min(_FRAME_TOKENS + _SENTENCE_TOKENS * most_lines(references), settings.llm_context // _PLAN_SHARE)
+    return AnswerLength(needed if settings.draft_tokens else None, needed)
 
 
-def _plan_values(references: int, config: BaselineConfig) -> dict[str, int | None]:
+def _plan_values(references: int, settings: Settings) -> dict[str, int | None]:
     """Values of the prompt; a section without a limit has a plan without one."""
-    limited = config.draft_tokens is not None
+    limited = bool(settings.draft_tokens)
     return {
         "count": references,
         "most": most_lines(references) if limited else None,
@@ -268,18 +240,20 @@ def _plan_values(references: int, config: BaselineConfig) -> dict[str, int | Non
     }
 
 
-async def _plan(client: LlmClient, task: Task, config: BaselineConfig, texts: dict[str, str]) -> tuple[Plan, Spent]:
-    """The plan, and what it cost."""
+async def _plan(
+    client: LlmClient, task: Task, settings: Settings, texts: dict[str, str]
+) -> tuple[list[PlanLine], dict[str, Any], Spent]:
+    """The lines of the plan, what a trace says of it, and what it cost."""
     count = len(task.references)
-    values = _plan_values(count, config)
+    values = _plan_values(count, settings)
     messages = PROMPTS.messages("plan", **texts, **values)
     schema = plan_model(values["most"], values["characters"])
     try:
-        answer = await client.answer(messages, schema, max_tokens=_plan_length(count, config).limit)
+        answer = await client.answer(messages, schema, max_tokens=_plan_length(count, settings).limit)
     except LlmAnswerError as error:
-        return complete_plan([], task, str(error)), error.spent
-    lines = [PlanLine(" ".join(line.about.split()), tuple(line.cites)) for line in answer.value.sentences]
-    return complete_plan(lines, task), answer.spent
+        return *complete_plan([], task, str(error)), error.spent
+    lines = [PlanLine(" ".join(line.about.split()), line.cites) for line in answer.value.sentences]
+    return *complete_plan(lines, task), answer.spent
 
 
 def plan_model(most: int | None, characters: int | None) -> type[Any]:
@@ -288,15 +262,18 @@ def plan_model(most: int | None, characters: int | None) -> type[Any]:
     return make_form("Plan", sentences=at_most(list[sentence], most))  # type: ignore[valid-type]
 
 
-def complete_plan(lines: Sequence[PlanLine], task: Task, failure: str | None = None) -> Plan:
-    """The plan without numbers that no reference has, and with a line for each reference that it left out."""
+def complete_plan(
+    lines: Sequence[PlanLine], task: Task, failure: str | None = None
+) -> tuple[list[PlanLine], dict[str, Any]]:
+    """The plan without numbers that no reference has, and with a line for each reference that it left out; and what a
+    trace says of it. failure: why it is not the model's own."""
     titles = {reference.number: reference.title for reference in task.references}
     planned = [number for line in lines for number in line.cites]
-    usable = [
-        PlanLine(line.about or _NO_REFERENCE, tuple(n for n in dict.fromkeys(line.cites) if n in titles))
-        for line in lines
+    complete = [
+        PlanLine(line.about or _NO_REFERENCE, [n for n in dict.fromkeys(line.cites) if n in titles]) for line in lines
     ]
-    missing = tuple(number for number in titles if number not in planned)
-    added = [PlanLine(f"what {titles[number]} does", (number,)) for number in missing]
-    dropped = tuple(dict.fromkeys(number for number in planned if number not in titles))
-    return Plan((*usable, *added), dropped, missing, failure)
+    added = [number for number in titles if number not in planned]
+    complete += [PlanLine(f"what {titles[number]} does", [number]) for number in added]
+    dropped = list(dict.fromkeys(number for number in planned if number not in titles))
+    trace = {"lines": [line._asdict() for line in complete], "dropped": dropped, "added": added, "failure": failure}
+    return complete, trace

@@ -12,23 +12,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pipeline.llm.client import Completion, LlmClient, Spent, spent
+from pipeline.llm.client import Completion, LlmClient, spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Message
-from pipeline.related_work.baselines import BaselineConfig, summarize
+from pipeline.related_work.baselines import summarize
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompt_files import (
-    NO_CALLS,
     PROMPTS,
     AnswerLength,
+    answer_length,
     draft_length,
-    prompt_room,
     style_examples,
     unnumbered,
 )
 from pipeline.related_work.summary import Summary, make_summary, split_sentences, truncated_counts
 from pipeline.related_work.task_model import Reference, Task
+from pipeline.settings import Settings
 
 KEY_ELEMENTS = "key elements"
 """What drafts are written from; in the ablation without key elements it is summaries."""
@@ -47,40 +47,6 @@ _BARE_NUMBER = re.compile(r"\W*(?:choice\W*)?([0-9]{1,4})\W*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class BeamConfig:
-    """The algorithm's parameters. The paper gives none of them but n_c·n_s = 6, in Figure 2: the defaults are ours."""
-
-    samples: int
-    """n_s: continuations of every draft of the beam."""
-    votes: int
-    """n_v: votes for each reference; 0 for none, the drafts then ranking in the order they were written."""
-    beam: int
-    """n_c: drafts that are continued."""
-    temperature: float
-    draft: AnswerLength
-    vote: AnswerLength
-    context: int
-    vote_temperature: float = 0.7
-    examples: int = 0
-    """How many of a task's examples every prompt for a draft shows."""
-
-    def sized(self, references: int, factor: int = 1) -> BeamConfig:
-        """With drafts that are long enough for so many references; `factor` as in `draft_length`."""
-        return replace(self, draft=draft_length(self.draft.limit, references, self.context, factor))
-
-    def draft_values(self, task: Task, basis: str) -> dict[str, Any]:
-        """Values that every prompt for drafts of this task has."""
-        return {"examples": self._examples(task), "basis": basis, "words": self.draft.words}
-
-    def examples_trace(self, task: Task) -> dict[str, Any]:
-        """What a trace says of the examples; nothing where there are none."""
-        return {"examples": self._examples(task)} if self.examples else {}
-
-    def _examples(self, task: Task) -> list[str]:
-        return style_examples(task, self.examples, self.context)
-
-
-@dataclass(frozen=True, slots=True)
 class PaperContext:
     """What prompts say of one paper: `text` to the writer, `gist`, one line, to the evaluator."""
 
@@ -91,15 +57,6 @@ class PaperContext:
     def of(cls, text: str, gist: str) -> PaperContext:
         """From the text of a paper or model: nothing in it can pass for the head of another reference."""
         return cls(unnumbered(text), unnumbered(gist))
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """One draft. parent: its place in the beam before, from 1; 0 for the empty draft. truncated: at its longest."""
-
-    text: str
-    parent: int
-    truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,60 +75,25 @@ class Ballot:
         return sum(completion.truncated for completion in self.completions)
 
 
-@dataclass(frozen=True, slots=True)
-class BeamStep:
-    """What happened for one reference. Choices are numbered from 1, as the evaluator sees them."""
-
-    reference: int
-    drafts: tuple[Draft, ...]
-    ballot: Ballot
-    beam: tuple[int, ...]
-    """The choices that are continued, best first."""
-    cut: bool
-    """Whether anything was cut to fit the context."""
-    spent: Spent
-
-    def next_beam(self) -> list[Draft]:
-        return [self.drafts[choice - 1] for choice in self.beam]
-
-    def trace(self) -> dict[str, Any]:
-        drafts = [{"choice": i, "parent": draft.parent, "text": draft.text} for i, draft in enumerate(self.drafts, 1)]
-        truncated = [choice for choice, draft in enumerate(self.drafts, 1) if draft.truncated]
-        return step_trace(self.reference, drafts, self.ballot, self.beam, self.cut) | {"truncated": truncated}
-
-
-def step_trace(
-    reference: int, drafts: list[dict[str, Any]], ballot: Ballot, beam: Sequence[int], cut: bool
-) -> dict[str, Any]:
-    """What the trace of any beam search says of one step."""
-    return {
-        "reference": reference,
-        "drafts": drafts,
-        "votes": list(ballot.votes),
-        "abstentions": ballot.votes.count(None),
-        "tallies": list(ballot.tallies),
-        "kept": list(beam),
-        "cut": cut,
-    }
-
-
-async def chatcite(client: LlmClient, task: Task, elements: Sequence[KeyElements], config: BeamConfig) -> Summary:
+async def chatcite(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
     """The best draft after the last reference. `elements`: the target's, then each reference's, in order."""
-    return await beam_search(client, task, element_contexts(task, elements), config)
+    return await beam_search(client, task, element_contexts(task, elements), settings)
 
 
-async def without_elements(client: LlmClient, task: Task, config: BeamConfig, baseline: BaselineConfig) -> Summary:
+async def without_elements(
+    client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings
+) -> Summary:
     """The search over summaries by the baseline's prompt p_s, in place of the seven answers."""
-    length = draft_length(baseline.draft_tokens, 0, baseline.context)
+    length = draft_length(settings, 0)
     texts = (task.description, *task.contents)
-    summaries = await side_by_side(summarize(client, baseline, text, length) for text in texts)
+    summaries = await side_by_side(summarize(client, settings, text, length) for text in texts)
     titles = (task.title, *(reference.title for reference in task.references))
     papers = [
         _summary_context(title, PROMPTS.unwrapped(summary.text))
         for title, (summary, _) in zip(titles, summaries, strict=True)
     ]
     completions = [summary for summary, _ in summaries]
-    section = await beam_search(client, task, papers, config, "summary", completions)
+    section = await beam_search(client, task, papers, settings, "summary", completions)
     trace = {
         "summaries": [summary.text for summary in completions],
         "contents_cut": [number for number, (_, cut) in enumerate(summaries) if cut],
@@ -180,15 +102,14 @@ async def without_elements(client: LlmClient, task: Task, config: BeamConfig, ba
 
 
 async def without_reflection(
-    client: LlmClient, task: Task, elements: Sequence[KeyElements], config: BeamConfig
+    client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings
 ) -> Summary:
-    """The search without an evaluator: one draft for every reference, each continuing the one before."""
-    return await beam_search(client, task, element_contexts(task, elements), unreflected(config))
+    """The search without an evaluator: one draft for every reference, each continuing the one before.
 
-
-def unreflected(config: BeamConfig) -> BeamConfig:
-    """n_s = n_c = 1 and n_v = 0: of several drafts without votes all but one would be thrown away."""
-    return replace(config, samples=1, votes=0, beam=1)
+    Of several drafts without votes all but one would be thrown away.
+    """
+    one = {"chatcite_samples": 1, "chatcite_votes": 0, "chatcite_kept": 1}
+    return await chatcite(client, task, elements, settings.model_copy(update=one))
 
 
 # --- what is known of the papers ------------------------------------------------------------------------------------
@@ -225,87 +146,115 @@ def reference_lines(references: Sequence[Reference], papers: Sequence[PaperConte
 # --- the search -----------------------------------------------------------------------------------------------------
 
 
+def draft_values(task: Task, settings: Settings, length: AnswerLength, basis: str) -> dict[str, Any]:
+    """Values that every prompt for drafts of this task has. basis: what drafts are written from, in words."""
+    examples = style_examples(task, settings.chatcite_examples, settings)
+    return {"examples": examples, "basis": basis, "words": length.words}
+
+
+def examples_trace(task: Task, settings: Settings) -> dict[str, Any]:
+    """What a trace says of the examples of style; nothing where there are none."""
+    count = settings.chatcite_examples
+    return {"examples": style_examples(task, count, settings)} if count else {}
+
+
 async def beam_search(
     client: LlmClient,
     task: Task,
     papers: Sequence[PaperContext],
-    config: BeamConfig,
+    settings: Settings,
     basis: str = KEY_ELEMENTS,
     summaries: Sequence[Completion] = (),
 ) -> Summary:
-    """Algorithm 1 over the target and its references, in order. summaries: calls made before, to be counted."""
-    config = config.sized(len(task.references))
-    beam = [Draft("", 0)]
-    steps: list[BeamStep] = []
-    for step in range(1, len(task.references) + 1):
-        done = await _take_step(client, config, task, papers[: step + 1], beam, basis)
-        steps.append(done)
-        beam = done.next_beam()
-    trace = config.examples_trace(task) | {"rounds": [step.trace() for step in steps]}
+    """Algorithm 1 over the target and its references, in order: n_s is CITELOOM_CHATCITE_SAMPLES, n_v …_VOTES and n_c
+    …_KEPT. The paper gives none of them but n_c·n_s = 6, in Figure 2: the defaults are ours.
+
+    papers: of the target and of each reference. basis: what they are. summaries: calls made before, to be counted.
+    """
+    length = draft_length(settings, len(task.references))
+    values = draft_values(task, settings, length, basis)
+    target, *others = papers
+    beam = [""]
+    rounds: list[dict[str, Any]] = []
+    written: list[Completion] = []
+    voted: list[Completion] = []
+    for step, reference in enumerate(task.references, 1):
+        values["number"] = reference.number
+        continued = await side_by_side(
+            _continue(client, settings, length, values, target, draft, others[step - 1], place)
+            for place, draft in enumerate(beam)
+        )
+        completions = [completion for own, _ in continued for completion in own]
+        drafts = [PROMPTS.unwrapped(completion.text) for completion in completions]
+        parents = [place if step > 1 else 0 for place, (own, _) in enumerate(continued, 1) for _ in own]
+        lines = reference_lines(task.references[:step], others[:step])
+        ballot = await vote(client, settings, target.text, lines, drafts, basis)
+        best = best_choices(ballot.tallies, settings.chatcite_kept)
+        cut = ballot.cut or any(was_cut for _, was_cut in continued)
+        truncated = [choice for choice, completion in enumerate(completions, 1) if completion.truncated]
+        done = step_trace(reference.number, parents, drafts, ballot, best, cut)
+        rounds.append(done | {"truncated": truncated})
+        beam = [drafts[choice - 1] for choice in best]
+        written += completions
+        voted += ballot.completions
+    trace = examples_trace(task, settings) | {"rounds": rounds}
     trace |= truncated_counts(
         summaries=sum(summary.truncated for summary in summaries),
-        drafts=sum(draft.truncated for step in steps for draft in step.drafts),
-        votes=sum(step.ballot.truncated for step in steps),
+        drafts=sum(completion.truncated for completion in written),
+        votes=sum(completion.truncated for completion in voted),
     )
-    cost = sum((step.spent for step in steps), spent(summaries) if summaries else NO_CALLS)
-    return make_summary(beam[0].text, task.numbers, trace, cost)
+    return make_summary(beam[0], task.numbers, trace, spent([*summaries, *written, *voted]))
 
 
-async def _take_step(
-    client: LlmClient,
-    config: BeamConfig,
-    task: Task,
-    papers: Sequence[PaperContext],
-    beam: Sequence[Draft],
-    basis: str,
-) -> BeamStep:
-    """One reference: the last of `papers`, whose first is the target; the drafts cite those between already."""
-    step = len(papers) - 1
-    number = task.references[step - 1].number
-    values = config.draft_values(task, basis) | {"number": number}
-    continued = await side_by_side(
-        _continue(client, config, values, papers[0].text, draft.text, papers[-1].text, place)
-        for place, draft in enumerate(beam)
-    )
-    drafts = tuple(
-        Draft(PROMPTS.unwrapped(completion.text), place if step > 1 else 0, completion.truncated)
-        for place, (completions, _) in enumerate(continued, 1)
-        for completion in completions
-    )
-    lines = reference_lines(task.references[:step], papers[1:])
-    ballot = await vote(client, config, papers[0].text, lines, [draft.text for draft in drafts], basis)
-    cut = ballot.cut or any(was_cut for _, was_cut in continued)
-    written = [completion for completions, _ in continued for completion in completions]
-    cost = spent([*written, *ballot.completions])
-    return BeamStep(number, drafts, ballot, best_choices(ballot.tallies, config.beam), cut, cost)
+def step_trace(
+    reference: int, parents: Sequence[int], drafts: Sequence[str], ballot: Ballot, beam: Sequence[int], cut: bool
+) -> dict[str, Any]:
+    """What the trace of any beam search says of one step. Choices are numbered from 1, as the evaluator sees them.
+
+    parents: the place of each draft's parent in the beam before, from 1; 0 for the empty draft. beam: the choices that
+    are continued, best first. cut: whether anything was cut to fit the context.
+    """
+    return {
+        "reference": reference,
+        "drafts": [
+            {"choice": choice, "parent": parent, "text": text}
+            for choice, (parent, text) in enumerate(zip(parents, drafts, strict=True), 1)
+        ],
+        "votes": list(ballot.votes),
+        "abstentions": ballot.votes.count(None),
+        "tallies": list(ballot.tallies),
+        "kept": list(beam),
+        "cut": cut,
+    }
 
 
 async def _continue(
     client: LlmClient,
-    config: BeamConfig,
+    settings: Settings,
+    length: AnswerLength,
     values: Mapping[str, Any],
-    target: str,
+    target: PaperContext,
     draft: str,
-    reference: str,
+    reference: PaperContext,
     place: int,
 ) -> tuple[list[Completion], bool]:
     """n_s continuations of one draft of the beam, and whether anything was cut.
 
     Samples are numbered on over the beam, so that two drafts with the same text have different continuations.
     """
-    left = prompt_room(config.context, config.draft.room, "draft", target="", draft="-", reference="", **values)
+    left = PROMPTS.room(settings.llm_context, length.room, "draft", target="", draft="-", reference="", **values)
     # The draft goes before the key elements: what it loses is lost for good. It takes half of the room, or more.
-    own = fit(draft, max(left // 2, left - count_tokens(target) - count_tokens(reference)))
+    own = fit(draft, max(left // 2, left - count_tokens(target.text) - count_tokens(reference.text)))
     rest = left - count_tokens(own.text)
-    about = fit(target, max(rest // 2, rest - count_tokens(reference)))
-    added = fit(reference, rest - count_tokens(about.text))
+    about = fit(target.text, max(rest // 2, rest - count_tokens(reference.text)))
+    added = fit(reference.text, rest - count_tokens(about.text))
     messages = PROMPTS.messages("draft", target=about.text, draft=own.text, reference=added.text, **values)
     completions = await client.samples(
         messages,
-        config.samples,
-        first=place * config.samples,
-        temperature=config.temperature,
-        max_tokens=config.draft.limit,
+        settings.chatcite_samples,
+        first=place * settings.chatcite_samples,
+        temperature=settings.temperature,
+        max_tokens=length.limit,
     )
     return completions, own.cut or about.cut or added.cut
 
@@ -314,29 +263,35 @@ async def _continue(
 
 
 async def vote(
-    client: LlmClient, config: BeamConfig, target: str, references: str, drafts: Sequence[str], basis: str
+    client: LlmClient, settings: Settings, target: str, references: str, drafts: Sequence[str], basis: str
 ) -> Ballot:
     """n_v votes over the drafts; with n_v = 0 no call is made, and drafts rank in the order they were written.
 
     `references`: a line on each. `basis`: what the drafts were written from, in words ("key elements").
     """
-    if not config.votes:
+    if not settings.chatcite_votes:
         return Ballot((), (0,) * len(drafts), (), False)
-    messages, cut = _vote_messages(config, target, references, drafts, basis)
+    messages, cut = _vote_messages(settings, target, references, drafts, basis)
     completions = await client.samples(
-        messages, config.votes, temperature=config.vote_temperature, max_tokens=config.vote.limit
+        messages, settings.chatcite_votes, temperature=settings.vote_temperature, max_tokens=vote_tokens(settings)
     )
     votes = tuple(read_vote(completion.text, len(drafts)) for completion in completions)
     tallies = tuple(votes.count(choice) for choice in range(1, len(drafts) + 1))
     return Ballot(votes, tallies, tuple(completions), cut)
 
 
+def vote_tokens(settings: Settings) -> int | None:
+    """Longest vote, in tokens: a reason and a choice, half as long as a draft; None for no limit."""
+    return max(16, settings.draft_tokens // 2) if settings.draft_tokens else None
+
+
 def _vote_messages(
-    config: BeamConfig, target: str, references: str, drafts: Sequence[str], basis: str
+    settings: Settings, target: str, references: str, drafts: Sequence[str], basis: str
 ) -> tuple[list[Message], bool]:
-    values = {"basis": basis, "words": config.vote.words}
+    length = answer_length(vote_tokens(settings), settings.llm_context)
+    values = {"basis": basis, "words": length.words}
     empty = {"target": "", "references": "", "drafts": [""] * len(drafts)}
-    left = prompt_room(config.context, config.vote.room, "vote", **empty, **values)
+    left = PROMPTS.room(settings.llm_context, length.room, "vote", **empty, **values)
     lines = count_tokens(references)
     # Two thirds of the room are the drafts' or more, in equal parts, so that none looks worse for being cut alone.
     most = max(left * 2 // 3, left - count_tokens(target) - lines)

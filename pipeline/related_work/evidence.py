@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
@@ -26,15 +26,14 @@ from pipeline.related_work.key_elements import (
     shorten_all,
 )
 from pipeline.related_work.prompt_files import (
-    NO_CALLS,
     PROMPTS,
     AnswerLength,
     answer_length,
     at_most,
-    prompt_room,
     unnumbered,
 )
 from pipeline.related_work.task_model import Passage, Reference, Task
+from pipeline.settings import Settings
 
 # Passages of a paper that go on to the writer and the judge: a related-work section says little about each paper.
 MOST_PASSAGES = 6
@@ -94,9 +93,7 @@ class Evidence:
         }
 
 
-async def find_evidence(
-    client: LlmClient, task: Task, place: int, *, context: int, element_tokens: int | None
-) -> Evidence:
+async def find_evidence(client: LlmClient, task: Task, place: int, settings: Settings) -> Evidence:
     """The seven answers on the reference at `place` with their passages, at temperature 0.
 
     Of a work known by its bibliography item alone no call is made: the item is its one passage.
@@ -104,16 +101,18 @@ async def find_evidence(
     reference = task.references[place]
     named = name_passages(reference.number, passages_of(task, place))
     if reference.source == "item":
-        return Evidence(reference, KeyElements(), named[:1], {}, 0, False, NO_CALLS)
-    characters = element_characters(element_tokens)
+        return Evidence(reference, KeyElements(), named[:1], {}, 0, False, Spent())
+    characters = element_characters(settings)
     values = {
         "fields": ELEMENT_NAMES,
         "characters": characters,
         "most": _PER_ANSWER,
         "example": f"R{reference.number}P1",
     }
-    length = _evidence_length(element_tokens, context)
-    left = prompt_room(context, length.room + REPAIR_TOKENS, "evidence", content="", described=False, **values)
+    length = _evidence_length(settings)
+    left = PROMPTS.room(
+        settings.llm_context, length.room + REPAIR_TOKENS, "evidence", content="", described=False, **values
+    )
     shown, cut = passages_that_fit(named, left)
     content = "\n\n".join(passage.line() for passage in shown)
     ask = partial(client.answer, schema=evidence_model(characters), max_tokens=length.limit)
@@ -124,10 +123,10 @@ async def find_evidence(
     return _read(Evidence(reference, KeyElements(), shown, {}, 0, cut, answer.spent), answer.value, characters)
 
 
-def _evidence_length(element_tokens: int | None, context: int) -> AnswerLength:
-    if element_tokens is None:
-        return answer_length(None, context)
-    return answer_length(len(ELEMENT_NAMES) * (element_tokens + _FRAME_PER_ANSWER) + _FRAME_TOKENS, context)
+def _evidence_length(settings: Settings) -> AnswerLength:
+    each = settings.element_tokens + _FRAME_PER_ANSWER
+    limit = len(ELEMENT_NAMES) * each + _FRAME_TOKENS if settings.element_tokens else None
+    return answer_length(limit, settings.llm_context)
 
 
 def passages_of(task: Task, place: int) -> tuple[Passage, ...]:
@@ -219,7 +218,7 @@ class Grouping:
     """All references, each in one group; and what was wrong with the model's own groups."""
 
     groups: tuple[Group, ...]
-    spent: Spent = NO_CALLS
+    spent: Spent = field(default_factory=Spent)
     dropped: tuple[int, ...] = ()
     """Numbers that no reference has."""
     repeated: tuple[int, ...] = ()
@@ -246,14 +245,12 @@ class Grouping:
         return {"groups": groups, **faults, "failure": self.failure, "cut": self.cut}
 
 
-async def group_references(
-    client: LlmClient, target: str, references: str, count: int, context: int, *, limited: bool
-) -> Grouping:
+async def group_references(client: LlmClient, target: str, references: str, count: int, settings: Settings) -> Grouping:
     """The references 1 to `count` in groups, at temperature 0; one reference alone is a group, without a call.
 
-    `references`: a line on each. limited: whether answers have a longest length. A grouping that cannot be read leaves
-    all references in one group, in their order.
+    `references`: a line on each. A grouping that cannot be read leaves all references in one group, in their order.
     """
+    context, limited = settings.llm_context, bool(settings.draft_tokens)
     if count == 1:
         return Grouping((Group(_OTHERS, (1,)),))
     needed = min(_GROUPS_FRAME + _PER_GROUP * most_groups(count) + _PER_REFERENCE * count, context // _GROUPS_SHARE)
@@ -262,7 +259,7 @@ async def group_references(
         "most": most_groups(count) if limited else None,
         "characters": _GROUP_CHARS if limited else None,
     }
-    left = prompt_room(context, needed + REPAIR_TOKENS, "group", target="", references="", **values)
+    left = PROMPTS.room(context, needed + REPAIR_TOKENS, "group", target="", references="", **values)
     lines = fit(references, max(left * 2 // 3, left - count_tokens(target)))
     about = fit(target, left - count_tokens(lines.text))
     cut = lines.cut or about.cut

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.lexical import term_id, words_of
+from pipeline.llm.messages import Spent
 from pipeline.related_work.evidence import passages_of
-from pipeline.related_work.prompt_files import NO_CALLS
 from pipeline.related_work.sentence_rewriting import author_names, citable_sentence, follow_up, general_sentence
 from pipeline.related_work.summary import Sentence, Summary, citation_counts
 from pipeline.related_work.task_model import Passage, Task
@@ -319,7 +319,7 @@ def write_section(prepared: PreparedTask, words: int | None = None, weights: Wei
         "by_title": [source.number for source in by_title],
         "citations": citation_counts(text, prepared.task.numbers, 0),
     }
-    return Summary(text, tuple(sentence for paragraph in paragraphs for sentence in paragraph), trace, NO_CALLS)
+    return Summary(text, tuple(sentence for paragraph in paragraphs for sentence in paragraph), trace, Spent())
 
 
 def _words(sentences: Iterable[Sentence]) -> int:
@@ -446,7 +446,7 @@ def lead(task: Task, words: int | None = None) -> Summary:
 def _lead_summary(task: Task, chosen: list[list[Sentence]]) -> Summary:
     sentences = tuple(sentence for group in chosen for sentence in group)
     text = "\n\n".join(" ".join(sentence.text for sentence in group) for group in chosen)
-    return Summary(text, sentences, {"citations": citation_counts(text, task.numbers, 0)}, NO_CALLS)
+    return Summary(text, sentences, {"citations": citation_counts(text, task.numbers, 0)}, Spent())
 
 
 def _quoted(source: Source, depth: int) -> Sentence:
@@ -495,7 +495,7 @@ def lexrank(task: Task, words: int | None = None) -> Summary:
         for number, text, passage_id in (pool[place] for place in sorted(chosen))
     )
     text = " ".join(sentence.text for sentence in sentences)
-    return Summary(text, sentences, {"citations": citation_counts(text, task.numbers, 0)}, NO_CALLS)
+    return Summary(text, sentences, {"citations": citation_counts(text, task.numbers, 0)}, Spent())
 
 
 def tfidf_cosines(sentences: Sequence[str]) -> NDArray[np.float64]:

@@ -13,15 +13,16 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from pipeline.llm.client import REPAIR_TOKENS, Answer, LlmAnswerError, LlmClient, spent
+from pipeline.llm.client import REPAIR_TOKENS, Answer, LlmAnswerError, LlmClient, Spent, spent
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Message
 from pipeline.related_work.chatcite import (
     KEY_ELEMENTS,
-    BeamConfig,
     PaperContext,
     best_choices,
+    draft_values,
+    examples_trace,
     reference_lines,
     step_trace,
     vote,
@@ -46,9 +47,10 @@ from pipeline.related_work.grounded_draft import (
     sentence_chars,
 )
 from pipeline.related_work.key_elements import KeyElements
-from pipeline.related_work.prompt_files import NO_CALLS, PROMPTS, prompt_room
+from pipeline.related_work.prompt_files import PROMPTS, draft_length
 from pipeline.related_work.summary import Sentence, Summary, citation_counts, truncated_counts
 from pipeline.related_work.task_model import Reference, Task
+from pipeline.settings import Settings
 
 # What a draft that is repaired leaves to the references that it lost, in parts of the prompt.
 _LOST_SHARE = 3
@@ -106,16 +108,17 @@ class _GroundedSearch:
     """The beam search over one task."""
 
     def __init__(
-        self, client: LlmClient, task: Task, target: PaperContext, evidence: Sequence[Evidence], config: BeamConfig
+        self, client: LlmClient, task: Task, target: PaperContext, evidence: Sequence[Evidence], settings: Settings
     ) -> None:
-        self._client, self._task, self._config, self._target = client, task, config, target
+        self._client, self._task, self._settings, self._target = client, task, settings, target
+        self._length = draft_length(settings, len(task.references), JSON_FACTOR)
         self._evidence = {item.reference.number: item for item in evidence}
         self._papers = {number: _paper_context(item) for number, item in self._evidence.items()}
         self._groups = ""
         self.passages: dict[str, NamedPassage] = {
             passage.name: passage for item in evidence for passage in item.passages
         }
-        self.spent = sum((item.spent for item in evidence), NO_CALLS)
+        self.spent = sum((item.spent for item in evidence), Spent())
         self.rounds: list[dict[str, Any]] = []
         self.votes_truncated = 0
 
@@ -141,19 +144,16 @@ class _GroundedSearch:
         parents = [place for place, (continuations, _) in enumerate(continued) for _ in continuations]
         texts = [section_text(draft.sentences, groups) for draft in drafts]
         lines = self.lines(step.required)
-        ballot = await vote(self._client, self._config, self._target.text, lines, texts, KEY_ELEMENTS)
+        ballot = await vote(self._client, self._settings, self._target.text, lines, texts, KEY_ELEMENTS)
         self.spent += spent(ballot.completions)
         self.votes_truncated += ballot.truncated
         ranked = best_choices(ballot.tallies, len(drafts))
         survivors = await self._guard(step, drafts, [step.beam[place] for place in parents], ranked)
-        rows = [
-            {"choice": choice, "parent": parent + 1 if len(step.required) > 1 else 0, "text": text}
-            for choice, (parent, text) in enumerate(zip(parents, texts, strict=True), 1)
-        ]
         cut = ballot.cut or any(was_cut for _, was_cut in continued)
+        shown = [place + 1 if len(step.required) > 1 else 0 for place in parents]
         beam = [survivor.choice for survivor in survivors]
         guard = [survivor.trace() for survivor in survivors]
-        self.rounds.append(step_trace(step.reference.number, rows, ballot, beam, cut) | {"guard": guard})
+        self.rounds.append(step_trace(step.reference.number, shown, texts, ballot, beam, cut) | {"guard": guard})
         return survivors
 
     async def _continue(self, step: _Step, place: int) -> tuple[list[TiedDraft], bool]:
@@ -161,18 +161,19 @@ class _GroundedSearch:
 
         Samples are numbered on over the beam, as in ChatCite.
         """
-        count, parent = self._config.samples, step.beam[place]
+        count, parent = self._settings.chatcite_samples, step.beam[place]
         messages, cut = self._draft_messages(step, parent)
-        temperature = self._config.temperature
+        temperature = self._settings.temperature
         return await self._ask(messages, step, parent, temperature, count=count, first=place * count), cut
 
     def _draft_messages(self, step: _Step, parent: tuple[TiedSentence, ...]) -> tuple[list[Message], bool]:
-        config, number = self._config, step.reference.number
-        values = config.draft_values(self._task, KEY_ELEMENTS) | step.prompt_values(limited=self._limited)
+        number = step.reference.number
+        values = draft_values(self._task, self._settings, self._length, KEY_ELEMENTS)
+        values |= step.prompt_values(limited=self._limited)
         values |= {"number": number, "groups": self._groups}
         draft, added = lines_of(parent), self._context_of(number)
-        answer = config.draft.times(JSON_FACTOR).room + REPAIR_TOKENS
-        left = prompt_room(config.context, answer, "tied", target="", draft="-", reference="", **values)
+        answer = self._length.times(JSON_FACTOR).room + REPAIR_TOKENS
+        left = PROMPTS.room(self._settings.llm_context, answer, "tied", target="", draft="-", reference="", **values)
         # The draft has half of the room at least, as in ChatCite.
         own = fit(draft, max(left // 2, left - count_tokens(self._target.text) - count_tokens(added)))
         rest = left - count_tokens(own.text)
@@ -183,7 +184,7 @@ class _GroundedSearch:
 
     @property
     def _limited(self) -> bool:
-        return self._config.draft.limit is not None
+        return self._length.limit is not None
 
     def _context_of(self, number: int) -> str:
         """What is known of a reference: its key elements, then the passages that support them."""
@@ -202,13 +203,13 @@ class _GroundedSearch:
     ) -> list[TiedDraft]:
         answers = await self._client.answers(
             messages,
-            draft_model(len(step.required), sentence_chars(self._config.draft)),
+            draft_model(len(step.required), sentence_chars(self._length)),
             count,
-            max_tokens=self._config.draft.times(JSON_FACTOR).limit,
+            max_tokens=self._length.times(JSON_FACTOR).limit,
             temperature=temperature,
             first=first,
         )
-        self.spent += sum((answer.spent for answer in answers), NO_CALLS)
+        self.spent += sum((answer.spent for answer in answers), Spent())
         return [self._read(answer, step, before) for answer in answers]
 
     def _read(
@@ -230,7 +231,7 @@ class _GroundedSearch:
         One that does not is repaired by one call; where that fails the next best draft without a fault takes its
         place; where there is none it is patched.
         """
-        best, spare = list(ranked[: self._config.beam]), list(ranked[self._config.beam :])
+        best, spare = list(ranked[: self._settings.chatcite_kept]), list(ranked[self._settings.chatcite_kept :])
         repairs = await side_by_side(self._repair(step, drafts[choice - 1], parents[choice - 1]) for choice in best)
         survivors = []
         for choice, repair in zip(best, repairs, strict=True):
@@ -261,9 +262,9 @@ class _GroundedSearch:
     def _repair_messages(
         self, step: _Step, draft: TiedDraft, before: Sequence[TiedSentence]
     ) -> tuple[list[Message], bool]:
-        config, values = self._config, step.prompt_values(limited=self._limited)
-        answer = config.draft.times(JSON_FACTOR).room + REPAIR_TOKENS
-        left = prompt_room(config.context, answer, "repair", draft="", lost="-", **values)
+        values = step.prompt_values(limited=self._limited)
+        answer = self._length.times(JSON_FACTOR).room + REPAIR_TOKENS
+        left = PROMPTS.room(self._settings.llm_context, answer, "repair", draft="", lost="-", **values)
         lost_texts = (self._lost_text(number, before) for number in draft.faults.missing)
         lost = fit("\n\n".join(lost_texts), left // _LOST_SHARE)
         own = fit(draft.lines(), left - count_tokens(lost.text))
@@ -290,29 +291,20 @@ def _plain_sentence(evidence: Evidence) -> TiedSentence:
     return TiedSentence(f"{text} [Reference {reference.number}].", (reference.number,), first)
 
 
-async def grounded(
-    client: LlmClient, task: Task, elements: Sequence[KeyElements], config: BeamConfig, element_tokens: int | None
-) -> Summary:
+async def grounded(client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings) -> Summary:
     """The section with the passages of each sentence. `elements`: the target's first; those of the references are
     extracted again, with passages."""
-    config = config.sized(len(task.references), JSON_FACTOR)
-    limited = config.draft.limit is not None
-    evidence = await side_by_side(
-        find_evidence(client, task, place, context=config.context, element_tokens=element_tokens)
-        for place in range(len(task.references))
-    )
+    count = len(task.references)
+    evidence = await side_by_side(find_evidence(client, task, place, settings) for place in range(count))
     target = PaperContext.of(elements[0].text(task.title), elements[0].gist())
-    search = _GroundedSearch(client, task, target, evidence, config)
-    numbers = [reference.number for reference in task.references]
-    grouping = await group_references(
-        client, target.text, search.lines(numbers), len(numbers), config.context, limited=limited
-    )
+    search = _GroundedSearch(client, task, target, evidence, settings)
+    lines = search.lines([reference.number for reference in task.references])
+    grouping = await group_references(client, target.text, lines, count, settings)
     best = await search.run(grouping)
-    check = await check_support(client, best, search.passages, config.context, limited=limited)
-    revision = await revise(
-        client, best, check.unsupported(), search.passages, config.context, sentence_chars(config.draft)
-    )
-    trace = config.examples_trace(task) | {"evidence": [item.trace() for item in evidence]}
+    check = await check_support(client, best, search.passages, settings)
+    characters = sentence_chars(draft_length(settings, count, JSON_FACTOR))
+    revision = await revise(client, best, check.unsupported(), search.passages, settings.llm_context, characters)
+    trace = examples_trace(task, settings) | {"evidence": [item.trace() for item in evidence]}
     return _summary(task, search, grouping, best, check, revision, trace)
 
 

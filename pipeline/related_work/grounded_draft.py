@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -18,8 +18,9 @@ from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Spent
 from pipeline.llm.context import count_tokens
 from pipeline.llm.structured import make_form
 from pipeline.related_work.evidence import NamedPassage, names_field, names_in
-from pipeline.related_work.prompt_files import NO_CALLS, PROMPTS, AnswerLength, at_most, prompt_room
+from pipeline.related_work.prompt_files import PROMPTS, AnswerLength, at_most
 from pipeline.related_work.summary import cited_numbers, normalize
+from pipeline.settings import Settings
 
 Verdict = Literal["supported", "partly", "not"]
 
@@ -199,7 +200,7 @@ class SupportCheck:
 
     verdicts: Mapping[int, Verdict]
     quotes: Mapping[int, str]
-    spent: Spent = NO_CALLS
+    spent: Spent = field(default_factory=Spent)
     failure: str | None = None
     unjudged: tuple[int, ...] = ()
     """Sentences that cite and have no verdict: there was no room for them, or the judge left them out."""
@@ -223,7 +224,7 @@ class Revision:
 
     sentences: tuple[TiedSentence, ...]
     places: tuple[int, ...] = ()
-    spent: Spent = NO_CALLS
+    spent: Spent = field(default_factory=Spent)
     failure: str | None = None
     cut: bool = False
     """Whether passages were cut to fit the context."""
@@ -233,22 +234,20 @@ async def check_support(
     client: LlmClient,
     sentences: Sequence[TiedSentence],
     passages: Mapping[str, NamedPassage],
-    context: int,
-    *,
-    limited: bool,
+    settings: Settings,
 ) -> SupportCheck:
     """What the passages say of each sentence that cites, at temperature 0.
 
-    limited: whether answers have a longest length. Sentences whose verdicts have no room in one answer (from some 30
-    on, in 8,192 tokens) have none.
+    Sentences whose verdicts have no room in one answer (from some 30 on, in 8,192 tokens) have none.
     """
+    context, limited = settings.llm_context, bool(settings.draft_tokens)
     cited = [place for place, sentence in enumerate(sentences, 1) if sentence.references]
     places = cited[: _answers_that_fit(context, _PER_VERDICT)]
     if not places:
         return SupportCheck({}, {})
     needed = _FRAME_TOKENS + _PER_VERDICT * len(places)
     values = {"characters": _QUOTE_CHARS if limited else None}
-    left = prompt_room(context, needed + REPAIR_TOKENS, "support", sentences="", **values)
+    left = PROMPTS.room(context, needed + REPAIR_TOKENS, "support", sentences="", **values)
     listing, cut = _sentences_with_passages(sentences, places, passages, left)
     messages = PROMPTS.messages("support", sentences=listing, **values)
     try:
@@ -284,7 +283,7 @@ async def revise(
         return Revision(before)
     needed = _FRAME_TOKENS + per_sentence * len(places)
     values = {"characters": characters, "example": next(iter(passages), "R1P1")}
-    left = prompt_room(context, needed + REPAIR_TOKENS, "revise", sentences="", **values)
+    left = PROMPTS.room(context, needed + REPAIR_TOKENS, "revise", sentences="", **values)
     listing, cut = _sentences_with_passages(sentences, places, passages, left)
     messages = PROMPTS.messages("revise", sentences=listing, **values)
     try:

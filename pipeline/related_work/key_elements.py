@@ -12,8 +12,9 @@ from pydantic import BaseModel, BeforeValidator
 from pipeline.llm.client import REPAIR_TOKENS, Answer, LlmAnswerError, LlmClient, Message, Spent
 from pipeline.llm.context import fit
 from pipeline.llm.structured import TextFields, make_form
-from pipeline.related_work.prompt_files import PROMPTS, answer_length, at_most, prompt_room
+from pipeline.related_work.prompt_files import PROMPTS, answer_length, at_most
 from pipeline.related_work.task_model import Source
+from pipeline.settings import Settings
 
 # Characters of English per token, for the bound on an answer: 4.4 to 6 were seen with SmolLM2, fewer are safe.
 _CHARS_PER_TOKEN = 3.5
@@ -69,18 +70,18 @@ class Extraction:
     shortened: tuple[str, ...] = ()
 
 
-async def extract(client: LlmClient, content: str, *, context: int, element_tokens: int | None) -> Extraction:
+async def extract(client: LlmClient, content: str, settings: Settings) -> Extraction:
     """The seven answers on a paper's text, at temperature 0.
 
-    `context`: tokens that the model reads and writes in a call; the content is cut at a section's end to fit.
-    `element_tokens`: longest of the seven answers, None for no limit. A model that repeats the paper's questions as
-    answers is asked once more, with descriptions in their place; what is a question even then is empty.
+    The content is cut at a section's end to fit the context. A model that repeats the paper's questions as answers is
+    asked once more, with descriptions in their place; what is a question even then is empty.
     """
-    characters = element_characters(element_tokens)
-    limit = None if element_tokens is None else len(ELEMENT_NAMES) * element_tokens + _FRAME_TOKENS
+    context, element_tokens = settings.llm_context, settings.element_tokens
+    characters = element_characters(settings)
+    limit = len(ELEMENT_NAMES) * element_tokens + _FRAME_TOKENS if element_tokens else None
     length = answer_length(limit, context)
     values = {"fields": ELEMENT_NAMES, "characters": characters}
-    left = prompt_room(context, length.room + REPAIR_TOKENS, "elements", content="", described=False, **values)
+    left = PROMPTS.room(context, length.room + REPAIR_TOKENS, "elements", content="", described=False, **values)
     cut = fit(content, left)
     ask = partial(client.answer, schema=answer_model(characters), max_tokens=length.limit)
     try:
@@ -91,9 +92,9 @@ async def extract(client: LlmClient, content: str, *, context: int, element_toke
     return Extraction(elements_of(texts), cut.cut, answer.spent, shortened=shortened)
 
 
-def element_characters(element_tokens: int | None) -> int | None:
-    """Longest of the seven answers in characters; None for no limit."""
-    return None if element_tokens is None else int(element_tokens * _CHARS_PER_TOKEN)
+def element_characters(settings: Settings) -> int | None:
+    """Longest of the seven answers in characters, by CITELOOM_ELEMENT_TOKENS; None for no limit."""
+    return int(settings.element_tokens * _CHARS_PER_TOKEN) if settings.element_tokens else None
 
 
 def shorten_all(texts: Mapping[str, str], characters: int | None) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -131,13 +132,11 @@ async def ask_for_elements(
     return Answer(second.value, first.spent + second.spent)
 
 
-async def extract_known(
-    client: LlmClient, content: str, source: Source, context: int, element_tokens: int | None
-) -> Extraction:
+async def extract_known(client: LlmClient, content: str, source: Source, settings: Settings) -> Extraction:
     """As `extract`, but no call for a work known by its bibliography item alone, which answers no question."""
     if source == "item":
         return Extraction(KeyElements(), False, Spent())
-    return await extract(client, content, context=context, element_tokens=element_tokens)
+    return await extract(client, content, settings)
 
 
 def repeats_question(answer: str) -> bool:

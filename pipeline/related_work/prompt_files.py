@@ -1,4 +1,4 @@
-"""The prompt files of this domain, how long answers may be, and the room that a context leaves for texts."""
+"""The prompt files of this domain, and how long answers may be."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pipeline.errors import SettingError
-from pipeline.llm.context import count_message_tokens, fit
-from pipeline.llm.messages import Spent
+from pipeline.llm.context import fit
 from pipeline.llm.prompts import PromptFolder
 from pipeline.llm.structured import AtMost
 from pipeline.related_work.task_model import Task
-
-NO_CALLS = Spent()
-"""The cost of no call."""
+from pipeline.settings import Settings
 
 # What all examples take of a context at most, in parts of it: of 16,384 tokens two have 1,024 each, longer than most
 # related-work sections. The two shipped have 260.
@@ -29,12 +25,15 @@ _PER_REFERENCE, _DRAFT_SHARE, _WITHOUT_TEXTS = 24, 4, 1536
 _WORDS_PER_TOKEN, _FEWEST_WORDS = 0.6, 10
 _HEAD = re.compile(r"\[(?=Reference\s*[0-9])", re.IGNORECASE)
 
-PROMPTS = PromptFolder(Path(__file__).parent / "prompts")
+PROMPTS = PromptFolder(
+    Path(__file__).parent / "prompts",
+    hint="raise CITELOOM_LLM_CONTEXT, or set lower CITELOOM_DRAFT_TOKENS or CITELOOM_ELEMENT_TOKENS",
+)
 
 
-def style_examples(task: Task, count: int, context: int) -> list[str]:
+def style_examples(task: Task, count: int, settings: Settings) -> list[str]:
     """The first `count` of a task's examples, each cut to its share of the context, in tokens."""
-    longest = context // _EXAMPLES_SHARE // max(count, 1)
+    longest = settings.llm_context // _EXAMPLES_SHARE // max(count, 1)
     return [fit(text, longest).text for text in task.examples[:count]]
 
 
@@ -64,12 +63,13 @@ def answer_length(limit: int | None, context: int) -> AnswerLength:
     return AnswerLength(limit, limit or min(context // _ROOM_SHARE, _MOST_ROOM))
 
 
-def draft_length(limit: int | None, references: int, context: int, factor: int = 1) -> AnswerLength:
-    """The length of a section on so many references.
+def draft_length(settings: Settings, references: int, factor: int = 1) -> AnswerLength:
+    """The length of a section on so many references, by CITELOOM_DRAFT_TOKENS.
 
-    A limit is raised where the references would have less than a short sentence each, as far as the context allows.
+    This limit is raised where the references would have less than a short sentence each, as far as the context allows.
     factor: how much longer than its draft an answer is.
     """
+    limit, context = settings.draft_tokens or None, settings.llm_context
     spare = max(context - _WITHOUT_TEXTS, 0) // (_DRAFT_SHARE * factor)
     needed = min(_PER_REFERENCE * references, spare)
     if limit is None:
@@ -86,17 +86,3 @@ def at_most(kind: Any, number: int | None) -> Any:
 def unnumbered(text: str) -> str:
     """A paper's text in which nothing looks like the head of another reference among which it is shown."""
     return _HEAD.sub("[ ", text)
-
-
-def prompt_room(context: int, answer: int, prompt: str, **values: object) -> int:
-    """Tokens that a prompt with these values leaves free in the context, beside an answer of `answer` tokens.
-
-    Raises SettingError where nothing is left.
-    """
-    left = context - answer - count_message_tokens(PROMPTS.messages(prompt, **values))
-    if left <= 0:
-        raise SettingError(
-            f"CITELOOM_LLM_CONTEXT is {context} tokens, which the prompt {prompt!r} and an answer of {answer} tokens "
-            "fill: raise it, or set lower CITELOOM_DRAFT_TOKENS or CITELOOM_ELEMENT_TOKENS"
-        )
-    return left

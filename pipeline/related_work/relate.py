@@ -20,7 +20,7 @@ from pipeline.related_work.citation_formats import bibtex_entry, bibtex_keys, la
 from pipeline.related_work.examples import choose_examples, corpus_examples
 from pipeline.related_work.key_elements import Extraction, extract_known
 from pipeline.related_work.summary import Summary
-from pipeline.related_work.systems import RelatedWorkSystem, default_system, related_work_writer
+from pipeline.related_work.systems import RELATED_WORK_WRITERS, RelatedWorkSystem
 from pipeline.related_work.task_files import FileReference, read_task_file
 from pipeline.related_work.task_model import Reference, Source, Task
 from pipeline.related_work.task_reader import (
@@ -79,7 +79,7 @@ def relate(
     text, no references, ids that are malformed or not in the corpus, an unknown system; and what a language model's
     client raises.
     """
-    writer, chosen = related_work_writer(system or default_system(workspace.settings), workspace.settings)
+    writer, chosen = RELATED_WORK_WRITERS.named(system, workspace.settings)
     _check_draft(draft_markdown)
     papers = _known_papers(
         workspace, list(dict.fromkeys(_arxiv_id(reference) or reference for reference in reference_ids))
@@ -93,7 +93,7 @@ def relate_file(workspace: Workspace, file: Path, system: str | None = None) -> 
     Raises SettingError for a file that is no task and for papers that it takes from the corpus and that are not there;
     and as `relate` does.
     """
-    writer, chosen = related_work_writer(system or default_system(workspace.settings), workspace.settings)
+    writer, chosen = RELATED_WORK_WRITERS.named(system, workspace.settings)
     task_file = read_task_file(file)
     row = task_file.row()
     in_papers = [reference["arxiv_id"] for reference in row["references"] if in_corpus(reference)]
@@ -140,7 +140,7 @@ def _related(
 def _complete_task(workspace: Workspace, task: Task, system: RelatedWorkSystem, target: str | None) -> Task:
     """The task with style examples and passages, where its system needs them."""
     cited = {reference.arxiv_id for reference in task.references if reference.arxiv_id}
-    count = system.examples(workspace.settings)
+    count = system.count_examples(workspace.settings)
     if count:
         task = replace(task, examples=choose_examples(corpus_examples(workspace, None), target, cited, count))
     if system.reads_passages:
@@ -247,7 +247,4 @@ async def _extract(client: LlmClient, task: Task, system: RelatedWorkSystem, set
     papers = list(zip((task.description, *task.contents), sources, strict=True)) if system.reads_elements else []
     # The grounded system extracts the references' elements itself, with their passages.
     papers = papers[:1] if system.reads_passages else papers
-    return await side_by_side(
-        extract_known(client, text, source, settings.llm_context, settings.element_tokens or None)
-        for text, source in papers
-    )
+    return await side_by_side(extract_known(client, text, source, settings) for text, source in papers)

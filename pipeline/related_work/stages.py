@@ -27,7 +27,7 @@ from pipeline.related_work.examples import example_inputs
 from pipeline.related_work.key_elements import Extraction, KeyElements, extract_known
 from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.summary import Summary, make_summary
-from pipeline.related_work.systems import SYSTEMS, RelatedWorkSystem, related_work_writers
+from pipeline.related_work.systems import RELATED_WORK_WRITERS, SYSTEMS, RelatedWorkSystem
 from pipeline.related_work.task_model import Source, Task
 from pipeline.related_work.task_reader import read_elements, read_tasks, reference_months, tasks_for
 from pipeline.related_work.tasks import papers_digests
@@ -64,9 +64,11 @@ def _papers(row: Mapping[str, Any], task: Task) -> Iterator[_Paper]:
 
 def element_models(settings: Settings) -> list[str]:
     """The models that key elements are extracted by: those of the writers that read key elements, and the default
-    model where stability is measured. Raises SettingError as `related_work_writers` does."""
+    model where stability is measured. Raises SettingError as `Writers.chosen` does."""
     models = {
-        writer.model for writer, system in related_work_writers(settings) if system.reads_elements and writer.model
+        writer.model
+        for writer, system in RELATED_WORK_WRITERS.chosen(settings)
+        if system.reads_elements and writer.model
     }
     return sorted(models | ({settings.llm_model} if settings.stability_tasks else set()))
 
@@ -108,10 +110,7 @@ def _elements_off(settings: Settings) -> str:
 async def _extract_all(job: Job, model: str, papers: Sequence[_Paper]) -> list[Extraction]:
     settings = settings_for(job.settings, model)
     async with open_client(job.workspace, model) as client:
-        extractions = await side_by_side(
-            extract_known(client, paper.text, paper.source, settings.llm_context, settings.element_tokens or None)
-            for paper in papers
-        )
+        extractions = await side_by_side(extract_known(client, paper.text, paper.source, settings) for paper in papers)
         job.measured |= client.usage.measured()
     return extractions
 
@@ -129,7 +128,7 @@ def _element_row(paper: _Paper, extraction: Extraction, model: str) -> Row:
 
 
 def _summary_parts(workspace: Workspace, month: str) -> list[Part]:
-    parts = [_writer_part(workspace, month, *chosen) for chosen in related_work_writers(workspace.settings)]
+    parts = [_writer_part(workspace, month, *chosen) for chosen in RELATED_WORK_WRITERS.chosen(workspace.settings)]
     return [*parts, *_imported_part(workspace)]
 
 
@@ -243,7 +242,7 @@ def writer_inputs(writer: Writer, system: RelatedWorkSystem, workspace: Workspac
         inputs["model"] = _model_fingerprint(workspace.settings, writer.model)
     if system.reads_texts:
         inputs |= _reference_inputs(workspace, month)
-    if system.examples(workspace.settings):
+    if system.count_examples(workspace.settings):
         inputs |= example_inputs(workspace, month)
     if system.reads_passages:
         inputs |= _passage_inputs(workspace, month)

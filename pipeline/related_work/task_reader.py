@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -13,12 +13,12 @@ from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import MissingInput
+from pipeline.index.papers import rows_of_papers
 from pipeline.related_work.examples import task_examples
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.systems import RelatedWorkSystem
 from pipeline.related_work.task_model import Passage, Reference, Task
 from pipeline.storage.data_root import DataRoot
-from pipeline.tables import Table
 
 _TEXT_COLUMNS = ("arxiv_id", "title", "abstract", "blocks")
 # The text of a work of which only this is known: a model would otherwise add what it believes to know.
@@ -47,27 +47,14 @@ def _sections(blocks: Iterable[Mapping[str, Any]]) -> Iterable[str]:
 
 
 def read_papers(
-    workspace: Workspace, arxiv_ids: Iterable[str], columns: Iterable[str] = ()
+    workspace: Workspace, arxiv_ids: Collection[str], columns: Iterable[str] = ()
 ) -> dict[str, dict[str, Any]]:
     """Rows of `papers` for these ids, with what `paper_text` needs and `columns`; ids that are not there are missing.
 
     Reads the months of the ids one after another, holding the wanted rows alone.
     """
     read = list(dict.fromkeys([*_TEXT_COLUMNS, *columns]))
-    return {row["arxiv_id"]: row for row in _rows_of(workspace, tables.PAPERS, arxiv_ids, read)}
-
-
-def _rows_of(
-    workspace: Workspace, table: Table, arxiv_ids: Iterable[str], columns: list[str]
-) -> Iterator[dict[str, Any]]:
-    """Rows of a table for these papers, month by month, out of the months that are there."""
-    wanted: dict[str, set[str]] = defaultdict(set)
-    for arxiv_id in arxiv_ids:
-        wanted[month_of(arxiv_id) or ""].add(arxiv_id)
-    for month in sorted(wanted.keys() & set(workspace.root.months(table))):
-        for row in workspace.root.iterate(table, month, columns):
-            if row["arxiv_id"] in wanted[month]:
-                yield row
+    return {row["arxiv_id"]: row for row in rows_of_papers(workspace.root, tables.PAPERS, arxiv_ids, read)}
 
 
 def reference_months(rows: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -81,14 +68,15 @@ def reference_texts(workspace: Workspace, rows: Iterable[Mapping[str, Any]]) -> 
     return {arxiv_id: paper_text(paper) for arxiv_id, paper in read_papers(workspace, _in_corpus(rows)).items()}
 
 
-def reference_passages(workspace: Workspace, arxiv_ids: Iterable[str]) -> dict[str, tuple[Passage, ...]]:
+def reference_passages(workspace: Workspace, arxiv_ids: Collection[str]) -> dict[str, tuple[Passage, ...]]:
     """Passages of these papers in order, by arXiv id; papers without passages in the tables are missing."""
-    passages: dict[str, dict[int, Passage]] = defaultdict(dict)
     columns = ["arxiv_id", "passage_id", "ordinal", "kind", "text"]
-    for row in _rows_of(workspace, tables.PASSAGES, arxiv_ids, columns):
+    rows = rows_of_papers(workspace.root, tables.PASSAGES, arxiv_ids, columns)
+    passages: dict[str, list[Passage]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: int(row["ordinal"])):
         if row["kind"] != "front_matter":
-            passages[row["arxiv_id"]][row["ordinal"]] = Passage(row["passage_id"], without_markers(row["text"]))
-    return {arxiv_id: tuple(own[place] for place in sorted(own)) for arxiv_id, own in passages.items()}
+            passages[row["arxiv_id"]].append(Passage(row["passage_id"], without_markers(row["text"])))
+    return {arxiv_id: tuple(own) for arxiv_id, own in passages.items()}
 
 
 def _in_corpus(rows: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -141,7 +129,7 @@ def read_tasks(job: Job, rows: Sequence[Mapping[str, Any]], *, with_texts: bool 
 def tasks_for(job: Job, rows: Sequence[Mapping[str, Any]], system: RelatedWorkSystem) -> list[Task]:
     """The tasks of these rows with what the system needs: texts, style examples, passages of the references."""
     tasks = read_tasks(job, rows, with_texts=system.reads_texts)
-    examples = task_examples(job.workspace, job.month, rows, system.examples(job.settings))
+    examples = task_examples(job.workspace, job.month, rows, system.count_examples(job.settings))
     passages = reference_passages(job.workspace, _in_corpus(rows)) if system.reads_passages else {}
     return [
         replace(

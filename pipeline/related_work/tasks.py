@@ -22,6 +22,7 @@ from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.related_work import is_related_work
 from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.index.papers import rows_of_papers
 from pipeline.related_work.summary import cited_numbers, renumber
 from pipeline.related_work.task_files import file_digests, task_rows
 from pipeline.related_work.task_model import Source
@@ -194,11 +195,15 @@ def _citations(job: Job) -> Citations:
         for row in job.iterate(tables.REFERENCES, ["arxiv_id", "key", "ordinal", "cited_arxiv_id"])
         if row["cited_arxiv_id"]
     }
-    wanted = {cited for cited, _ in resolved.values()}
-    works = _papers(job.workspace, job.month, wanted)
+    root = job.workspace.root
+    wanted = {cited for cited, _ in resolved.values() if (month_of(cited) or "") <= job.month}
+    papers = rows_of_papers(root, tables.PAPERS, wanted, ["arxiv_id", "title", "authors", "year"])
+    works = {row["arxiv_id"]: _paper_work(row) for row in papers}
     inside = Counter(citing for (citing, _), (cited, _) in resolved.items() if cited in works)
     if job.settings.outside_references != "drop":
-        works |= _abstracts(job.workspace, job.month, wanted - works.keys())
+        # Works that arXiv's metadata describes though they are not among the papers: of other categories, or unparsed.
+        rows = rows_of_papers(root, tables.METADATA, wanted - works.keys(), _METADATA_COLUMNS)
+        works |= {row["arxiv_id"]: _abstract_work(row) for row in rows if row["title"] and row["abstract"]}
     cited_works = {
         item: replace(works[cited], place=place) for item, (cited, place) in resolved.items() if cited in works
     }
@@ -214,29 +219,6 @@ def _items(job: Job, in_corpus: Citations, citing: Collection[str]) -> dict[tupl
     rows = job.iterate(tables.REFERENCES, _ITEM_COLUMNS)
     others = (row for row in rows if row["arxiv_id"] in citing and (row["arxiv_id"], row["key"]) not in in_corpus)
     return {(row["arxiv_id"], row["key"]): _item_work(row) for row in others if _item(row)}
-
-
-def _papers(workspace: Workspace, month: str, wanted: set[str]) -> dict[str, CitedWork]:
-    works: dict[str, CitedWork] = {}
-    for other in _cited_months(workspace, tables.PAPERS, month, wanted):
-        for row in workspace.root.iterate(tables.PAPERS, other, ["arxiv_id", "title", "authors", "year"]):
-            if row["arxiv_id"] in wanted:
-                works[row["arxiv_id"]] = _paper_work(row)
-    return works
-
-
-def _abstracts(workspace: Workspace, month: str, wanted: set[str]) -> dict[str, CitedWork]:
-    """Works that arXiv's metadata describes though they are not among the papers: of other categories, or unparsed."""
-    works: dict[str, CitedWork] = {}
-    for other in _cited_months(workspace, tables.METADATA, month, wanted):
-        # Abstracts are most of a month's metadata: they are read only where one of them is wanted.
-        ids = workspace.root.read(tables.METADATA, other, ["arxiv_id"])["arxiv_id"].to_pylist()
-        if wanted.isdisjoint(ids):
-            continue
-        for row in workspace.root.iterate(tables.METADATA, other, _METADATA_COLUMNS):
-            if row["arxiv_id"] in wanted and row["title"] and row["abstract"]:
-                works[row["arxiv_id"]] = _abstract_work(row)
-    return works
 
 
 def _paper_work(row: Mapping[str, Any]) -> CitedWork:

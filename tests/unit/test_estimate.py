@@ -23,7 +23,7 @@ from pipeline.llm.cache import CallCache, Paid
 from pipeline.llm.messages import Spent
 from pipeline.llm.rehearsal import ASSUMED_UNLIMITED
 from pipeline.ops.estimate import Estimate, estimate
-from pipeline.related_work.systems import vote_tokens
+from pipeline.related_work.chatcite import vote_tokens
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import LLM_STAGES
 from tests.models_file import write_models

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline.engine.systems import System, chosen_writers, named_writer
+from pipeline.engine.systems import System, Writers
 from pipeline.errors import SettingError
 from pipeline.llm.models import settings_for
 from pipeline.settings import load_settings
@@ -17,11 +17,13 @@ SYSTEMS = {
     "chatcite": System(name="chatcite", settings=("llm_model",), prompts=()),
     "lead": System(name="lead", settings=(), prompts=(), calls_model=False),
 }
+WRITERS = Writers(SYSTEMS, "systems", "chatcite")
 SETTINGS = load_settings(llm_url="http://127.0.0.1:9/v1", llm_model="small", _env_file=None)
 
 
 def writers(*names: str) -> list[str]:
-    return [writer.name for writer, _ in chosen_writers(SYSTEMS, names, SETTINGS, "CITELOOM_SYSTEMS")]
+    settings = SETTINGS.model_copy(update={"systems": names})
+    return [writer.name for writer, _ in WRITERS.chosen(settings)]
 
 
 @pytest.mark.parametrize("name", ["chatcite@gpt-4", "lead", "chatcite@org/model@2"])
@@ -39,7 +41,7 @@ def test_unknown_systems_and_models_that_are_not_called_are_wrong_settings() -> 
         with pytest.raises(SettingError, match="CITELOOM_SYSTEMS names"):
             writers(*names)
     with pytest.raises(SettingError, match="--system"):
-        named_writer(SYSTEMS, "oracle@gpt-4", SETTINGS)
+        WRITERS.named("oracle@gpt-4", SETTINGS)
 
 
 def test_the_settings_of_a_model_have_its_name_and_context(tmp_path: Path) -> None:

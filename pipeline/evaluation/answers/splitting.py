@@ -1,4 +1,4 @@
-"""Splitting an answer into the claims that it makes, and the prompts of grading with the room that they leave.
+"""Splitting an answer into the claims that it makes, and the prompts of grading.
 
 A system's own claims are never taken for those of its answer: it may say less, or more, than they do. A long answer is
 split part by part, so that a list of at most `MOST_CLAIMS` ends every call and yet no answer is too long.
@@ -16,39 +16,27 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, FormAnswer, ask, short_question
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.errors import SettingError
 from pipeline.evaluation.annotation.study import shuffled
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Message, Spent
-from pipeline.llm.context import count_message_tokens, count_tokens, fit
+from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.prompts import PromptFolder
 from pipeline.llm.structured import AtMost
 
-PROMPTS = PromptFolder(Path(__file__).parent / "prompts")
+# Fewer tokens than this of an answer or of passages tell nothing.
+PROMPTS = PromptFolder(
+    Path(__file__).parent / "prompts",
+    fewest=96,
+    hint="raise CITELOOM_LLM_CONTEXT, or the judge's context in the file of CITELOOM_MODELS",
+)
 SPLIT, CLAIM, GOLD = "split", "claim", "gold"
 
-# Fewer tokens than this of an answer or of passages tell nothing.
-_FEWEST_TOKENS = 96
 _SEED = 20_240_607
 
 
 def prompt_digest() -> str:
     """SHA-256 of the prompts, for fingerprints."""
     return PROMPTS.digest(SPLIT, CLAIM, GOLD)
-
-
-def room(context: int, answer: int, prompt: str, /, **values: object) -> int:
-    """Tokens that a prompt with these values leaves free, beside an answer of `answer` tokens and its repair.
-
-    Raises SettingError where next to nothing is left.
-    """
-    left = context - answer - REPAIR_TOKENS - count_message_tokens(PROMPTS.messages(prompt, **values))
-    if left < _FEWEST_TOKENS:
-        raise SettingError(
-            f"the judge's context of {context} tokens has no room for an answer's grading (the prompt {prompt!r}): "
-            "raise CITELOOM_LLM_CONTEXT, or the judge's context in the file of CITELOOM_MODELS"
-        )
-    return left
 
 
 def in_shown_order(question_id: str, names: Iterable[str]) -> list[str]:
@@ -126,7 +114,7 @@ def _messages(question: str, before: str, part: str, context: int) -> tuple[list
     """The messages for a part, and whether its end had no room. Of the part before, at most half of the room is
     filled: it is there to understand names by."""
     frame = {"question": short_question(question, context), "most": MOST_CLAIMS, "characters": CLAIM_CHARS}
-    left = room(context, SPLIT_TOKENS, SPLIT, answer="", before="-" if before else "", **frame)
+    left = PROMPTS.room(context, SPLIT_TOKENS + REPAIR_TOKENS, SPLIT, answer="", before="-" if before else "", **frame)
     shown = fit(before, left // 2).text
     kept = fit(part, left - count_tokens(shown))
     return PROMPTS.messages(SPLIT, answer=kept.text, before=shown, **frame), kept.cut

@@ -12,14 +12,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from pipeline.answering.model_calls import ask, cut_to_share, first_that_fit, short_question
+from pipeline.answering.model_calls import ask, short_question
 from pipeline.answering.questions import Question
 from pipeline.evaluation.answers.grades import ClaimVerdict, GoldVerdict
-from pipeline.evaluation.answers.splitting import CLAIM, GOLD, PROMPTS, in_shown_order, room
+from pipeline.evaluation.answers.splitting import CLAIM, GOLD, PROMPTS, in_shown_order
 from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, QUOTE_CHARS, place_of
 from pipeline.evaluation.passages import Passage
-from pipeline.llm.client import LlmClient, Spent
-from pipeline.llm.context import count_tokens, fit
+from pipeline.llm.client import REPAIR_TOKENS, LlmClient, Spent
+from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
 from pipeline.llm.structured import AtMost
 
 # Of what there is to read a claim or fact takes a quarter at most, and so do all facts together; long ones are rare.
@@ -70,7 +70,15 @@ async def judge_claim(
     """
     asked = short_question(question.question, context)
     in_order = _in_order(question, passages)
-    left = room(context, ANSWER_TOKENS, CLAIM, question=asked, facts="", passages="-" if passages else "", claim="")
+    left = PROMPTS.room(
+        context,
+        ANSWER_TOKENS + REPAIR_TOKENS,
+        CLAIM,
+        question=asked,
+        facts="",
+        passages="-" if passages else "",
+        claim="",
+    )
     claimed = fit(claim, left // _SHARE)
     facts = first_that_fit(in_shown_order(question.id, (each.claim for each in question.claims)), left // _SHARE)
     # The blank line after a passage is a token or two that no share counts.
@@ -123,7 +131,7 @@ async def judge_gold(client: LlmClient, question: Question, gold: str, answer: s
     claim.
     """
     asked = short_question(question.question, context)
-    left = room(context, ANSWER_TOKENS, GOLD, question=asked, answer="", fact="")
+    left = PROMPTS.room(context, ANSWER_TOKENS + REPAIR_TOKENS, GOLD, question=asked, answer="", fact="")
     fact = fit(gold, left // _SHARE)
     shown = fit(answer.strip(), left - count_tokens(fact.text))
     messages = PROMPTS.messages(GOLD, question=asked, answer=shown.text, fact=fact.text)

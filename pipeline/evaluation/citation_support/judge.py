@@ -17,11 +17,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.errors import SettingError
-from pipeline.evaluation.g_score import fair_shares
 from pipeline.evaluation.passages import Passage
 from pipeline.llm.client import REPAIR_TOKENS, LlmAnswerError, LlmClient, Message, Spent
-from pipeline.llm.context import count_message_tokens, count_tokens, fit
+from pipeline.llm.context import count_tokens, fit, shares
 from pipeline.llm.prompts import PromptFolder
 from pipeline.llm.structured import AtMost
 from pipeline.related_work.grounded_draft import Verdict
@@ -61,7 +59,11 @@ def place_of(quote: str, texts: Sequence[str]) -> int | None:
 
 
 PROMPT = "judge"
-PROMPTS = PromptFolder(Path(__file__).parent / "prompts")
+PROMPTS = PromptFolder(
+    Path(__file__).parent / "prompts",
+    fewest=96,
+    hint="raise CITELOOM_LLM_CONTEXT, or the judge's context in the file of CITELOOM_MODELS",
+)
 
 # Bounds that are in the form alone: SmolLM2 took "240 characters at most" for what to copy, in 7 of 12 answers.
 QUOTE_CHARS = 240
@@ -72,8 +74,8 @@ ANSWER_TOKENS = 288
 TEMPERATURE = 0.0
 # Of what there is to read, the sentence has this part at most, the title so many tokens; the passages have the rest.
 _SENTENCE_SHARE, _TITLE_TOKENS = 3, 64
-# Fewer tokens than this of all passages together tell nothing, and fewer than that of one.
-_FEWEST_TOKENS, _FEWEST_OF_ONE = 96, 24
+# Fewer tokens than this of one passage tell nothing.
+_FEWEST_OF_ONE = 24
 
 
 class Finding(BaseModel):
@@ -116,40 +118,27 @@ def conversation(title: str, passages: Sequence[Passage], sentence: str, context
     next to nothing of each, the best are shown alone. Raises SettingError where there is no room for one.
     """
     named = fit(title, _TITLE_TOKENS).text
-    left = _room(named, context)
+    left = PROMPTS.room(context, ANSWER_TOKENS + REPAIR_TOKENS, PROMPT, title=named, passages="", sentence="")
     claimed = fit(sentence, left // _SENTENCE_SHARE).text
     free = left - count_tokens(claimed)
-    shares = _shares([count_tokens(passage.text) for passage in passages], free)
-    best = passages[: len(shares)]
-    cuts = [fit(passage.text, share) for passage, share in zip(best, shares, strict=True)]
+    most = _most_tokens([count_tokens(passage.text) for passage in passages], free)
+    best = passages[: len(most)]
+    cuts = [fit(passage.text, tokens) for passage, tokens in zip(best, most, strict=True)]
     shown = tuple(replace(passage, text=cut.text) for passage, cut in zip(best, cuts, strict=True))
     in_order = sorted(shown, key=lambda passage: passage.ordinal)
-    messages = _messages(named, "\n\n".join(passage.text for passage in in_order), claimed)
+    texts = "\n\n".join(passage.text for passage in in_order)
+    messages = PROMPTS.messages(PROMPT, title=named, passages=texts, sentence=claimed)
     return JudgeRequest(messages, shown, sum(cut.cut for cut in cuts) + len(passages) - len(best))
 
 
-def _shares(lengths: Sequence[int], free: int) -> list[int]:
+def _most_tokens(lengths: Sequence[int], free: int) -> list[int]:
     """Tokens of each passage that may be shown, of as many of the first as leave enough of each to tell anything."""
     for count in range(min(len(lengths), free // 3), 1, -1):
         # A blank line after each passage is a token or two that no share counts.
-        shares = fair_shares(lengths[:count], free - 2 * count)
-        if all(share >= min(length, _FEWEST_OF_ONE) for share, length in zip(shares, lengths, strict=False)):
-            return shares
-    return fair_shares(lengths[:1], free - 2)
-
-
-def _room(title: str, context: int) -> int:
-    left = context - count_message_tokens(_messages(title, "", "")) - ANSWER_TOKENS - REPAIR_TOKENS
-    if left < _FEWEST_TOKENS:
-        raise SettingError(
-            f"the judge's context of {context} tokens has no room for a passage beside the prompt that asks whether it "
-            "supports a sentence: raise CITELOOM_LLM_CONTEXT, or the judge's context in the file of CITELOOM_MODELS"
-        )
-    return left
-
-
-def _messages(title: str, passages: str, sentence: str) -> list[Message]:
-    return PROMPTS.messages(PROMPT, title=title, passages=passages, sentence=sentence)
+        parts = shares(lengths[:count], free - 2 * count)
+        if all(part >= min(length, _FEWEST_OF_ONE) for part, length in zip(parts, lengths, strict=False)):
+            return parts
+    return shares(lengths[:1], free - 2)
 
 
 async def judge(client: LlmClient, request: JudgeRequest) -> Judged:

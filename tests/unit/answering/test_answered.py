@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from pipeline.answering.answer import ABSTAINED, plain_answer
-from pipeline.answering.model_calls import cut_to_share, first_that_fit, room
+from pipeline.answering.model_calls import PROMPTS
 from pipeline.answering.retrieval import QUERY_CHARS, RetrievedPassage, find, looks_like_prompt_injection, searchable
 from pipeline.errors import SettingError
-from pipeline.llm.context import count_tokens
 from tests.unit.answering.asking import passage
 
 
@@ -68,22 +67,6 @@ def test_a_passage_that_speaks_to_the_model_is_marked(text: str, marked: bool) -
     assert looks_like_prompt_injection(f"We study reading. {text} Results follow.") is marked
 
 
-def test_texts_share_the_room_and_the_longest_is_cut_first() -> None:
-    texts = ["short one", "word " * 200, "word " * 400]
-    shown, cut = cut_to_share(texts, 300)
-    assert (shown[0], cut) == ("short one", True)
-    assert sum(map(count_tokens, shown)) <= 300
-    assert abs(count_tokens(shown[1]) - count_tokens(shown[2])) <= 4
-    assert cut_to_share(["a", "b"], 300) == (["a", "b"], False)
-
-
-def test_the_first_lines_that_fit_are_shown_and_one_at_any_rate() -> None:
-    assert first_that_fit(["one", "two", "word " * 50], 10) == ["one", "two"]
-    (cut,) = first_that_fit(["word " * 50], 10)
-    assert 0 < count_tokens(cut) <= 10
-    assert first_that_fit([], 10) == []
-
-
 def test_a_context_that_a_prompt_fills_is_refused_with_what_to_do() -> None:
-    with pytest.raises(SettingError, match="CITELOOM_LLM_CONTEXT is 600"):
-        room(600, 500, "answer", question="?", claims="", most=1, words=10, characters=10)
+    with pytest.raises(SettingError, match=r"context of 600 tokens: .*CITELOOM_ANSWER_TOKENS"):
+        PROMPTS.room(600, 500, "answer", question="?", claims="", most=1, words=10, characters=10)

@@ -18,7 +18,6 @@ from pipeline.evaluation.g_score import (
     NoRoom,
     answer_schema,
     conversation,
-    fair_shares,
     labels_of,
     metrics,
     read_answer,
@@ -166,13 +165,3 @@ def test_a_conversation_its_answer_and_a_repair_fit_into_the_context(context: in
 def test_a_context_without_room_is_said_to_be_too_small() -> None:
     with pytest.raises(NoRoom, match="CITELOOM_LLM_CONTEXT"):
         conversation(case(), 1024, SYSTEMS)
-
-
-@pytest.mark.parametrize(
-    ("lengths", "total", "shares"),
-    [([3, 4], 10, [3, 4]), ([2, 50, 50], 42, [2, 20, 20]), ([9, 9, 9], 9, [3, 3, 3]), ([0, 7], 4, [0, 4]), ([], 5, [])],
-)
-def test_short_texts_stay_whole_and_long_ones_share_what_is_left(
-    lengths: list[int], total: int, shares: list[int]
-) -> None:
-    assert fair_shares(lengths, total) == shares

@@ -1,4 +1,4 @@
-"""Token estimates, and cutting text to fit."""
+"""Token estimates, cutting text to fit, and sharing room among texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.llm.context import count_tokens, fit
+from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit, shares
 
 PAPER = (
     "# Title\n\n## Abstract\n\nShort one.\n\n## One\n\n" + "Word after word. " * 40 + "\n\n## Two\n\n" + "More. " * 60
@@ -61,3 +61,29 @@ def test_what_is_kept_is_a_beginning_that_fits_whatever_the_text(parts: list[str
     assert text.startswith(found.text)
     assert count_tokens(found.text) <= tokens
     assert found.cut == (found.text != text)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "tokens", "parts"),
+    [([3, 4], 10, [3, 4]), ([2, 50, 50], 42, [2, 20, 20]), ([9, 9, 9], 9, [3, 3, 3]), ([0, 7], 4, [0, 4]), ([], 5, [])],
+)
+def test_short_texts_stay_whole_and_long_ones_share_what_is_left(
+    lengths: list[int], tokens: int, parts: list[int]
+) -> None:
+    assert shares(lengths, tokens) == parts
+
+
+def test_texts_share_the_room_and_the_longest_is_cut_first() -> None:
+    texts = ["short one", "word " * 200, "word " * 400]
+    shown, cut = cut_to_share(texts, 300)
+    assert (shown[0], cut) == ("short one", True)
+    assert sum(map(count_tokens, shown)) <= 300
+    assert abs(count_tokens(shown[1]) - count_tokens(shown[2])) <= 4
+    assert cut_to_share(["a", "b"], 300) == (["a", "b"], False)
+
+
+def test_the_first_lines_that_fit_are_shown_and_one_at_any_rate() -> None:
+    assert first_that_fit(["one", "two", "word " * 50], 10) == ["one", "two"]
+    (cut,) = first_that_fit(["word " * 50], 10)
+    assert 0 < count_tokens(cut) <= 10
+    assert first_that_fit([], 10) == []

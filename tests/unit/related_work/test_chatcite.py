@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,31 +12,29 @@ import pytest
 from pipeline.errors import SettingError
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
-from pipeline.related_work.chatcite import BeamConfig, best_choices, chatcite, read_vote
-from pipeline.related_work.prompt_files import AnswerLength
+from pipeline.related_work.chatcite import best_choices, chatcite, read_vote
 from pipeline.related_work.summary import Summary
+from pipeline.settings import Settings
 from tests.planned_calls import beam_calls
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
-from tests.unit.related_work.building import make_elements, make_task, prompts, workspace
+from tests.unit.related_work.building import beam, make_elements, make_task, prompts, workspace
 
-SEARCH = BeamConfig(
-    samples=3,
-    votes=5,
-    beam=2,
-    temperature=0.7,
-    draft=AnswerLength(64, 64),
-    vote=AnswerLength(32, 32),
-    context=8192,
-)
+SEARCH = beam(samples=3, votes=5, kept=2) | {"draft_tokens": 64}
 
 
-def search_with(folder: Path, references: int, search: BeamConfig, *rules: Rule) -> tuple[Summary, ScriptedLlm]:
-    async def write() -> Summary:
-        async with open_client(workspace(llm, folder)) as client:
-            return await chatcite(client, make_task(references), make_elements(references + 1), search)
-
+def search_with(
+    folder: Path, references: int, search: dict[str, Any], *rules: Rule
+) -> tuple[Summary, ScriptedLlm, Settings]:
     with ScriptedLlm(*rules) as llm:
-        return run(write()), llm
+        place = workspace(llm, folder)
+        # Less context than the settings allow, too.
+        settings = place.settings.model_copy(update=search)
+
+        async def write() -> Summary:
+            async with open_client(place) as client:
+                return await chatcite(client, make_task(references), make_elements(references + 1), settings)
+
+        return run(write()), llm, settings
 
 
 def rounds(summary: Summary) -> list[dict[str, Any]]:
@@ -54,17 +51,17 @@ def vote_for(*choices: int) -> Rule:
 
 
 def test_fewer_drafts_than_are_kept_are_all_continued(tmp_path: Path) -> None:
-    search = replace(SEARCH, samples=1, votes=2, beam=3)
-    summary, _ = search_with(tmp_path, 4, search)
+    search = SEARCH | beam(samples=1, votes=2, kept=3)
+    summary, *_ = search_with(tmp_path, 4, search)
     assert [len(done["drafts"]) for done in rounds(summary)] == [1, 1, 1, 1]
-    search = replace(SEARCH, samples=2, votes=1, beam=5)
-    summary, _ = search_with(tmp_path, 4, search)
+    search = SEARCH | beam(samples=2, votes=1, kept=5)
+    summary, _, settings = search_with(tmp_path, 4, search)
     assert [len(done["drafts"]) for done in rounds(summary)] == [2, 4, 8, 10]
-    assert summary.spent.calls == beam_calls(4, search) == 24 + 4
+    assert summary.spent.calls == beam_calls(4, settings) == 24 + 4
 
 
 def test_the_first_step_continues_one_empty_draft_and_the_next_those_with_most_votes(tmp_path: Path) -> None:
-    summary, llm = search_with(tmp_path, 2, SEARCH, vote_for(3, 3, 2, 3, 2))
+    summary, llm, _ = search_with(tmp_path, 2, SEARCH, vote_for(3, 3, 2, 3, 2))
     first, second = rounds(summary)
     assert [draft["parent"] for draft in first["drafts"]] == [0, 0, 0]
     assert (first["votes"], first["tallies"], first["kept"]) == ([3, 3, 2, 3, 2], [0, 2, 3], [3, 2])
@@ -92,7 +89,7 @@ def test_a_vote_that_cannot_be_read_is_an_abstention_and_counted(tmp_path: Path)
         answers = ("The best choice is 2", "I cannot say.", "The best choice is 9", "The best choice is {s}")
         return answers[asked.seed % 4] if is_vote(asked) else None
 
-    summary, _ = search_with(tmp_path, 1, replace(SEARCH, votes=4), rule)
+    summary, *_ = search_with(tmp_path, 1, SEARCH | {"chatcite_votes": 4}, rule)
     (only,) = rounds(summary)
     assert only["votes"] == [2, None, None, None]
     assert only["abstentions"] == 3
@@ -129,38 +126,38 @@ def test_drafts_with_the_same_text_are_not_continued_alike(tmp_path: Path) -> No
             return "Twice the same."
         return None
 
-    summary, llm = search_with(tmp_path, 2, SEARCH, rule)
+    summary, llm, settings = search_with(tmp_path, 2, SEARCH, rule)
     second = rounds(summary)[1]
     assert len({draft["text"] for draft in second["drafts"]}) == 6
-    assert llm.generations == beam_calls(2, SEARCH)
+    assert llm.generations == beam_calls(2, settings)
 
 
 def test_a_small_context_cuts_and_says_so(tmp_path: Path) -> None:
     def long_drafts(asked: Asked) -> str | None:
         return None if is_vote(asked) else "A long draft on [Reference 1]. " * 60
 
-    summary, _ = search_with(tmp_path, 2, replace(SEARCH, context=900), long_drafts)
+    summary, *_ = search_with(tmp_path, 2, SEARCH | {"llm_context": 900}, long_drafts)
     assert [done["cut"] for done in rounds(summary)] == [True, True]
-    summary, _ = search_with(tmp_path, 2, SEARCH)
+    summary, *_ = search_with(tmp_path, 2, SEARCH)
     assert [done["cut"] for done in rounds(summary)] == [False, False]
 
 
 def test_room_that_the_drafts_do_not_need_is_the_references(tmp_path: Path) -> None:
     """The line on each reference is what the evaluator checks drafts against."""
-    search, vote = replace(SEARCH, samples=1, beam=1, votes=1, context=2400), vote_for(1)
-    _, llm = search_with(tmp_path, 40, search, lambda asked: vote(asked) or "Short.")
+    search, vote = SEARCH | beam() | {"llm_context": 2400}, vote_for(1)
+    _, llm, _ = search_with(tmp_path, 40, search, lambda asked: vote(asked) or "Short.")
     last = [prompt for prompt in prompts(llm) if "[Reference 40] Reference title 40" in prompt][-1]
     assert "The best choice is" in last
     assert all(f"[Reference {n}] Reference title {n}." in last for n in range(1, 41))
 
 
 def test_a_context_that_holds_no_prompt_is_a_wrong_setting(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="CITELOOM_LLM_CONTEXT is 300"):
-        search_with(tmp_path, 1, replace(SEARCH, context=300))
+    with pytest.raises(SettingError, match="context of 300 tokens: raise CITELOOM_LLM_CONTEXT"):
+        search_with(tmp_path, 1, SEARCH | {"llm_context": 300})
 
 
 def test_samples_share_one_prompt_and_the_target_comes_before_what_changes_in_every_prompt(tmp_path: Path) -> None:
-    _, llm = search_with(tmp_path, 3, replace(SEARCH, votes=4))
+    _, llm, _ = search_with(tmp_path, 3, SEARCH | {"chatcite_votes": 4})
     # Of three steps the first continues one draft and the others two; a vote follows each.
     assert sorted(body.get("n", 1) for body in llm.requests) == [3] * 5 + [4] * 3
     for kind in ("Key elements of the target paper:", "Target paper summary:"):

@@ -13,6 +13,7 @@ from pipeline.related_work.examples import Example, choose_examples, corpus_exam
 from pipeline.related_work.prompt_files import style_examples
 from pipeline.related_work.stages import SUMMARIES
 from pipeline.related_work.summary import cited_numbers
+from pipeline.settings import Settings
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import make_task, prompts, task_row, workspace, write_corpus, write_month
 
@@ -33,11 +34,15 @@ def test_neither_the_targets_own_section_nor_one_that_cites_it_or_is_cited_by_it
     assert all(len(cited_numbers(text)) >= 4 for text in shipped())
 
 
+def settings_with(context: int) -> Settings:
+    return Settings(llm_url="http://127.0.0.1:1/v1", llm_context=context, _env_file=None)  # type: ignore[call-arg]
+
+
 def test_examples_take_an_eighth_of_the_context_at_most() -> None:
     task = replace(make_task(1), examples=shipped())
-    assert sum(map(count_tokens, style_examples(task, 2, 1024))) <= 128
-    assert style_examples(task, 2, 8192) == list(shipped())
-    assert style_examples(task, 0, 8192) == []
+    assert sum(map(count_tokens, style_examples(task, 2, settings_with(1024)))) <= 128
+    assert style_examples(task, 2, settings_with(8192)) == list(shipped())
+    assert style_examples(task, 0, settings_with(8192)) == []
 
 
 def earlier(place: Workspace, month: str, number: int, gold: str = GOLD) -> None:

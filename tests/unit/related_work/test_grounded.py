@@ -20,7 +20,6 @@ from pipeline.related_work.grounded_draft import (
     patch_draft,
     section_text,
 )
-from pipeline.related_work.systems import beam_config
 from pipeline.related_work.task_model import Passage, Reference
 from pipeline.settings import Settings
 from tests.scripted_llm import Asked, Rule
@@ -34,13 +33,13 @@ ONE = beam()
 
 def most_grounded(references: int) -> int:
     """Calls at most: every structured answer repaired, every kept draft mended and that repaired, and a revision."""
-    search = beam_config(Settings(llm_url="http://127.0.0.1:1/v1", _env_file=None))  # type: ignore[call-arg]
+    settings = Settings(llm_url="http://127.0.0.1:1/v1", _env_file=None)  # type: ignore[call-arg]
     drafts, guards, kept = 0, 0, 1
     for _ in range(references):
-        written = kept * search.samples
-        kept = min(search.beam, written)
+        written = kept * settings.chatcite_samples
+        kept = min(settings.chatcite_kept, written)
         drafts, guards = drafts + written, guards + kept
-    return 2 * (references + (references > 1) + drafts + guards + 2) + references * search.votes
+    return 2 * (references + (references > 1) + drafts + guards + 2) + references * settings.chatcite_votes
 
 
 def form_of(asked: Asked) -> str:

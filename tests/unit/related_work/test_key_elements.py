@@ -30,13 +30,15 @@ def extract_from(
     *rules: Rule,
     content: str = "# T\n\nText.",
     context: int = 8192,
-    element_tokens: int | None = 40,
+    element_tokens: int = 40,
 ) -> Extraction:
-    async def ask() -> Extraction:
-        async with open_client(workspace(llm, folder)) as client:
-            return await extract(client, content, context=context, element_tokens=element_tokens)
-
     with ScriptedLlm(*rules) as llm:
+        place = workspace(llm, folder, llm_context=context, element_tokens=element_tokens)
+
+        async def ask() -> Extraction:
+            async with open_client(place) as client:
+                return await extract(client, content, place.settings)
+
         return run(ask())
 
 
@@ -71,7 +73,7 @@ def test_lists_nulls_and_long_answers_become_text_bounded_where_there_is_a_limit
     assert found.elements.methodology.endswith("word")
     assert found.shortened == ("methodology",)
     long = ("word " * 384).strip()
-    unbounded = extract_from(tmp_path / "b", lambda asked: answers(methodology=long), element_tokens=None)
+    unbounded = extract_from(tmp_path / "b", lambda asked: answers(methodology=long), element_tokens=0)
     assert (unbounded.elements.methodology, unbounded.shortened) == (long, ())
 
 

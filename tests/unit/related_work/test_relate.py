@@ -11,7 +11,7 @@ import pytest
 from pipeline.errors import SettingError
 from pipeline.related_work.citation_formats import bibtex_entry, bibtex_keys, latex_section
 from pipeline.related_work.relate import Related, relate, relate_file
-from pipeline.related_work.systems import SYSTEMS, beam_config
+from pipeline.related_work.systems import SYSTEMS
 from tests.planned_calls import beam_calls
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.related_work.building import beam, paper_row, prompts, workspace, write_corpus
@@ -49,8 +49,8 @@ def test_a_section_with_its_citations_and_their_bibtex(tmp_path: Path) -> None:
     assert "2. [@lovelace2024paper-2] Ada Lövelace (2024)." in related.markdown
     assert related.bibtex.count("@misc{") == 2
     assert "eprint = {2403.00001}" in related.bibtex
-    search = beam_config(workspace(llm, tmp_path).settings)
-    assert related.spent.calls == 3 + beam_calls(2, search) == llm.generations
+    settings = workspace(llm, tmp_path).settings
+    assert related.spent.calls == 3 + beam_calls(2, settings) == llm.generations
 
 
 def test_several_citations_in_a_row_become_one_group(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_task_file_is_related_with_what_there_is_of_its_references(tmp_path: P
     assert "eprint = {2403.00001}" in related.bibtex
     assert related.bibtex.count("eprint") == 1
     # Nothing is asked about a work of which there is its item alone.
-    assert related.spent.calls == calls == 2 + beam_calls(2, beam_config(place.settings))
+    assert related.spent.calls == calls == 2 + beam_calls(2, place.settings)
     assert any("Only the bibliography item of this work is known" in str(body["messages"]) for body in llm.requests)
 
 

@@ -17,7 +17,7 @@ from pipeline.errors import MissingInput, SettingError
 from pipeline.llm.embedded import stop_embedded
 from pipeline.related_work.key_elements import ELEMENT_NAMES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
-from pipeline.related_work.systems import SYSTEMS, beam_config
+from pipeline.related_work.systems import SYSTEMS
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import read_table
@@ -186,11 +186,10 @@ def test_rows_stand_by_task_and_number_and_a_second_run_pays_nothing_and_writes_
         for place_in_task, arxiv_id in enumerate([f"2405.0000{number}", *TASKS[number]])
     ]
     assert all(row["calls"] == 1 and row["model"] == "scripted" for row in elements)
-    search = beam_config(place.settings)
     assert [(row["task_id"], row["system"], row["calls"]) for row in rows] == [
-        ("2405.00001#S2", "chatcite", beam_calls(3, search)),
+        ("2405.00001#S2", "chatcite", beam_calls(3, place.settings)),
         ("2405.00001#S2", "zero_shot", 1),
-        ("2405.00002#S2", "chatcite", beam_calls(2, search)),
+        ("2405.00002#S2", "chatcite", beam_calls(2, place.settings)),
         ("2405.00002#S2", "zero_shot", 1),
     ]
     assert summaries.measured["llm_calls"] == sum(row["calls"] for row in rows)
