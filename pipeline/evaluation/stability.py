@@ -221,7 +221,7 @@ async def _clients(job: Job, models: Collection[str]) -> AsyncIterator[dict[str,
             client = await stack.enter_async_context(open_client(job.workspace, model))
             same = [other for other in clients.values() if other.model.url == client.model.url]
             if same:
-                client.share_limits(same[0])
+                client.limiter = same[0].limiter
             clients[model] = client
         yield clients
         job.measured |= measured_together(client.usage for client in clients.values())

@@ -46,16 +46,6 @@ Answer = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Paid:
-    """One request that was answered: what it cost, and how long it took, waiting not counted."""
-
-    model: str
-    max_tokens: int
-    cost: Spent
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class Kind:
     """Averages over the latest requests with the same `max_tokens`."""
 
@@ -112,17 +102,19 @@ class CallCache:
         return {sample: json.loads(body) for sample, body in rows if sample in wanted}
 
     def write(
-        self, key: str, request: Mapping[str, Any], answers: Mapping[int, Answer], paid: Paid | None = None
+        self, key: str, request: Mapping[str, Any], answers: Mapping[int, Answer], cost: Spent, seconds: float
     ) -> None:
-        """Store the answers of one response, all or none, with what it cost; an answer that is stored already stays."""
+        """Store the answers of one response, all or none; an answer that is stored already stays.
+
+        cost, seconds: of the request, waiting not counted.
+        """
         rows = [(key, sample, _canonical(answer)) for sample, answer in sorted(answers.items())]
         self._sql.execute("BEGIN IMMEDIATE")
         try:
             self._sql.execute("INSERT OR IGNORE INTO requests VALUES (?, ?)", (key, _canonical(request)))
             self._sql.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", rows)
-            if paid is not None:
-                row = (time.time(), paid.model, paid.max_tokens, *astuple(paid.cost), paid.seconds)
-                self._sql.execute("INSERT INTO paid VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            row = (time.time(), request["model"], request.get("max_tokens", 0), *astuple(cost), seconds)
+            self._sql.execute("INSERT INTO paid VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         except sqlite3.Error:
             self._sql.execute("ROLLBACK")
             raise

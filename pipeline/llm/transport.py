@@ -42,7 +42,7 @@ class Dialect:
         adapted = dict(body)
         if "max_tokens" in self.refused and "max_tokens" in adapted:
             adapted["max_completion_tokens"] = adapted.pop("max_tokens")
-        for name in ("seed", "temperature", "top_p", "n"):
+        for name in ("seed", "temperature", "n"):
             if name in self.refused:
                 adapted.pop(name, None)
         if "response_format" in self.refused:
@@ -55,7 +55,7 @@ class Dialect:
         """Record what a 400 complains about; True if the request can be sent in another form."""
         if "response_format" in body and re.search(r"response_format|schema|grammar", complaint, re.IGNORECASE):
             return self._refuse("bounds") or self._refuse("response_format")
-        for name in ("max_tokens", "seed", "temperature", "top_p"):
+        for name in ("max_tokens", "seed", "temperature"):
             if name in body and re.search(rf"\b{name}\b", complaint):
                 return self._refuse(name)
         if body.get("n", 1) > 1 and re.search(r"['\"`]n['\"`]|\bn\b *(>|must|is not|not|=)", complaint):

@@ -19,7 +19,7 @@ from pipeline.engine.run_stats import StageEstimate, note_estimates
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import MissingInput
-from pipeline.llm.client import ClientWorkspace, check_llm
+from pipeline.llm.client import ClientWorkspace, check_model
 from pipeline.llm.loop import without_waiting
 from pipeline.llm.models import Model, Models
 from pipeline.llm.rehearsal import ASSUMED_SHARE, ASSUMED_UNLIMITED, Rehearsal, words
@@ -113,7 +113,7 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> Estimate:
     """
     settings = workspace.settings
     for model in writer_models(settings):
-        check_llm(settings, model)
+        check_model(settings, model)
     check_answering(settings)
     # These stages make the questions and tasks; a run until the last of them makes all of them.
     needed = [stage for stage in (QUESTIONS, RELATED_WORK_TASKS) if not stage.disabled_reason(settings)]

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.llm import embedded
-from pipeline.llm.client import Message, check_llm, open_client
+from pipeline.llm.client import Message, check_model, open_client
 from pipeline.llm.embedded import embedded_endpoint, packaged_model, stop_embedded
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import Model, Models
@@ -66,7 +66,7 @@ def test_another_model_or_more_context_than_it_was_trained_for_is_refused(
     tmp_path: Path, changed: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(SettingError, match=message):
-        check_llm(load_settings(llm_url=None, data=tmp_path, _env_file=None, **changed))
+        check_model(load_settings(llm_url=None, data=tmp_path, _env_file=None, **changed))
 
 
 def test_the_embedded_model_writes_samples_and_structured_answers(settings: Settings) -> None:
