@@ -25,7 +25,7 @@ from pipeline.evaluation.citation_support.judge import Judged, conversation, jud
 from pipeline.evaluation.citation_support.passages import among, paragraphs_of
 from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.models import Models
+from pipeline.llm.models import judge_models
 from pipeline.related_work.importers.rwsg import import_rwsg
 from pipeline.related_work.summary import cited_numbers, split_sentences
 from pipeline.settings import Settings, load_settings
@@ -63,7 +63,7 @@ async def ask(client: LlmClient, pair: Pair, work: Work, settings: Settings) -> 
 
 async def ask_all(workspace: Workspace, asked: Sequence[Pair]) -> list[Judged]:
     """The verdicts on the right works, then those on the wrong ones."""
-    model, settings = Models.of(workspace.settings).judges[0], workspace.settings
+    model, settings = judge_models(workspace.settings)[0], workspace.settings
     every = [(pair, pair.right) for pair in asked] + [(pair, pair.wrong) for pair in asked]
     async with open_client(workspace, model.name) as client:
         return await side_by_side(ask(client, pair, work, settings) for pair, work in every)
@@ -83,7 +83,7 @@ def main() -> None:
     asked = [found[place] for place in evenly_spaced(len(found), int(most[0]) if most else 24)]
     started = time.perf_counter()
     verdicts = run(ask_all(workspace, asked))
-    print(f"{Models.of(workspace.settings).judges[0].name}, {len(asked)} of {len(found)} citations", end=", ")
+    print(f"{judge_models(workspace.settings)[0].name}, {len(asked)} of {len(found)} citations", end=", ")
     print(f"{time.perf_counter() - started:.0f} s\n")
     print("| work shown | supported | of these with a quote found | partly | not | unreadable |")
     print("| --- | --- | --- | --- | --- | --- |")

@@ -25,7 +25,7 @@ from pipeline.llm.embedded import embedded_endpoint
 from pipeline.llm.limiter import FIRST_PATIENCE, PATIENCE, Limiter
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Completion, LlmAnswerError, Message, Spent, Usage, spent
-from pipeline.llm.models import Model, Models, shown_url
+from pipeline.llm.models import Model, get_model, shown_url
 from pipeline.llm.prompts import as_data
 from pipeline.llm.structured import copyable, parse_answer, repair, response_format, short
 from pipeline.llm.transport import Dialect, Reply, Transport
@@ -413,10 +413,9 @@ def _stored_fields(completion: Completion) -> dict[str, Any]:
 def check_model(settings: Settings, name: str | None = None) -> Model:
     """A model (None: the default), once it is sure that it can be used with these settings; no network is asked.
 
-    Raises SettingError as `Models.get` and `Model.check` do, and where money has a ceiling and the model no price.
+    Raises SettingError as `get_model` and `Model.check` do, and where money has a ceiling and the model no price.
     """
-    models = Models.of(settings)
-    model = models.default if name is None else models.get(name, "CITELOOM_MODELS")
+    model = get_model(settings, name)
     check_budget(settings, model)
     model.check()
     return model

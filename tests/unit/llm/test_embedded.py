@@ -19,7 +19,7 @@ from pipeline.llm import embedded
 from pipeline.llm.client import Message, check_model, open_client
 from pipeline.llm.embedded import embedded_endpoint, packaged_model, stop_embedded
 from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.models import Model, Models
+from pipeline.llm.models import Model, get_model
 from pipeline.settings import Settings, load_settings
 from tests.processes import family, is_alive, listening, wait_until
 
@@ -35,7 +35,7 @@ class Colour(BaseModel):
 
 
 def model_of(settings: Settings) -> Model:
-    return Models.of(settings).default
+    return get_model(settings)
 
 
 def address(settings: Settings, model: Model | None = None) -> str:
@@ -112,10 +112,10 @@ def test_the_server_dies_with_a_killed_parent(settings: Settings) -> None:
         "import json, sys, threading\n"
         "from pipeline.llm import embedded\n"
         "from pathlib import Path\n"
-        "from pipeline.llm.models import Models\n"
+        "from pipeline.llm.models import get_model\n"
         "from pipeline.settings import load_settings\n"
         "settings = load_settings(data=sys.argv[1], llm_context=1024, llm_concurrency=1, _env_file=None)\n"
-        "args = (Models.of(settings).default, Path(sys.argv[1]) / 'cache' / 'llm')\n"
+        "args = (get_model(settings), Path(sys.argv[1]) / 'cache' / 'llm')\n"
         "thread = threading.Thread(target=embedded.embedded_endpoint, args=args)\n"
         "thread.start(); thread.join()\n"
         "server = next(iter(embedded._servers.values()))\n"
