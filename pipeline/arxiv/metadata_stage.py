@@ -34,14 +34,12 @@ class MetadataBuilder:
     def __call__(self, job: Job) -> Iterator[Row]:
         """One row for each paper of the month's dump, by identifier.
 
-        From the snapshot, or from the harvest where that is newer, or from a cached answer of the API with a later
-        version than the snapshot's; else from the API itself; else absent. A paper that arXiv has deleted counts as
-        withdrawn.
+        From the snapshot, or from the harvest where that is newer; else from the API; else absent. A paper that arXiv
+        has deleted counts as withdrawn.
         """
         wanted = _wanted(job.workspace, job.month)
         job.expect(len(wanted))
         records = _from_files(job, wanted)
-        records |= _later_versions(job.workspace, records)
         records |= self._from_api(job, [arxiv_id for arxiv_id in wanted if arxiv_id not in records])
         rows = [records.get(arxiv_id) or absent(arxiv_id) for arxiv_id in wanted]
         job.notes["sources"] = _count(record.source or "none" for record in rows)
@@ -120,13 +118,6 @@ def _updated(arxiv_id: str, known: Record | None, paper: HarvestedPaper) -> Reco
         return replace(record, source="oai", status="withdrawn")
     same = known and replace(record, source=known.source, fetched_at=known.fetched_at) == known
     return known if known and same else record
-
-
-def _later_versions(workspace: Workspace, records: Mapping[str, Record]) -> dict[str, Record]:
-    """Cached answers of the API with a later version than the snapshot's, which may be older than they are."""
-    versions = {name: record.version or 0 for name, record in records.items() if record.source == "snapshot"}
-    cached = ApiCache.find_in(workspace.cache("arxiv_api"), versions)
-    return {name: record for name, record in cached.items() if (record.version or 0) > versions[name]}
 
 
 def _sources_tried(job: Job, record: Record) -> str:

@@ -216,7 +216,7 @@ def test_answers_that_cannot_be_written_are_named_and_nothing_is_half_kept(
 ) -> None:
     arxiv.papers = numbered(1)
     lock = sqlite3.connect(tmp_path / "answers.sqlite")
-    lock.execute("create trigger full before insert on answers begin select raise(abort, 'disk is full'); end")
+    lock.execute("create trigger full before insert on records begin select raise(abort, 'disk is full'); end")
     lock.commit()
     with pytest.raises(PermanentFailure, match=r"answers\.sqlite, cannot be read or written \(disk is full\)"):
         api.find(arxiv.papers)

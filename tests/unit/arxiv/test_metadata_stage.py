@@ -105,20 +105,6 @@ def test_the_api_is_asked_for_what_the_snapshot_lacks_alone_and_once(
     assert arxiv.asked == [["2403.00002", "2403.00003"], ["2403.00003"]]
 
 
-def test_a_snapshot_older_than_a_kept_answer_brings_no_old_version_back(
-    workspace: Workspace, snapshot_file: Path, arxiv: FakeArxiv, unhurried: Stage
-) -> None:
-    names = ["2403.00001", "2403.00002"]
-    arxiv.papers = {name: entry(name, 3) for name in names}
-    snapshot_file.write_text(line("2403.90000"))
-    write_members(workspace, MONTH, names)
-    run_stage(unhurried, asking(workspace, arxiv.url), MONTH)
-    versions = [{"version": f"v{number}", "created": "Mon, 4 Mar 2024 09:00:00 GMT"} for number in (1, 2, 3)]
-    snapshot_file.write_text(line(names[0], versions=versions[:1]) + "\n" + line(names[1], versions=versions))
-    run_stage(METADATA, workspace, MONTH)
-    assert [(row["source"], row["version"]) for row in written(workspace)] == [("api", 3), ("snapshot", 3)]
-
-
 def test_progress_tells_how_many_papers_the_api_has_yet_to_tell(
     workspace: Workspace, snapshot_file: Path, arxiv: FakeArxiv, unhurried: Stage
 ) -> None:
