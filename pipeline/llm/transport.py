@@ -136,9 +136,9 @@ class Transport:
                     raise self._status_error(error) from None
                 self._limiter.retries += 1
             except openai.APITimeoutError:
-                raise NoAnswer(self._timeout(), outage=True) from None
+                raise NoAnswer(self._timeout()) from None
             except openai.APIConnectionError as error:
-                raise NoAnswer(self._unreachable(error), outage=True, reached=False) from None
+                raise NoAnswer(self._unreachable(error)) from None
             except openai.APIResponseValidationError as error:
                 raise self._no_completion(str(error)) from error
 
@@ -181,7 +181,7 @@ class Transport:
                 f"{f' and asks to wait {wait:.0f} s' if wait else ''}: run again later, or lower "
                 "CITELOOM_LLM_CONCURRENCY; answers so far are kept"
             )
-            return NoAnswer(failure, wait, limited=status == 429, outage=status >= 500)
+            return NoAnswer(failure, wait, limited=status == 429)
         if status in (401, 403):
             return SettingError(
                 f"the LLM endpoint {self._url} refuses the key ({status}): set {setting('api_key')} to a key that it "

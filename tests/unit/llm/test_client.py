@@ -407,7 +407,7 @@ def test_a_request_that_alone_breaks_the_connection_is_given_up(tmp_path: Path) 
 
     async def many(client: LlmClient) -> None:
         async def others() -> None:
-            for number in range(400):
+            for number in range(10_000):
                 await texts(client, text=f"fine {number}")
 
         await side_by_side([texts(client, text="poison"), others()])
