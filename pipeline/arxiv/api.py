@@ -17,7 +17,7 @@ from pipeline.arxiv.api_cache import ApiCache
 from pipeline.arxiv.dois import plain_doi
 from pipeline.arxiv.identifiers import split_version
 from pipeline.arxiv.pace import Pace
-from pipeline.arxiv.rate_limited_client import Answer, BrokenAnswer, Patience, RateLimitedClient, Service
+from pipeline.arxiv.rate_limited_client import Answer, BrokenAnswer, RateLimitedClient, Service
 from pipeline.arxiv.record import Record, absent, fold, with_status
 from pipeline.arxiv.xml_answer import parse_xml
 from pipeline.errors import CiteloomError, PermanentFailure
@@ -56,15 +56,13 @@ class ListRefused(CiteloomError):
 class ArxivApi:
     """Looks up papers by identifier: a context manager that holds one connection and the cache of answers.
 
-    `cache` is the folder of the cache. `pace` and `patience` other than arXiv's rules are for tests.
+    `cache` is the folder of the cache. A pace other than arXiv's rules is for tests.
     """
 
-    def __init__(
-        self, settings: Settings, cache: Path, *, pace: Pace | None = None, patience: Patience | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, cache: Path, *, pace: Pace | None = None) -> None:
         self._url = settings.arxiv_api_url
         service = Service("arXiv's API", self._url, "CITELOOM_ARXIV_API_URL", _WAY_OUT)
-        self._client = RateLimitedClient(service, settings, pace=pace, patience=patience)
+        self._client = RateLimitedClient(service, settings, pace=pace)
         self._cache = ApiCache(cache)
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from pipeline import tables
 from pipeline.arxiv.api_cache import ApiCache
@@ -18,18 +17,14 @@ from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
 from pipeline.storage.writing import Row
 
-if TYPE_CHECKING:
-    from pipeline.arxiv.rate_limited_client import Patience
-
 _NO_RECORDS = SnapshotRecords({}, {}, {})
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataBuilder:
-    """Computes a month of `metadata`; a pace and a patience other than arXiv's rules are for tests."""
+    """Computes a month of `metadata`; a pace other than arXiv's rules is for tests."""
 
     pace: Pace | None = None
-    patience: Patience | None = None
 
     def __call__(self, job: Job) -> Iterator[Row]:
         """One row for each paper of the month's dump, by identifier.
@@ -60,7 +55,7 @@ class MetadataBuilder:
             # Of the papers to request alone: those of the snapshot took no time, and would promise an early end.
             progress.advanced(job.stage.name, job.month, done, total)
 
-        with ArxivApi(job.settings, cache, pace=self.pace, patience=self.patience) as api:
+        with ArxivApi(job.settings, cache, pace=self.pace) as api:
             records = api.find(missing, advance)
         job.measured["api_requests"] = api.requests
         return records

@@ -13,7 +13,6 @@ from pytest_httpserver import HTTPServer
 from pipeline import tables
 from pipeline.arxiv.metadata_stage import METADATA, MetadataBuilder
 from pipeline.arxiv.pace import Pace
-from pipeline.arxiv.rate_limited_client import Patience
 from pipeline.corpus.references.stages import REFERENCES
 from pipeline.engine import progress
 from pipeline.engine.run import State, run_stage, state
@@ -48,8 +47,8 @@ def arxiv(httpserver: HTTPServer) -> FakeArxiv:
 
 @pytest.fixture
 def unhurried(tmp_path: Path) -> Stage:
-    """The stage with a pace and a patience that a test can wait for."""
-    return replace(METADATA, build=MetadataBuilder(Pace(tmp_path / "machine", gap=0.0), Patience(2, 0.01)))
+    """The stage with a pace that a test can wait for."""
+    return replace(METADATA, build=MetadataBuilder(Pace(tmp_path / "machine", gap=0.0, tries=2, first_back_off=0.01)))
 
 
 # metadata
