@@ -75,7 +75,6 @@ class ArxivApi:
 
     def __exit__(self, *_: object) -> None:
         self._client.close()
-        self._cache.close()
 
     def find(self, ids: Iterable[str], progress: Progress | None = None) -> dict[str, Record]:
         """A record for each identifier (no version; old ones with their slash), `absent` where arXiv has none.

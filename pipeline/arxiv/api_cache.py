@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from pipeline.arxiv.record import Record
-from pipeline.errors import PermanentFailure
+from pipeline.storage.sqlite import open_store
 
 _SCHEMA = "create table if not exists records (arxiv_id text primary key, record text not null) without rowid"
 
@@ -23,46 +23,23 @@ class ApiCache:
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "answers.sqlite"
-        self._connection = sqlite3.connect(self._file, timeout=60.0)
-        try:
-            with self._named_errors(), self._connection:
-                self._connection.execute(_SCHEMA)
-        except PermanentFailure:
-            self.close()
-            raise
-
-    @classmethod
-    def find_in(cls, folder: Path, ids: Iterable[str]) -> dict[str, Record]:
-        """What `find` returns for the cache in a folder; nothing where there is none yet."""
-        if not (folder / "answers.sqlite").exists():
-            return {}
-        with contextlib.closing(cls(folder)) as cache:
-            return cache.find(ids)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
 
     def find(self, ids: Iterable[str]) -> dict[str, Record]:
         """The cached records of those identifiers."""
+        if not self._file.exists():
+            return {}
         query = "select record from records where arxiv_id = ?"
-        with self._named_errors():
-            rows = [row for name in ids for row in self._connection.execute(query, (name,))]
+        with self._open() as store:
+            rows = [row for name in ids for row in store.execute(query, (name,))]
         records = [Record.from_row(json.loads(record)) for (record,) in rows]
         return {record.arxiv_id: record for record in records}
 
     def add(self, records: Iterable[Record]) -> None:
         """Add what an answer says, all or nothing."""
         rows = [(record.arxiv_id, json.dumps(record.as_row(), sort_keys=True)) for record in records]
-        with self._named_errors(), self._connection:
-            self._connection.executemany("insert or replace into records values (?, ?)", rows)
+        with self._open() as store:
+            store.executemany("insert or replace into records values (?, ?)", rows)
 
-    @contextlib.contextmanager
-    def _named_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise PermanentFailure(
-                f"the cached answers of arXiv, {self._file}, cannot be read or written ({error}): free some disk "
-                "space, or move the file away and run again"
-            ) from error
+    def _open(self) -> AbstractContextManager[sqlite3.Connection]:
+        way_out = "free some disk space, or move the file away and run again"
+        return open_store(self._file, "the cached answers of arXiv", way_out, _SCHEMA)

@@ -47,7 +47,7 @@ class MetadataBuilder:
     def _from_api(self, job: Job, missing: list[str]) -> dict[str, Record]:
         cache = job.workspace.cache("arxiv_api")
         if not job.settings.arxiv_api or not missing:
-            return ApiCache.find_in(cache, missing)
+            return ApiCache(cache).find(missing)
 
         from pipeline.arxiv.api import ArxivApi
 

@@ -214,6 +214,7 @@ def test_answers_that_cannot_be_written_are_named_and_nothing_is_half_kept(
     arxiv: FakeArxiv, api: ArxivApi, tmp_path: Path
 ) -> None:
     arxiv.papers = numbered(1)
+    api.find([])
     lock = sqlite3.connect(tmp_path / "answers.sqlite")
     lock.execute("create trigger full before insert on records begin select raise(abort, 'disk is full'); end")
     lock.commit()
@@ -237,7 +238,7 @@ def test_a_kill_loses_the_request_in_flight_alone(arxiv: FakeArxiv, settings: Se
 def test_kept_answers_that_are_no_such_file_are_named(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "answers.sqlite").write_bytes(b"something else " * 100)
     with pytest.raises(PermanentFailure, match=r"answers\.sqlite, cannot be read or written .* move the file away"):
-        opened(settings, tmp_path)
+        opened(settings, tmp_path).find(["2403.00001"])
 
 
 # What goes wrong.
