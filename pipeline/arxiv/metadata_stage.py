@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pipeline import tables
@@ -11,13 +11,11 @@ from pipeline.arxiv.api_cache import ApiCache
 from pipeline.arxiv.harvest_store import STORE, HarvestedPaper, HarvestStore
 from pipeline.arxiv.pace import Pace
 from pipeline.arxiv.record import Record, absent
-from pipeline.arxiv.snapshot import Snapshot, SnapshotRecords, describe_lines
+from pipeline.arxiv.snapshot import Snapshot
 from pipeline.engine import progress
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
 from pipeline.storage.writing import Row
-
-_NO_RECORDS = SnapshotRecords({}, {}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +59,14 @@ class MetadataBuilder:
         return records
 
 
-def records_of_month(workspace: Workspace, month: str) -> tuple[dict[str, Record], set[str]]:
-    """A record of every paper of a month that the snapshot or the harvest has, and the papers with broken lines alone.
+def records_of_month(workspace: Workspace, month: str) -> dict[str, Record]:
+    """A record of every paper of a month that the snapshot or the harvest has.
 
     Raises MissingInput where the snapshot is missing, PermanentFailure where it or the harvest cannot be read.
     """
     snapshot, store = Snapshot.of(workspace), HarvestStore(workspace.cache(STORE))
-    found = snapshot.find(snapshot.identifiers(month)) if snapshot else _NO_RECORDS
-    records = _newest(found, store.find(store.identifiers(month)))
-    return records, set(found.broken) - records.keys()
+    wanted = snapshot.identifiers(month) if snapshot else []
+    return _newest(snapshot, wanted, store.find(store.identifiers(month)))
 
 
 def _wanted(workspace: Workspace, month: str) -> list[str]:
@@ -78,10 +75,10 @@ def _wanted(workspace: Workspace, month: str) -> list[str]:
 
 
 def _from_files(job: Job, wanted: list[str]) -> dict[str, Record]:
-    """The records of snapshot and harvest, each paper from the newer of the two; broken ones go to the ledger."""
+    """The records of snapshot and harvest, each paper from the newer; broken harvested ones go to the ledger."""
     settings, workspace = job.settings, job.workspace
     snapshot, store = Snapshot.of(workspace), HarvestStore(workspace.cache(STORE))
-    found, harvested = snapshot.find(wanted) if snapshot else _NO_RECORDS, store.find(wanted)
+    harvested = store.find(wanted)
     if not (snapshot or harvested or settings.arxiv_api):
         raise SettingError(
             "there is no source of metadata: set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot, or "
@@ -89,19 +86,19 @@ def _from_files(job: Job, wanted: list[str]) -> dict[str, Record]:
         )
     if snapshot:
         job.measured["snapshot"] = snapshot.facts()
-    for arxiv_id, number in sorted(found.broken.items()):
-        detail = f"line {number} of {settings.metadata_snapshot} cannot be read"
-        job.leave_out(arxiv_id, "broken_snapshot_line", detail)
     for arxiv_id, reason in store.broken(wanted).items():
         job.leave_out(arxiv_id, "broken_harvested_record", f"its newest record over OAI-PMH cannot be read: {reason}")
-    return _newest(found, harvested)
+    return _newest(snapshot, wanted, harvested)
 
 
-def _newest(found: SnapshotRecords, harvested: Mapping[str, HarvestedPaper]) -> dict[str, Record]:
+def _newest(
+    snapshot: Snapshot | None, wanted: Collection[str], harvested: Mapping[str, HarvestedPaper]
+) -> dict[str, Record]:
     """Each paper from the newer of snapshot and harvest."""
-    records = dict(found.records)
+    records = snapshot.find(wanted) if snapshot else {}
+    days = snapshot.update_days(harvested) if snapshot and harvested else {}
     for arxiv_id, paper in harvested.items():
-        if paper.datestamp >= found.dates.get(arxiv_id, ""):
+        if arxiv_id not in records or paper.datestamp >= days[arxiv_id]:
             records[arxiv_id] = _updated(arxiv_id, records.get(arxiv_id), paper)
     return records
 
@@ -117,12 +114,8 @@ def _updated(arxiv_id: str, known: Record | None, paper: HarvestedPaper) -> Reco
 
 def _sources_tried(job: Job, record: Record) -> str:
     tried = []
-    snapshot = job.settings.metadata_snapshot
-    if snapshot:
-        broken = job.measured["snapshot"]["broken_lines"]
-        tried.append(f"not in {snapshot.name}")
-        if broken:
-            tried[-1] += f", of which {describe_lines(broken)} cannot be read"
+    if job.settings.metadata_snapshot:
+        tried.append(f"{job.settings.metadata_snapshot.name} has no readable line of this paper")
     tried.append("arXiv's API has no such paper" if record.source == "api" else "CITELOOM_ARXIV_API is false")
     return "; ".join(tried)
 
