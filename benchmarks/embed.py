@@ -1,7 +1,6 @@
 """Passages → dense and sparse vectors by BGE-M3: ours against what a user would take instead.
 
     python -m benchmarks.embed [--device cpu|cuda] [--size full|small] [--model FOLDER] [--passages N] [--quick]
-    python -m benchmarks.embed --tokenisers
 
 Texts: passages of the real pages of ../shared/data/dump where they are there, else of the sample corpus, evenly drawn.
 The model has random weights (of the true size with `--size full`, the default), which is enough for speed; `--model`
@@ -9,10 +8,7 @@ takes the true one. One process, contenders by turns in every round, wall time f
 memory, medians. Never a comparison of vectors but for one look that all did the same work (`citeloom verify-model`).
 
 FlagEmbedding as its README uses it means its defaults: 256 texts a batch, cut at 512 tokens, which is less work than
-ours does. infinity is compared where it can be imported; infinity-emb 0.0.78 asks for numpy < 2 but runs with newer:
-
-    pip install --no-deps --target FOLDER infinity-emb==0.0.78
-    PYTHONPATH=FOLDER python -m benchmarks.embed
+ours does.
 """
 
 from __future__ import annotations
@@ -26,8 +22,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -48,7 +42,7 @@ from pipeline.embedding.words import WordTokenizer, knows_words
 
 OURS, FP32 = "ours", "ours, fp32"
 README, BEST = "FlagEmbedding as its README uses it", "FlagEmbedding, best batch size"
-DENSE, INFINITY = "sentence-transformers, dense only", "infinity, dense only"
+DENSE = "sentence-transformers, dense only"
 LONGEST = 8192
 # FlagEmbedding's example for dense vectors has 12, its default is 256.
 BATCH_SIZES = {"cpu": (1, 2, 4, 12), "cuda": (12, 64, 256, 1024)}
@@ -123,31 +117,6 @@ def load_sentence_transformers(folder: Path, device: str) -> Encode:
     if device == "cuda":
         model.half()
     return partial(model.encode, normalize_embeddings=True)
-
-
-@contextmanager
-def infinity(folder: Path, device: str) -> Iterator[dict[str, Encode]]:
-    """Dense vectors alone, by infinity's engine in this process, without the time that HTTP would take.
-
-    Nothing where it is not installed. Its threads end with the block.
-    """
-    if not find_spec("infinity_emb"):
-        sys.stdout.write("infinity-emb is not installed and not compared\n")
-        yield {}
-        return
-    import asyncio
-
-    engines = import_module("infinity_emb")
-    loop = asyncio.new_event_loop()
-    options = engines.EngineArgs(
-        model_name_or_path=str(folder), engine="torch", device=device, bettertransformer=False, model_warmup=False
-    )
-    engine = engines.AsyncEmbeddingEngine.from_args(options)
-    loop.run_until_complete(engine.astart())
-    try:
-        yield {INFINITY: lambda texts: loop.run_until_complete(engine.embed(sentences=list(texts)))}
-    finally:
-        loop.run_until_complete(engine.astop())
 
 
 def find_batch_size(model: Any, texts: Sequence[str], sizes: Sequence[int]) -> int:
@@ -255,51 +224,6 @@ def token_rows(folder: Path) -> Callable[[Sequence[str]], TokenRows]:
     return WordTokenizer(tokenizer).rows if knows_words(tokenizer) else partial(tokenize, tokenizer)
 
 
-def token_lists(folder: Path) -> Callable[[Sequence[str]], list[list[int]]]:
-    """Token ids as FlagEmbedding makes them: by transformers' tokenizer, 256 texts a call."""
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-
-    def call(texts: Sequence[str]) -> list[list[int]]:
-        found: list[list[int]] = []
-        for start in range(0, len(texts), 256):
-            found += tokenizer(list(texts[start : start + 256]), truncation=True, max_length=LONGEST)["input_ids"]
-        return found
-
-    return call
-
-
-def tokenising(folder: Path, texts: Sequence[str], rounds: int) -> tuple[dict[str, object], float]:
-    """Tokens in a CPU second of both, of texts whose words are new to ours, and of texts after as many others.
-
-    The ratio is of the latter, since a month has millions of passages. Their words are those of other papers.
-    """
-    theirs = token_lists(folder)
-    half = len(texts) // 2
-    spent: dict[str, list[float]] = {"first": [], "second": [], "theirs": []}
-    for _ in range(rounds):
-        ours = token_rows(folder)
-        for name, call, part in (
-            ("first", ours, texts[:half]),
-            ("second", ours, texts[half:]),
-            ("theirs", theirs, texts[half:]),
-        ):
-            spent[name].append(cpu_seconds(partial(call, part)))
-    first, second = (ours(part) for part in (texts[:half], texts[half:]))
-    equal = all(
-        np.array_equal(ids[: LONGEST - 1], other[: LONGEST - 1])
-        for ids, other in zip(np.split(second.ids, second.offsets[1:-1]), theirs(texts[half:]), strict=True)
-    )
-    figures: dict[str, object] = {
-        "tokenised, tokens per CPU second": round(len(second.ids) / statistics.median(spent["second"])),
-        "tokenised, words all new": round(len(first.ids) / statistics.median(spent["first"])),
-        "tokenised by tokenizer(batch)": round(len(second.ids) / statistics.median(spent["theirs"])),
-        "token ids equal": equal,
-    }
-    return figures, median_ratio(spent["theirs"], spent["second"])
-
-
 def cpu_seconds(work: Callable[[], object]) -> float:
     """Seconds of processor time that some work takes."""
     started = time.process_time()
@@ -326,7 +250,6 @@ def parse_arguments() -> argparse.Namespace:
     arguments.add_argument("--passages", type=int, help="how many passages")
     arguments.add_argument("--rounds", type=int, help="rounds, of which the median is told")
     arguments.add_argument("--quick", action="store_true", help="one round, an eighth of the passages")
-    arguments.add_argument("--tokenisers", action="store_true", help="the tokenisers alone, on any size of model")
     arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
     return arguments.parse_args()
 
@@ -362,64 +285,39 @@ def accelerator(device: str) -> str:
 def main() -> None:
     """Compare the contenders, print the figures and the claims."""
     given = parse_arguments()
-    if given.tokenisers:
-        compare_tokenisers(given)
-        return
     count = given.passages or PASSAGES[given.device] // (8 if given.quick else 1)
     rounds = given.rounds or (1 if given.quick else 3)
     weights = "true" if given.model else f"random, {given.size} size"
     sys.stdout.write(f"weights: {weights}; by turns in one process, {rounds} rounds\n")
-    with model_folder(given.model, given.size) as folder, infinity(folder, given.device) as others:
-        for encode in others.values():
-            encode(["warm"] * 8)
-        passages = read_passages()
-        work = weigh(draw(passages, count), folder)
+    with model_folder(given.model, given.size) as folder:
+        work = weigh(draw(read_passages(), count), folder)
         contenders, ours, size = make_contenders(folder, given.device, work.texts)
         precision = ours.last_facts.precision if ours.last_facts else "fp32"
         rate = partial(matrix_rate, given.device, precision)
-        seconds, best_rate = time_rounds({**contenders, **others}, work.texts, rounds, rate)
+        seconds, best_rate = time_rounds(contenders, work.texts, rounds, rate)
         figures = {"weights": weights, "rounds": rounds, "FlagEmbedding's best batch size": size}
         figures |= describe(work, seconds, best_rate, given.device, ours.last_facts)
         figures["least cosine of ours and FlagEmbedding's"] = round(least_cosine(contenders, work.texts[:16]), 6)
-        tokenised, ratio = tokenising(folder, passages, 1 if given.quick else 5)
-        figures |= tokenised
         if given.device == "cuda":
             figures["share of time not on the device"] = round(share_off_device(contenders[OURS], work.texts), 4)
-    report("embed", figures, claims(seconds, figures, ratio, given.device), accelerator(given.device))
+    report("embed", figures, claims(seconds, figures, given.device), accelerator(given.device))
 
 
-def compare_tokenisers(given: argparse.Namespace) -> None:
-    """The part of the comparison that needs no model of the true size: seconds in place of minutes."""
-    with model_folder(given.model, "small") as folder:
-        figures, ratio = tokenising(folder, read_passages(), given.rounds or 5)
-    report("tokenise", figures, [tokenised_claim(ratio)])
-
-
-def tokenised_claim(ratio: float) -> Claim:
-    """What is promised of our tokenizer."""
-    return Claim("times the tokens per CPU second of tokenizer(batch)", round(ratio, 2), 2.0)
-
-
-def claims(
-    seconds: Mapping[str, Sequence[float]], figures: Mapping[str, Any], tokenised: float, device: str
-) -> list[Claim]:
+def claims(seconds: Mapping[str, Sequence[float]], figures: Mapping[str, Any], device: str) -> list[Claim]:
     """What is promised of a device."""
     to_best = round(median_ratio(seconds[BEST], seconds[OURS]), 2)
     to_readme = round(median_ratio(seconds[README], seconds[OURS]), 2)
-    found = [tokenised_claim(tokenised)]
     if device == "cpu":
         to_fp32 = round(median_ratio(seconds[FP32], seconds[OURS]), 2)
         return [
             Claim("times as fast as ours in fp32", to_fp32, 1.8),
             Claim("times as fast as FlagEmbedding with its best batch size", to_best, 1.5),
-            *found,
         ]
     share = figures[f"{OURS}, share of the matrix product's rate"]
     return [
         Claim("times as fast as FlagEmbedding as its README uses it", to_readme, 3.0),
         Claim("share of the matrix product's rate", share, 0.6),
         Claim("share of the matrix product's rate, aim", share, 0.75),
-        *found,
     ]
 
 

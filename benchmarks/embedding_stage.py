@@ -19,14 +19,13 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.harness import Claim, report
+from benchmarks.harness import Claim, apart, report
 from pipeline import tables
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
 from pipeline.embedding.stages import EMBEDDINGS, build_embeddings
@@ -123,22 +122,16 @@ def run(folder: Path, stop_after: int = 0) -> dict[str, Any]:
     return measured | {"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
-def apart(folder: Path, stop_after: int = 0) -> dict[str, Any]:
-    """`run` in a process of its own."""
-    with get_context("spawn").Pool(1) as pool:
-        return pool.apply(run, (folder, stop_after))
-
-
 def measure(folder: Path, count: int) -> dict[str, dict[str, Any]]:
     """A month from nothing, again with a tenth of its texts changed, and after a run that ended at nine tenths."""
     workspace = Workspace(load_settings(data=folder, _env_file=None))
     write_passages(workspace, count)
-    found = {"fresh": apart(folder)}
+    found = {"fresh": apart(run, folder, 0)}
     write_passages(workspace, count, salt="changed")
-    found["a tenth changed"] = apart(folder)
+    found["a tenth changed"] = apart(run, folder, 0)
     workspace.root.file(tables.EMBEDDINGS, MONTH).unlink()
-    found["interrupted"] = apart(folder, count * 9 // 10)
-    found["taken up"] = apart(folder)
+    found["interrupted"] = apart(run, folder, count * 9 // 10)
+    found["taken up"] = apart(run, folder, 0)
     return found
 
 

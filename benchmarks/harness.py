@@ -9,7 +9,10 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,12 @@ def interleaved(contenders: Mapping[str, Callable[[], object]], rounds: int) -> 
             work()
             seconds[name].append(time.process_time() - started)
     return seconds
+
+
+def apart(work: Callable[..., Any], *arguments: object) -> Any:
+    """Run something in a fresh process, which may have children of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
 
 
 def median_ratio(slow: Sequence[float], fast: Sequence[float]) -> float:

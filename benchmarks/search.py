@@ -17,19 +17,18 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness import Claim, report
+from benchmarks.harness import Claim, apart, report
 from benchmarks.points import Structure, layout, questions, write_months
 from benchmarks.qdrant_server import Server, running
 from pipeline.index.edge import EdgeCollections
@@ -206,12 +205,6 @@ def search_edge(corpus: Corpus, folder: Path) -> dict[str, Any]:
         found["recall"] = recall(index, corpus, RANKINGS["dense"], corpus.exact())
         found["latency"] = {(name, 1): latency(index, corpus.questions, RANKINGS[name], 1) for name in RANKINGS}
     return found
-
-
-def apart(work: Callable[..., Any], *arguments: object) -> Any:
-    """Run something in a fresh process."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(work, *arguments).result()
 
 
 def measure(corpus: Corpus, kind: Kind, folder: Path, count: int) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from pipeline.answering.systems import ANSWERING_WRITERS, AnsweringSystem
 from pipeline.answering.user_question import MOST_TURNS, Turn, UserQuestion
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.llm.client import Usage, check_llm, open_client
+from pipeline.llm.client import Usage, check_model, open_client
 from pipeline.llm.loop import run
 from pipeline.llm.models import settings_for
 
@@ -107,7 +107,7 @@ def open_conversation(workspace: Workspace, system: str | None = None, months: s
     """
     writer, chosen = ANSWERING_WRITERS.named(system, workspace.settings)
     if chosen.calls_model:
-        check_llm(workspace.settings, writer.model)
+        check_model(workspace.settings, writer.model)
     if chosen.retrieves:
         check_index(workspace)
         return Conversation(workspace, chosen, writer.model, month_span(workspace, months))

@@ -44,7 +44,7 @@ from pipeline.index.fusion import By
 from pipeline.index.papers import rows_of_papers
 from pipeline.llm.client import ClientWorkspace, LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.models import Models, settings_for
+from pipeline.llm.models import get_model, settings_for
 from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
 from pipeline.storage.imported_texts import ImportedTexts, TextKind, read_texts
@@ -243,7 +243,7 @@ def _writer_inputs(writer: Writer, system: AnsweringSystem, workspace: Workspace
     """The prompts, and of the months that a question of this one may draw on, what the index and the tables hold."""
     inputs = {"prompts": PROMPTS.digest(*sorted(system.prompts))}
     if writer.model is not None:
-        inputs["model"] = Models.of(workspace.settings).get(writer.model, "CITELOOM_ANSWER_SYSTEMS").fingerprint
+        inputs["model"] = get_model(workspace.settings, writer.model, "CITELOOM_ANSWER_SYSTEMS").fingerprint
     read = [tables.INDEX_RECEIPTS] if system.retrieves else []
     read += [tables.PAPERS, tables.METADATA] if system.reads_facts else []
     for table in read:

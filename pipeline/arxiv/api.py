@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from pipeline.arxiv.api_cache import MISSES_OF_ABSENT, ApiCache
+from pipeline.arxiv.api_cache import ApiCache
 from pipeline.arxiv.dois import plain_doi
 from pipeline.arxiv.identifiers import split_version
 from pipeline.arxiv.pace import Pace
-from pipeline.arxiv.rate_limited_client import Answer, BrokenAnswer, Patience, RateLimitedClient, Service
-from pipeline.arxiv.record import Record, fold, with_status
+from pipeline.arxiv.rate_limited_client import Answer, BrokenAnswer, RateLimitedClient, Service
+from pipeline.arxiv.record import Record, absent, fold, with_status
 from pipeline.arxiv.xml_answer import parse_xml
 from pipeline.errors import CiteloomError, PermanentFailure
 from pipeline.settings import Settings
@@ -56,15 +56,13 @@ class ListRefused(CiteloomError):
 class ArxivApi:
     """Looks up papers by identifier: a context manager that holds one connection and the cache of answers.
 
-    `cache` is the folder of the cache. `pace` and `patience` other than arXiv's rules are for tests.
+    `cache` is the folder of the cache. A pace other than arXiv's rules is for tests.
     """
 
-    def __init__(
-        self, settings: Settings, cache: Path, *, pace: Pace | None = None, patience: Patience | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, cache: Path, *, pace: Pace | None = None) -> None:
         self._url = settings.arxiv_api_url
         service = Service("arXiv's API", self._url, "CITELOOM_ARXIV_API_URL", _WAY_OUT)
-        self._client = RateLimitedClient(service, settings, pace=pace, patience=patience)
+        self._client = RateLimitedClient(service, settings, pace=pace)
         self._cache = ApiCache(cache)
 
     @property
@@ -77,7 +75,6 @@ class ArxivApi:
 
     def __exit__(self, *_: object) -> None:
         self._client.close()
-        self._cache.close()
 
     def find(self, ids: Iterable[str], progress: Progress | None = None) -> dict[str, Record]:
         """A record for each identifier (no version; old ones with their slash), `absent` where arXiv has none.
@@ -88,39 +85,43 @@ class ArxivApi:
         where another try cannot help, SettingError where the base URL is invalid.
         """
         wanted = sorted(set(ids))
-        unknown = self._cache.unknown(wanted)
-        self._request_all(unknown, 0, progress)
-        self._request_all(self._cache.missing_once(wanted), len(unknown), progress)
+        cached = self._cache.find(wanted)
+        unknown = [arxiv_id for arxiv_id in wanted if arxiv_id not in cached]
+        lacking = self._request_all(unknown, 0, progress)
+        absent_ids = self._request_all(lacking, len(unknown), progress)
+        self._cache.add(absent(arxiv_id, "api", _now()) for arxiv_id in absent_ids)
         return self._cache.find(wanted)
 
-    def _request_all(self, ids: Sequence[str], before: int, progress: Progress | None) -> None:
+    def _request_all(self, ids: Sequence[str], before: int, progress: Progress | None) -> list[str]:
+        """Request and cache these papers; the identifiers that the answers lack."""
+        lacking = []
         for start in range(0, len(ids), IDS_PER_REQUEST):
-            self._request(ids[start : start + IDS_PER_REQUEST])
+            lacking += self._request(ids[start : start + IDS_PER_REQUEST])
             if progress:
                 progress(before + min(start + IDS_PER_REQUEST, len(ids)), before + len(ids))
+        return lacking
 
-    def _request(self, ids: Sequence[str]) -> None:
+    def _request(self, ids: Sequence[str]) -> list[str]:
         query = urlencode({"id_list": ",".join(ids), "start": 0, "max_results": len(ids)})
         try:
             records = self._client.get(f"{self._url}?{query}", self._read)
         except ListRefused as refusal:
-            self._request_less(ids, refusal)
-            return
+            return self._request_less(ids, refusal)
         now = _now()
-        self._cache.add(ids, {name: replace(record, fetched_at=now) for name, record in records.items()}, now)
+        self._cache.add(replace(records[arxiv_id], fetched_at=now) for arxiv_id in ids if arxiv_id in records)
+        return [arxiv_id for arxiv_id in ids if arxiv_id not in records]
 
-    def _request_less(self, ids: Sequence[str], refusal: ListRefused) -> None:
+    def _request_less(self, ids: Sequence[str], refusal: ListRefused) -> list[str]:
         """Halve a refused list, down to the malformed identifier, which is absent."""
         if len(ids) > 1:
-            self._request(ids[: len(ids) // 2])
-            self._request(ids[len(ids) // 2 :])
-        elif refusal.wrong_identifier:
-            self._cache.add(ids, {}, _now(), misses=MISSES_OF_ABSENT)
-        else:
+            return self._request(ids[: len(ids) // 2]) + self._request(ids[len(ids) // 2 :])
+        if not refusal.wrong_identifier:
             raise PermanentFailure(
                 f"arXiv's API at {self._url} refuses even the single identifier {ids[0]} ({refusal}): "
                 "check CITELOOM_ARXIV_API_URL"
             )
+        self._cache.add([absent(ids[0], "api", _now())])
+        return []
 
     def _read(self, answer: Answer) -> dict[str, Record]:
         if answer.status in (400, 414):

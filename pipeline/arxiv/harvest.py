@@ -12,7 +12,7 @@ from pipeline.arxiv.harvest_store import STORE, HarvestStore, News, Page
 from pipeline.arxiv.months import describe_months
 from pipeline.arxiv.oai import OaiClient, TokenRefused
 from pipeline.arxiv.pace import Pace
-from pipeline.arxiv.rate_limited_client import Patience, RateLimitedClient, Service
+from pipeline.arxiv.rate_limited_client import RateLimitedClient, Service
 from pipeline.arxiv.record import is_day
 from pipeline.arxiv.snapshot import Snapshot
 from pipeline.engine import progress
@@ -60,7 +60,6 @@ def harvest(
     *,
     since: str | None = None,
     pace: Pace | None = None,
-    patience: Patience | None = None,
 ) -> HarvestReport:
     """Request the records of set `cs` that changed from arXiv's OAI-PMH, and store them for stage `metadata`.
 
@@ -80,7 +79,7 @@ def harvest(
     try:
         with (
             FileLock(store.lock, timeout=0),
-            RateLimitedClient(service, settings, pace=pace, patience=patience) as client,
+            RateLimitedClient(service, settings, pace=pace) as client,
         ):
             return _Harvest(store, client, _first_state(store, workspace, since, until)).run()
     except Timeout as error:

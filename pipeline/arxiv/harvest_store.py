@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.record import Record
-from pipeline.errors import PermanentFailure
+from pipeline.storage.sqlite import open_store
 
 # The store's folder below the data root's cache.
 STORE = "oai"
@@ -165,16 +165,9 @@ class HarvestStore:
             with store:
                 yield store
 
-    @contextlib.contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with contextlib.closing(sqlite3.connect(self._file, timeout=60.0)) as store:
-                yield store
-        except sqlite3.Error as error:
-            raise PermanentFailure(
-                f"the records harvested from arXiv, {self._file}, cannot be read or written ({error}): free some disk "
-                "space, or move the file away and harvest again"
-            ) from error
+    def _open(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
+        way_out = "free some disk space, or move the file away and harvest again"
+        return open_store(self._file, "the records harvested from arXiv", way_out)
 
 
 def _month(arxiv_id: str) -> str:

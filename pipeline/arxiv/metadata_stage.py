@@ -3,45 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from pipeline import tables
 from pipeline.arxiv.api_cache import ApiCache
 from pipeline.arxiv.harvest_store import STORE, HarvestedPaper, HarvestStore
 from pipeline.arxiv.pace import Pace
 from pipeline.arxiv.record import Record, absent
-from pipeline.arxiv.snapshot import Snapshot, SnapshotRecords, describe_lines
+from pipeline.arxiv.snapshot import Snapshot
 from pipeline.engine import progress
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
 from pipeline.storage.writing import Row
 
-if TYPE_CHECKING:
-    from pipeline.arxiv.rate_limited_client import Patience
-
-_NO_RECORDS = SnapshotRecords({}, {}, {})
-
 
 @dataclass(frozen=True, slots=True)
 class MetadataBuilder:
-    """Computes a month of `metadata`; a pace and a patience other than arXiv's rules are for tests."""
+    """Computes a month of `metadata`; a pace other than arXiv's rules is for tests."""
 
     pace: Pace | None = None
-    patience: Patience | None = None
 
     def __call__(self, job: Job) -> Iterator[Row]:
         """One row for each paper of the month's dump, by identifier.
 
-        From the snapshot, or from the harvest where that is newer, or from a cached answer of the API with a later
-        version than the snapshot's; else from the API itself; else absent. A paper that arXiv has deleted counts as
-        withdrawn.
+        From the snapshot, or from the harvest where that is newer; else from the API; else absent. A paper that arXiv
+        has deleted counts as withdrawn.
         """
         wanted = _wanted(job.workspace, job.month)
         job.expect(len(wanted))
         records = _from_files(job, wanted)
-        records |= _later_versions(job.workspace, records)
         records |= self._from_api(job, [arxiv_id for arxiv_id in wanted if arxiv_id not in records])
         rows = [records.get(arxiv_id) or absent(arxiv_id) for arxiv_id in wanted]
         job.notes["sources"] = _count(record.source or "none" for record in rows)
@@ -54,7 +45,7 @@ class MetadataBuilder:
     def _from_api(self, job: Job, missing: list[str]) -> dict[str, Record]:
         cache = job.workspace.cache("arxiv_api")
         if not job.settings.arxiv_api or not missing:
-            return ApiCache.find_in(cache, missing)
+            return ApiCache(cache).find(missing)
 
         from pipeline.arxiv.api import ArxivApi
 
@@ -62,21 +53,20 @@ class MetadataBuilder:
             # Of the papers to request alone: those of the snapshot took no time, and would promise an early end.
             progress.advanced(job.stage.name, job.month, done, total)
 
-        with ArxivApi(job.settings, cache, pace=self.pace, patience=self.patience) as api:
+        with ArxivApi(job.settings, cache, pace=self.pace) as api:
             records = api.find(missing, advance)
         job.measured["api_requests"] = api.requests
         return records
 
 
-def records_of_month(workspace: Workspace, month: str) -> tuple[dict[str, Record], set[str]]:
-    """A record of every paper of a month that the snapshot or the harvest has, and the papers with broken lines alone.
+def records_of_month(workspace: Workspace, month: str) -> dict[str, Record]:
+    """A record of every paper of a month that the snapshot or the harvest has.
 
     Raises MissingInput where the snapshot is missing, PermanentFailure where it or the harvest cannot be read.
     """
     snapshot, store = Snapshot.of(workspace), HarvestStore(workspace.cache(STORE))
-    found = snapshot.find(snapshot.identifiers(month)) if snapshot else _NO_RECORDS
-    records = _newest(found, store.find(store.identifiers(month)))
-    return records, set(found.broken) - records.keys()
+    wanted = snapshot.identifiers(month) if snapshot else []
+    return _newest(snapshot, wanted, store.find(store.identifiers(month)))
 
 
 def _wanted(workspace: Workspace, month: str) -> list[str]:
@@ -85,10 +75,10 @@ def _wanted(workspace: Workspace, month: str) -> list[str]:
 
 
 def _from_files(job: Job, wanted: list[str]) -> dict[str, Record]:
-    """The records of snapshot and harvest, each paper from the newer of the two; broken ones go to the ledger."""
+    """The records of snapshot and harvest, each paper from the newer; broken harvested ones go to the ledger."""
     settings, workspace = job.settings, job.workspace
     snapshot, store = Snapshot.of(workspace), HarvestStore(workspace.cache(STORE))
-    found, harvested = snapshot.find(wanted) if snapshot else _NO_RECORDS, store.find(wanted)
+    harvested = store.find(wanted)
     if not (snapshot or harvested or settings.arxiv_api):
         raise SettingError(
             "there is no source of metadata: set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot, or "
@@ -96,19 +86,19 @@ def _from_files(job: Job, wanted: list[str]) -> dict[str, Record]:
         )
     if snapshot:
         job.measured["snapshot"] = snapshot.facts()
-    for arxiv_id, number in sorted(found.broken.items()):
-        detail = f"line {number} of {settings.metadata_snapshot} cannot be read"
-        job.leave_out(arxiv_id, "broken_snapshot_line", detail)
     for arxiv_id, reason in store.broken(wanted).items():
         job.leave_out(arxiv_id, "broken_harvested_record", f"its newest record over OAI-PMH cannot be read: {reason}")
-    return _newest(found, harvested)
+    return _newest(snapshot, wanted, harvested)
 
 
-def _newest(found: SnapshotRecords, harvested: Mapping[str, HarvestedPaper]) -> dict[str, Record]:
+def _newest(
+    snapshot: Snapshot | None, wanted: Collection[str], harvested: Mapping[str, HarvestedPaper]
+) -> dict[str, Record]:
     """Each paper from the newer of snapshot and harvest."""
-    records = dict(found.records)
+    records = snapshot.find(wanted) if snapshot else {}
+    days = snapshot.update_days(harvested) if snapshot and harvested else {}
     for arxiv_id, paper in harvested.items():
-        if paper.datestamp >= found.dates.get(arxiv_id, ""):
+        if arxiv_id not in records or paper.datestamp >= days[arxiv_id]:
             records[arxiv_id] = _updated(arxiv_id, records.get(arxiv_id), paper)
     return records
 
@@ -122,21 +112,10 @@ def _updated(arxiv_id: str, known: Record | None, paper: HarvestedPaper) -> Reco
     return known if known and same else record
 
 
-def _later_versions(workspace: Workspace, records: Mapping[str, Record]) -> dict[str, Record]:
-    """Cached answers of the API with a later version than the snapshot's, which may be older than they are."""
-    versions = {name: record.version or 0 for name, record in records.items() if record.source == "snapshot"}
-    cached = ApiCache.find_in(workspace.cache("arxiv_api"), versions)
-    return {name: record for name, record in cached.items() if (record.version or 0) > versions[name]}
-
-
 def _sources_tried(job: Job, record: Record) -> str:
     tried = []
-    snapshot = job.settings.metadata_snapshot
-    if snapshot:
-        broken = job.measured["snapshot"]["broken_lines"]
-        tried.append(f"not in {snapshot.name}")
-        if broken:
-            tried[-1] += f", of which {describe_lines(broken)} cannot be read"
+    if job.settings.metadata_snapshot:
+        tried.append(f"{job.settings.metadata_snapshot.name} has no readable line of this paper")
     tried.append("arXiv's API has no such paper" if record.source == "api" else "CITELOOM_ARXIV_API is false")
     return "; ".join(tried)
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from filelock import FileLock
@@ -26,20 +27,26 @@ def machine_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "citeloom"
 
 
+@dataclass(frozen=True, slots=True)
 class Pace:
     """Spaces requests over all processes that share a folder: one connection at a time, and a pause after a request.
 
-    A process holds the lock while it talks to arXiv; a file holds the time at which the next request may start. `gap`
-    is the pause in seconds; tests alone set it.
+    A process holds the lock while it talks to arXiv; a file holds the time at which the next request may start.
     """
 
-    def __init__(self, folder: Path | None = None, *, gap: float = GAP_SECONDS) -> None:
-        self._folder, self.gap = folder or machine_folder(), gap
-        self._file = self._folder / "arxiv-api-next-request"
+    folder: Path = field(default_factory=machine_folder)
+    gap: float = GAP_SECONDS
+    """The pause after a request, in seconds."""
+    tries: int = 5
+    """How often a request is sent."""
+    first_back_off: float = 10.0
+    """Seconds before the second try; they double with each."""
+    silence: float = 60.0
+    """Read time-out in seconds."""
 
-    def slower(self, gap: float) -> Pace:
-        """The same pace with a pause of at least so many seconds."""
-        return Pace(self._folder, gap=max(self.gap, gap))
+    @property
+    def _file(self) -> Path:
+        return self.folder / "arxiv-api-next-request"
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
@@ -52,7 +59,7 @@ class Pace:
 
     def wait(self) -> None:
         """Sleep until the next request may start. Call it in a `turn`, before each request."""
-        seconds = self.rest(time.time())
+        seconds = self.rest()
         if seconds > NOTED_WAIT_SECONDS:
             progress.noted(f"arXiv asked for a pause: waiting {progress.duration(seconds)} before the next request")
         time.sleep(seconds)
@@ -66,9 +73,9 @@ class Pace:
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def rest(self, now: float) -> float:
-        """Seconds from `now` (since 1970) until the next request may start."""
-        return max(self._next() - now, 0.0)
+    def rest(self) -> float:
+        """Seconds until the next request may start."""
+        return max(self._next() - time.time(), 0.0)
 
     def _next(self) -> float:
         try:
@@ -78,9 +85,9 @@ class Pace:
         return min(until, time.time() + LONGEST_WAIT_SECONDS)  # the clock may have been set back meanwhile
 
     def _lock(self) -> FileLock:
-        file = self._folder / "arxiv-api.lock"
+        file = self.folder / "arxiv-api.lock"
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
             file.touch()
         except OSError as error:
             raise self._unwritable(error) from error
@@ -88,6 +95,6 @@ class Pace:
 
     def _unwritable(self, error: OSError) -> PermanentFailure:
         return PermanentFailure(
-            f"cannot write {self._folder}, where runs of citeloom share the rate limit of arXiv ({error}): "
+            f"cannot write {self.folder}, where runs of citeloom share the rate limit of arXiv ({error}): "
             "set XDG_CACHE_HOME to a writable folder"
         )

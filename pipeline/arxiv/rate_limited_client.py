@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import httpx2
@@ -46,15 +46,6 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How often a request is sent, the first back-off in seconds (it doubles), and the read time-out in seconds."""
-
-    tries: int = 5
-    first_back_off: float = 10.0
-    silence: float = 60.0
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """A whole answer, decompressed. address: its URL after redirects; kind: its Content-Type, or empty."""
 
@@ -87,8 +78,8 @@ class _RetryableError(CiteloomError):
 class RateLimitedClient:
     """One connection to a service at the pace of arXiv; a context manager. `requests` counts what was sent.
 
-    largest: of answers, in bytes. same_host: refuse redirects to other hosts. A pace and a patience other than arXiv's
-    rules are for tests.
+    largest: of answers, in bytes. same_host: refuse redirects to other hosts. A pace other than arXiv's rules is
+    for tests.
     """
 
     def __init__(
@@ -97,23 +88,22 @@ class RateLimitedClient:
         settings: Settings,
         *,
         pace: Pace | None = None,
-        patience: Patience | None = None,
         largest: int = LARGEST_ANSWER_BYTES,
         same_host: bool = False,
     ) -> None:
         self._service, self._largest, self._same_host = service, largest, same_host
-        self._pace, self._patience = pace or Pace(), patience or Patience()
+        self._pace = pace or Pace()
         self._http = httpx2.Client(
             headers={"User-Agent": _checked_user_agent(settings.arxiv_user_agent)},
             limits=httpx2.Limits(max_connections=1),
-            timeout=httpx2.Timeout(self._patience.silence, connect=min(_CONNECT_SECONDS, self._patience.silence)),
+            timeout=httpx2.Timeout(self._pace.silence, connect=min(_CONNECT_SECONDS, self._pace.silence)),
         )
         self._reached = False
         self.requests = 0
 
     def slow_down(self, gap: float) -> None:
         """From now on pause at least so many seconds between two requests."""
-        self._pace = self._pace.slower(gap)
+        self._pace = replace(self._pace, gap=max(self._pace.gap, gap))
 
     def __enter__(self) -> RateLimitedClient:
         return self
@@ -138,8 +128,8 @@ class RateLimitedClient:
         # of them waits for it. The longer of Retry-After and back-off wins.
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_is_retryable),
-            stop=tenacity.stop_after_attempt(self._patience.tries),
-            wait=tenacity.wait_exponential(multiplier=self._patience.first_back_off, max=LONGEST_WAIT_SECONDS),
+            stop=tenacity.stop_after_attempt(self._pace.tries),
+            wait=tenacity.wait_exponential(multiplier=self._pace.first_back_off, max=LONGEST_WAIT_SECONDS),
             sleep=self._pace.postpone,
             before_sleep=self._log_retry,
             reraise=True,

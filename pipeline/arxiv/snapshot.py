@@ -10,9 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -33,14 +31,13 @@ from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.storage.writing import move_into_place
 
 # Raised when the columns change: files of another version are then made again.
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = pa.schema(
     [
         ("month", pa.string()),  # "" for an identifier that is not arXiv's, or none
         ("arxiv_id", pa.string()),
         ("number", pa.int64()),  # of the line in the file, from 1
         ("updated", pa.string()),
-        ("broken", pa.bool_()),  # no JSON, or of no paper
         ("digest", pa.binary(16)),
         ("line", pa.binary()),
     ]
@@ -48,10 +45,7 @@ _SCHEMA = pa.schema(
 _FACTS = b"citeloom.snapshot"
 # 20,000 lines are 30 MB; arXiv's 2.7 million lines become 540 row groups.
 _LINES_PER_BATCH, _ROWS_PER_GROUP = 20_000, 5_000
-_NUMBERS_SHOWN = 20
 _NOTED_BYTES = 100_000_000
-# How a broken line may still name its paper.
-_ID = re.compile(rb'"id"\s*:\s*"([^"\\\s]+)"')
 # Raised by a line that is JSON of another shape than the snapshot's.
 _OTHER_SHAPE = (TypeError, ValueError, AttributeError, KeyError)
 _WAY_OUT = (
@@ -59,24 +53,12 @@ _WAY_OUT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotRecords:
-    """Records of a snapshot by identifier.
-
-    broken: by identifier, the number of the line that cannot be read. dates: the day of each record's last change of
-    any kind (`YYYY-MM-DD`, as OAI-PMH's datestamp), or "".
-    """
-
-    records: Mapping[str, Record]
-    broken: Mapping[str, int]
-    dates: Mapping[str, str]
-
-
 class Snapshot:
     """A snapshot file, and its conversion in the folder `cache`; made again when the file's size or time changes.
 
-    An identifier with several lines is what its last readable line says. Every method but `of` raises MissingInput
-    where the file is missing, PermanentFailure where it cannot be read or converted, or holds no line of arXiv's.
+    A line that is no JSON or names no paper is skipped; of several lines of a paper the last counts. Every method but
+    `of` raises MissingInput where the file is missing, PermanentFailure where it cannot be read or converted, or holds
+    no line of arXiv's.
     """
 
     def __init__(self, file: Path, cache: Path) -> None:
@@ -89,18 +71,17 @@ class Snapshot:
         file = workspace.settings.metadata_snapshot
         return cls(file, workspace.cache("snapshot")) if file else None
 
-    def find(self, wanted: Collection[str]) -> SnapshotRecords:
-        """The records of those identifiers that the snapshot holds."""
+    def find(self, wanted: Collection[str]) -> dict[str, Record]:
+        """The records of those identifiers that the snapshot holds; none of a line of another shape."""
         records: dict[str, Record] = {}
-        broken: dict[str, int] = {}
-        dates: dict[str, str] = {}
-        for row in self._rows(wanted, "line", "updated"):
-            try:
+        for row in self._rows(wanted, "line"):
+            with contextlib.suppress(*_OTHER_SHAPE):
                 records[row["arxiv_id"]] = with_categories(parse_record(orjson.loads(row["line"])))
-                dates[row["arxiv_id"]] = row["updated"]
-            except _OTHER_SHAPE:
-                broken[row["arxiv_id"]] = row["number"]
-        return SnapshotRecords(records, broken, dates)
+        return records
+
+    def update_days(self, wanted: Collection[str]) -> dict[str, str]:
+        """The day of each paper's last change of any kind (`YYYY-MM-DD`, as OAI-PMH's datestamp), or ""."""
+        return {row["arxiv_id"]: row["updated"] for row in self._rows(wanted, "updated")}
 
     def licences(self, wanted: Collection[str]) -> dict[str, str]:
         """The address of the licence of each of those papers whose line has one; it is of the newest version."""
@@ -132,8 +113,8 @@ class Snapshot:
         return total.hexdigest()
 
     def facts(self) -> dict[str, Any]:
-        """`lines`: how many lines the file has; `broken_lines`: the numbers of the broken ones, which are no JSON or
-        name no paper; `bytes`: size of the conversion."""
+        """`lines`: how many lines the file has; `broken_lines`: how many of them are no JSON or name no paper; `bytes`:
+        size of the conversion."""
         file = self._converted()
         facts = json.loads(pq.read_metadata(file).metadata[_FACTS])
         return {**facts, "bytes": file.stat().st_size}
@@ -148,14 +129,14 @@ class Snapshot:
         return max((day for day in days if is_day(day) and day <= today), default=None)
 
     def _rows(self, wanted: Collection[str], *columns: str) -> Iterator[dict[str, Any]]:
-        """A row for each of those identifiers that has any: of the last line that can be read, else of the last."""
+        """A row for each of those identifiers that has any: of its last line."""
         chosen = frozenset(wanted)
         for month in sorted({month_of(name) or "" for name in chosen}):
-            table = self._month(month, ["arxiv_id", "number", "broken", *columns])
+            table = self._month(month, ["arxiv_id", "number", *columns])
             rows: dict[str, dict[str, Any]] = {}
             for row in table.to_pylist():
                 name, earlier = row["arxiv_id"], rows.get(row["arxiv_id"])
-                if name in chosen and (earlier is None or _rank(row) > _rank(earlier)):
+                if name in chosen and (earlier is None or row["number"] > earlier["number"]):
                     rows[name] = row
             yield from rows.values()
 
@@ -209,28 +190,27 @@ class Snapshot:
     def _write_lines(self, writer: pq.ParquetWriter) -> dict[str, Any]:
         """Write all lines, in batches sorted by month. Returns the facts; raises PermanentFailure where no line is
         arXiv's."""
-        numbers, is_arxivs, lines = [], False, self._lines()
-        count, first = 0, 1
-        while batch := list(islice(lines, _LINES_PER_BATCH)):
-            rows = sorted(_row(number, line) for number, line in enumerate(batch, first) if line)
+        numbered = ((number, line) for number, line in enumerate(self._lines(), 1) if line)
+        count, unreadable, is_arxivs = 0, [], False
+        while batch := list(islice(numbered, _LINES_PER_BATCH)):
+            by_number = {number: _row(number, line) for number, line in batch}
+            rows = sorted(row for row in by_number.values() if row)
             writer.write_table(pa.Table.from_arrays(_columns(rows), schema=_SCHEMA), row_group_size=_ROWS_PER_GROUP)
-            first += len(batch)
-            count += len(rows)
             shutdown.end_if_asked()
-            numbers += [number for _, _, number, _, broken, *_ in rows if broken]
-            is_arxivs = is_arxivs or any(month and not broken for month, _, _, _, broken, *_ in rows)
-        numbers.sort()
-        broken = f", of which {describe_lines(numbers)} cannot be read" if numbers else ""
+            count += len(batch)
+            unreadable += [number for number, row in by_number.items() if row is None]
+            is_arxivs = is_arxivs or any(month for month, *_ in rows)
+        broken = f", of which {len(unreadable):,} cannot be read (first: line {unreadable[0]})" if unreadable else ""
         if not is_arxivs:
             raise PermanentFailure(
                 f"the metadata snapshot {self._file} holds no line of arXiv's metadata ({count:,} lines{broken}): "
                 f"{_WAY_OUT}"
             )
-        if numbers:
+        if unreadable:
             progress.noted(
                 f"the metadata snapshot {self._file} has {count:,} lines{broken}; their papers count as missing from it"
             )
-        return {"lines": count, "broken_lines": numbers}
+        return {"lines": count, "broken_lines": len(unreadable)}
 
     def _lines(self) -> Iterator[bytes]:
         """The lines without the white space around them."""
@@ -250,34 +230,22 @@ class Snapshot:
             ) from error
 
 
-def _row(number: int, line: bytes) -> tuple[str, str, int, str, bool, bytes, bytes]:
-    """A row of the conversion."""
+def _row(number: int, line: bytes) -> tuple[str, str, int, str, bytes, bytes] | None:
+    """A row of the conversion; None for a line that is no JSON or names no paper."""
     try:
         paper = orjson.loads(line)
-        name, updated, broken = paper["id"], str(paper.get("update_date") or ""), False
-        if not (name and isinstance(name, str)):
-            raise ValueError("it names no paper")
+        name, updated = paper["id"], str(paper.get("update_date") or "")
     except _OTHER_SHAPE:
-        match = _ID.search(line)
-        name, updated, broken = match[1].decode(errors="replace") if match else "", "", True
+        return None
+    if not (name and isinstance(name, str)):
+        return None
     arxiv_id = strip_version(name)
-    return month_of(arxiv_id) or "", arxiv_id, number, updated, broken, xxh3_128_digest(line), line
+    return month_of(arxiv_id) or "", arxiv_id, number, updated, xxh3_128_digest(line), line
 
 
 def _columns(rows: list[tuple[Any, ...]]) -> list[pa.Array]:
     columns = zip(*rows, strict=True) if rows else ([] for _ in _SCHEMA)
     return [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)]
-
-
-def _rank(row: Mapping[str, Any]) -> tuple[bool, int]:
-    return not row["broken"], row["number"]
-
-
-def describe_lines(numbers: Sequence[int]) -> str:
-    """Numbers of lines in words, the first ones where they are many: `line 7`, `lines 7, 9 and 12 more`."""
-    shown = ", ".join(map(str, numbers[:_NUMBERS_SHOWN]))
-    more = f" and {len(numbers) - _NUMBERS_SHOWN:,} more" if len(numbers) > _NUMBERS_SHOWN else ""
-    return f"{'line' if len(numbers) == 1 else 'lines'} {shown}{more}"
 
 
 def parse_record(content: Mapping[str, Any]) -> Record:

@@ -73,12 +73,11 @@ def verify_judge(
 
 def _models(workspace: Workspace, judge: str | None) -> list[Model]:
     """The models to measure. The embedded one is measured only where it is named: it takes hours on a CPU."""
-    from pipeline.llm.models import Models
+    from pipeline.llm.models import get_model, judge_models
 
-    models = Models.of(workspace.settings)
     if judge is not None:
-        return [models.get(judge, "--judge")]
-    return [model for model in models.judges if model.url is not None]
+        return [get_model(workspace.settings, judge, "--judge")]
+    return [model for model in judge_models(workspace.settings) if model.url is not None]
 
 
 def _checks(workspace: Workspace, models: Sequence[Model], sets: Sequence[Any]) -> list[JudgeCheck]:

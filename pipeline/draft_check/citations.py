@@ -21,7 +21,7 @@ from pipeline.evaluation.passages import Passage
 from pipeline.index.links import abstract_url, passage_url
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.models import Models
+from pipeline.llm.models import get_model, judge_models
 from pipeline.settings.validators import OVERLAP_JUDGE
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def judge_name(settings: Settings) -> str:
     """The first judge that CITELOOM_JUDGES names; without an endpoint, the one that calls no model."""
     if settings.embedded_llm or settings.judges[:1] == (OVERLAP_JUDGE,):
         return OVERLAP_JUDGE
-    return Models.of(settings).judges[0].name
+    return judge_models(settings)[0].name
 
 
 def check_citations(
@@ -165,7 +165,7 @@ def _by_overlap(
 
 
 async def _by_model(workspace: Workspace, model: str, cases: Sequence[_Case]) -> list[CitationCheck]:
-    context = Models.of(workspace.settings).get(model, "CITELOOM_JUDGES").context
+    context = get_model(workspace.settings, model, "CITELOOM_JUDGES").context
     async with open_client(workspace, model) as client:
 
         async def one(case: _Case) -> CitationCheck:

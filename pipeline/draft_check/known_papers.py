@@ -70,7 +70,7 @@ class KnownPapers:
                     if row["status"] != "absent":
                         records[row["arxiv_id"]] = Record.from_row(row)
         if self._snapshot is not None:
-            records |= self._snapshot.find(ids).records
+            records |= self._snapshot.find(ids)
         return records
 
 
@@ -86,4 +86,4 @@ def _snapshot_titles(workspace: Workspace, snapshot: Snapshot) -> TitleIndex:
 
 
 def _rows(snapshot: Snapshot, month: str) -> list[Mapping[str, object]]:
-    return [record.as_row() for record in snapshot.find(snapshot.identifiers(month)).records.values()]
+    return [record.as_row() for record in snapshot.find(snapshot.identifiers(month)).values()]

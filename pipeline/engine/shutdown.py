@@ -166,19 +166,16 @@ def check_fence() -> None:
             raise RunLost(f"nothing is put in place: {reason}")
 
 
-def end_with_parent(parent: int | None = None) -> None:
-    """Have the kernel kill this process (SIGKILL) as soon as its parent ends; at once if it has ended already.
+def end_with_parent() -> None:
+    """Have the kernel kill this process (SIGKILL) as soon as the process that `multiprocessing` started it from ends;
+    at once if it has ended already. Without effect where `multiprocessing` did not start it.
 
-    parent: the process number of the parent; None for the process that `multiprocessing` started this one from, and
-    without effect where it did not. By prctl(2), on Linux alone: the signal comes when the *thread* that started this
-    process ends.
+    By prctl(2), on Linux alone: the signal comes when the *thread* that started this process ends.
     """
-    if parent is None:
-        started_from = multiprocessing.parent_process()
-        parent = started_from.pid if started_from else None
+    parent = multiprocessing.parent_process()
     if parent is None:
         return
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
+    if os.getppid() != parent.pid:
         os._exit(1)

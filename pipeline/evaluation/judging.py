@@ -28,7 +28,7 @@ from pipeline.evaluation.g_score import (
 from pipeline.evaluation.statistics import mean_mark
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import LlmAnswerError, Spent, measured_together
-from pipeline.llm.models import Model, Models, judges_fingerprint
+from pipeline.llm.models import Model, judge_models, judges_fingerprint
 from pipeline.settings import Settings
 from pipeline.storage.writing import Row
 from pipeline.tables import parse_writer, short_names, with_shown_name, writer_name
@@ -86,7 +86,7 @@ class _Asked:
 
 def build(job: Job) -> Iterator[Row]:
     """Rows of `g_scores`, by task, mode, judge, repeat and order; what could not be judged is in the ledger."""
-    models = Models.of(job.settings).judges
+    models = judge_models(job.settings)
     names = [model.name for model in models]
     cases = [case for case in _cases(job) if _has_gold(job, case)]
     asked = [conversation for case in cases for conversation in _conversations(case, job.settings, len(models))]

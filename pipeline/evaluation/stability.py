@@ -25,7 +25,7 @@ from pipeline.evaluation.judging import Marked, case_of, judge_alone
 from pipeline.evaluation.rouge import METRICS, rouge
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import measured_together
-from pipeline.llm.models import Models, settings_for
+from pipeline.llm.models import judge_models, settings_for
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.stages import writer_inputs
 from pipeline.related_work.summary import Summary, cited_numbers
@@ -96,7 +96,7 @@ def build(job: Job) -> Iterator[Row]:
     """Rows of `stability`, by task, writer, what was varied, and repeat."""
     repeats = list(_repeats(job))
     job.expect(len(repeats))
-    judge = Models.of(job.settings).judges[0].name
+    judge = judge_models(job.settings)[0].name
     for repeat, (summary, marked) in zip(repeats, run(_make_all(job, repeats)), strict=True):
         _note(job, repeat, summary, marked)
         yield _row(repeat, summary, marked, judge)
@@ -106,7 +106,7 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """What the rows depend on besides tables: the judge, and of each writer its settings, prompts and papers."""
     if off(workspace.settings):
         return {}
-    judge = Models.of(workspace.settings).judges[0].fingerprint
+    judge = judge_models(workspace.settings)[0].fingerprint
     found = {"judge": f"{judge}, {prompt_digest()}"}
     for writer, system in repeated_writers(workspace.settings):
         own = system.chosen_settings(settings_for(workspace.settings, writer.model))
@@ -191,7 +191,7 @@ def reordered(target: Target, order: Sequence[int]) -> tuple[Task, list[KeyEleme
 async def _make_all(job: Job, repeats: Sequence[Repeat]) -> list[tuple[Summary, Marked]]:
     """Every section with its judgement, side by side; none waits for another."""
     done = 0
-    judge_model = Models.of(job.settings).judges[0]
+    judge_model = judge_models(job.settings)[0]
 
     async def make(clients: Mapping[str, LlmClient], repeat: Repeat) -> tuple[Summary, Marked]:
         nonlocal done
@@ -218,7 +218,7 @@ async def _clients(job: Job, models: Collection[str]) -> AsyncIterator[dict[str,
             client = await stack.enter_async_context(open_client(job.workspace, model))
             same = [other for other in clients.values() if other.model.url == client.model.url]
             if same:
-                client.share_limits(same[0])
+                client.limiter = same[0].limiter
             clients[model] = client
         yield clients
         job.measured |= measured_together(client.usage for client in clients.values())

@@ -172,7 +172,7 @@ def check_budget(settings: Settings, model: Model) -> None:
     """Raise SettingError if money has a limit and the model no price."""
     if settings.llm_budget_money and not model.prices.known:
         raise SettingError(
-            f"CITELOOM_LLM_BUDGET_MONEY is set, but no price of {model.name}: write {model.setting_names.price} as "
+            f"CITELOOM_LLM_BUDGET_MONEY is set, but no price of {model.name}: write {model.setting('price')} as "
             "read/written, in money for a million tokens"
         )
 

@@ -18,6 +18,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from pipeline.errors import PermanentFailure
 from pipeline.llm.messages import Spent
 
@@ -43,16 +45,6 @@ CREATE TABLE IF NOT EXISTS paid (
 RECENT = 2000
 
 Answer = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Paid:
-    """One request that was answered: what it cost, and how long it took, waiting not counted."""
-
-    model: str
-    max_tokens: int
-    cost: Spent
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +82,21 @@ class CallCache:
         self._host, self._pid = socket.gethostname(), os.getpid()
         try:
             self._sql = sqlite3.connect(file, timeout=LOCK_SECONDS, isolation_level=None)
-            # The index of a write-ahead log is memory that processes share, so they must be of one machine
-            # (https://www.sqlite.org/wal.html). Without the log each commit waits for the disk: 40 ms for the three of
-            # a call where each deletes its journal, 3 to 12 where the journal's file stays.
-            _set_journal(self._sql, "PERSIST" if shared else "WAL")
-            if not shared:
-                # A process that is killed loses nothing with NORMAL; only a power cut may lose the last answers.
-                self._sql.execute("PRAGMA synchronous=NORMAL")
-            self._sql.executescript(_TABLES)
+            # SQLite does not wait for a lock when it switches the journal, whatever the timeout: of processes that
+            # opened a new file at the same moment, one in twenty was refused.
+            with FileLock(f"{file}.lock"):
+                # The index of a write-ahead log is memory that processes share, so they must be of one machine
+                # (https://www.sqlite.org/wal.html). Without the log each commit waits for the disk: 40 ms for the three
+                # of a call where each deletes its journal, 3 to 12 where the journal's file stays.
+                self._sql.execute(f"PRAGMA journal_mode={'PERSIST' if shared else 'WAL'}")
+                if not shared:
+                    # A process that is killed loses nothing with NORMAL; only a power cut may lose the last answers.
+                    self._sql.execute("PRAGMA synchronous=NORMAL")
+                self._sql.executescript(_TABLES)
         except sqlite3.DatabaseError as error:
-            way_out = "run again when it is free" if _is_locked(error) else "move it away and run again"
+            # The low byte is the error's kind (https://www.sqlite.org/rescode.html).
+            is_locked = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            way_out = "run again when it is free" if is_locked else "move it away and run again"
             raise PermanentFailure(f"{file} cannot be used as the cache of LLM calls ({error}): {way_out}") from error
 
     def close(self) -> None:
@@ -112,17 +109,19 @@ class CallCache:
         return {sample: json.loads(body) for sample, body in rows if sample in wanted}
 
     def write(
-        self, key: str, request: Mapping[str, Any], answers: Mapping[int, Answer], paid: Paid | None = None
+        self, key: str, request: Mapping[str, Any], answers: Mapping[int, Answer], cost: Spent, seconds: float
     ) -> None:
-        """Store the answers of one response, all or none, with what it cost; an answer that is stored already stays."""
+        """Store the answers of one response, all or none; an answer that is stored already stays.
+
+        cost, seconds: of the request, waiting not counted.
+        """
         rows = [(key, sample, _canonical(answer)) for sample, answer in sorted(answers.items())]
         self._sql.execute("BEGIN IMMEDIATE")
         try:
             self._sql.execute("INSERT OR IGNORE INTO requests VALUES (?, ?)", (key, _canonical(request)))
             self._sql.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", rows)
-            if paid is not None:
-                row = (time.time(), paid.model, paid.max_tokens, *astuple(paid.cost), paid.seconds)
-                self._sql.execute("INSERT INTO paid VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            row = (time.time(), request["model"], request.get("max_tokens", 0), *astuple(cost), seconds)
+            self._sql.execute("INSERT INTO paid VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         except sqlite3.Error:
             self._sql.execute("ROLLBACK")
             raise
@@ -176,25 +175,3 @@ class CallCache:
             return bool(psutil.Process(pid).create_time() <= since + _CLOCK_SLACK)
         except psutil.NoSuchProcess:
             return False
-
-
-def _set_journal(sql: sqlite3.Connection, mode: str) -> None:
-    """Switch a file to a write-ahead log, or back from it.
-
-    SQLite does not wait for a lock here, whatever the connection's timeout: of processes that opened a new file at
-    the same moment, one in twenty was refused.
-    """
-    import tenacity
-
-    trying = tenacity.Retrying(
-        retry=tenacity.retry_if_exception(_is_locked),
-        wait=tenacity.wait_random(0.001, 0.02),
-        stop=tenacity.stop_after_delay(LOCK_SECONDS),
-        reraise=True,
-    )
-    trying(sql.execute, f"PRAGMA journal_mode={mode}")
-
-
-def _is_locked(error: BaseException) -> bool:
-    # The low byte is the error's kind (https://www.sqlite.org/rescode.html).
-    return isinstance(error, sqlite3.DatabaseError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY

@@ -11,7 +11,7 @@ import contextlib
 import copy
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -19,13 +19,13 @@ from pydantic import BaseModel
 from pipeline.engine import shutdown, telemetry
 from pipeline.engine.stage import Workspace
 from pipeline.llm.budget import Budget, Limits, check_budget, run_budget
-from pipeline.llm.cache import CallCache, Paid, call_key
+from pipeline.llm.cache import CallCache, call_key
 from pipeline.llm.context import count_message_tokens
 from pipeline.llm.embedded import embedded_endpoint
 from pipeline.llm.limiter import FIRST_PATIENCE, PATIENCE, Limiter
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Completion, LlmAnswerError, Message, Spent, Usage, spent
-from pipeline.llm.models import Model, Models, shown_url
+from pipeline.llm.models import Model, get_model, shown_url
 from pipeline.llm.prompts import as_data
 from pipeline.llm.structured import copyable, parse_answer, repair, response_format, short
 from pipeline.llm.transport import Dialect, Reply, Transport
@@ -66,15 +66,13 @@ class Sender(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A request without its sample number, and the keys of its answers in the cache.
+    """A request without its sample number, and the key of its answers in the cache.
 
-    shared_key: the key without a system, under which answers are that every system may use, and those of before keys
-    carried the system. claim: the sample that the process which pays has claimed.
+    claim: the sample that the process which pays has claimed.
     """
 
     request: Mapping[str, Any]
     key: str
-    shared_key: str
     first_seed: int
     worst_written: int
     """Most tokens of one answer."""
@@ -87,23 +85,13 @@ class _Call:
         return Spent(samples, _count_read(self.request), samples * self.worst_written)
 
 
-@dataclass(slots=True)
-class _Shared:
-    """What all views of a client have in common."""
-
-    usage: Usage
-    limiter: Limiter
-    transport: Sender | None = None
-    connecting: asyncio.Lock = field(default_factory=asyncio.Lock)
-    claims: dict[tuple[str, int], asyncio.Event] = field(default_factory=dict)
-    flights: dict[asyncio.Task[set[int]], tuple[str, int]] = field(default_factory=dict)
-
-
 class LlmClient:
     """Calls one model. Belongs to one event loop.
 
     connect: makes the transport, with the limiter; called for the first request that the cache cannot answer, so that
     a run whose answers are all stored starts no server. budget: limits what requests may cost; none without it.
+    usage: what the client did in this run. limiter: another client's of the same loop and endpoint may take its place
+    before either makes a call.
     """
 
     def __init__(
@@ -117,47 +105,42 @@ class LlmClient:
         self._connect, self._cache, self._budget = connect, cache, budget or Budget(Limits())
         # The embedded model's server is not restarted if it dies: nothing is worth waiting for.
         name, patience = (model.name, FIRST_PATIENCE) if model.url is None else (shown_url(model.url), PATIENCE)
-        self._shared = _Shared(Usage(prices=model.prices), Limiter(model.concurrency, name, patience))
+        self.usage, self.limiter = Usage(prices=model.prices), Limiter(model.concurrency, name, patience)
+        # Views share these: the transport, once it is made, is the list's only member.
+        self._transports: list[Sender] = []
+        self._connecting = asyncio.Lock()
+        self._claims: dict[tuple[str, int], asyncio.Event] = {}
+        self._flights: dict[asyncio.Task[set[int]], tuple[str, int]] = {}
         self._system, self._first_sample = "", 0
-
-    @property
-    def usage(self) -> Usage:
-        """What the client did in this run."""
-        return self._shared.usage
 
     def view(self, system: str = "", repeat: int = 0) -> LlmClient:
         """The same client with samples of its own: those of a system, and of a repeat (from 0).
 
-        Equal prompts of two systems are two draws; without a system, answers are shared by all. Each repeat is as
-        deterministic and as well cached as the first; at temperature 0 it asks again for the same.
+        Equal prompts of two systems are two draws. Each repeat is as deterministic and as well cached as the first; at
+        temperature 0 it asks again for the same.
         """
         view = copy.copy(self)
         view._system, view._first_sample = system, repeat * REPEAT_SAMPLES
         return view
 
-    def share_limits(self, other: LlmClient) -> None:
-        """Use the limits of another client of the same loop and endpoint, before either makes a call."""
-        self._shared.limiter = other._shared.limiter
-
     def abandon(self) -> None:
         """Cancel the requests in flight: a user who interrupts a run does not wait for them."""
-        for flight in self._shared.flights:
+        for flight in self._flights:
             flight.cancel()
 
     async def aclose(self) -> None:
         """Close the transport. Answers in flight are paid for: they are awaited and stored, but nothing is retried, and
         an endpoint that is down is not waited for."""
-        shared = self._shared
-        if shared.transport is None:
+        if not self._transports:
             return
-        shared.limiter.stop()
-        if shared.limiter.down:
+        self.limiter.stop()
+        if self.limiter.down:
             self.abandon()
-        if shared.flights:
-            await asyncio.wait(list(shared.flights))
-        for claim in list(shared.claims):
+        if self._flights:
+            await asyncio.wait(list(self._flights))
+        for claim in list(self._claims):
             self._release(claim)
-        await shared.transport.aclose()
+        await self._transports[0].aclose()
 
     async def complete(
         self,
@@ -166,12 +149,9 @@ class LlmClient:
         temperature: float,
         max_tokens: int | None = None,
         sample: int = 0,
-        top_p: float | None = None,
     ) -> Completion:
         """One completion. Equal messages, parameters and `sample` always give the same text, from the cache."""
-        (completion,) = await self.samples(
-            messages, 1, first=sample, temperature=temperature, max_tokens=max_tokens, top_p=top_p
-        )
+        (completion,) = await self.samples(messages, 1, first=sample, temperature=temperature, max_tokens=max_tokens)
         return completion
 
     async def samples(
@@ -182,7 +162,6 @@ class LlmClient:
         temperature: float,
         max_tokens: int | None = None,
         first: int = 0,
-        top_p: float | None = None,
         form: type[BaseModel] | None = None,
     ) -> list[Completion]:
         """`count` completions of one prompt, numbered from `first`, in order. Raises as `Transport.send` does.
@@ -190,7 +169,7 @@ class LlmClient:
         max_tokens: longest completion; None for the model's own limit. form: schema to which the endpoint constrains
         the completions if it can; they are not parsed here (see `answers`).
         """
-        call = self._call(messages, temperature, max_tokens, top_p, None if form is None else response_format(form))
+        call = self._call(messages, temperature, max_tokens, None if form is None else response_format(form))
         start = self._first_sample + first
         return await self._obtain(call, range(start, start + count))
 
@@ -255,7 +234,6 @@ class LlmClient:
         messages: Sequence[Message],
         temperature: float,
         max_tokens: int | None,
-        top_p: float | None,
         response_format: Mapping[str, Any] | None,
     ) -> _Call:
         max_tokens = max_tokens or self.model.max_tokens
@@ -264,12 +242,11 @@ class LlmClient:
             "messages": [asdict(message) for message in messages],
             "temperature": temperature,
         }
-        optional = {"max_tokens": max_tokens, "top_p": top_p, "response_format": response_format}
+        optional = {"max_tokens": max_tokens, "response_format": response_format}
         request |= {name: value for name, value in optional.items() if value is not None}
-        shared_key = call_key(request)
-        key = call_key(request | {"system": self._system}) if self._system else shared_key
+        key = call_key(request | ({"system": self._system} if self._system else {}))
         written = max_tokens or max(self.model.context - _count_read(request), 1)
-        return _Call(request, key, shared_key, _first_seed(self._system), written)
+        return _Call(request, key, _first_seed(self._system), written)
 
     async def _obtain(self, call: _Call, wanted: range) -> list[Completion]:
         """Completions of these samples: from the cache, from the process that is paying for them, or paid now."""
@@ -289,22 +266,20 @@ class LlmClient:
 
     def _read(self, call: _Call, samples: range) -> dict[int, Completion]:
         stored = self._cache.read(call.key, samples)
-        if call.shared_key != call.key and len(stored) < len(samples):
-            stored = self._cache.read(call.shared_key, samples) | stored
         return {sample: Completion(**answer, cached=True) for sample, answer in stored.items()}
 
     async def _pay_or_wait(self, call: _Call, missing: list[int], pause: float) -> set[int]:
         """Pay for the samples, unless this or another process is paying for the first of them: then wait, `pause`
         seconds for another process."""
         claim = (call.key, missing[0])
-        busy = self._shared.claims.get(claim)
+        busy = self._claims.get(claim)
         if busy is not None:
             await busy.wait()
             return set()
         if not self._cache.claim(*claim):
             await asyncio.sleep(pause)
             return set()
-        self._shared.claims[claim] = asyncio.Event()
+        self._claims[claim] = asyncio.Event()
         try:
             return await self._pay(replace(call, claim=claim), missing)
         finally:
@@ -312,27 +287,27 @@ class LlmClient:
 
     def _release(self, claim: tuple[str, int]) -> None:
         """Give up the claim, once nothing that was sent under it is in flight any more."""
-        if claim not in self._shared.claims:
+        if claim not in self._claims:
             return
-        flights = [flight for flight, of in self._shared.flights.items() if of == claim]
+        flights = [flight for flight, of in self._flights.items() if of == claim]
         if flights:
             asyncio.gather(*flights, return_exceptions=True).add_done_callback(lambda _: self._release(claim))
             return
         self._cache.release(*claim)
-        self._shared.claims.pop(claim).set()
+        self._claims.pop(claim).set()
 
     async def _pay(self, call: _Call, missing: list[int]) -> set[int]:
         transport = await self._connected()
-        most = 1 if "n" in transport.dialect.refused else self._shared.limiter.concurrency
+        most = 1 if "n" in transport.dialect.refused else self.limiter.concurrency
         parts = [run[i : i + most] for run in _consecutive(missing) for i in range(0, len(run), most)]
         answers = await side_by_side(self._request(transport, call, part) for part in parts)
         return set().union(*answers)
 
     async def _connected(self) -> Sender:
-        async with self._shared.connecting:
-            if self._shared.transport is None:
-                self._shared.transport = await self._connect(self._shared.limiter)
-            return self._shared.transport
+        async with self._connecting:
+            if not self._transports:
+                self._transports.append(await self._connect(self.limiter))
+            return self._transports[0]
 
     async def _request(self, transport: Sender, call: _Call, samples: list[int]) -> set[int]:
         """One request for consecutive samples; returns those that it brought into the cache.
@@ -340,7 +315,7 @@ class LlmClient:
         The request is a task of its own: if a task beside this one fails, this one is cancelled, and an answer that is
         paid for would be lost.
         """
-        limiter, flights = self._shared.limiter, self._shared.flights
+        limiter, flights = self.limiter, self._flights
         await limiter.acquire(len(samples))
         try:
             shutdown.end_if_asked()
@@ -382,12 +357,11 @@ class LlmClient:
                 )
         finally:
             self._budget.settle(worst, cost, self.usage.prices)
-            self.usage.retries, self.usage.waited = self._shared.limiter.retries, self._shared.limiter.waited
+            self.usage.retries, self.usage.waited = self.limiter.retries, self.limiter.waited
         self.usage.count_request(cost, reply.seconds)
         completions = dict(zip(samples, reply.completions, strict=False))
         answers = {sample: _stored_fields(completion) for sample, completion in completions.items()}
-        paid = Paid(self.model.name, call.request.get("max_tokens", 0), cost, reply.seconds)
-        self._cache.write(call.key, call.request, answers, paid)
+        self._cache.write(call.key, call.request, answers, cost, reply.seconds)
         if len(completions) < len(samples):
             transport.dialect.refused.add("n")
         return set(completions)
@@ -436,17 +410,12 @@ def _stored_fields(completion: Completion) -> dict[str, Any]:
     return fields
 
 
-def check_llm(settings: Settings, model: str | None = None) -> None:
-    """Raise SettingError where a model (None: the default) cannot be used with these settings; no network is asked.
+def check_model(settings: Settings, name: str | None = None) -> Model:
+    """A model (None: the default), once it is sure that it can be used with these settings; no network is asked.
 
-    That is, as `Models.get` and `Model.check` do, and where money has a ceiling and the model no price.
+    Raises SettingError as `get_model` and `Model.check` do, and where money has a ceiling and the model no price.
     """
-    _checked_model(settings, model)
-
-
-def _checked_model(settings: Settings, name: str | None) -> Model:
-    models = Models.of(settings)
-    model = models.default if name is None else models.get(name, "CITELOOM_MODELS")
+    model = get_model(settings, name)
     check_budget(settings, model)
     model.check()
     return model
@@ -463,9 +432,9 @@ class ClientWorkspace(Workspace):
 async def open_client(workspace: Workspace, model: str | None = None) -> AsyncIterator[LlmClient]:
     """The client of a model, by its name (None: the default model), with the cache of the data root.
 
-    Raises SettingError as `check_llm` does; an endpoint's faults show with the first call.
+    Raises SettingError as `check_model` does; an endpoint's faults show with the first call.
     """
-    chosen = _checked_model(workspace.settings, model)
+    chosen = check_model(workspace.settings, model)
     with contextlib.closing(_cache_of(workspace)) as cache:
         if isinstance(workspace, ClientWorkspace):
             client = workspace.make_client(chosen, cache)

@@ -12,7 +12,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -44,13 +43,11 @@ def embedded_endpoint(model: Model, folder: Path) -> str:
     folder: for the model's file and the server's log. One server stays while another starts, as a client may be using
     it. Raises PermanentFailure where the server does not start.
     """
-    slots, context = model.concurrency, model.context
+    key = (model.concurrency, model.context)
     with _lock:
-        for (server_slots, server_context), server in sorted(_servers.items(), key=lambda item: item[0]):
-            if server_slots == slots and server_context >= context and server.process.poll() is None:
-                return server.url
-        server = _servers[slots, context] = _start(model, folder)
-        return server.url
+        if key not in _servers or _servers[key].process.poll() is not None:
+            _servers[key] = _start(model, folder)
+        return _servers[key].url
 
 
 def stop_embedded() -> None:
@@ -90,7 +87,7 @@ def packaged_model() -> Path:
 
 def _start(model: Model, folder: Path) -> _Server:
     log = folder / "server.log"
-    process = _spawn(_command(with_fast_kernels(packaged_model(), folder), model), log)
+    process = _open_process(_command(with_fast_kernels(packaged_model(), folder), model), log)
     line = _first_line(process)
     if not line:
         process.kill()
@@ -110,34 +107,8 @@ def _command(file: Path, model: Model) -> list[str]:
         *(sys.executable, "-m", "pipeline.llm.server_process"),
         *("--model", str(file), "--alias", model.name),
         *("--slots", str(model.concurrency), "--context", str(model.context)),
-        *("--threads", str(count_workers(0)), "--parent", str(os.getpid())),
+        *("--threads", str(count_workers(0))),
     ]
-
-
-def _spawn(command: list[str], log: Path) -> subprocess.Popen[bytes]:
-    """Start the child from a thread that lives as long as the child.
-
-    The parent-death signal is sent when the *thread* that made the child ends (prctl(2)), and the caller may be a
-    worker thread.
-    """
-    started: list[subprocess.Popen[bytes] | OSError] = []
-    ready = threading.Event()
-
-    def start_and_wait() -> None:
-        try:
-            started.append(_open_process(command, log))
-        except OSError as error:
-            started.append(error)
-        ready.set()
-        if isinstance(started[0], subprocess.Popen):
-            while started[0].poll() is None:
-                time.sleep(0.5)
-
-    threading.Thread(target=start_and_wait, name="citeloom-llm-server", daemon=True).start()
-    ready.wait()
-    if isinstance(started[0], OSError):
-        raise PermanentFailure(f"{command[0]} cannot be started: {started[0]}") from started[0]
-    return started[0]
 
 
 def _open_process(command: list[str], log: Path) -> subprocess.Popen[bytes]:
@@ -145,12 +116,15 @@ def _open_process(command: list[str], log: Path) -> subprocess.Popen[bytes]:
     path = os.pathsep.join(part for part in (str(PROJECT), os.environ.get("PYTHONPATH", "")) if part)
     environment = os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": path}
     environment.pop("OMP_NUM_THREADS", None)
-    with log.open("wb") as errors:
-        # A process group of its own: Ctrl-C goes to this process alone, which waits for the answers in flight.
-        return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment, cwd=PROJECT,
-            process_group=0,
-        )  # fmt: skip
+    try:
+        with log.open("wb") as errors:
+            # A process group of its own: Ctrl-C goes to this process alone, which waits for the answers in flight.
+            return subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment, cwd=PROJECT,
+                process_group=0,
+            )  # fmt: skip
+    except OSError as error:
+        raise PermanentFailure(f"{command[0]} cannot be started: {error}") from error
 
 
 def _first_line(process: subprocess.Popen[bytes]) -> str:

@@ -23,17 +23,12 @@ Reply = TypeVar("Reply")
 Headers = Mapping[str, str]
 
 ATTEMPTS = 5
-FIRST_WAIT, LONGEST_BACK_OFF = 0.5, 8.0
-# Limits are mostly per minute: an endpoint that names no time is asked a few times within one.
-LONGEST_LIMIT_WAIT = 30.0
+# Rate limits are mostly per minute, and a model loads for one or two: a request is tried a few times within one.
+FIRST_WAIT, LONGEST_BACK_OFF = 0.5, 30.0
 # If the endpoint asks for a longer wait, the run ends with that message, and resumes later where it was.
 LONGEST_WAIT = 120.0
-# Failures in a row, over all requests, after which the endpoint counts as down.
-DOWN_AFTER = 5
 # A vLLM that restarts loads its model for one to two minutes. One that never answered is rather a wrong address.
 PATIENCE, FIRST_PATIENCE = 120.0, 8.0
-FIRST_PROBE, LONGEST_PROBE = 1.0, 30.0
-_POLL_SECONDS = 0.25
 _UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])")
 # A larger number of seconds is a time of day: some gateways send when the window ends, not how long it lasts.
@@ -48,20 +43,11 @@ class NoAnswer(Exception):
     """A request without an answer; `error` is raised if it is not tried again.
 
     wait: seconds that the endpoint asks to wait; None if it does not say. limited: it only refuses for its rate (429).
-    outage: a sign that the endpoint is down. reached: the endpoint itself reported the failure.
     """
 
-    def __init__(
-        self,
-        error: CiteloomError,
-        wait: float | None = None,
-        *,
-        limited: bool = False,
-        outage: bool = False,
-        reached: bool = True,
-    ) -> None:
+    def __init__(self, error: CiteloomError, wait: float | None = None, *, limited: bool = False) -> None:
         super().__init__(str(error))
-        self.error, self.wait, self.limited, self.outage, self.reached = error, wait, limited, outage, reached
+        self.error, self.wait, self.limited = error, wait, limited
 
 
 @dataclass(slots=True)
@@ -120,13 +106,10 @@ class Limiter:
         self._requests, self._tokens = _Quota(), _Quota()
         self._pause_until = 0.0
         self._stopped = asyncio.Event()
-        self._last_answer = -math.inf
+        self.down = False
+        """Whether a request was given up because the endpoint answers nobody."""
+        self._last_answer = self._last_response = -math.inf
         self._has_responded = False
-        self._failures = 0
-        self._failing_since = (0.0, 0.0)
-        self._last_failure = ""
-        self._probing = False
-        self._probe_wait, self._next_probe = FIRST_PROBE, 0.0
 
     async def acquire(self, count: int) -> None:
         """Wait for `count` free completions, first come, first served, and hold them until `release`."""
@@ -149,40 +132,36 @@ class Limiter:
         """Retry nothing from now on; requests in flight may still be answered."""
         self._stopped.set()
 
-    @property
-    def down(self) -> bool:
-        """Whether the endpoint counts as down."""
-        return self._failures >= DOWN_AFTER
-
     async def run(self, send: Callable[[], Awaitable[Reply]]) -> Reply:
-        """The result of `send`, which is called again after NoAnswer: up to five times, and as long as the endpoint
-        answers other requests if it only refuses for its rate.
+        """The result of `send`, which is called again after NoAnswer: up to five times while the endpoint responds to
+        others, until patience is over while it responds to nobody, and as long as it answers others if it only refuses
+        for its rate.
 
         Raises the error of the last NoAnswer, EndpointDown, and what else `send` raises.
         """
-        attempts = refusals = 0
-        refused_since = math.inf
+        attempts = failures = 0
+        first_failure, last_failure = math.inf, -math.inf
         while True:
-            probe = await self._admit()
             try:
                 reply = await send()
             except NoAnswer as failure:
-                self._count(failure, probe=probe)
+                first_failure = min(first_failure, _now())
                 if failure.limited:
-                    refusals += 1
-                    refused_since = min(refused_since, _now())
-                    pause = _back_off(refusals, LONGEST_LIMIT_WAIT, failure.wait)
+                    # All requests wait, as the limit is that of the account.
+                    self._pause_until = max(self._pause_until, _now() + (failure.wait or 0.0))
                 else:
-                    # A probe, and a connection refused while the endpoint is down, tell nothing of this request.
-                    attempts += not probe and (failure.reached or not self.down)
-                    pause = _back_off(attempts - 1, LONGEST_BACK_OFF, failure.wait)
-                if attempts >= ATTEMPTS or self._stopped.is_set() or self._is_exhausted(failure, refused_since):
+                    # A failure while the endpoint responds to nobody tells nothing of this request.
+                    attempts += self._last_response >= last_failure
+                    self._check_down(failure, first_failure)
+                if attempts >= ATTEMPTS or self._stopped.is_set() or self._is_exhausted(failure, first_failure):
                     raise failure.error from None
+                last_failure = _now()
+                # An outage is not over at once, whatever the endpoint asks.
+                pause = _back_off(failures, failure.wait if failure.limited else failure.wait or None)
+                failures += 1
             else:
                 self._last_answer = _now()
                 return reply
-            finally:
-                self._probing = self._probing and not probe
             self.retries += 1
             await self._wait(pause)
 
@@ -213,46 +192,25 @@ class Limiter:
         self._requests.update(headers, "requests", 1)
         self._tokens.update(headers, "tokens", tokens)
         self._has_responded = True
-        if status < 500:
-            self._failures, self._probe_wait = 0, FIRST_PROBE
+        if status <= 500:  # with 500 an endpoint that is up reports that this request failed
+            self._last_response, self.down = _now(), False
 
-    def _count(self, failure: NoAnswer, *, probe: bool) -> None:
-        if failure.limited:
-            # All requests wait, as the limit is that of the account.
-            self._pause_until = max(self._pause_until, _now() + (failure.wait or 0.0))
-        if not failure.outage:
-            return
-        if not self._failures:
-            self._failing_since = _now(), time.time()
-        self._failures += 1
-        self._last_failure = str(failure)
-        if probe:
-            self._probe_wait = min(2 * self._probe_wait, LONGEST_PROBE)
-        self._next_probe = _now() + self._probe_wait
-
-    def _is_exhausted(self, failure: NoAnswer, refused_since: float) -> bool:
+    def _is_exhausted(self, failure: NoAnswer, first_failure: float) -> bool:
         """Whether waiting is pointless: the endpoint asks for too long, or has answered nobody since it refuses."""
         if (failure.wait or 0.0) > LONGEST_WAIT:
             return True
-        return failure.limited and _now() - max(refused_since, self._last_answer) > LONGEST_WAIT
+        return failure.limited and _now() - max(first_failure, self._last_answer) > LONGEST_WAIT
 
-    async def _admit(self) -> bool:
-        """Wait while the endpoint is down; True for the one request that tests whether it is back.
-
-        Raises EndpointDown once patience is over.
-        """
-        while self.down:
-            if _now() - self._failing_since[0] >= (self._patience if self._has_responded else FIRST_PATIENCE):
-                since = time.strftime("%H:%M:%S", time.localtime(self._failing_since[1]))
-                raise EndpointDown(
-                    f"the LLM endpoint {self._endpoint} is down since {since}: {self._failures} requests in a row "
-                    f"failed, and no more are sent. The last failure: {self._last_failure}"
-                )
-            if not self._probing and _now() >= self._next_probe:
-                self._probing = True
-                return True
-            await self._sleep(_POLL_SECONDS)
-        return False
+    def _check_down(self, failure: NoAnswer, first_failure: float) -> None:
+        """Raise EndpointDown once nobody has had a response for as long as patience lasts."""
+        silence = _now() - max(first_failure, self._last_response)
+        if self.down or silence >= (self._patience if self._has_responded else FIRST_PATIENCE):
+            self.down = True
+            since = time.strftime("%H:%M:%S", time.localtime(time.time() - silence))
+            raise EndpointDown(
+                f"the LLM endpoint {self._endpoint} is down since {since}, and no more requests are sent. The last "
+                f"failure: {failure}"
+            ) from None
 
     def _seconds_until(self, tokens: int) -> float:
         return max(self._pause_until - _now(), self._requests.wait(1), self._tokens.wait(tokens))
@@ -269,12 +227,12 @@ class Limiter:
             raise TransientFailure(f"nothing more is sent to the LLM endpoint {self._endpoint}: the run is ending")
 
 
-def _back_off(exponent: int, longest: float, asked: float | None) -> float:
+def _back_off(failures: int, asked: float | None) -> float:
     """Seconds until the next attempt: what the endpoint asks and a little more, else between half a bound that doubles
     and the whole, so that requests that failed together do not return together."""
     if asked is not None:
         return asked + random.uniform(0, min(asked / 10, 1.0))  # noqa: S311 - not for cryptography
-    bound = min(FIRST_WAIT * 2.0**exponent, longest)
+    bound = min(FIRST_WAIT * 2.0**failures, LONGEST_BACK_OFF)
     return random.uniform(bound / 2, bound)  # noqa: S311
 
 

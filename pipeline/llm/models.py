@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pydantic import SecretStr
@@ -11,7 +10,7 @@ from pydantic import SecretStr
 from pipeline.errors import SettingError
 from pipeline.llm.messages import Prices
 from pipeline.settings import Settings
-from pipeline.settings.models_file import ModelEntry, read_key, read_models_file
+from pipeline.settings.models_file import read_key, read_models_file
 from pipeline.settings.settings import EMBEDDED_CONTEXT, EMBEDDED_LLM
 from pipeline.settings.urls import refuse_key_over_http, refuse_unsendable_key, split_url
 from pipeline.settings.validators import OVERLAP_JUDGE, parse_price
@@ -21,17 +20,6 @@ EMBEDDED_MODEL = "smollm2-135m-instruct"
 TRAINED_CONTEXT = 8192
 # As endpoints print its name too: SmolLM2-135M-Instruct-Q4_K_M.gguf.
 _SMALL_MODEL = "smollm2-135m"
-
-
-@dataclass(frozen=True, slots=True)
-class SettingNames:
-    """Where the user defined a model, as messages name it."""
-
-    url: str = "CITELOOM_LLM_URL"
-    key: str = "CITELOOM_LLM_API_KEY"
-    model: str = "CITELOOM_LLM_MODEL"
-    context: str = "CITELOOM_LLM_CONTEXT"
-    price: str = "CITELOOM_LLM_PRICE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,140 +41,103 @@ class Model:
     """Longest answer where the caller sets no limit; None for the endpoint's own."""
     key_variable: str | None = None
     """The environment variable that must hold its key."""
-    setting_names: SettingNames = SettingNames()
+    table: str = ""
+    """Its table in the file of CITELOOM_MODELS, as messages name it; empty where the settings define it."""
 
     @property
     def fingerprint(self) -> str:
         """What of the model changes an answer or the prompt before it; its address, key and price do not."""
         return f"{self.name}, {self.context} tokens" + (f", {self.max_tokens} written" if self.max_tokens else "")
 
+    def setting(self, field: str) -> str:
+        """Where the user sets `url`, `api_key`, `model`, `context` or `price` of this model, as messages name it."""
+        if not self.table:
+            return f"CITELOOM_LLM_{field.upper()}"
+        if field == "api_key" and self.key_variable:
+            return self.key_variable
+        names_in_file = {"api_key": "api_key_env", "model": "name"}
+        return f"the {names_in_file.get(field, field)} of {self.table}"
+
     def check(self) -> None:
         """Raise SettingError for a URL that is no address, a key that is not set, cannot be sent or would go
         unencrypted to another host, and a context that the embedded model does not have."""
-        names = self.setting_names
         if self.key_variable and self.api_key is None:
             raise SettingError(f"{self.key_variable} is not set, the api_key_env of {self.name} in CITELOOM_MODELS")
         if self.url is None:
             if self.context > TRAINED_CONTEXT:
                 raise SettingError(
-                    f"{names.context} is {self.context}, but the embedded {self.name} reads {TRAINED_CONTEXT} tokens "
-                    "at most"
+                    f"{self.setting('context')} is {self.context}, but the embedded {self.name} reads "
+                    f"{TRAINED_CONTEXT} tokens at most"
                 )
             return
-        parts = split_url(names.url, self.url, "http://localhost:8000/v1")
-        refuse_unsendable_key(names.key, self.api_key)
+        parts = split_url(self.setting("url"), self.url, "http://localhost:8000/v1")
+        refuse_unsendable_key(self.setting("api_key"), self.api_key)
         if self.api_key is not None:
-            refuse_key_over_http(names.url, parts, names.key)
+            refuse_key_over_http(self.setting("url"), parts, self.setting("api_key"))
 
 
-@dataclass(frozen=True, slots=True)
-class Models:
-    """The models of the settings, by name."""
+def models_of(settings: Settings) -> dict[str, Model]:
+    """All models by name: the one of CITELOOM_LLM_URL, those of the file, and the embedded one.
 
-    settings: Settings
-    entries: Mapping[str, ModelEntry]
-
-    @classmethod
-    def of(cls, settings: Settings) -> Models:
-        """Raises SettingError where the file of CITELOOM_MODELS cannot be read or is wrong."""
-        return cls(settings, read_models_file(settings.models) if settings.models else {})
-
-    @property
-    def default(self) -> Model:
-        """The model that is used where none is named. Raises as `get` does."""
-        return self.get(self.settings.llm_model, "CITELOOM_LLM_MODEL")
-
-    @property
-    def judges(self) -> list[Model]:
-        """The models that judge, one or two; the default model where none is named. Raises as `get` does."""
-        names = [name for name in self.settings.judges if name != OVERLAP_JUDGE]
-        return [self.get(name, "CITELOOM_JUDGES") for name in names] or [self.default]
-
-    @property
-    def names(self) -> list[str]:
-        """The names of all models, the default first."""
-        return list(dict.fromkeys((self.settings.llm_model, *self.entries, EMBEDDED_MODEL)))
-
-    def get(self, name: str, setting: str) -> Model:
-        """The model of this name, which `setting` holds.
-
-        Raises SettingError that names the setting where there is no such model.
-        """
-        settings = self.settings
-        if name == settings.llm_model and settings.llm_url is not None and not self._is_default_in_file:
-            return self._from_settings(name)
-        if name in self.entries:
-            return self._from_file(name, self.entries[name])
-        if name == EMBEDDED_MODEL:
-            return self._embedded()
-        known = ", ".join(other for other in self.names if other != name)
-        raise SettingError(
-            f"{setting} names the model {name}, which is not defined: the known ones are {known}; give {name} a table "
-            "in the file of CITELOOM_MODELS"
-            + (", or set CITELOOM_LLM_URL to an endpoint that serves it" if name == settings.llm_model else "")
-        )
-
-    def prices(self) -> dict[str, Prices]:
-        """The known prices of all models, by name."""
-        default = {self.settings.llm_model: _prices(self.settings.llm_price)}
-        prices = default | {name: _prices(entry.price) for name, entry in self.entries.items()}
-        return {name: price for name, price in sorted(prices.items()) if price.known}
-
-    @property
-    def _is_default_in_file(self) -> bool:
-        entry = self.entries.get(self.settings.llm_model)
-        return entry is not None and entry.url == self.settings.llm_url
-
-    def _from_settings(self, name: str) -> Model:
-        settings = self.settings
-        return Model(
-            name=name,
-            url=settings.llm_url,
-            api_key=settings.llm_api_key,
-            context=settings.llm_context,
-            concurrency=settings.llm_concurrency,
-            prices=_prices(settings.llm_price),
-            timeout=settings.llm_timeout,
-        )
-
-    def _embedded(self) -> Model:
-        if self.settings.embedded_llm:
-            return replace(self._from_settings(EMBEDDED_MODEL), url=None, api_key=None)
-        return Model(
-            name=EMBEDDED_MODEL,
-            url=None,
-            api_key=None,
-            context=EMBEDDED_CONTEXT,
-            concurrency=Settings.model_fields["llm_concurrency"].default,
-            prices=Prices(),
-            timeout=self.settings.llm_timeout,
-        )
-
-    def _from_file(self, name: str, entry: ModelEntry) -> Model:
-        where = f"[{name}] in {self.settings.models}"
-        return Model(
+    Raises SettingError where the file of CITELOOM_MODELS cannot be read or is wrong.
+    """
+    default = Model(
+        name=settings.llm_model,
+        url=settings.llm_url,
+        api_key=settings.llm_api_key,
+        context=settings.llm_context,
+        concurrency=settings.llm_concurrency,
+        prices=_prices(settings.llm_price),
+        timeout=settings.llm_timeout,
+    )
+    models = {}
+    embedded = replace(default, name=EMBEDDED_MODEL, url=None, api_key=None)
+    if not settings.embedded_llm:
+        models[default.name] = default
+        concurrency = Settings.model_fields["llm_concurrency"].default
+        embedded = replace(embedded, context=EMBEDDED_CONTEXT, concurrency=concurrency, prices=Prices())
+    for name, entry in (read_models_file(settings.models) if settings.models else {}).items():
+        models[name] = Model(
             name=name,
             url=entry.url,
             api_key=read_key(entry.api_key_env) if entry.api_key_env else None,
             context=entry.context,
             concurrency=entry.concurrency,
             prices=_prices(entry.price),
-            timeout=self.settings.llm_timeout,
+            timeout=settings.llm_timeout,
             max_tokens=entry.max_tokens,
             key_variable=entry.api_key_env,
-            setting_names=SettingNames(
-                url=f"the url of {where}",
-                key=entry.api_key_env or f"the api_key_env of {where}",
-                model=f"the name of {where}",
-                context=f"the context of {where}",
-                price=f"the price of {where}",
-            ),
+            table=f"[{name}] in {settings.models}",
         )
+    return {EMBEDDED_MODEL: embedded} | models
+
+
+def get_model(settings: Settings, name: str | None = None, setting: str = "CITELOOM_MODELS") -> Model:
+    """The model of this name, which `setting` holds; None: the default model.
+
+    Raises SettingError that names the setting where there is no such model.
+    """
+    if name is None:
+        name, setting = settings.llm_model, "CITELOOM_LLM_MODEL"
+    models = models_of(settings)
+    if name in models:
+        return models[name]
+    raise SettingError(
+        f"{setting} names the model {name}, which is not defined: the known ones are {', '.join(models)}; give {name} "
+        "a table in the file of CITELOOM_MODELS"
+        + (", or set CITELOOM_LLM_URL to an endpoint that serves it" if name == settings.llm_model else "")
+    )
+
+
+def judge_models(settings: Settings) -> list[Model]:
+    """The models that judge, one or two; the default model where none is named. Raises as `get_model` does."""
+    names = [name for name in settings.judges if name != OVERLAP_JUDGE]
+    return [get_model(settings, name, "CITELOOM_JUDGES") for name in names] or [get_model(settings)]
 
 
 def judges_fingerprint(settings: Settings) -> str:
     """What of the judges changes a judgement: the fingerprints of their models."""
-    return "; ".join(model.fingerprint for model in Models.of(settings).judges)
+    return "; ".join(model.fingerprint for model in judge_models(settings))
 
 
 def settings_for(settings: Settings, model: str | None, setting: str = "CITELOOM_MODELS") -> Settings:
@@ -197,7 +148,7 @@ def settings_for(settings: Settings, model: str | None, setting: str = "CITELOOM
     """
     if model is None:
         return settings
-    chosen = Models.of(settings).get(model, setting)
+    chosen = get_model(settings, model, setting)
     update: dict[str, object] = {"llm_model": chosen.name, "llm_context": chosen.context}
     if chosen.url is None:
         limits = ("draft_tokens", "element_tokens")

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.llm.cache import Answer, CallCache, Kind, Paid
+from pipeline.llm.cache import Answer, CallCache, Kind
 from pipeline.llm.client import LlmClient
 from pipeline.llm.context import count_message_tokens
 from pipeline.llm.limiter import Limiter
-from pipeline.llm.messages import Completion, Message, Usage
+from pipeline.llm.messages import Completion, Message, Spent, Usage
 from pipeline.llm.models import Model
 from pipeline.llm.transport import Dialect, Reply
 
@@ -89,7 +89,7 @@ class _OverlayCache(CallCache):
         return self._below.read(key, wanted) | invented
 
     def write(
-        self, key: str, request: Mapping[str, Any], answers: Mapping[int, Answer], paid: Paid | None = None
+        self, key: str, request: Mapping[str, Any], answers: Mapping[int, Answer], cost: Spent, seconds: float
     ) -> None:
         self._invented |= {(key, sample): answer for sample, answer in answers.items()}
 

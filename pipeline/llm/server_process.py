@@ -1,7 +1,7 @@
 """The process that serves the embedded model: `python -m pipeline.llm.server_process`, started by `embedded`.
 
-It binds loopback only, prints one line of JSON with its address once the model is loaded, and ends with its parent:
-by the parent-death signal where the system has one, and by the end of its standard input everywhere.
+It binds loopback only, prints one line of JSON with its address once the model is loaded, and ends when its standard
+input does, as it does when the parent ends.
 """
 
 from __future__ import annotations
@@ -13,12 +13,9 @@ import os
 import sys
 from typing import Any
 
-from pipeline.engine.shutdown import end_with_parent
-
 
 def main() -> None:
     options = _parse()
-    end_with_parent(options.parent)
     server = _serve(options)
     print(json.dumps({"url": f"{server.listening_address}/v1"}), flush=True)
     with contextlib.suppress(KeyboardInterrupt):
@@ -33,7 +30,6 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--slots", type=int, required=True, help="completions side by side")
     parser.add_argument("--context", type=int, required=True, help="tokens per slot")
     parser.add_argument("--threads", type=int, required=True)
-    parser.add_argument("--parent", type=int, required=True, help="process whose end ends this one")
     return parser.parse_args()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.llm.limiter import Limiter, NoAnswer, retry_after
 from pipeline.llm.messages import Completion, Spent
-from pipeline.llm.models import Model, SettingNames, shown_url
+from pipeline.llm.models import Model, shown_url
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -42,7 +42,7 @@ class Dialect:
         adapted = dict(body)
         if "max_tokens" in self.refused and "max_tokens" in adapted:
             adapted["max_completion_tokens"] = adapted.pop("max_tokens")
-        for name in ("seed", "temperature", "top_p", "n"):
+        for name in ("seed", "temperature", "n"):
             if name in self.refused:
                 adapted.pop(name, None)
         if "response_format" in self.refused:
@@ -55,7 +55,7 @@ class Dialect:
         """Record what a 400 complains about; True if the request can be sent in another form."""
         if "response_format" in body and re.search(r"response_format|schema|grammar", complaint, re.IGNORECASE):
             return self._refuse("bounds") or self._refuse("response_format")
-        for name in ("max_tokens", "seed", "temperature", "top_p"):
+        for name in ("max_tokens", "seed", "temperature"):
             if name in body and re.search(rf"\b{name}\b", complaint):
                 return self._refuse(name)
         if body.get("n", 1) > 1 and re.search(r"['\"`]n['\"`]|\bn\b *(>|must|is not|not|=)", complaint):
@@ -136,9 +136,9 @@ class Transport:
                     raise self._status_error(error) from None
                 self._limiter.retries += 1
             except openai.APITimeoutError:
-                raise NoAnswer(self._timeout(), outage=True) from None
+                raise NoAnswer(self._timeout()) from None
             except openai.APIConnectionError as error:
-                raise NoAnswer(self._unreachable(error), outage=True, reached=False) from None
+                raise NoAnswer(self._unreachable(error)) from None
             except openai.APIResponseValidationError as error:
                 raise self._no_completion(str(error)) from error
 
@@ -172,7 +172,7 @@ class Transport:
 
     def _status_error(self, error: APIStatusError) -> Exception:
         """The exception of an error status: NoAnswer if another attempt may help."""
-        status, names = error.status_code, self._model.setting_names
+        status, setting = error.status_code, self._model.setting
         message = self._clean(_complaint(error))
         if status in _TRANSIENT:
             wait = retry_after(error.response.headers)
@@ -181,35 +181,34 @@ class Transport:
                 f"{f' and asks to wait {wait:.0f} s' if wait else ''}: run again later, or lower "
                 "CITELOOM_LLM_CONCURRENCY; answers so far are kept"
             )
-            return NoAnswer(failure, wait, limited=status == 429, outage=status >= 500)
+            return NoAnswer(failure, wait, limited=status == 429)
         if status in (401, 403):
             return SettingError(
-                f"the LLM endpoint {self._url} refuses the key ({status}): set {names.key} to a key that it accepts, "
-                f"or correct {names.url} if that is another service's"
+                f"the LLM endpoint {self._url} refuses the key ({status}): set {setting('api_key')} to a key that it "
+                f"accepts, or correct {setting('url')} if that is another service's"
             )
         if status == 404 and "model" in message.lower():
             return SettingError(
-                f"the LLM endpoint {self._url} has no model {self._model.name!r} ({message}): set {names.model} to one "
-                "it serves"
+                f"the LLM endpoint {self._url} has no model {self._model.name!r} ({message}): set {setting('model')} "
+                "to one it serves"
             )
         if status == 404:
             return SettingError(
-                f"{self._url}/chat/completions is not there (404): set {names.url} to an OpenAI-compatible base URL, "
-                f"which mostly ends in /v1, and see that it serves {names.model}, {self._model.name!r}"
+                f"{self._url}/chat/completions is not there (404): set {setting('url')} to an OpenAI-compatible base "
+                f"URL, which mostly ends in /v1, and see that it serves {setting('model')}, {self._model.name!r}"
             )
         if _TOO_LONG.search(message):
             return SettingError(
-                f"a prompt is longer than the model at {self._url} reads ({message}): lower {names.context} to what it "
-                "serves"
+                f"a prompt is longer than the model at {self._url} reads ({message}): lower {setting('context')} to "
+                "what it serves"
             )
         return PermanentFailure(f"the LLM endpoint {self._url} refuses a request ({status}): {message}")
 
     def _unreachable(self, error: Exception) -> CiteloomError:
-        names = self._model.setting_names
-        hint = "; empty, it means the embedded model" if names == SettingNames() else ""
+        hint = "" if self._model.table else "; empty, it means the embedded model"
         return TransientFailure(
             f"the LLM endpoint {self._url} cannot be reached ({self._clean(str(error.__cause__ or error))}): start it, "
-            f"or correct {names.url}{hint}"
+            f"or correct {self._model.setting('url')}{hint}"
         )
 
     def _timeout(self) -> CiteloomError:
@@ -221,7 +220,7 @@ class Transport:
     def _no_completion(self, reason: str) -> CiteloomError:
         return PermanentFailure(
             f"{self._url} does not answer as an OpenAI-compatible endpoint ({self._clean(reason)}): correct "
-            f"{self._model.setting_names.url}"
+            f"{self._model.setting('url')}"
         )
 
     def _clean(self, text: str) -> str:

@@ -19,9 +19,9 @@ from pipeline.engine.run_stats import StageEstimate, note_estimates
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import MissingInput
-from pipeline.llm.client import ClientWorkspace, check_llm
+from pipeline.llm.client import ClientWorkspace, check_model
 from pipeline.llm.loop import without_waiting
-from pipeline.llm.models import Model, Models
+from pipeline.llm.models import Model, get_model, judge_models
 from pipeline.llm.rehearsal import ASSUMED_SHARE, ASSUMED_UNLIMITED, Rehearsal, words
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.settings import Settings
@@ -113,7 +113,7 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> Estimate:
     """
     settings = workspace.settings
     for model in writer_models(settings):
-        check_llm(settings, model)
+        check_model(settings, model)
     check_answering(settings)
     # These stages make the questions and tasks; a run until the last of them makes all of them.
     needed = [stage for stage in (QUESTIONS, RELATED_WORK_TASKS) if not stage.disabled_reason(settings)]
@@ -282,9 +282,8 @@ def _price_notes(settings: Settings) -> Iterator[str]:
 
 def _models_used(settings: Settings) -> list[Model]:
     """The judges and the models that write, without repetition."""
-    models = Models.of(settings)
-    writing = [models.get(name, "CITELOOM_SYSTEMS") for name in writer_models(settings)]
-    return list({model.name: model for model in (*models.judges, *writing)}.values())
+    writing = [get_model(settings, name, "CITELOOM_SYSTEMS") for name in writer_models(settings)]
+    return list({model.name: model for model in (*judge_models(settings), *writing)}.values())
 
 
 def _readiness_notes(

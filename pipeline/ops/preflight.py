@@ -12,8 +12,8 @@ from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.index import close_indexes
 from pipeline.index.reindex import check_layout
-from pipeline.llm.client import check_llm
-from pipeline.llm.models import Models
+from pipeline.llm.client import check_model
+from pipeline.llm.models import judge_models
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import JUDGING_STAGES, LLM_STAGES, writer_models
 from pipeline.storage.writing import write_whole
@@ -41,10 +41,10 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
         check_answering(settings)
     if names & {stage.name for stage in LLM_STAGES}:
         for model in writer_models(settings):
-            check_llm(settings, model)
+            check_model(settings, model)
     if names & {stage.name for stage in JUDGING_STAGES}:
-        for judge in Models.of(settings).judges:
-            check_llm(settings, judge.name)
+        for judge in judge_models(settings):
+            check_model(settings, judge.name)
 
 
 def _check_index(workspace: Workspace) -> None:

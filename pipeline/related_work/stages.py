@@ -22,7 +22,7 @@ from pipeline.engine.parts import Part, build_parts
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.llm.client import LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.models import Models, settings_for
+from pipeline.llm.models import get_model, settings_for
 from pipeline.related_work.examples import example_inputs
 from pipeline.related_work.key_elements import Extraction, KeyElements, extract_known
 from pipeline.related_work.prompt_files import PROMPTS
@@ -232,7 +232,7 @@ def _summary_row(task: Task, writer: Writer, summary: Summary, settings: str) ->
 
 
 def _model_fingerprint(settings: Settings, model: str) -> str:
-    return Models.of(settings).get(model, "CITELOOM_SYSTEMS").fingerprint
+    return get_model(settings, model, "CITELOOM_SYSTEMS").fingerprint
 
 
 def writer_inputs(writer: Writer, system: RelatedWorkSystem, workspace: Workspace, month: str) -> Mapping[str, str]:

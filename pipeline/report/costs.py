@@ -13,7 +13,7 @@ from pipeline import tables
 from pipeline.engine.parts import statistics_name
 from pipeline.engine.run_stats import StageEstimate, StageTiming, read_estimates, read_timings
 from pipeline.llm.messages import Prices
-from pipeline.llm.models import Models
+from pipeline.llm.models import models_of
 from pipeline.report.formatting import answering_system, words
 from pipeline.report.grid import Cell, Grid, Row, Section
 from pipeline.settings import Settings
@@ -97,7 +97,8 @@ class PriceList:
 
 def prices_of(settings: Settings) -> PriceList:
     """The known prices of all models."""
-    return PriceList(Models.of(settings).prices())
+    models = sorted(models_of(settings).items())
+    return PriceList({name: model.prices for name, model in models if model.prices.known})
 
 
 @dataclass(slots=True)

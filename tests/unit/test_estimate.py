@@ -19,7 +19,7 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.llm.budget import BudgetReached
-from pipeline.llm.cache import CallCache, Paid
+from pipeline.llm.cache import CallCache
 from pipeline.llm.messages import Spent
 from pipeline.llm.rehearsal import ASSUMED_UNLIMITED
 from pipeline.ops.estimate import Estimate, estimate
@@ -137,7 +137,8 @@ def see(place: Workspace, bounds: dict[int, float]) -> None:
     with contextlib.closing(CallCache(place.cache("llm") / "calls.sqlite")) as cache:
         for bound, seconds in bounds.items():
             for number in range(5):
-                cache.write(f"{bound} {number}", {}, {}, Paid("scripted", bound, Spent(1, 100, 10), seconds))
+                request = {"model": "scripted", "max_tokens": bound}
+                cache.write(f"{bound} {number}", request, {}, Spent(1, 100, 10), seconds)
 
 
 def test_time_is_that_of_calls_that_wait_for_one_another(tmp_path: Path) -> None:

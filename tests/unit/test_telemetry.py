@@ -16,7 +16,6 @@ from pytest_httpserver import HTTPServer
 
 from pipeline.arxiv.api import ArxivApi
 from pipeline.arxiv.pace import Pace
-from pipeline.arxiv.rate_limited_client import Patience
 from pipeline.engine import telemetry
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Job, Stage, Workspace
@@ -57,9 +56,9 @@ class Asking:
         job.leave_out("2403.9", "withdrawn")
         run(self._ask(job))
         load_month(FakeIndex(), job.month, [make_points([number]) for number in range(3)])
-        pace, patience = Pace(job.workspace.cache("pace"), gap=0.0), Patience(tries=1, silence=30.0)
+        pace = Pace(job.workspace.cache("pace"), gap=0.0, tries=1, silence=30.0)
         given = job.settings.model_copy(update={"arxiv_api_url": self.arxiv})
-        with ArxivApi(given, job.workspace.cache("arxiv_api"), pace=pace, patience=patience) as api:
+        with ArxivApi(given, job.workspace.cache("arxiv_api"), pace=pace) as api:
             api.find(["2403.1"])
         yield {"arxiv_id": "2403.1", "subset": "error"}
 

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.pace import GAP_SECONDS, Pace
-from pipeline.arxiv.rate_limited_client import Answer, OutOfBounds, Patience, RateLimitedClient, Service
+from pipeline.arxiv.rate_limited_client import Answer, OutOfBounds, RateLimitedClient, Service
 from pipeline.corpus.dump.member import LARGEST_PAGE
 from pipeline.corpus.fetching.ledger import FETCHED, RETRYABLE, PageLedger, PageRecord
 from pipeline.corpus.fetching.page_check import check_answer
@@ -62,14 +62,13 @@ def fetch(
     limit: int | None = None,
     again: bool = False,
     pace: Pace | None = None,
-    patience: Patience | None = None,
     largest: int = LARGEST_PAGE,
 ) -> FetchReport:
     """Fetch the pages of a selection, at most `limit` of them, in order of identifier; earlier failures come last.
 
     A paper known to have no page is requested only with `again`. Each page is written whole, and each outcome saved
-    before the next request, so that the next call continues after a kill. largest: in bytes; tests alone set it, a pace
-    or a patience. Raises TransientFailure where the site answers with errors or another fetch runs, PermanentFailure
+    before the next request, so that the next call continues after a kill. largest: in bytes; tests alone set it and a
+    pace. Raises TransientFailure where the site answers with errors or another fetch runs, PermanentFailure
     where it denies access, its robots.txt closes the pages to programs, or they cannot be written, SettingError where
     the base URL is invalid.
     """
@@ -78,7 +77,7 @@ def fetch(
         with FileLock(ledger.lock, timeout=0):
             records = ledger.find(selection.ids)
             ids = _ids_to_request(selection.ids, records, again=again)
-            run = _Run(workspace.settings, ledger, selection.dump, pace, patience, largest)
+            run = _Run(workspace.settings, ledger, selection.dump, pace, largest)
             run.fetch_all(ids if limit is None else ids[:limit])
     except Timeout as error:
         raise TransientFailure(f"another run fetches pages and holds {ledger.lock}: wait for its end") from error
@@ -102,7 +101,6 @@ class _Run:
     ledger: PageLedger
     dump: Path
     pace: Pace | None
-    patience: Patience | None
     largest: int
     requested: list[PageRecord] = field(default_factory=list)
     requests: int = 0
@@ -144,7 +142,6 @@ class _Run:
             Service("arXiv's site", self.settings.html_url, "CITELOOM_HTML_URL", advice),
             self.settings,
             pace=self.pace,
-            patience=self.patience,
             largest=self.largest,
             same_host=True,
         )

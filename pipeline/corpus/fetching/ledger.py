@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pipeline.errors import PermanentFailure
+from pipeline.storage.sqlite import open_store
 
 FETCHED = "fetched"
 # A later request may succeed: the server was down, or the page was incomplete.
@@ -48,8 +48,6 @@ class PageLedger:
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "asked.sqlite"
-        with self._connection() as store:
-            store.execute(_SCHEMA)
 
     @property
     def lock(self) -> Path:
@@ -70,13 +68,6 @@ class PageLedger:
         with self._connection() as store:
             store.execute("insert or replace into asked values (?, ?, ?, ?, ?, ?)", row)
 
-    @contextlib.contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with contextlib.closing(sqlite3.connect(self._file, timeout=60.0)) as store, store:
-                yield store
-        except sqlite3.Error as error:
-            raise PermanentFailure(
-                f"the ledger of fetched pages, {self._file}, cannot be read or written ({error}): make room there, or "
-                "move the file away and run again"
-            ) from error
+    def _connection(self) -> AbstractContextManager[sqlite3.Connection]:
+        way_out = "make room there, or move the file away and run again"
+        return open_store(self._file, "the ledger of fetched pages", way_out, _SCHEMA)

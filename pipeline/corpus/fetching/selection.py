@@ -75,14 +75,14 @@ def _named(texts: Sequence[str], month: str | None) -> list[str]:
 
 
 def _of_month(workspace: Workspace, month: str) -> tuple[list[str], Counter[str]]:
-    records, unreadable = records_of_month(workspace, month)
+    records = records_of_month(workspace, month)
     if not records:
         raise SettingError(
             f"there is no metadata of {month}: run citeloom harvest, set CITELOOM_METADATA_SNAPSHOT to "
             "a newer snapshot, or name the papers by --ids"
         )
     objections = {name: _objection(record, workspace.settings) for name, record in records.items()}
-    left_out = Counter(filter(None, objections.values())) + Counter(unreadable_metadata=len(unreadable))
+    left_out = Counter(filter(None, objections.values()))
     return sorted(name for name, why in objections.items() if not why), left_out
 
 

@@ -37,7 +37,7 @@ from pipeline.index.papers import rows_of_papers
 from pipeline.llm.client import ClientWorkspace, open_client
 from pipeline.llm.loop import run
 from pipeline.llm.messages import Usage, measured_together
-from pipeline.llm.models import Model, Models, judges_fingerprint
+from pipeline.llm.models import Model, judge_models, judges_fingerprint
 from pipeline.storage.writing import Row
 from pipeline.tables import writer_name
 
@@ -57,7 +57,7 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
     cases = [*_cases(job, posed), *_controls(job, posed)]
     if not cases:
         return
-    models, usages = Models.of(job.settings).judges, []
+    models, usages = judge_models(job.settings), []
     splits, usage = run(_split(job, models[0], cases))
     usages.append(usage)
     evidence = _evidence(job, posed, claims_by_question(cases, splits), make)

@@ -35,7 +35,7 @@ from pipeline.evaluation.passages import Passage
 from pipeline.evaluation.retrieval.corpus import passages_by_paper
 from pipeline.llm.client import ClientWorkspace, LlmClient, Spent, open_client
 from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.models import Models
+from pipeline.llm.models import judge_models
 from pipeline.related_work.task_reader import in_corpus, reference_months
 from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.writing import Row
@@ -96,7 +96,7 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
     by_overlap = judged_by_overlap(job.settings)
     judged = _judge_by_overlap(job, cases, make) if by_overlap else run(_judge_all(job, cases))
     _note(job, cases, judged)
-    judge_name = OVERLAP_JUDGE if by_overlap else Models.of(job.settings).judges[0].name
+    judge_name = OVERLAP_JUDGE if by_overlap else judge_models(job.settings)[0].name
     for case, verdict in zip(cases, judged, strict=True):
         yield _row(case, judge_name, *verdict) if verdict else _unjudged_row(case, case.unjudged)
 
@@ -216,7 +216,7 @@ async def _judge_all(job: Job, cases: Sequence[_Case]) -> list[tuple[JudgeReques
     """
     asking = [place for place, case in enumerate(cases) if case.unjudged is None]
     found: dict[int, tuple[JudgeRequest, Judged]] = {}
-    model = Models.of(job.settings).judges[0]
+    model = judge_models(job.settings)[0]
     turns = asyncio.Semaphore(model.concurrency)
 
     async def one(client: LlmClient, place: int) -> None:
@@ -297,5 +297,5 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     if judged_by_overlap(workspace.settings):
         prompt, judge = overlap_fingerprint(), OVERLAP_JUDGE
     else:
-        prompt, judge = PROMPTS.digest(PROMPT), Models.of(workspace.settings).judges[0].fingerprint
+        prompt, judge = PROMPTS.digest(PROMPT), judge_models(workspace.settings)[0].fingerprint
     return {"prompt": prompt, "judge": judge, "model": model_name(workspace.settings), **held}

@@ -17,7 +17,7 @@ from pipeline.answering.stages import check_answering
 from pipeline.engine import telemetry
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.llm.client import check_llm
+from pipeline.llm.client import check_model
 from pipeline.ops.doctor.findings import Finding, not_asked, ok, problem, warning
 from pipeline.settings import PROJECT, Settings
 from pipeline.settings.validators import OVERLAP_JUDGE
@@ -61,7 +61,7 @@ def refused_settings(workspace: Workspace) -> Iterator[Finding]:
     checks: Sequence[Callable[[], object]] = (
         partial(_check_writers, settings),
         partial(check_answering, settings),
-        *(partial(check_llm, settings, name) for name in (None, *settings.judges) if name != OVERLAP_JUDGE),
+        *(partial(check_model, settings, name) for name in (None, *settings.judges) if name != OVERLAP_JUDGE),
         partial(telemetry.check, settings),
     )
     messages = []
@@ -77,7 +77,7 @@ def refused_settings(workspace: Workspace) -> Iterator[Finding]:
 def _check_writers(settings: Settings) -> None:
     """Raise SettingError for an unknown system, and for a model of a writer that cannot be used."""
     for model in writer_models(settings):
-        check_llm(settings, model)
+        check_model(settings, model)
 
 
 def invalid_settings(error: SettingError) -> list[Finding]:

@@ -13,7 +13,7 @@ from pipeline.embedding.device import pick_devices, pick_precision
 from pipeline.embedding.minilm import NAME, MiniLM
 from pipeline.engine.stage import Workspace
 from pipeline.llm.embedded import packaged_model
-from pipeline.llm.models import Model, Models, shown_url
+from pipeline.llm.models import Model, get_model, judge_models, shown_url
 from pipeline.ops.doctor.findings import Finding, ok, problem, warning
 
 _SECONDS = 4.0
@@ -23,9 +23,8 @@ _LEAST_GPU_BYTES = 4 << 30
 
 def language_models(workspace: Workspace) -> Iterator[Finding]:
     """The writer's and each judge's endpoint, or the embedded model; one that serves several roles is asked once."""
-    models = Models.of(workspace.settings)
-    first, *second = models.judges
-    roles = {"llm": models.default, "judge": first} | ({"second judge": second[0]} if second else {})
+    first, *second = judge_models(workspace.settings)
+    roles = {"llm": get_model(workspace.settings), "judge": first} | ({"second judge": second[0]} if second else {})
     probed: set[str] = set()
     for role, model in roles.items():
         if model.name in probed:
@@ -43,26 +42,26 @@ def _probe_endpoint(role: str, model: Model, url: str) -> Finding:
     import httpx2
 
     model.check()
-    names, shown = model.setting_names, shown_url(url)
+    shown, url_setting, key_setting = shown_url(url), model.setting("url"), model.setting("api_key")
     key = model.api_key.get_secret_value() if model.api_key else ""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         response = httpx2.get(f"{url.rstrip('/')}/models", headers=headers, timeout=_SECONDS)
         models = [str(item["id"]) for item in response.json()["data"]] if response.status_code == 200 else []
     except httpx2.HTTPError as error:
-        return problem(role, f"{shown} cannot be reached ({error})", f"start it, or correct {names.url}")
+        return problem(role, f"{shown} cannot be reached ({error})", f"start it, or correct {url_setting}")
     except (ValueError, KeyError, TypeError):
-        return problem(role, f"{shown}/models does not answer as OpenAI's does", f"correct {names.url} (…/v1)")
+        return problem(role, f"{shown}/models does not answer as OpenAI's does", f"correct {url_setting} (…/v1)")
     if response.status_code in (401, 403):
         fault = "is refused" if key else "is not set, and the endpoint asks for one"
-        return problem(role, f"{shown}: {names.key} {fault}", f"set {names.key} to a key that it accepts")
+        return problem(role, f"{shown}: {key_setting} {fault}", f"set {key_setting} to a key that it accepts")
     if response.status_code != 200:
         message = f"{shown} answers, but lists no models (status {response.status_code}): {model.name} may be there"
-        return warning(role, message, f"check that {names.url} ends as the service documents, mostly in /v1")
+        return warning(role, message, f"check that {url_setting} ends as the service documents, mostly in /v1")
     if model.name not in models:
         some = ", ".join(models[:5]) + (", …" if len(models) > 5 else "")
         message = f"{shown} does not list {model.name}, but {some or 'nothing'}"
-        return problem(role, message, f"set {names.model} to a model that it lists")
+        return problem(role, message, f"set {model.setting('model')} to a model that it lists")
     return ok(role, f"{shown} lists {model.name}; {'the key is accepted' if key else 'no key'}")
 
 

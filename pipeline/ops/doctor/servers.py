@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import socket
-import time
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from pipeline.arxiv.pace import NOTED_WAIT_SECONDS, Pace
-from pipeline.arxiv.rate_limited_client import Answer, Patience, RateLimitedClient, Service
+from pipeline.arxiv.rate_limited_client import Answer, RateLimitedClient, Service
 from pipeline.engine import telemetry
 from pipeline.engine.progress import duration
 from pipeline.engine.stage import Workspace
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 # For one answer of a server.
 _SECONDS = 4.0
-# One try, without back-off: other runs of the machine wait only as long as arXiv asks.
-_ONE_TRY = Patience(tries=1, first_back_off=0.0, silence=8.0)
 # A paper that will stay: "Attention Is All You Need".
 _PAPER = "1706.03762"
 # The oldest server that the client supports, and the one that citeloom is tested with.
@@ -42,9 +40,9 @@ _BUILDING = {
 }
 
 
-def arxiv_rate(workspace: Workspace, pace: Pace | None = None, now: float | None = None) -> Iterator[Finding]:
+def arxiv_rate(workspace: Workspace, pace: Pace | None = None) -> Iterator[Finding]:
     """When arXiv may be asked next."""
-    rest = (pace or Pace()).rest(time.time() if now is None else now)
+    rest = (pace or Pace()).rest()
     if rest > NOTED_WAIT_SECONDS:
         message = f"arXiv asked for a pause: no request for another {duration(rest)}"
         yield warning("arxiv rate", message, "wait; runs on this machine wait by themselves")
@@ -65,7 +63,7 @@ def arxiv(workspace: Workspace, pace: Pace | None = None, *, online: bool) -> It
     """Whether arXiv's API and OAI-PMH answer; without `online` nothing is sent."""
     if not online:
         yield not_asked("arxiv", "with --online the doctor asks whether arXiv answers")
-    elif (pace or Pace()).rest(time.time()) > NOTED_WAIT_SECONDS:
+    elif (pace or Pace()).rest() > NOTED_WAIT_SECONDS:
         yield not_asked("arxiv", "arXiv asked for a pause and is left alone")
     else:
         settings = workspace.settings
@@ -87,7 +85,9 @@ def _arxiv_service(
         return problem("arxiv", f"{url} answers with status {answer.status}, and not as arXiv does", way_out)
 
     try:
-        with RateLimitedClient(service, settings, pace=pace, patience=_ONE_TRY) as client:
+        # One try, without back-off: other runs of the machine wait only as long as arXiv asks.
+        pace = replace(pace or Pace(), tries=1, first_back_off=0.0, silence=8.0)
+        with RateLimitedClient(service, settings, pace=pace) as client:
             return client.get(url + query, read)
     except (TransientFailure, PermanentFailure) as error:
         return problem("arxiv", str(error).removesuffix(f": {way_out}"), way_out)

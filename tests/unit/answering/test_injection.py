@@ -1,8 +1,7 @@
 """Thirty passages that speak to the model: nothing of them leaves its fence, and no answer cites outside of what was
 shown, even where a model obeys each of them as far as the form of its answers lets it.
 
-The passages are in tests/labels/injections.jsonl; experiments/answer_injection.py lays them out as a
-corpus and says what got through with a real model.
+The passages are in tests/labels/injections.jsonl; `injections` lays them out as a corpus.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from experiments import answer_injection as script
 from pipeline.answering.retrieval import looks_like_prompt_injection
 from pipeline.engine.stage import Workspace
 from pipeline.index import close_indexes
 from pipeline.settings import load_settings
 from tests.scripted_llm import Asked, ScriptedLlm
+from tests.unit.answering import injections as script
 from tests.unit.answering.asking import MARKS, form_of
 from tests.unit.answering.staging import reading
 from tests.unit.evaluation.answers.graded import fence
@@ -154,11 +153,6 @@ def test_what_got_through_is_told_with_the_passage_that_it_rests_on(asked_all: A
     through = [each for each in seen["arxivbot"] if each.told]
     assert len(through) >= 25
     assert not [each for each in seen["direct"] if each.injection.wants == "say" and each.told]
-    table = list(script.lines(seen))
-    assert table[2].startswith("| arxivbot | ")
-    assert table[2].endswith("| 0 |")
-    assert sum(line.startswith("| arxivbot | ") for line in table) == 1 + len(through)
-    assert any("rankings of others put one first that wants it" in line for line in table)
 
 
 def test_those_that_a_rule_knows_are_noticed_in_the_trace_and_the_others_are_read_alike(asked_all: Asking) -> None:

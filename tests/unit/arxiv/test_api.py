@@ -19,7 +19,6 @@ from werkzeug import Request, Response
 
 from pipeline.arxiv.api import ArxivApi
 from pipeline.arxiv.pace import Pace
-from pipeline.arxiv.rate_limited_client import Patience
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import Settings, load_settings
 from tests.fake_oai import FakeOai, record
@@ -107,8 +106,8 @@ def api(settings: Settings, tmp_path: Path) -> Iterator[ArxivApi]:
 
 
 def opened(settings: Settings, folder: Path, gap: float = 0.0, silence: float = 60.0) -> ArxivApi:
-    pace, patience = Pace(folder / "machine", gap=gap), Patience(3, 0.01, silence)
-    return ArxivApi(settings, folder, pace=pace, patience=patience)
+    pace = Pace(folder / "machine", gap=gap, tries=3, first_back_off=0.01, silence=silence)
+    return ArxivApi(settings, folder, pace=pace)
 
 
 def statuses(api: ArxivApi, ids: Iterable[str]) -> list[str]:
@@ -215,8 +214,9 @@ def test_answers_that_cannot_be_written_are_named_and_nothing_is_half_kept(
     arxiv: FakeArxiv, api: ArxivApi, tmp_path: Path
 ) -> None:
     arxiv.papers = numbered(1)
+    api.find([])
     lock = sqlite3.connect(tmp_path / "answers.sqlite")
-    lock.execute("create trigger full before insert on answers begin select raise(abort, 'disk is full'); end")
+    lock.execute("create trigger full before insert on records begin select raise(abort, 'disk is full'); end")
     lock.commit()
     with pytest.raises(PermanentFailure, match=r"answers\.sqlite, cannot be read or written \(disk is full\)"):
         api.find(arxiv.papers)
@@ -238,7 +238,7 @@ def test_a_kill_loses_the_request_in_flight_alone(arxiv: FakeArxiv, settings: Se
 def test_kept_answers_that_are_no_such_file_are_named(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "answers.sqlite").write_bytes(b"something else " * 100)
     with pytest.raises(PermanentFailure, match=r"answers\.sqlite, cannot be read or written .* move the file away"):
-        opened(settings, tmp_path)
+        opened(settings, tmp_path).find(["2403.00001"])
 
 
 # What goes wrong.
@@ -292,7 +292,7 @@ def test_a_pause_longer_than_we_wait_ends_the_request_and_binds_every_process(
     assert len(arxiv.asked) == 1
     pace = Pace(tmp_path / "machine", gap=0.0)
     pace.postpone(1.0)
-    assert pace.rest(time.time()) > 500
+    assert pace.rest() > 500
 
 
 def test_a_redirection_is_a_request_in_its_own_turn(arxiv: FakeArxiv, settings: Settings, tmp_path: Path) -> None:
@@ -441,7 +441,7 @@ def test_a_pause_until_a_date_is_kept(arxiv: FakeArxiv, api: ArxivApi, code: int
 
 def test_a_clock_that_was_set_back_does_not_stop_us_permanently(tmp_path: Path) -> None:
     (tmp_path / "arxiv-api-next-request").write_text("99999999999")
-    assert Pace(tmp_path).rest(time.time()) < 1000
+    assert Pace(tmp_path).rest() < 1000
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from pipeline.arxiv.harvest_store import HarvestStore
 from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.arxiv.oai import read_record
 from pipeline.arxiv.pace import Pace
-from pipeline.arxiv.rate_limited_client import Patience
 from pipeline.arxiv.record import Record
 from pipeline.cli.app import app
 from pipeline.engine import progress
@@ -49,8 +48,8 @@ def place(oai: FakeOai, tmp_path: Path) -> Workspace:
 
 
 def run(place: Workspace, **more: Any) -> HarvestReport:
-    pace = Pace(place.settings.data_root / "machine", gap=0.0)
-    return harvest(place.settings, place, pace=pace, patience=Patience(3, 0.01), **more)
+    pace = Pace(place.settings.data_root / "machine", gap=0.0, tries=3, first_back_off=0.01)
+    return harvest(place.settings, place, pace=pace, **more)
 
 
 def stored(place: Workspace, *ids: str) -> dict[str, Record]:

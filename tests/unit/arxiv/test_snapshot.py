@@ -34,7 +34,7 @@ def write_papers(file: Path, count: int) -> None:
 
 
 def find_one(file: Path, cache: Path) -> Record:
-    return Snapshot(file, cache).find(["2403.00001"]).records["2403.00001"]
+    return Snapshot(file, cache).find(["2403.00001"])["2403.00001"]
 
 
 def ids_of(file: Path) -> list[str]:
@@ -55,11 +55,11 @@ def real(shared_data: Path) -> Path:
 
 def test_the_200_true_lines_are_all_read(real: Path, cache: Path) -> None:
     found = Snapshot(real, cache).find(ids_of(real))
-    assert (len(found.records), found.broken) == (200, {})
-    assert all(record.title and record.abstract and record.authors for record in found.records.values())
-    assert all(record.categories[0] == record.primary_category for record in found.records.values())
-    assert [name for name, record in found.records.items() if record.status != "present"] == ["0704.0156"]
-    record = found.records["0704.0001"]
+    assert len(found) == 200
+    assert all(record.title and record.abstract and record.authors for record in found.values())
+    assert all(record.categories[0] == record.primary_category for record in found.values())
+    assert [name for name, record in found.items() if record.status != "present"] == ["0704.0156"]
+    record = found["0704.0001"]
     assert record.version == 2
     assert record.title.endswith("production cross sections at Tevatron and LHC energies")
     assert record.authors == ("C. Balázs", "E. L. Berger", "P. M. Nadolsky", "C. -P. Yuan")
@@ -77,7 +77,7 @@ def test_the_two_author_fields_of_the_200_lines_name_the_same_authors(real: Path
 
 def test_lines_whose_keys_are_null_are_read(shared_data: Path, cache: Path) -> None:
     file = shared_data / "metadata" / "snapshot.jsonl"
-    records = Snapshot(file, cache).find(ids_of(file)).records
+    records = Snapshot(file, cache).find(ids_of(file))
     assert len(records) == 21
     old = records["quant-ph/9802040"]
     assert (old.categories, old.authors, old.version, old.abstract) == (("quant-ph",), (), None, None)
@@ -89,14 +89,14 @@ def test_a_packed_snapshot_reads_the_same_and_is_read_once(real: Path, cache: Pa
     packed.write_bytes(gzip.compress(real.read_bytes()))
     wanted = [*ids_of(real)[5::17], "9999.00001"]
     found, digest = Snapshot(real, cache).find(wanted), Snapshot(real, cache).digest(wanted)
-    assert set(found.records) == set(wanted[:-1])
+    assert set(found) == set(wanted[:-1])
     assert Snapshot(packed, cache).find(wanted) == found
     when = packed.stat().st_mtime_ns
     packed.write_bytes(bytes(packed.stat().st_size))
     os.utime(packed, ns=(when, when))
     assert (Snapshot(packed, cache).find(wanted), Snapshot(packed, cache).digest(wanted)) == (found, digest)
-    assert len(Snapshot(packed, cache).find(ids_of(real)).records) == 200
-    assert Snapshot(packed, cache).find([]).records == {}
+    assert len(Snapshot(packed, cache).find(ids_of(real))) == 200
+    assert Snapshot(packed, cache).find([]) == {}
 
 
 def test_papers_of_all_months_and_forms_are_found_in_any_order(snapshot_file: Path, cache: Path) -> None:
@@ -105,8 +105,8 @@ def test_papers_of_all_months_and_forms_are_found_in_any_order(snapshot_file: Pa
     snapshot_file.write_text("\n".join(map(line, names)) + "\n" + "\r\n".join(map(line, versions)) + "\r\n")
     wanted = [*names, "2403.00003", "hep-th/9901002", "nothing of arXiv's"]
     found = Snapshot(snapshot_file, cache).find(wanted)
-    assert set(found.records) == set(wanted)
-    assert set(found.dates.values()) == {"2024-05-01"}
+    assert set(found) == set(wanted)
+    assert Snapshot(snapshot_file, cache).update_days(wanted) == dict.fromkeys(wanted, "2024-05-01")
     assert Snapshot(snapshot_file, cache).newest_update() == "2024-05-01"
 
 
@@ -121,7 +121,7 @@ def test_many_lines_in_many_row_groups_are_found(snapshot_file: Path, cache: Pat
     monkeypatch.setattr(snapshot, "_ROWS_PER_GROUP", 2)
     names = [f"{month}.{number:05}" for number in range(1, 40) for month in (2401, 2402, 2403)]
     snapshot_file.write_text("\n".join(map(line, names)) + "\n" + line("2401.00001", title="Last") + "\n")
-    found = Snapshot(snapshot_file, cache).find(names).records
+    found = Snapshot(snapshot_file, cache).find(names)
     assert set(found) == set(names)
     assert found["2401.00001"].title == "Last"
 
@@ -140,7 +140,7 @@ BUILD = """
     if int(limit):
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
     with progress.listening(Notes()):
-        print(len(Snapshot(Path(file), Path(cache)).find(["2403.00001"]).records))
+        print(len(Snapshot(Path(file), Path(cache)).find(["2403.00001"])))
 """
 
 
@@ -177,10 +177,9 @@ def test_broken_lines_are_counted_and_the_rest_is_read(snapshot_file: Path, cach
     snapshot_file.write_text("\n".join(lines))
     converted = Snapshot(snapshot_file, cache)
     found = converted.find([f"2403.0000{number}" for number in range(1, 5)])
-    assert set(found.records) == {"2403.00001", "2403.00004"}
-    assert found.broken == {"2403.00002": 2, "2403.00003": 7}
+    assert set(found) == {"2403.00001", "2403.00004"}
     (file,) = cache.glob("*.parquet")
-    assert converted.facts() == {"lines": 7, "broken_lines": [2, 4, 5, 6], "bytes": file.stat().st_size}
+    assert converted.facts() == {"lines": 7, "broken_lines": 4, "bytes": file.stat().st_size}
 
 
 @pytest.mark.parametrize(
@@ -196,7 +195,7 @@ def test_broken_lines_are_counted_and_the_rest_is_read(snapshot_file: Path, cach
 def test_of_several_lines_the_last_readable_one_counts(snapshot_file: Path, cache: Path, lines: list[str]) -> None:
     snapshot_file.write_text("\n".join(lines), encoding="utf-8", errors="surrogateescape")
     found = Snapshot(snapshot_file, cache).find(["2403.00001"])
-    assert (found.records["2403.00001"].title, found.broken) == ("T", {})
+    assert found["2403.00001"].title == "T"
 
 
 def test_a_changed_file_is_read_anew_and_its_earlier_conversion_is_removed(snapshot_file: Path, cache: Path) -> None:
@@ -227,7 +226,7 @@ def test_a_killed_conversion_leaves_nothing_that_counts(snapshot_file: Path, cac
     child.kill()
     child.communicate()
     assert not list(cache.glob("*.parquet"))
-    assert len(Snapshot(snapshot_file, cache).find(["2403.00001", "2403.59999"]).records) == 2
+    assert len(Snapshot(snapshot_file, cache).find(["2403.00001", "2403.59999"])) == 2
     assert sorted(left.suffix for left in cache.iterdir()) == [".lock", ".parquet"]
 
 
@@ -248,7 +247,7 @@ def test_a_damaged_conversion_is_made_again(snapshot_file: Path, cache: Path) ->
     ("content", "counts"),
     [
         ("", "(0 lines)"),
-        ("\nno json\n\x00\n", "(2 lines, of which lines 2, 3 cannot be read)"),
+        ("\nno json\n\x00\n", "(2 lines, of which 2 cannot be read (first: line 2))"),
         ('{"id": "row-1", "text": "of another data set"}', "(1 lines)"),
     ],
 )
@@ -269,7 +268,7 @@ def test_broken_lines_are_told_once(snapshot_file: Path, cache: Path) -> None:
         for _ in range(2):
             Snapshot(snapshot_file, cache).find(["2403.00001"])
     (note,) = listener.notes
-    assert "snapshot.jsonl has 2 lines, of which line 2 cannot be read" in note
+    assert "snapshot.jsonl has 2 lines, of which 1 cannot be read (first: line 2)" in note
 
 
 def test_a_missing_snapshot_is_named(tmp_path: Path, cache: Path) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.llm.budget import Budget, BudgetReached, Limits, run_budget
-from pipeline.llm.client import LlmClient, Message, check_llm, open_client
+from pipeline.llm.client import LlmClient, Message, check_model, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import Prices, Spent
 from pipeline.settings import load_settings
@@ -101,7 +101,7 @@ def test_tokens_and_money_have_ceilings_too(tmp_path: Path) -> None:
 
 def test_a_ceiling_on_money_needs_a_price() -> None:
     with pytest.raises(SettingError, match="CITELOOM_LLM_PRICE"):
-        check_llm(load_settings(llm_budget_money=1.0, _env_file=None))
+        check_model(load_settings(llm_budget_money=1.0, _env_file=None))
 
 
 def test_what_was_spent_is_told_with_its_cost(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from pipeline.errors import PermanentFailure
 from pipeline.llm.cache import CLAIM_SECONDS, CallCache, call_key
+from pipeline.llm.messages import Spent
 
 REQUEST = {"model": "m", "messages": [{"role": "user", "content": "é"}], "temperature": 0.7, "max_tokens": 5}
 KEY = call_key(REQUEST)
@@ -30,10 +31,10 @@ def cache(tmp_path: Path) -> Iterator[CallCache]:
 
 
 def test_answers_come_back_by_sample_number_and_are_never_replaced(cache: CallCache, tmp_path: Path) -> None:
-    cache.write(KEY, REQUEST, {0: {"text": "a"}, 2: {"text": "c"}})
+    cache.write(KEY, REQUEST, {0: {"text": "a"}, 2: {"text": "c"}}, Spent(2), 0.1)
     assert cache.read(KEY, range(4)) == {0: {"text": "a"}, 2: {"text": "c"}}
     assert cache.read(KEY, [1]) == {}
-    cache.write(KEY, REQUEST, {0: {"text": "another"}, 1: {"text": "b"}})
+    cache.write(KEY, REQUEST, {0: {"text": "another"}, 1: {"text": "b"}}, Spent(2), 0.1)
     assert cache.read(KEY, range(2)) == {0: {"text": "a"}, 1: {"text": "b"}}
     cache.close()
     with contextlib.closing(sqlite3.connect(tmp_path / "calls.sqlite")) as file:
@@ -98,8 +99,10 @@ def test_another_machines_claim_is_given_an_hour(cache: CallCache, tmp_path: Pat
 def test_two_processes_write_at_once_without_loss(cache: CallCache, tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from pipeline.llm.cache import CallCache\n"
+        "from pipeline.llm.messages import Spent\n"
         "cache = CallCache(Path(sys.argv[1]))\n"
-        "for i in range(200): cache.write(f'{sys.argv[2]}{i}', {'n': i}, {0: {'text': sys.argv[2]}})"
+        "for i in range(200):\n"
+        "    cache.write(f'{sys.argv[2]}{i}', {'model': 'm'}, {0: {'text': sys.argv[2]}}, Spent(1), 0.1)"
     )
     root = Path(__file__).resolve().parents[3]
     command = [sys.executable, "-c", script, str(tmp_path / "calls.sqlite")]
@@ -119,7 +122,7 @@ def test_a_file_changes_between_one_machine_and_several_and_keeps_its_answers(tm
     file = tmp_path / "calls.sqlite"
     for shared in (False, True, False):
         with contextlib.closing(CallCache(file, shared=shared)) as cache:
-            cache.write(KEY, REQUEST, {0: {"text": "first"}, 1 + shared: {"text": str(shared)}})
+            cache.write(KEY, REQUEST, {0: {"text": "first"}, 1 + shared: {"text": str(shared)}}, Spent(2), 0.1)
             assert file.with_name("calls.sqlite-shm").exists() is not shared
     with contextlib.closing(CallCache(file)) as cache:
         assert cache.read(KEY, range(3)) == {0: {"text": "first"}, 1: {"text": "False"}, 2: {"text": "True"}}

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.llm.cache import CallCache, call_key
-from pipeline.llm.client import Answer, LlmAnswerError, LlmClient, Message, check_llm, open_client
+from pipeline.llm.client import Answer, LlmAnswerError, LlmClient, Message, check_model, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.structured import AtMost
 from pipeline.settings import load_settings
@@ -407,7 +407,7 @@ def test_a_request_that_alone_breaks_the_connection_is_given_up(tmp_path: Path) 
 
     async def many(client: LlmClient) -> None:
         async def others() -> None:
-            for number in range(400):
+            for number in range(10_000):
                 await texts(client, text=f"fine {number}")
 
         await side_by_side([texts(client, text="poison"), others()])
@@ -471,7 +471,7 @@ def test_faults_of_a_model_of_the_file_name_the_file_and_its_fields(
             run(ask_model(workspace(writer, tmp_path, models=open_to_all), "gone"))
     clear = write_models(tmp_path / "clear", "http://j.example.org/v1", "strict", api_key_env="STRICT_KEY")
     with pytest.raises(SettingError, match=r"the url of \[strict\] in .*: .*unencrypted"):
-        check_llm(load_settings(models=clear, _env_file=None))
+        check_model(load_settings(models=clear, _env_file=None))
 
 
 def test_half_a_surrogate_pair_in_an_answer_does_not_lose_it(tmp_path: Path) -> None:
@@ -501,13 +501,13 @@ def test_a_model_that_is_not_there_and_a_wrong_path_name_their_settings(tmp_path
 @pytest.mark.parametrize("url", ["localhost:8000/v1", "llm", "ftp://localhost/v1", "http://host:port/v1", "http:///v1"])
 def test_a_url_that_is_none_is_refused_at_once(tmp_path: Path, url: str) -> None:
     with pytest.raises(SettingError, match=r"CITELOOM_LLM_URL: .* is not an address"):
-        check_llm(load_settings(llm_url=url, llm_model="m", data=tmp_path, _env_file=None))
+        check_model(load_settings(llm_url=url, llm_model="m", data=tmp_path, _env_file=None))
     with ScriptedLlm() as llm, pytest.raises(SettingError, match="CITELOOM_LLM_URL"):
         ask(workspace(llm, tmp_path, llm_url=url), texts)
 
 
 def check_endpoint(url: str, key: str | None = SECRET) -> None:
-    check_llm(load_settings(llm_url=url, llm_model="m", llm_api_key=key, _env_file=None))
+    check_model(load_settings(llm_url=url, llm_model="m", llm_api_key=key, _env_file=None))
 
 
 def test_a_key_over_plain_http_is_sent_to_this_machine_alone() -> None:

@@ -6,7 +6,6 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.llm import embedded
-from pipeline.llm.client import Message, check_llm, open_client
+from pipeline.llm.client import Message, check_model, open_client
 from pipeline.llm.embedded import embedded_endpoint, packaged_model, stop_embedded
 from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.models import Model, Models
+from pipeline.llm.models import get_model
 from pipeline.settings import Settings, load_settings
 from tests.processes import family, is_alive, listening, wait_until
 
@@ -34,12 +33,8 @@ class Colour(BaseModel):
     colour: str = Field(max_length=40)
 
 
-def model_of(settings: Settings) -> Model:
-    return Models.of(settings).default
-
-
-def address(settings: Settings, model: Model | None = None) -> str:
-    return embedded_endpoint(model or model_of(settings), settings.local_root / "cache" / "llm")
+def address(settings: Settings) -> str:
+    return embedded_endpoint(get_model(settings), settings.local_root / "cache" / "llm")
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +61,7 @@ def test_another_model_or_more_context_than_it_was_trained_for_is_refused(
     tmp_path: Path, changed: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(SettingError, match=message):
-        check_llm(load_settings(llm_url=None, data=tmp_path, _env_file=None, **changed))
+        check_model(load_settings(llm_url=None, data=tmp_path, _env_file=None, **changed))
 
 
 def test_the_embedded_model_writes_samples_and_structured_answers(settings: Settings) -> None:
@@ -103,7 +98,6 @@ def test_a_judge_that_reads_more_does_not_end_the_server_that_a_writer_asks(sett
 
     run(both())
     assert address(settings) != address(judge)
-    assert address(settings, replace(model_of(settings), context=1536)) == address(judge)
 
 
 @pytest.mark.faults
@@ -112,10 +106,10 @@ def test_the_server_dies_with_a_killed_parent(settings: Settings) -> None:
         "import json, sys, threading\n"
         "from pipeline.llm import embedded\n"
         "from pathlib import Path\n"
-        "from pipeline.llm.models import Models\n"
+        "from pipeline.llm.models import get_model\n"
         "from pipeline.settings import load_settings\n"
         "settings = load_settings(data=sys.argv[1], llm_context=1024, llm_concurrency=1, _env_file=None)\n"
-        "args = (Models.of(settings).default, Path(sys.argv[1]) / 'cache' / 'llm')\n"
+        "args = (get_model(settings), Path(sys.argv[1]) / 'cache' / 'llm')\n"
         "thread = threading.Thread(target=embedded.embedded_endpoint, args=args)\n"
         "thread.start(); thread.join()\n"
         "server = next(iter(embedded._servers.values()))\n"

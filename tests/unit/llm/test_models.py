@@ -8,7 +8,8 @@ import pytest
 
 from pipeline.engine.redaction import collect_secrets
 from pipeline.errors import SettingError
-from pipeline.llm.models import EMBEDDED_MODEL, Models
+from pipeline.llm.models import EMBEDDED_MODEL, get_model, judge_models, models_of
+from pipeline.report.costs import prices_of
 from pipeline.settings import Settings, load_settings
 
 KEY = "sk-sentinel-of-a-model"
@@ -44,7 +45,7 @@ def test_the_first_model_of_the_file_is_the_default_with_all_its_fields(
 ) -> None:
     monkeypatch.setenv("ONE_KEY", KEY)
     given = settings(tmp_path, llm_api_key="of-another-service")
-    model = Models.of(given).default
+    model = get_model(given)
     assert (model.name, model.url) == ("gpt-3.5-turbo", "https://one.example.org/v1")
     assert (model.context, model.concurrency, model.max_tokens) == (16385, 32, 1000)
     assert (model.prices.read, model.prices.written) == (0.5, 1.5)
@@ -55,41 +56,41 @@ def test_the_first_model_of_the_file_is_the_default_with_all_its_fields(
 
 
 def test_the_setting_names_the_default_of_the_file_or_a_model_beside_it(tmp_path: Path) -> None:
-    assert Models.of(settings(tmp_path, llm_model="strict")).default.url == "http://127.0.0.1:8000/v1"
-    beside = Models.of(settings(tmp_path, llm_model="own", llm_url="http://127.0.0.1:9/v1", llm_price="1/2"))
-    assert beside.default.url == "http://127.0.0.1:9/v1"
-    assert beside.names == ["own", "gpt-3.5-turbo", "strict", EMBEDDED_MODEL]
-    assert list(beside.prices()) == ["gpt-3.5-turbo", "own"]
+    assert get_model(settings(tmp_path, llm_model="strict")).url == "http://127.0.0.1:8000/v1"
+    beside = settings(tmp_path, llm_model="own", llm_url="http://127.0.0.1:9/v1", llm_price="1/2")
+    assert get_model(beside).url == "http://127.0.0.1:9/v1"
+    assert set(models_of(beside)) == {"own", "gpt-3.5-turbo", "strict", EMBEDDED_MODEL}
+    assert list(prices_of(beside).by_model) == ["gpt-3.5-turbo", "own"]
     assert settings(tmp_path, llm_model=EMBEDDED_MODEL).embedded_llm
-    embedded = Models.of(settings(tmp_path)).get(EMBEDDED_MODEL, "CITELOOM_SYSTEMS")
+    embedded = get_model(settings(tmp_path), EMBEDDED_MODEL, "CITELOOM_SYSTEMS")
     assert (embedded.url, embedded.context) == (None, 4096)
     assert "CITELOOM_LLM_URL" in refusal(tmp_path, TWO, llm_model="strict", llm_url="http://127.0.0.1:9/v1")
 
 
 def test_judges_are_models_by_name_and_by_default_the_default_model(tmp_path: Path) -> None:
-    assert [model.name for model in Models.of(settings(tmp_path)).judges] == ["gpt-3.5-turbo"]
+    assert [model.name for model in judge_models(settings(tmp_path))] == ["gpt-3.5-turbo"]
     both = settings(tmp_path, judges="strict,gpt-3.5-turbo,strict")
-    assert [model.name for model in Models.of(both).judges] == ["strict", "gpt-3.5-turbo"]
+    assert [model.name for model in judge_models(both)] == ["strict", "gpt-3.5-turbo"]
 
 
 def test_an_unknown_name_is_refused_with_its_setting_and_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"CITELOOM_JUDGES.* gone,.*gpt-3\.5-turbo, strict"):
-        _ = Models.of(settings(tmp_path, judges="gone")).judges
+        _ = judge_models(settings(tmp_path, judges="gone"))
     with pytest.raises(SettingError, match=r"CITELOOM_LLM_MODEL.* gone,.*CITELOOM_LLM_URL"):
-        _ = Models.of(settings(tmp_path, llm_model="gone")).default
+        _ = get_model(settings(tmp_path, llm_model="gone"))
 
 
 def test_a_key_that_is_not_set_is_named_when_the_model_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ONE_KEY", raising=False)
-    model = Models.of(settings(tmp_path)).default
+    model = get_model(settings(tmp_path))
     with pytest.raises(SettingError, match="ONE_KEY is not set"):
         model.check()
 
 
 def test_address_key_and_price_change_no_fingerprint(tmp_path: Path) -> None:
-    before = Models.of(settings(tmp_path)).default.fingerprint
+    before = get_model(settings(tmp_path)).fingerprint
     for old, new, same in (("one.example", "two.example", True), ("0.5/", "5/", True), ("16385", "4096", False)):
-        assert (Models.of(settings(tmp_path, TWO.replace(old, new))).default.fingerprint == before) is same
+        assert (get_model(settings(tmp_path, TWO.replace(old, new))).fingerprint == before) is same
 
 
 @pytest.mark.parametrize(

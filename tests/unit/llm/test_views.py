@@ -62,21 +62,6 @@ def test_equal_prompts_of_two_systems_are_two_draws_and_each_is_paid_once(tmp_pa
     assert all(0 <= body["seed"] < 2**31 for body in llm.requests)
 
 
-def test_answers_that_were_stored_without_a_system_stay_usable(tmp_path: Path) -> None:
-    async def ask_shared(client: LlmClient) -> list[str]:
-        return await texts(client, 2)
-
-    async def ask_as_a_system(client: LlmClient) -> list[str]:
-        return await texts(client.view("zero_shot"), 3)
-
-    with ScriptedLlm() as llm:
-        shared = ask(workspace(llm, tmp_path), ask_shared)
-        own = ask(workspace(llm, tmp_path), ask_as_a_system)
-        assert ask(workspace(llm, tmp_path), ask_shared) == shared
-    assert own[:2] == shared
-    assert llm.generations == 3
-
-
 def test_without_a_limit_no_max_tokens_is_sent(tmp_path: Path) -> None:
     async def calls(client: LlmClient) -> None:
         await client.complete(PROMPT, temperature=1.0)

@@ -18,7 +18,7 @@ from pipeline.evaluation.judge_check.verify import (
     estimate_cost,
     verify_model,
 )
-from pipeline.llm.models import Models
+from pipeline.llm.models import get_model
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.evaluation.answers.graded import fence, form_of
 from tests.unit.evaluation.judge_check.labelled import write_citation_integrity, write_scifact
@@ -57,7 +57,7 @@ def verified(
 ) -> Mapping[TaskName, Sequence[SetResult]]:
     """The results of the default model by task, for each set."""
     work = workspace(folder / "data", llm_url=llm.url, llm_model=llm.model, **settings)
-    return verify_model(work, Models.of(work.settings).default, sets)
+    return verify_model(work, get_model(work.settings), sets)
 
 
 def test_a_judge_that_knows_the_labels_has_1_at_both_tasks_and_is_shown_none(
@@ -86,7 +86,7 @@ def test_planned_calls_are_the_calls_that_are_made_and_an_estimate_makes_none(
 ) -> None:
     with ScriptedLlm(knowing(sets)) as llm:
         work = workspace(tmp_path / "data", llm_url=llm.url, llm_model=llm.model, llm_price="2/8")
-        model = Models.of(work.settings).default
+        model = get_model(work.settings)
         planned = estimate_cost(work, model, sets)
         assert llm.requests == []
         found = verify_model(work, model, sets)
