@@ -1,7 +1,6 @@
 """Passages → dense and sparse vectors by BGE-M3: ours against what a user would take instead.
 
     python -m benchmarks.embed [--device cpu|cuda] [--size full|small] [--model FOLDER] [--passages N] [--quick]
-    python -m benchmarks.embed --tokenisers
 
 Texts: passages of the real pages of ../shared/data/dump where they are there, else of the sample corpus, evenly drawn.
 The model has random weights (of the true size with `--size full`, the default), which is enough for speed; `--model`
@@ -44,7 +43,6 @@ from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.flag_embedding import make_flag_model
 from pipeline.embedding.tokens import TokenRows, plain, tokenize
-from pipeline.embedding.words import WordTokenizer, knows_words
 
 OURS, FP32 = "ours", "ours, fp32"
 README, BEST = "FlagEmbedding as its README uses it", "FlagEmbedding, best batch size"
@@ -248,56 +246,10 @@ def share_off_device(encode: Encode, texts: Sequence[str]) -> float:
 
 
 def token_rows(folder: Path) -> Callable[[Sequence[str]], TokenRows]:
-    """Our tokenizer of a model's folder, which has met no text yet."""
+    """Our tokenizer of a model's folder."""
     from transformers import AutoTokenizer
 
-    tokenizer = plain(AutoTokenizer.from_pretrained(folder).backend_tokenizer)
-    return WordTokenizer(tokenizer).rows if knows_words(tokenizer) else partial(tokenize, tokenizer)
-
-
-def token_lists(folder: Path) -> Callable[[Sequence[str]], list[list[int]]]:
-    """Token ids as FlagEmbedding makes them: by transformers' tokenizer, 256 texts a call."""
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-
-    def call(texts: Sequence[str]) -> list[list[int]]:
-        found: list[list[int]] = []
-        for start in range(0, len(texts), 256):
-            found += tokenizer(list(texts[start : start + 256]), truncation=True, max_length=LONGEST)["input_ids"]
-        return found
-
-    return call
-
-
-def tokenising(folder: Path, texts: Sequence[str], rounds: int) -> tuple[dict[str, object], float]:
-    """Tokens in a CPU second of both, of texts whose words are new to ours, and of texts after as many others.
-
-    The ratio is of the latter, since a month has millions of passages. Their words are those of other papers.
-    """
-    theirs = token_lists(folder)
-    half = len(texts) // 2
-    spent: dict[str, list[float]] = {"first": [], "second": [], "theirs": []}
-    for _ in range(rounds):
-        ours = token_rows(folder)
-        for name, call, part in (
-            ("first", ours, texts[:half]),
-            ("second", ours, texts[half:]),
-            ("theirs", theirs, texts[half:]),
-        ):
-            spent[name].append(cpu_seconds(partial(call, part)))
-    first, second = (ours(part) for part in (texts[:half], texts[half:]))
-    equal = all(
-        np.array_equal(ids[: LONGEST - 1], other[: LONGEST - 1])
-        for ids, other in zip(np.split(second.ids, second.offsets[1:-1]), theirs(texts[half:]), strict=True)
-    )
-    figures: dict[str, object] = {
-        "tokenised, tokens per CPU second": round(len(second.ids) / statistics.median(spent["second"])),
-        "tokenised, words all new": round(len(first.ids) / statistics.median(spent["first"])),
-        "tokenised by tokenizer(batch)": round(len(second.ids) / statistics.median(spent["theirs"])),
-        "token ids equal": equal,
-    }
-    return figures, median_ratio(spent["theirs"], spent["second"])
+    return partial(tokenize, plain(AutoTokenizer.from_pretrained(folder).backend_tokenizer))
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
@@ -326,7 +278,6 @@ def parse_arguments() -> argparse.Namespace:
     arguments.add_argument("--passages", type=int, help="how many passages")
     arguments.add_argument("--rounds", type=int, help="rounds, of which the median is told")
     arguments.add_argument("--quick", action="store_true", help="one round, an eighth of the passages")
-    arguments.add_argument("--tokenisers", action="store_true", help="the tokenisers alone, on any size of model")
     arguments.add_argument("--json", action="store_true", help="accepted for uniformity: JSON is always last")
     return arguments.parse_args()
 
@@ -362,9 +313,6 @@ def accelerator(device: str) -> str:
 def main() -> None:
     """Compare the contenders, print the figures and the claims."""
     given = parse_arguments()
-    if given.tokenisers:
-        compare_tokenisers(given)
-        return
     count = given.passages or PASSAGES[given.device] // (8 if given.quick else 1)
     rounds = given.rounds or (1 if given.quick else 3)
     weights = "true" if given.model else f"random, {given.size} size"
@@ -372,8 +320,7 @@ def main() -> None:
     with model_folder(given.model, given.size) as folder, infinity(folder, given.device) as others:
         for encode in others.values():
             encode(["warm"] * 8)
-        passages = read_passages()
-        work = weigh(draw(passages, count), folder)
+        work = weigh(draw(read_passages(), count), folder)
         contenders, ours, size = make_contenders(folder, given.device, work.texts)
         precision = ours.last_facts.precision if ours.last_facts else "fp32"
         rate = partial(matrix_rate, given.device, precision)
@@ -381,45 +328,26 @@ def main() -> None:
         figures = {"weights": weights, "rounds": rounds, "FlagEmbedding's best batch size": size}
         figures |= describe(work, seconds, best_rate, given.device, ours.last_facts)
         figures["least cosine of ours and FlagEmbedding's"] = round(least_cosine(contenders, work.texts[:16]), 6)
-        tokenised, ratio = tokenising(folder, passages, 1 if given.quick else 5)
-        figures |= tokenised
         if given.device == "cuda":
             figures["share of time not on the device"] = round(share_off_device(contenders[OURS], work.texts), 4)
-    report("embed", figures, claims(seconds, figures, ratio, given.device), accelerator(given.device))
+    report("embed", figures, claims(seconds, figures, given.device), accelerator(given.device))
 
 
-def compare_tokenisers(given: argparse.Namespace) -> None:
-    """The part of the comparison that needs no model of the true size: seconds in place of minutes."""
-    with model_folder(given.model, "small") as folder:
-        figures, ratio = tokenising(folder, read_passages(), given.rounds or 5)
-    report("tokenise", figures, [tokenised_claim(ratio)])
-
-
-def tokenised_claim(ratio: float) -> Claim:
-    """What is promised of our tokenizer."""
-    return Claim("times the tokens per CPU second of tokenizer(batch)", round(ratio, 2), 2.0)
-
-
-def claims(
-    seconds: Mapping[str, Sequence[float]], figures: Mapping[str, Any], tokenised: float, device: str
-) -> list[Claim]:
+def claims(seconds: Mapping[str, Sequence[float]], figures: Mapping[str, Any], device: str) -> list[Claim]:
     """What is promised of a device."""
     to_best = round(median_ratio(seconds[BEST], seconds[OURS]), 2)
     to_readme = round(median_ratio(seconds[README], seconds[OURS]), 2)
-    found = [tokenised_claim(tokenised)]
     if device == "cpu":
         to_fp32 = round(median_ratio(seconds[FP32], seconds[OURS]), 2)
         return [
             Claim("times as fast as ours in fp32", to_fp32, 1.8),
             Claim("times as fast as FlagEmbedding with its best batch size", to_best, 1.5),
-            *found,
         ]
     share = figures[f"{OURS}, share of the matrix product's rate"]
     return [
         Claim("times as fast as FlagEmbedding as its README uses it", to_readme, 3.0),
         Claim("share of the matrix product's rate", share, 0.6),
         Claim("share of the matrix product's rate, aim", share, 0.75),
-        *found,
     ]
 
 
