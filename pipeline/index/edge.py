@@ -98,7 +98,7 @@ class EdgeIndex:
             ) from error
 
     def create(self, layout: Layout) -> None:
-        """As in the protocol; a folder of an older citeloom may lack payload indexes."""
+        """As in the protocol; a folder of an earlier commit may lack payload indexes."""
         if self.layout() is None:
             self.close()  # of a folder that was deleted
             create_folder(self.folder, lambda staged: self._create_shard(staged, layout))

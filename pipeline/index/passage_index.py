@@ -307,8 +307,6 @@ def _check_search(query: Query, request: Request, layout: Layout) -> None:
         raise PermanentFailure(
             f"{layout.model} makes no sparse vectors to rank by: search by words with lexical, or by both with fused"
         )
-    if request.by == "lexical" and not layout.lexical:
-        raise PermanentFailure("the collection was made before lexical vectors were: run citeloom reindex")
     if request.by == "dense":
         _check_rows(query.dense[None], layout)
     elif request.by == "colbert":

@@ -85,8 +85,7 @@ def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
         layout = Layout(
             notes["model"],
             notes["dimensions"],
-            # Files of before the lexical vectors say whether the index multiplied by IDF: BGE-M3's own needed none.
-            notes["sparse"] if "sparse" in notes else not notes["sparse_idf"],
+            notes["sparse"],
             notes["form"],
             notes["colbert"],
             workspace.settings.qdrant_quantization,
