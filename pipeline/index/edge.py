@@ -75,11 +75,6 @@ class EdgeIndex:
         """Edge runs one update at a time."""
         return 1
 
-    @property
-    def retries(self) -> int:
-        """No error of Edge is transient."""
-        return 0
-
     def layout(self) -> Layout | None:
         """As in the protocol; does not open the folder."""
         file = self.folder / LAYOUT_FILE

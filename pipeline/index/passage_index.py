@@ -180,11 +180,6 @@ class PassageIndex(Protocol):
         """How many threads may call `upsert` at once."""
         ...
 
-    @property
-    def retries(self) -> int:
-        """How often any call was repeated since the connection was made."""
-        ...
-
     def layout(self) -> Layout | None:
         """The layout of the collection; None if there is no collection. Raises PermanentFailure for a collection of
         this name that citeloom did not make."""

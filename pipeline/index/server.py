@@ -83,10 +83,6 @@ class ServerIndex:
     def in_flight(self) -> int:
         return _IN_FLIGHT
 
-    @property
-    def retries(self) -> int:
-        return self._connection.retries
-
     def layout(self) -> Layout | None:
         info = self._info()
         mark = None if info is None else mark_of(info.config.metadata)
@@ -305,11 +301,6 @@ class ServerCollections:
     @property
     def alias(self) -> str:
         return self._alias
-
-    @property
-    def retries(self) -> int:
-        """How often any call was repeated."""
-        return self.connection.retries
 
     def live(self) -> str | None:
         """As in the protocol. Raises PermanentFailure if a collection has the alias's name."""

@@ -38,7 +38,7 @@ def build_index_receipts(job: Job) -> Iterator[Row]:
         # The graph of another collection than the live one is built once, at the end of `reindex`.
         live = open_collections(job.workspace).live() == index.name
         load = load_month(index, job.month, points, expected_rows=rows, build_graph=live, on_progress=job.advance)
-        job.measured.update(sent=load.sent, removed=load.removed, retries=index.retries)
+        job.measured.update(sent=load.sent, removed=load.removed)
         audit = audit_month(index, job.month, load.expected)
     except NotLoaded as error:
         raise TransientFailure(f"{error}; run again. {_write_ids(job, error.ids)}") from error
