@@ -12,7 +12,7 @@ from pipeline.answering.retrieval import RetrievedPassage
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.llm.client import Spent
 from pipeline.storage.writing import Row
-from pipeline.tables import Writer
+from pipeline.tables.writers import Writer
 
 StepCallback = Callable[[Mapping[str, Any]], None]
 """Called after each step, so that a reader sees queries and passages before the answer."""

@@ -18,7 +18,7 @@ from pipeline.engine.systems import System, chosen_writers, named_writer
 from pipeline.index.fusion import By
 from pipeline.llm.client import LlmClient
 from pipeline.settings import Settings
-from pipeline.tables import Writer
+from pipeline.tables.writers import Writer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

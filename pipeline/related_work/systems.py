@@ -18,7 +18,7 @@ from pipeline.related_work.prompt_files import answer_length
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.task_model import Task
 from pipeline.settings import Settings
-from pipeline.tables import Writer
+from pipeline.tables.writers import Writer
 
 Write = Callable[[LlmClient, Task, Sequence[KeyElements], Settings], Awaitable[Summary]]
 WriteAll = Callable[[Sequence[Task], Settings], list[Summary]]

@@ -22,7 +22,8 @@ from pipeline.llm.models import is_small_model
 from pipeline.report.costs import USAGE, Cost, PriceList, RunAccounts
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
-from pipeline.tables import CRITERIA, Table, full_name, short_names, with_shown_name, with_writer_names, writer_name
+from pipeline.tables import CRITERIA, Table
+from pipeline.tables.writers import full_name, short_names, with_shown_name, with_writer_names, writer_name
 
 Row = dict[str, Any]
 MonthTables = Mapping[str, pa.Table]

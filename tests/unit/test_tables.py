@@ -15,8 +15,7 @@ from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter, Row
-from pipeline.tables import EMBEDDINGS, LEDGER, TABLES, Table
-from pipeline.tables.table import ROWS_PER_GROUP
+from pipeline.tables import EMBEDDINGS, LEDGER, ROWS_PER_GROUP, TABLES, Table
 
 PROVENANCE = Provenance("ledger", "2024-03", 1, 1, "0", "f", {"a": 1}, {"b": "c"})
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from pipeline.evaluation import statistics
 from pipeline.evaluation.annotation.agreement import Agreement, alpha, kappa
 from pipeline.evaluation.judging import named_judgement
-from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, short_names, with_shown_name, writer_name
+from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS
+from pipeline.tables.writers import short_names, with_shown_name, writer_name
 
 if TYPE_CHECKING:
     from pipeline.storage.data_root import DataRoot

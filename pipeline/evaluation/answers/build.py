@@ -37,7 +37,7 @@ from pipeline.llm.loop import run
 from pipeline.llm.messages import Usage, measured_together
 from pipeline.llm.models import Model, Models, judges_fingerprint
 from pipeline.storage.writing import Row
-from pipeline.tables import writer_name
+from pipeline.tables.writers import writer_name
 from pipeline.wikipedia.root import month_in
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pipeline.evaluation.answers.splitting import Split
 from pipeline.evaluation.citation_support.measures import FEWEST_QUOTED_WORDS
 from pipeline.llm.client import Spent
 from pipeline.storage.writing import Row
-from pipeline.tables import parse_writer, writer_name
+from pipeline.tables.writers import parse_writer, writer_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from pipeline.evaluation.answers.grades import (
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.answers.splitting import Split
 from pipeline.llm.client import Spent
+from pipeline.tables.writers import Writer
 from tests.unit.evaluation.answers.graded import grade, grounded
 
 pytestmark = pytest.mark.slow
@@ -55,7 +56,7 @@ def through_parquet(row: dict[str, Any], table: tables.Table) -> dict[str, Any]:
 
 
 def answer_again(answered: Answer) -> Answer:
-    row = answer_row("q1", tables.Writer("direct", "a model"), answered, {"answer_tokens": 9})
+    row = answer_row("q1", Writer("direct", "a model"), answered, {"answer_tokens": 9})
     return answer_of_row(through_parquet(row, tables.ANSWERS))
 
 
@@ -110,14 +111,14 @@ def test_answers_at_the_edge_come_back_too(answered: Answer) -> None:
 
 
 def test_a_row_whose_claim_rests_on_what_was_not_shown_is_no_answer() -> None:
-    row = answer_row("q1", tables.Writer("arxivbot"), grounded("It floats.", [1]), {})
+    row = answer_row("q1", Writer("arxivbot"), grounded("It floats.", [1]), {})
     row["shown"][0]["passage_id"] = "p7"
     with pytest.raises(ValueError, match="not retrieved: p1"):
         answer_of_row(row)
 
 
 def test_the_settings_of_a_row_are_sorted_json() -> None:
-    row = answer_row("q1", tables.Writer("direct"), plain_answer("Yes."), {"b": (1, 2), "a": "x"})
+    row = answer_row("q1", Writer("direct"), plain_answer("Yes."), {"b": (1, 2), "a": "x"})
     assert row["settings"] == '{"a": "x", "b": [1, 2]}'
     assert json.loads(row["trace"]) == {"steps": []}
 
