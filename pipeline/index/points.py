@@ -19,7 +19,7 @@ from pipeline.embedding.sparse import SparseRows
 from pipeline.errors import PermanentFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.layout import Layout
-from pipeline.index.passage_index import month_number
+from pipeline.index.passage_index import MONTH_NUMBER, month_number
 from pipeline.storage.data_root import DataRoot
 
 if TYPE_CHECKING:
@@ -112,13 +112,13 @@ def _check_in_step(month: str, vectors: pa.RecordBatch | None, passages: pa.Reco
 
 def _of_paper(month: str, paper: Mapping[str, Any], venues: Mapping[str, list[str]]) -> dict[str, Any]:
     """What all passages of a paper share."""
-    archives = sorted({category.partition(".")[0] for category in paper["categories"]})
+    archives = {category.partition(".")[0] for category in paper["categories"]}
     authors = sorted({key for author in paper["authors"] or () for key in author_keys(author["name"]) if key})
     shared = {name: paper[name] for name in ("subset", "categories", "primary_category", "year", "grade")}
     return {
         "month": month,
-        "month_number": month_number(month),
-        "archives": archives,
+        MONTH_NUMBER: month_number(month),
+        "category_keys": sorted({*paper["categories"], *archives}),
         **shared,
         "authors": authors,
         "venue": venues.get(paper["arxiv_id"], []),

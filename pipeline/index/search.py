@@ -230,10 +230,11 @@ def _explain_nothing(index: PassageIndex, options: SearchOptions) -> None:
 
 def _insist_on_category(index: PassageIndex, category: str) -> None:
     archive, dot, _ = category.partition(".")
-    archives = index.values("archives")
+    names = index.values("category_keys")
+    archives = [name for name in names if "." not in name]
     if archive not in archives:
         raise SettingError(f"--category: no passage is of the archive {archive}; the index holds {', '.join(archives)}")
-    of_archive = [name for name in index.values("categories") if name.partition(".")[0] == archive]
+    of_archive = [name for name in names if name.startswith(f"{archive}.")]
     if dot and category not in of_archive:
         raise SettingError(
             f"--category: no passage is of the category {category}; of {archive}, there are {', '.join(of_archive)}"

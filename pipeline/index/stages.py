@@ -128,6 +128,6 @@ INDEX_RECEIPTS = Stage(
     settings=("qdrant_collection", "qdrant_url", "qdrant_quantization"),
     inputs=_inputs,
     outputs_exist=_points_exist,
-    version=3,
+    version=4,
     pool="qdrant",
 )

@@ -83,7 +83,7 @@ def test_a_payload_holds_what_a_search_restricts_or_shows(month: Workspace) -> N
         "month_number": 202403,
         "year": 2024,
         "categories": ["cs.CL"],
-        "archives": ["cs"],
+        "category_keys": ["cs", "cs.CL"],
         "primary_category": "cs.CL",
         "kind": "paragraph",
         "title": "Paper 2403.00000",
