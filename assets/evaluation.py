@@ -16,7 +16,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.evaluation.judging import TOGETHER
 from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, SCORES, STABILITY
 from pipeline.report.stages import REPORT
-from pipeline.tables import Writer
+from pipeline.tables.writers import Writer
 
 if TYPE_CHECKING:
     from pipeline.report.related_work_data import RelatedWorkData

@@ -25,7 +25,8 @@ from pipeline.settings import Settings
 from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import open_parquet
-from pipeline.tables import TABLES, Table, Writer
+from pipeline.tables import TABLES, Table
+from pipeline.tables.writers import Writer
 
 # A minute between tries: a server that restarts or a rate limit is over after a few of them.
 SECONDS_BETWEEN_RETRIES = 60

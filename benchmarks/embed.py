@@ -38,7 +38,6 @@ from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.flag_embedding import make_flag_model
 from pipeline.embedding.tokens import TokenRows, plain, tokenize
-from pipeline.embedding.words import WordTokenizer, knows_words
 
 OURS, FP32 = "ours", "ours, fp32"
 README, BEST = "FlagEmbedding as its README uses it", "FlagEmbedding, best batch size"
@@ -217,11 +216,10 @@ def share_off_device(encode: Encode, texts: Sequence[str]) -> float:
 
 
 def token_rows(folder: Path) -> Callable[[Sequence[str]], TokenRows]:
-    """Our tokenizer of a model's folder, which has met no text yet."""
+    """Our tokenizer of a model's folder."""
     from transformers import AutoTokenizer
 
-    tokenizer = plain(AutoTokenizer.from_pretrained(folder).backend_tokenizer)
-    return WordTokenizer(tokenizer).rows if knows_words(tokenizer) else partial(tokenize, tokenizer)
+    return partial(tokenize, plain(AutoTokenizer.from_pretrained(folder).backend_tokenizer))
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:

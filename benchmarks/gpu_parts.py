@@ -204,7 +204,7 @@ def packs(place: Place, record: Record) -> None:
     record.add("tokenised alone, tokens per CPU second", round(work.tokens / cpu_seconds(lambda: rows(work.texts))))
     started = time.perf_counter()
     rows(work.texts)
-    record.add("tokenised alone, words known, tokens/s", round(work.tokens / (time.perf_counter() - started)))
+    record.add("tokenised alone, tokens/s", round(work.tokens / (time.perf_counter() - started)))
     share = 0.0
     for precision in PRECISIONS[place.device]:
         rate = matrix_rate(place.device, precision)

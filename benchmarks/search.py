@@ -34,8 +34,9 @@ from benchmarks.qdrant_server import Server, running
 from pipeline.index.edge import EdgeCollections
 from pipeline.index.fusion import Ranking, rank, with_payloads
 from pipeline.index.layout import Quantization
-from pipeline.index.passage_index import OVERSAMPLING, PassageIndex, Query, Restriction
+from pipeline.index.passage_index import OVERSAMPLING, Condition, PassageIndex, Query
 from pipeline.index.points import points_of
+from pipeline.index.search_options import SearchOptions
 from pipeline.index.server import ServerCollections
 from pipeline.index.server_requests import Storage
 from pipeline.storage.data_root import DataRoot
@@ -44,13 +45,15 @@ ALIAS = "benchmark"
 MONTHS = [f"2023-{number:02d}" for number in range(1, 11)]
 CLIENTS = (1, 8, 32)
 # Three months of ten and one category: with the sample's papers about a sixth of the points.
-FILTER = Restriction(categories=("cs.CL",), first_month="2023-04", last_month="2023-06")
+FILTER = SearchOptions(categories=("cs.CL",), first_month="2023-04", last_month="2023-06").conditions()
 # One month, one category and one kind: about one point in twenty-five.
-NARROW = Restriction(categories=("cs.CL",), first_month="2023-05", last_month="2023-05", kinds=("paragraph",))
+NARROW = SearchOptions(
+    categories=("cs.CL",), first_month="2023-05", last_month="2023-05", kinds=("paragraph",)
+).conditions()
 RANKINGS = {
     "dense": Ranking(10, by="dense"),
     "fused": Ranking(10),
-    "fused, filtered": Ranking(10, restriction=FILTER),
+    "fused, filtered": Ranking(10, where=FILTER),
 }
 
 
@@ -80,32 +83,36 @@ class Corpus:
     def questions(self) -> list[Query]:
         return questions(Structure(), self.papers, self.asked)
 
-    def exact(self, restriction: Restriction = Restriction()) -> list[list[str]]:  # noqa: B008  # frozen
+    def exact(self, where: Sequence[Condition] = ()) -> list[list[str]]:
         """The ids of the ten points nearest to each question."""
         wanted = np.stack([question.dense for question in self.questions])
         best: tuple[NDArray[np.float32], NDArray[np.str_]] | None = None
         for month in MONTHS:
             for batch in points_of(self.root, month, layout()):
-                rows = [row for row, payload in enumerate(batch.payloads) if _holds(restriction, payload)]
+                rows = [row for row, payload in enumerate(batch.payloads) if _hold(where, payload)]
                 if rows:
                     unit = batch.dense[rows] / np.linalg.norm(batch.dense[rows], axis=1, keepdims=True)
                     best = _ten_best(wanted @ unit.T, np.array(batch.ids)[rows], best)
         return [] if best is None else best[1].tolist()
 
-    def share(self, restriction: Restriction) -> float:
-        """The share of points for which a restriction holds."""
+    def share(self, where: Sequence[Condition]) -> float:
+        """The share of points for which all conditions hold."""
         payloads = [
             payload for month in MONTHS for batch in points_of(self.root, month, layout()) for payload in batch.payloads
         ]
-        return statistics.fmean(_holds(restriction, payload) for payload in payloads)
+        return statistics.fmean(_hold(where, payload) for payload in payloads)
 
 
-def _holds(restriction: Restriction, payload: Any) -> bool:
-    """Whether a restriction to months, categories and kinds holds for a point."""
-    if restriction.kinds and payload["kind"] not in restriction.kinds:
-        return False
-    in_months = (restriction.first_month or "") <= payload["month"] <= (restriction.last_month or "9999")
-    return in_months and (not restriction.categories or bool({*restriction.categories} & {*payload["categories"]}))
+def _hold(where: Sequence[Condition], payload: Any) -> bool:
+    """Whether conditions on months, categories and kinds all hold for a point."""
+    for condition in where:
+        value = payload[condition.field]
+        if condition.values:
+            if not {*condition.values} & ({value} if isinstance(value, str) else {*value}):
+                return False
+        elif not (condition.low or 0) <= value <= (condition.high or 999_999):
+            return False
+    return True
 
 
 def _ten_best(
@@ -183,9 +190,9 @@ def search_server(server: Server, kind: Kind, corpus: Corpus) -> dict[str, Any]:
         index = collections.collection(layout(kind.quantization).collection(ALIAS))
         found: dict[str, Any] = {"recall": recall(index, corpus, RANKINGS["dense"], corpus.exact())}
         if kind == KINDS[0]:
-            for name, restriction in (("filtered", FILTER), ("narrow", NARROW)):
-                ranking = Ranking(10, by="dense", restriction=restriction)
-                found[name] = recall(index, corpus, ranking, corpus.exact(restriction))
+            for name, where in (("filtered", FILTER), ("narrow", NARROW)):
+                ranking = Ranking(10, by="dense", where=where)
+                found[name] = recall(index, corpus, ranking, corpus.exact(where))
             found["share"] = corpus.share(NARROW)
             found["exact"] = recall(index, corpus, Ranking(10, by="dense", exact=True), corpus.exact())
         names = RANKINGS if kind == KINDS[0] else ("dense", "fused")

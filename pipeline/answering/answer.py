@@ -12,7 +12,7 @@ from pipeline.answering.tools import StepLog
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.llm.client import Spent
 from pipeline.storage.writing import Row
-from pipeline.tables import Writer
+from pipeline.tables.writers import Writer
 
 ABSTAINED = "The corpus does not hold the answer to this question."
 """The text of every answer whose claims do not hold it."""

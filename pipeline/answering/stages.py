@@ -49,7 +49,7 @@ from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
 from pipeline.storage.imported_texts import ImportedTexts, TextKind, read_texts
 from pipeline.storage.writing import Row
-from pipeline.tables import Writer
+from pipeline.tables.writers import Writer
 
 _GOLD_COLUMNS = ["passage_id", "arxiv_id", "text"]
 _ANSWERS = TextKind("answer", "question", "question_id", "question", only_known=True)

@@ -209,7 +209,7 @@ def _estimate_table(estimate: Estimate) -> Table:
     """The cost of each stage that calls a language model, writer by writer, summed over the months."""
     from pipeline.cli.console import make_table
     from pipeline.ops.estimate import sum_parts
-    from pipeline.tables import short_names
+    from pipeline.tables.writers import short_names
 
     table = make_table(f"To pay in {', '.join(estimate.months)}", ())
     # At 80 columns, a long name folds: one cut short, "key_ele…", could not be passed to another command.

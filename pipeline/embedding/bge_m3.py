@@ -22,7 +22,6 @@ from pipeline.embedding.packing import Window, positions
 from pipeline.embedding.terms import distinct
 from pipeline.embedding.tokens import TokenRows, cut, plain, tokenize
 from pipeline.embedding.weights import WEIGHT_FILES, UnreadableWeights, read_file, read_weights
-from pipeline.embedding.words import WordTokenizer, knows_words
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
@@ -95,8 +94,6 @@ class BgeM3(PackedEmbedder):
             raise self._broken(error) from error
         tokenizer = plain(wrapper.backend_tokenizer)
         special = {getattr(wrapper, f"{role}_id") for role in _SPECIAL if role in wrapper.special_tokens_map}
-        if knows_words(tokenizer):
-            return WordTokenizer(tokenizer).rows, special
         return partial(tokenize, tokenizer), special
 
 

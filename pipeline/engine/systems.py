@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from pipeline.errors import SettingError
 from pipeline.settings import Settings
 from pipeline.settings.lookup import lookup, lookup_all
-from pipeline.tables import Writer, parse_writer
+from pipeline.tables.writers import Writer, parse_writer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

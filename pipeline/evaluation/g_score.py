@@ -25,7 +25,8 @@ from pipeline.evaluation.statistics import mean_mark
 from pipeline.llm.context import count_message_tokens, cut_to_share, fit
 from pipeline.llm.messages import Message, Spent
 from pipeline.llm.prompts import PromptFolder
-from pipeline.tables import CRITERIA, writer_name
+from pipeline.tables import CRITERIA
+from pipeline.tables.writers import writer_name
 
 if TYPE_CHECKING:
     from pipeline.llm.client import LlmClient

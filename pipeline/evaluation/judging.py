@@ -31,7 +31,7 @@ from pipeline.llm.messages import LlmAnswerError, Spent, measured_together
 from pipeline.llm.models import Model, judge_models, judges_fingerprint
 from pipeline.settings import Settings
 from pipeline.storage.writing import Row
-from pipeline.tables import parse_writer, short_names, with_shown_name, writer_name
+from pipeline.tables.writers import parse_writer, short_names, with_shown_name, writer_name
 
 if TYPE_CHECKING:
     from pipeline.llm.client import LlmClient
@@ -193,7 +193,7 @@ async def _judge_all(job: Job, models: Sequence[Model], asked: Sequence[_Asked])
 def named_judgement(row: Mapping[str, Any], shown: Mapping[str, str] | None = None) -> dict[str, Any]:
     """A row of `g_scores` with writers' names in the `system` of its marks, and in its order and vote.
 
-    shown: name → the name to use in its place, as `tables.short_names` gives it.
+    shown: name → the name to use in its place, as `short_names` gives it.
     """
     names = shown or {}
     named = {**row, "marks": [with_shown_name(marks, shown) for marks in row["marks"]]}

@@ -12,7 +12,7 @@ from pipeline.evaluation.citation_support.measures import citation_measures
 from pipeline.evaluation.g_score import metrics, write_order
 from pipeline.evaluation.rouge import FLOOR, floor_task, rouge
 from pipeline.storage.writing import Row
-from pipeline.tables import Writer, writer_of
+from pipeline.tables.writers import Writer, writer_of
 
 _TASK_COLUMNS = ["task_id", "references", "gold"]
 _JUDGEMENT_COLUMNS = ["task_id", "mode", "judge", "repeat", "order", "marks", "best"]

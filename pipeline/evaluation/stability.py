@@ -34,7 +34,8 @@ from pipeline.related_work.task_model import Task
 from pipeline.related_work.task_reader import read_elements, tasks_for
 from pipeline.settings import Settings
 from pipeline.storage.writing import Row
-from pipeline.tables import CRITERIA, Writer
+from pipeline.tables import CRITERIA
+from pipeline.tables.writers import Writer
 
 if TYPE_CHECKING:
     from pipeline.llm.client import LlmClient

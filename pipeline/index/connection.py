@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import httpx2
     from pydantic import SecretStr
     from qdrant_client import QdrantClient
-    from qdrant_client.http.exceptions import UnexpectedResponse
     from tenacity import RetryCallState
 
 T = TypeVar("T")
@@ -130,8 +129,6 @@ class Connection:
         """Raises SettingError for an invalid address or key."""
         self.address = parse_address(url, has_key=key is not None, grpc_port=grpc_port, private_network=private_network)
         refuse_unsendable_key("CITELOOM_QDRANT_API_KEY", key)
-        self.retries = 0
-        """How often any call was repeated."""
         self._key, self._patience, self._sleep = key, patience, sleep
         self.uses_grpc = False
         """Whether the connection opened last uses gRPC."""
@@ -174,7 +171,9 @@ class Connection:
         try:
             yield
         except UnexpectedResponse as error:
-            raise self._error(error.status_code or 0, error.content.decode(errors="replace")) from error
+            detail = error.content.decode(errors="replace")
+            incomplete = error.status_code == 400 and "EOF while parsing" in detail  # the request arrived incomplete
+            raise self._error(500 if incomplete else error.status_code or 0, detail) from error
         except grpc.RpcError as error:
             status = _HTTP_STATUS.get(error.code().name, 400)
             raise self._error(status, error.details() or str(error.code())) from error
@@ -198,31 +197,26 @@ class Connection:
         import tenacity
 
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(is_transient),
+            retry=tenacity.retry_if_exception_type(TransientFailure),
             wait=_pause,
             stop=_stop_after(patience),
             sleep=self._sleep,
-            before_sleep=self._count_retry,
             reraise=True,
         )
-        with self.translate_errors():
-            result: T = retrying(self._call_once, call)
+        result: T = retrying(self._call_once, call)
         self._has_answered = True
         return result
 
-    def _count_retry(self, _: RetryCallState) -> None:
-        with self._lock:
-            self.retries += 1
-
     def _call_once(self, call: Callable[[QdrantClient], T]) -> T:
-        client = self._connect()
-        try:
-            return call(client)
-        except (ValueError, RuntimeError) as error:
-            if client is self._client:
-                raise
-            # grpc and httpx raise these for a closed client.
-            raise NotCompleted("another thread closed the connection during the call") from error
+        with self.translate_errors():
+            client = self._connect()
+            try:
+                return call(client)
+            except (ValueError, RuntimeError) as error:
+                if client is self._client:
+                    raise
+                # grpc and httpx raise these for a closed client.
+                raise NotCompleted("another thread closed the connection during the call") from error
 
     def _connect(self) -> QdrantClient:
         with self._lock:
@@ -306,28 +300,6 @@ class Connection:
         return text.replace(key, "…") if key else text
 
 
-def is_transient(error: BaseException) -> bool:
-    """Whether a call that failed with this error may succeed if it is repeated."""
-    import grpc
-    from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
-    from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
-
-    if isinstance(error, UnexpectedResponse):
-        return _is_transient_response(error)
-    if isinstance(error, ResponseHandlingException):
-        return not isinstance(error.source, ValueError)  # an answer that is not JSON, or JSON of another shape
-    if isinstance(error, grpc.RpcError):
-        status = _HTTP_STATUS.get(error.code().name, 400)
-        return status in (0, 429) or status >= 500
-    return isinstance(error, ResourceExhaustedResponse | NotCompleted)
-
-
-def _is_transient_response(error: UnexpectedResponse) -> bool:
-    """Overload, a fault of the server, or a request that arrived incomplete, to which Qdrant answers 400."""
-    status = error.status_code or 0
-    return status == 429 or status >= 500 or (status == 400 and b"EOF while parsing" in error.content)
-
-
 def is_missing(error: Exception) -> bool:
     """Whether the server says that the resource does not exist."""
     import grpc
@@ -346,7 +318,17 @@ def check_completed(status: Any) -> None:
         raise NotCompleted(f"the write is {status}, not completed")
 
 
-def requested_pause(error: BaseException | None) -> float:
+def _pause(state: RetryCallState) -> float:
+    """Seconds before the next try: random below a bound that doubles (full jitter), so that calls which failed together
+    do not return together; at least what the server requests."""
+    from tenacity import wait_random_exponential
+
+    failure = state.outcome.exception() if state.outcome is not None else None
+    requested = 0.0 if failure is None else _requested_pause(failure.__cause__)
+    return max(requested, wait_random_exponential(FIRST_PAUSE, max=LONGEST_PAUSE)(state))
+
+
+def _requested_pause(error: BaseException | None) -> float:
     """Seconds that the server's header Retry-After asks to wait; 0 without one."""
     from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
     from qdrant_client.http.exceptions import UnexpectedResponse
@@ -356,15 +338,6 @@ def requested_pause(error: BaseException | None) -> float:
     if isinstance(error, UnexpectedResponse):
         return read_retry_after(error.headers.get("retry-after")) or 0.0
     return 0.0
-
-
-def _pause(state: RetryCallState) -> float:
-    """Seconds before the next try: random below a bound that doubles (full jitter), so that calls which failed together
-    do not return together; at least what the server requests."""
-    from tenacity import wait_random_exponential
-
-    error = state.outcome.exception() if state.outcome is not None else None
-    return max(requested_pause(error), wait_random_exponential(FIRST_PAUSE, max=LONGEST_PAUSE)(state))
 
 
 def _stop_after(patience: float) -> Callable[[RetryCallState], bool]:

@@ -75,11 +75,6 @@ class EdgeIndex:
         """Edge runs one update at a time."""
         return 1
 
-    @property
-    def retries(self) -> int:
-        """No error of Edge is transient."""
-        return 0
-
     def layout(self) -> Layout | None:
         """As in the protocol; does not open the folder."""
         file = self.folder / LAYOUT_FILE
@@ -98,7 +93,7 @@ class EdgeIndex:
             ) from error
 
     def create(self, layout: Layout) -> None:
-        """As in the protocol; a folder of an older citeloom may lack payload indexes."""
+        """As in the protocol; a folder of an earlier commit may lack payload indexes."""
         if self.layout() is None:
             self.close()  # of a folder that was deleted
             create_folder(self.folder, lambda staged: self._create_shard(staged, layout))

@@ -1,11 +1,11 @@
-"""Qdrant Edge's own form of a layout, of points, of restrictions and of requests. Only builds them; opens nothing.
+"""Qdrant Edge's own form of a layout, of points, of conditions and of requests. Only builds them; opens nothing.
 
 API: `qdrant_edge/__init__.pyi` of qdrant-edge-py 0.9.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline.index.batch import PointBatch
@@ -99,18 +99,14 @@ def _view(numbers: Any) -> Any:
     return numbers.data
 
 
-def edge_filter(
-    conditions: Iterable[Condition], any_of: Iterable[Condition] = (), passages: Sequence[str] | None = None
-) -> Any:
-    """A filter by conditions that must all hold (a negated one must not), by those of which one must, and by ids."""
+def edge_filter(conditions: Sequence[Condition], passages: Sequence[str] | None = None) -> Any:
+    """A filter by conditions that must all hold (a negated one must not), and by ids."""
     import qdrant_edge as edge
 
-    conditions = list(conditions)
     by_id = [] if passages is None else [edge.HasIdCondition(set(passages))]
     return edge.Filter(
         must=[*by_id, *(_condition(condition) for condition in conditions if not condition.negated)],
         must_not=[_condition(condition) for condition in conditions if condition.negated],
-        should=[_condition(condition) for condition in any_of],
     )
 
 
@@ -131,11 +127,10 @@ def edge_query(query: Query, request: Request, layout: Layout) -> Any:
         nearest = [] if query.colbert is None else [_view(token) for token in query.colbert]
     else:
         nearest = _view(query.dense) if request.by == DENSE else _terms(query.terms(request.by))
-    restriction = request.restriction
     return edge.QueryRequest(
         limit=request.limit,
         query=edge.Query.Nearest(nearest, using=request.by),
-        filter=edge_filter(restriction.conditions(), restriction.any_of(), request.passages),
+        filter=edge_filter(request.where, request.passages),
         params=_params(request, layout),
         with_payload=list(request.fields) or False,
     )
@@ -150,7 +145,7 @@ def _params(request: Request, layout: Layout) -> Any:
     import qdrant_edge as edge
 
     if request.by == LEXICAL:
-        months = request.restriction.months()
+        months = request.months
         return edge.SearchParams(idf=edge.IdfParams(corpus=edge_filter(months))) if months else None
     if request.by != DENSE:
         return None

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pipeline.index.passage_index import (
-    UNRESTRICTED,
+    Condition,
     PassageIndex,
     Query,
     Request,
-    Restriction,
     ScoredPassage,
     VectorName,
 )
@@ -46,13 +45,14 @@ TIES = 50
 class Ranking:
     """A ranking to request: the `limit` best passages by one kind of vector, or by dense and lexical ones fused.
 
-    colbert: rank the candidates again by ColBERT. exact: compare with every passage, uncompressed.
+    where: conditions that must all hold. colbert: rank the candidates again by ColBERT. exact: compare with every
+    passage, uncompressed.
     """
 
     limit: int
     by: By = "fused"
     fusion: Fusion = "scores"
-    restriction: Restriction = UNRESTRICTED
+    where: tuple[Condition, ...] = ()
     colbert: bool = False
     exact: bool = False
 
@@ -63,7 +63,7 @@ class Ranking:
 
     def request(self, by: VectorName, limit: int) -> Request:
         """The request for one list."""
-        return Request(limit, by, self.restriction, exact=self.exact, fields=_FIELDS)
+        return Request(limit, by, self.where, exact=self.exact, fields=_FIELDS)
 
 
 def rank(index: PassageIndex, queries: Sequence[Query], ranking: Ranking) -> list[list[ScoredPassage]]:

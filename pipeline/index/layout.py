@@ -54,10 +54,5 @@ class Layout:
 
     @staticmethod
     def from_mapping(values: Mapping[str, Any]) -> Layout:
-        """The layout that `dataclasses.asdict` wrote. Raises KeyError for what is missing.
-
-        A collection of before the lexical vectors has version 0 of them: it is told from those of today by that.
-        """
-        if "sparse_idf" in values:
-            values = {**values, "sparse": not values["sparse_idf"], "mean_length": 0, "lexical": 0}
+        """The layout that `dataclasses.asdict` wrote. Raises KeyError for what is missing."""
         return Layout(**{field.name: values[field.name] for field in fields(Layout)})

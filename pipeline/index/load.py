@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -32,14 +33,6 @@ class Load:
     expected: Mapping[str, str]
     sent: int
     removed: int
-
-
-class NotLoaded(TransientFailure):
-    """Some points of a month could not be loaded; `ids` are theirs, and the others are in the index."""
-
-    def __init__(self, ids: Sequence[str], reason: str) -> None:
-        super().__init__(f"{len(ids)} points could not be loaded ({', '.join(ids[:5])}): {reason}")
-        self.ids = ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +84,7 @@ def load_month(
     Points that the index has with the same digest are not sent, so a killed load continues where it stopped.
     expected_rows: number of the month's points, if known. build_graph: False if more months follow before the first
     search; the caller then calls `PassageIndex.build_graph` itself. on_progress: receives the number of points
-    compared so far. Raises NotLoaded with the ids that the index did not accept, after everything else is loaded.
+    compared so far. Ends at the first points that the index does not accept; a transient failure then names the month.
     """
     changes = _Changes(dict(index.contents(month)))
     if build_graph and expected_rows - len(changes.unmatched) > BULK * index.count():
@@ -100,10 +93,14 @@ def load_month(
         sent = _send(index, changes.find(points, on_progress))
         stale = sorted(changes.unmatched, key=str)
         index.delete(stale)
-    except BaseException:
+    except BaseException as error:
         if build_graph:
             with suppress(CiteloomError):  # the first failure is the one to report
                 index.build_graph()
+        if isinstance(error, TransientFailure):
+            raise TransientFailure(
+                f"{month} is not loaded completely into {index.name}: {error}; run again, which sends what is missing"
+            ) from error
         raise
     if build_graph:  # even if nothing was sent: an earlier run may have been killed before this call, which is cheap
         index.build_graph()
@@ -143,41 +140,20 @@ class _Changes:
 def _send(index: PassageIndex, batches: Iterator[PointBatch]) -> int:
     """Send all batches, several in parallel; returns the number of points.
 
-    A batch with a transient failure does not stop the others. After as many failures in a row as there are parallel
-    calls, the rest is not tried. Raises NotLoaded for the points of both.
+    Raises the first error: the index has then retried for about two minutes. What is under way is finished.
     """
-    sent, failures_in_a_row, reason = 0, 0, ""
-    lost: list[str] = []
-    for batch, error in _upsert_in_parallel(index, batches):
-        if error is None:
-            sent, failures_in_a_row = sent + len(batch), 0
-            continue
-        lost += batch.ids
-        reason, failures_in_a_row = str(error), failures_in_a_row + 1
-        if failures_in_a_row >= index.in_flight:
-            lost += [identifier for rest in batches for identifier in rest.ids]
-    if lost:
-        raise NotLoaded(lost, reason)
-    return sent
-
-
-def _upsert_in_parallel(
-    index: PassageIndex, batches: Iterator[PointBatch]
-) -> Iterator[tuple[PointBatch, TransientFailure | None]]:
-    """Each batch once its upsert has ended, with its error; errors that are not transient are raised."""
-    running: dict[Future[None], PointBatch] = {}
+    sent = 0
+    running: deque[Future[None]] = deque()
     with ThreadPoolExecutor(index.in_flight, "load") as pool:
-        while True:
-            while len(running) < index.in_flight and (batch := next(batches, None)) is not None:
-                upsert = telemetry.bind_span("index load batch", {"citeloom.points": len(batch)}, index.upsert)
-                running[pool.submit(upsert, batch)] = batch
-            if not running:
-                return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                error = future.exception()
-                if error is not None and not isinstance(error, TransientFailure):
-                    raise error
-                yield running.pop(future), error
+        for batch in batches:
+            if len(running) == index.in_flight:
+                running.popleft().result()
+            upsert = telemetry.bind_span("index load batch", {"citeloom.points": len(batch)}, index.upsert)
+            running.append(pool.submit(upsert, batch))
+            sent += len(batch)
+        for future in running:
+            future.result()
+    return sent
 
 
 def digest_of(expected: Mapping[str, str]) -> str:

@@ -68,16 +68,16 @@ def live_index(workspace: Workspace) -> PassageIndex:
     collections = open_collections(workspace)
     name = collections.live()
     if name is None:
-        raise missing_index(workspace, collections)
+        raise missing_index(workspace)
     return collections.collection(name)
 
 
-def missing_index(workspace: Workspace, collections: Collections) -> MissingInput:
+def missing_index(workspace: Workspace) -> MissingInput:
     """The error for a search without an index, which names the data root."""
     return MissingInput(
-        f"there is no index {collections.alias} for the data root {workspace.root.path}: run citeloom run "
-        f"--until index_receipts, or set CITELOOM_DATA to the data root that has one (by default a folder below the "
-        f"working directory)"
+        f"there is no index {workspace.settings.qdrant_collection} for the data root {workspace.root.path}: run "
+        f"citeloom run --months all --until index_receipts, or set CITELOOM_DATA to the data root that has one (by "
+        f"default a folder below the working directory)"
     )
 
 

@@ -36,11 +36,12 @@ HNSW_EF: Mapping[Quantization, int] = {"int8": 128, "binary": 256, "none": 128}
 # Values of a field that are listed at most; arXiv has some 180 categories and 430 months.
 MOST_VALUES = 1_000
 
-# Every field that a search or an audit restricts. Archives are those of the categories (cs for cs.CL); authors has
-# whole names and family names, venue the words of the journal reference and of the authors' comment; month_number is
-# YYYYMM, since keywords have no order to ask a range of.
-KEYWORDS = ("arxiv_id", "month", "categories", "archives", "kind", "subset", "grade", "authors", "venue")
-INTEGERS = ("month_number", "year")
+# Every field that a search or an audit restricts. category_keys has the categories and their archives (cs for cs.CL);
+# authors has whole names and family names, venue the words of the journal reference and of the authors' comment;
+# month_number is YYYYMM, since keywords have no order to ask a range of.
+KEYWORDS = ("arxiv_id", "month", "category_keys", "kind", "subset", "grade", "authors", "venue")
+MONTH_NUMBER = "month_number"
+INTEGERS = (MONTH_NUMBER, "year")
 
 # A passage's UUID; a foreign point may bear a number.
 PointId = str | int
@@ -64,55 +65,6 @@ class Condition:
     low: int | None = None
     high: int | None = None
     negated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Restriction:
-    """What a search is restricted to; empty for no restriction. Months are `YYYY-MM`, both included."""
-
-    categories: tuple[str, ...] = ()
-    """Categories (cs.CL) and archives (cs), of which a paper must have one."""
-    first_month: str | None = None
-    last_month: str | None = None
-    kinds: tuple[str, ...] = ()
-    subsets: tuple[str, ...] = ()
-    grades: tuple[str, ...] = ()
-    authors: tuple[str, ...] = ()
-    """Whole names or family names, as `points.author_keys` writes them, of which a paper must have one."""
-    venue: tuple[str, ...] = ()
-    """Words of a venue, all of which a paper must have."""
-    first_year: int | None = None
-    last_year: int | None = None
-    without_papers: tuple[str, ...] = ()
-    """Papers whose passages are not looked at."""
-
-    def conditions(self) -> list[Condition]:
-        """The restriction as conditions that must all hold, but for those of `any_of`."""
-        conditions = self.months()
-        named = {"kind": self.kinds, "subset": self.subsets, "grade": self.grades, "authors": self.authors}
-        conditions += [Condition(field, values) for field, values in named.items() if values]
-        conditions += [Condition("venue", (word,)) for word in self.venue]
-        if self.first_year is not None or self.last_year is not None:
-            conditions.append(Condition("year", low=self.first_year, high=self.last_year))
-        if self.without_papers:
-            conditions.append(Condition("arxiv_id", self.without_papers, negated=True))
-        return conditions
-
-    def months(self) -> list[Condition]:
-        """The condition on months, which also limits document frequencies; empty if all months are allowed."""
-        if self.first_month is None and self.last_month is None:
-            return []
-        return [Condition("month_number", low=_number(self.first_month), high=_number(self.last_month))]
-
-    def any_of(self) -> list[Condition]:
-        """Conditions of which one must hold, where there are any."""
-        archives = tuple(name for name in self.categories if "." not in name)
-        categories = tuple(name for name in self.categories if "." in name)
-        pairs = (("archives", archives), ("categories", categories))
-        return [Condition(field, values) for field, values in pairs if values]
-
-
-UNRESTRICTED = Restriction()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,17 +92,22 @@ class Query:
 class Request:
     """The `limit` passages that score best by one of the vectors.
 
-    passages: only these, by their ids, each compared; None for all. exact: compare with every point, uncompressed,
-    instead of walking the graph.
+    where: conditions that must all hold; those on months also limit document frequencies. passages: only these, by
+    their ids, each compared; None for all. exact: compare with every point, uncompressed, instead of walking the graph.
     """
 
     limit: int
     by: VectorName = "dense"
-    restriction: Restriction = UNRESTRICTED
+    where: tuple[Condition, ...] = ()
     passages: tuple[str, ...] | None = None
     exact: bool = False
     fields: tuple[str, ...] = ()
     """Fields of the payload that are wanted; `PassageIndex.payloads` gives whole ones."""
+
+    @property
+    def months(self) -> tuple[Condition, ...]:
+        """The conditions on months."""
+        return tuple(condition for condition in self.where if condition.field == MONTH_NUMBER)
 
 
 def of_month(month: str) -> list[Condition]:
@@ -161,10 +118,6 @@ def of_month(month: str) -> list[Condition]:
 def month_number(month: str) -> int:
     """2024-03 as 202403."""
     return int(month.replace("-", ""))
-
-
-def _number(month: str | None) -> int | None:
-    return None if month is None else month_number(month)
 
 
 class PassageIndex(Protocol):
@@ -178,11 +131,6 @@ class PassageIndex(Protocol):
     @property
     def in_flight(self) -> int:
         """How many threads may call `upsert` at once."""
-        ...
-
-    @property
-    def retries(self) -> int:
-        """How often any call was repeated since the connection was made."""
         ...
 
     def layout(self) -> Layout | None:
@@ -307,8 +255,6 @@ def _check_search(query: Query, request: Request, layout: Layout) -> None:
         raise PermanentFailure(
             f"{layout.model} makes no sparse vectors to rank by: search by words with lexical, or by both with fused"
         )
-    if request.by == "lexical" and not layout.lexical:
-        raise PermanentFailure("the collection was made before lexical vectors were: run citeloom reindex")
     if request.by == "dense":
         _check_rows(query.dense[None], layout)
     elif request.by == "colbert":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,12 +19,14 @@ from pipeline.embedding.sparse import SparseRows
 from pipeline.errors import PermanentFailure
 from pipeline.index.batch import PointBatch
 from pipeline.index.layout import Layout
-from pipeline.index.passage_index import month_number
+from pipeline.index.passage_index import MONTH_NUMBER, month_number
 from pipeline.storage.data_root import DataRoot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+# Rows of embeddings and of passages that are read at once.
+_ROWS = 500
 _PASSAGES = ["passage_id", "arxiv_id", "anchor", "kind", "title", "section_path"]
 _EMBEDDINGS = ["passage_id", "text_sha256"]
 _PAPERS = ["arxiv_id", "subset", "categories", "primary_category", "year", "grade", "authors"]
@@ -67,11 +70,15 @@ def _joined(
     """Batches of embeddings, and the passage and the payload of each row. texts: whether passages have theirs."""
     venues = _venues(root, month)
     papers = {row["arxiv_id"]: _of_paper(month, row, venues) for row in root.rows(tables.PAPERS, month, _PAPERS)}
-    passages = _Passages(root, month, [*_PASSAGES, "text"] if texts else _PASSAGES)
-    for vectors in root.batches(tables.EMBEDDINGS, month, columns):
-        rows = passages.take(vectors["passage_id"])
+    passage_columns = [*_PASSAGES, "text"] if texts else _PASSAGES
+    pairs = zip_longest(
+        root.batches(tables.EMBEDDINGS, month, columns, rows=_ROWS),
+        root.batches(tables.PASSAGES, month, passage_columns, rows=_ROWS),
+    )
+    for vectors, passages in pairs:
+        _check_in_step(month, vectors, passages)
+        rows = passages.to_pylist()
         yield vectors, rows, list(_payloads(papers, rows, vectors, month))
-    passages.finish()
 
 
 def _venues(root: DataRoot, month: str) -> dict[str, list[str]]:
@@ -92,49 +99,26 @@ def author_keys(name: str) -> tuple[str, str]:
     return " ".join(title_words(name)), " ".join(title_words(parse_name(name).family))
 
 
-class _Passages:
-    """The month's passages, taken in step with its embeddings."""
-
-    def __init__(self, root: DataRoot, month: str, columns: list[str]) -> None:
-        self._month = month
-        self._batches = root.batches(tables.PASSAGES, month, columns)
-        self._held = pa.schema([tables.PASSAGES.schema.field(name) for name in columns]).empty_table()
-
-    def take(self, wanted: pa.Array) -> list[dict[str, Any]]:
-        """The next passages, which must be those with the wanted ids."""
-        while self._held.num_rows < len(wanted) and (batch := next(self._batches, None)) is not None:
-            self._held = pa.concat_tables([self._held, pa.Table.from_batches([batch], self._held.schema)])
-        taken, self._held = self._held.slice(0, len(wanted)), self._held.slice(len(wanted))
-        present, expected = taken["passage_id"].to_pylist(), wanted.to_pylist()
-        if present != expected:
-            pairs = zip(expected, [*present, *[None] * len(expected)], strict=False)
-            raise _out_of_step(self._month, next(one for one, other in pairs if one != other))
-        rows: list[dict[str, Any]] = taken.to_pylist()
-        return rows
-
-    def finish(self) -> None:
-        """Every passage must have been taken."""
-        rest = self._held.num_rows or sum(batch.num_rows for batch in self._batches)
-        if rest:
-            raise _out_of_step(self._month, f"{rest} before the end")
-
-
-def _out_of_step(month: str, place: str) -> PermanentFailure:
-    return PermanentFailure(
-        f"embeddings and passages of {month} do not agree from passage {place} on: "
-        f"run citeloom run --months {month} --select embeddings --force"
-    )
+def _check_in_step(month: str, vectors: pa.RecordBatch | None, passages: pa.RecordBatch | None) -> None:
+    """Raise PermanentFailure unless both batches are of the same passages."""
+    ids = ([] if batch is None else batch["passage_id"].to_pylist() for batch in (vectors, passages))
+    differing = next((pair for pair in zip_longest(*ids) if pair[0] != pair[1]), None)
+    if differing is not None:
+        raise PermanentFailure(
+            f"embeddings and passages of {month} do not agree from passage {differing[0] or differing[1]} on: "
+            f"run citeloom run --months {month} --select embeddings --force"
+        )
 
 
 def _of_paper(month: str, paper: Mapping[str, Any], venues: Mapping[str, list[str]]) -> dict[str, Any]:
     """What all passages of a paper share."""
-    archives = sorted({category.partition(".")[0] for category in paper["categories"]})
+    archives = {category.partition(".")[0] for category in paper["categories"]}
     authors = sorted({key for author in paper["authors"] or () for key in author_keys(author["name"]) if key})
     shared = {name: paper[name] for name in ("subset", "categories", "primary_category", "year", "grade")}
     return {
         "month": month,
-        "month_number": month_number(month),
-        "archives": archives,
+        MONTH_NUMBER: month_number(month),
+        "category_keys": sorted({*paper["categories"], *archives}),
         **shared,
         "authors": authors,
         "venue": venues.get(paper["arxiv_id"], []),

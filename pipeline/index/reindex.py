@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 from pipeline import tables
 from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
-from pipeline.errors import MissingInput, SettingError
+from pipeline.errors import SettingError
 from pipeline.index.audit import IndexAudit, audit_months, remove_outside
 from pipeline.index.layout import Layout
-from pipeline.index.opening import close_indexes, is_layout_of_settings, layout_mismatch, open_collections
+from pipeline.index.opening import close_indexes, is_layout_of_settings, layout_mismatch, live_index, open_collections
 from pipeline.index.stages import INDEX_RECEIPTS
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
-    from pipeline.index.passage_index import Collections
 
 # (stage, month, message)
 Failure = tuple[str, str, str]
@@ -64,7 +63,7 @@ def reindex(
     yet, and the errors of opening it.
     """
     try:
-        before = _live(open_collections(workspace))
+        before = live_index(workspace).name
         layout = layout_of_settings(workspace)
         name = layout.collection(open_collections(workspace).alias)
         failures: tuple[Failure, ...] = ()
@@ -75,7 +74,7 @@ def reindex(
         if audit is not None and audit.clean and not failures:
             on_step(f"letting searches use {name}")
             collections.make_live(name)
-        live = _live(collections)
+        live = live_index(workspace).name
         others = tuple(other for other in collections.names() if other != live)
         dropped = others if drop_old and live == name else ()
         for other in dropped:
@@ -114,16 +113,6 @@ def check_layout(workspace: Workspace) -> None:
     layout = None if live is None else collections.collection(live).layout()
     if live is not None and layout is not None and not is_layout_of_settings(workspace, layout):
         raise SettingError(layout_mismatch(collections, live, layout_of_settings(workspace)))
-
-
-def _live(collections: Collections) -> str:
-    live = collections.live()
-    if live is None:
-        raise MissingInput(
-            f"there is no index {collections.alias} yet, so there is nothing to reindex: "
-            f"run citeloom run --months all --until index_receipts"
-        )
-    return live
 
 
 def _load(

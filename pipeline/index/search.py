@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import lexical_query
 from pipeline.embedding.minilm import NAME as MINILM
-from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError, TransientFailure
+from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.fusion import Fusion, best_first, rank, with_payloads
 from pipeline.index.links import abstract_url, passage_url
-from pipeline.index.opening import missing_index, open_collections
+from pipeline.index.opening import live_index, missing_index
 from pipeline.index.passage_index import PassageIndex, Query, ScoredPassage
 from pipeline.index.passage_texts import read_texts
 from pipeline.index.relevance import Relevance, relevance_of
@@ -26,11 +25,8 @@ if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
     from pipeline.engine.stage import Workspace
     from pipeline.index.layout import Layout
-    from pipeline.index.passage_index import Collections
     from pipeline.index.rerank import Reranker
     from pipeline.settings import Settings
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,68 +71,21 @@ def search_many(
     workspace: Workspace,
     queries: Sequence[str],
     options: SearchOptions = SearchOptions(),  # noqa: B008  # frozen
-    *,
-    collections: Collections | None = None,
 ) -> list[list[Hit]]:
-    """The hits of several queries, which are encoded and searched for together. Raises as `search` does.
-
-    collections: to search instead of those of the workspace.
-    """
+    """The hits of several queries, which are encoded and searched for together. Raises as `search` does."""
     checked = options.checked()
     for number, query in enumerate(queries, 1):
         check_query(query, f"query {number}" if len(queries) > 1 else "the query")
-    if not queries:
-        return []
-    opened = collections or open_collections(workspace)
-    try:
-        return on_live(opened, partial(_answer, workspace, queries, checked))
-    except _NoCollection:
-        raise missing_index(workspace, opened) from None
+    return search_index(workspace, live_index(workspace), queries, checked) if queries else []
 
 
-class _NoCollection(MissingInput):
-    """No collection is live."""
-
-
-def on_live(collections: Collections, work: Callable[[PassageIndex, Layout], T]) -> T:
-    """The result of `work` on the live collection, addressed by its own name, so that a change-over mixes nothing.
-
-    If the collection is dropped meanwhile, the work is repeated on the one that took its place.
-    """
-    name = _live(collections)
-    try:
-        return work(*_opened(collections, name))
-    except TransientFailure:
-        raise
-    except CiteloomError:
-        now = collections.live()
-        if now is None or now == name:
-            raise
-    return work(*_opened(collections, now))
-
-
-def _live(collections: Collections) -> str:
-    name = collections.live()
-    if name is None:
-        raise _NoCollection(_nothing_in(collections.alias, "is not there"))
-    return name
-
-
-def _opened(collections: Collections, name: str) -> tuple[PassageIndex, Layout]:
-    index = collections.collection(name)
-    layout = index.layout()
-    if layout is None:
-        raise MissingInput(_nothing_in(name, "is not there"))
-    return index, layout
-
-
-def _nothing_in(name: str, state: str) -> str:
-    return f"the collection {name} {state}: run citeloom run --months all --until {tables.INDEX_RECEIPTS.name}"
-
-
-def _answer(
-    workspace: Workspace, queries: Sequence[str], options: SearchOptions, index: PassageIndex, layout: Layout
+def search_index(
+    workspace: Workspace, index: PassageIndex, queries: Sequence[str], options: SearchOptions
 ) -> list[list[Hit]]:
+    """As `search_many`, in a given collection and with options that were checked."""
+    layout = index.layout()
+    if layout is None:  # it was dropped since
+        raise missing_index(workspace)
     reranker = _reranker(workspace.settings) if options.rerank == "cross-encoder" else None
     embedder = _embedder_of(layout, workspace.settings, options)
     fusion = workspace.settings.search_fusion
@@ -268,7 +217,9 @@ def _explain_nothing(index: PassageIndex, options: SearchOptions) -> None:
     SearchOptions only then: counting and listing values cost more than a search.
     """
     if index.count() == 0:
-        raise MissingInput(_nothing_in(index.name, "is empty"))
+        raise MissingInput(
+            f"the collection {index.name} is empty: run citeloom run --months all --until {tables.INDEX_RECEIPTS.name}"
+        )
     for category in options.categories:
         _insist_on_category(index, category)
     kinds = index.values("kind") if options.kinds else []
@@ -279,10 +230,11 @@ def _explain_nothing(index: PassageIndex, options: SearchOptions) -> None:
 
 def _insist_on_category(index: PassageIndex, category: str) -> None:
     archive, dot, _ = category.partition(".")
-    archives = index.values("archives")
+    names = index.values("category_keys")
+    archives = [name for name in names if "." not in name]
     if archive not in archives:
         raise SettingError(f"--category: no passage is of the archive {archive}; the index holds {', '.join(archives)}")
-    of_archive = [name for name in index.values("categories") if name.partition(".")[0] == archive]
+    of_archive = [name for name in names if name.startswith(f"{archive}.")]
     if dot and category not in of_archive:
         raise SettingError(
             f"--category: no passage is of the category {category}; of {archive}, there are {', '.join(of_archive)}"

@@ -12,7 +12,7 @@ from pipeline.arxiv.months import parse_month
 from pipeline.arxiv.titles import title_words
 from pipeline.errors import SettingError
 from pipeline.index.fusion import By, Fusion, Ranking
-from pipeline.index.passage_index import Restriction
+from pipeline.index.passage_index import MONTH_NUMBER, Condition, month_number
 from pipeline.index.points import venue_words
 from pipeline.settings import SUBSETS
 
@@ -88,7 +88,7 @@ class SearchOptions:
             depth or self._depth(),
             by=self.by,
             fusion=fusion,
-            restriction=self._restriction(),
+            where=self.conditions(),
             colbert=self.rerank == "colbert",
             exact=self.exact,
         )
@@ -104,20 +104,25 @@ class SearchOptions:
             depth *= 2
         return depth
 
-    def _restriction(self) -> Restriction:
-        return Restriction(
-            categories=tuple(self.categories),
-            first_month=self.first_month,
-            last_month=self.last_month,
-            kinds=tuple(self.kinds),
-            subsets=tuple(self.subsets),
-            grades=_grades(self.worst_grade),
-            authors=tuple(" ".join(title_words(name)) for name in _listed(self.authors)),
-            venue=tuple(venue_words(self.venue)),
-            first_year=self.first_year,
-            last_year=self.last_year,
-            without_papers=tuple(self.without_papers),
-        )
+    def conditions(self) -> tuple[Condition, ...]:
+        """What a passage must fulfil to be found."""
+        authors = tuple(" ".join(title_words(name)) for name in _listed(self.authors))
+        named = {
+            "category_keys": tuple(self.categories),
+            "kind": tuple(self.kinds),
+            "subset": tuple(self.subsets),
+            "grade": _grades(self.worst_grade),
+            "authors": authors,
+        }
+        conditions = [Condition(field, values) for field, values in named.items() if values]
+        conditions += [Condition("venue", (word,)) for word in venue_words(self.venue)]
+        first, last = (None if month is None else month_number(month) for month in (self.first_month, self.last_month))
+        for field, low, high in ((MONTH_NUMBER, first, last), ("year", self.first_year, self.last_year)):
+            if low is not None or high is not None:
+                conditions.append(Condition(field, low=low, high=high))
+        if self.without_papers:
+            conditions.append(Condition("arxiv_id", tuple(self.without_papers), negated=True))
+        return tuple(conditions)
 
     def _check_numbers(self) -> None:
         if not 1 <= self.limit <= MOST:

@@ -57,11 +57,6 @@ _IN_FLIGHT = 4
 
 # Kilobytes of vectors from which on a server builds a graph: Qdrant's own default. 0: never.
 _INDEXING_THRESHOLD = 10_000
-# The server reports no progress of a graph: vectors count as indexed as soon as it begins with them. 100,000 points of
-# 1,024 dimensions took 143 s on two busy cores, 700 a second; a server is given seven times as long.
-_SLOWEST_POINTS_PER_SECOND = 100
-_LEAST_BUILD_PATIENCE = 600.0
-_BUILD_REPORT_SECONDS = 30.0
 
 
 class ServerIndex:
@@ -87,10 +82,6 @@ class ServerIndex:
     @property
     def in_flight(self) -> int:
         return _IN_FLIGHT
-
-    @property
-    def retries(self) -> int:
-        return self._connection.retries
 
     def layout(self) -> Layout | None:
         info = self._info()
@@ -184,7 +175,7 @@ class ServerIndex:
 
     def build_graph(self, *, wait: bool = False) -> None:
         """As in the protocol; a server builds in the background. With `wait`, raises TransientFailure if the server
-        reports that it failed, or makes no progress for long."""
+        reports that it failed."""
         info = self._info()
         if info is not None:
             self._start_optimizer(info)
@@ -263,56 +254,23 @@ class ServerIndex:
             self._configure_optimizer(optimizer.indexing_threshold or _INDEXING_THRESHOLD, 0)
 
     def _wait_for_graph(self) -> None:
-        build = GraphBuild(self._name)
-        while (info := self._info()) is not None and not build.is_done(info):
-            self._sleep(0.5)
-            self._start_optimizer(info)
+        """Wait until the server has been green three times in a row.
 
-
-class GraphBuild:
-    """Progress of a server that builds the graphs of a collection, judged by its status over time."""
-
-    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._name, self._clock = name, clock
-        self._start = self._last_change = self._last_report = clock()
-        self._status: tuple[object, ...] = ()
-        self._times_green = 0
-
-    def is_done(self, info: models.CollectionInfo) -> bool:
-        """Whether the graphs are built, by the newest status. Raises TransientFailure if the build failed, or if
-        nothing has changed for long."""
+        In three trials it was yellow from the first request to the end; two more looks cost a second, and outlast a
+        moment of green between two steps.
+        """
         from qdrant_client import models
 
-        error = getattr(info.optimizer_status, "error", None)
-        if error is not None:
-            raise TransientFailure(
-                f"the server cannot build the graph of {self._name} ({error}): fix the cause, then run again"
-            )
-        self._check_progress(info)
-        # In three trials a server was yellow from the first request to the end; two more looks cost a second, and
-        # outlast a moment of green between two steps.
-        self._times_green = self._times_green + 1 if info.status == models.CollectionStatus.GREEN else 0
-        return self._times_green >= 3
-
-    def _check_progress(self, info: models.CollectionInfo) -> None:
-        now = self._clock()
-        status = (info.status, info.indexed_vectors_count, info.segments_count, info.points_count)
-        if status != self._status:
-            self._status, self._last_change = status, now
-        patience = _LEAST_BUILD_PATIENCE + (info.points_count or 0) / _SLOWEST_POINTS_PER_SECOND
-        if now - self._last_change > patience:
-            raise TransientFailure(
-                f"the server has made no progress in building {self._name} for {patience:.0f} s: see its log"
-            )
-        if now - self._last_report >= _BUILD_REPORT_SECONDS:
-            self._last_report = now
-            _log.info(
-                "the server has been building the graph of %s for %.0f s (%s points, %s segments)",
-                self._name,
-                now - self._start,
-                info.points_count,
-                info.segments_count,
-            )
+        times_green = 0
+        while times_green < 3 and (info := self._info()) is not None:
+            error = getattr(info.optimizer_status, "error", None)
+            if error is not None:
+                raise TransientFailure(
+                    f"the server cannot build the graph of {self._name} ({error}): fix the cause, then run again"
+                )
+            times_green = times_green + 1 if info.status == models.CollectionStatus.GREEN else 0
+            self._start_optimizer(info)
+            self._sleep(0.5)
 
 
 class ServerCollections:
@@ -343,11 +301,6 @@ class ServerCollections:
     @property
     def alias(self) -> str:
         return self._alias
-
-    @property
-    def retries(self) -> int:
-        """How often any call was repeated."""
-        return self.connection.retries
 
     def live(self) -> str | None:
         """As in the protocol. Raises PermanentFailure if a collection has the alias's name."""

@@ -157,19 +157,16 @@ def point_structs(points: PointBatch) -> list[grpc.PointStruct]:
     return structs
 
 
-def filter_of(
-    conditions: Sequence[Condition], any_of: Sequence[Condition] = (), passages: Sequence[str] | None = None
-) -> models.Filter | None:
-    """The points that all conditions hold for, and one of `any_of`, of these passages; None for every point."""
+def filter_of(conditions: Sequence[Condition], passages: Sequence[str] | None = None) -> models.Filter | None:
+    """The points that all conditions hold for (a negated one must not), of these passages; None for every point."""
     from qdrant_client import models
 
-    if not conditions and not any_of and passages is None:
+    if not conditions and passages is None:
         return None
     by_id = [] if passages is None else [models.HasIdCondition(has_id=list(passages))]
     return models.Filter(
         must=[*by_id, *(_condition(condition) for condition in conditions if not condition.negated)],
         must_not=[_condition(condition) for condition in conditions if condition.negated],
-        should=[_condition(condition) for condition in any_of] or None,
     )
 
 
@@ -193,12 +190,11 @@ def query_request(query: Query, request: Request, layout: Layout) -> models.Quer
     else:
         terms = query.terms(request.by)
         nearest = models.SparseVector(indices=terms.ids.tolist(), values=terms.weights.tolist())
-    restriction = request.restriction
     return models.QueryRequest(
         query=nearest,
         using=request.by,
         limit=request.limit,
-        filter=filter_of(restriction.conditions(), restriction.any_of(), request.passages),
+        filter=filter_of(request.where, request.passages),
         params=_params(request, layout.quantization),
         with_payload=list(request.fields) or False,
     )
@@ -212,7 +208,7 @@ def _params(request: Request, quantization: Quantization) -> models.SearchParams
     from qdrant_client import models
 
     if request.by == LEXICAL:
-        months = filter_of(request.restriction.months())
+        months = filter_of(request.months)
         return models.SearchParams(idf=models.IdfCorpusParams(corpus=months)) if months else None
     if request.by != DENSE:
         return None

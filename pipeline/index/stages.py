@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pipeline import tables
@@ -10,14 +10,12 @@ from pipeline.engine.digests import digest_of as digest_of_table
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, TransientFailure
 from pipeline.index.layout import Layout
-from pipeline.index.load import MonthAudit, NotLoaded, audit_month, digest_of, load_month
+from pipeline.index.load import MonthAudit, audit_month, digest_of, load_month
 from pipeline.index.opening import close_indexes, collection_of, index_for, open_collections
 from pipeline.index.points import points_of
 from pipeline.storage.provenance import Provenance, read_provenance
-from pipeline.storage.writing import write_whole
 
 if TYPE_CHECKING:
-    from pipeline.storage.store import DataPath
     from pipeline.storage.writing import Row
 
 
@@ -27,7 +25,7 @@ def build_index_receipts(job: Job) -> Iterator[Row]:
     The receipt depends only on the month's tables, and is written only if the audit finds every point and no other.
     How many points were sent and removed differs if an earlier run was killed, so that goes to `job.measured`; `stale`
     counts points that should not be there after the load: 0.
-    Raises TransientFailure if points could not be loaded or the audit fails, and lists them in a file.
+    Raises TransientFailure if points could not be loaded or the audit fails.
     Raises PermanentFailure if searches use a collection of another layout.
     """
     layout, rows = layout_of(job.workspace, job.month)
@@ -38,19 +36,16 @@ def build_index_receipts(job: Job) -> Iterator[Row]:
         # The graph of another collection than the live one is built once, at the end of `reindex`.
         live = open_collections(job.workspace).live() == index.name
         load = load_month(index, job.month, points, expected_rows=rows, build_graph=live, on_progress=job.advance)
-        job.measured.update(sent=load.sent, removed=load.removed, retries=index.retries)
+        job.measured.update(sent=load.sent, removed=load.removed)
         audit = audit_month(index, job.month, load.expected)
-    except NotLoaded as error:
-        raise TransientFailure(f"{error}; run again. {_write_ids(job, error.ids)}") from error
     finally:
         close_indexes()  # later stages may take hours, during which other processes need Edge
     if not audit.clean:
         ids = [*audit.missing, *map(str, audit.surplus)]
         raise TransientFailure(
             f"after loading {job.month} into {job.settings.qdrant_collection}, {audit.describe()} "
-            f"({', '.join(ids[:5])}): run again. {_write_ids(job, ids)}"
+            f"({', '.join(ids[:5])}): run again; citeloom audit --months {job.month} --json lists them all"
         )
-    _ids_file(job).unlink(missing_ok=True)  # of an earlier run
     job.notes["points"] = audit.expected
     yield receipt(open_collections(job.workspace).engine, index.name, layout, audit, digest_of(load.expected))
 
@@ -85,8 +80,7 @@ def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
         layout = Layout(
             notes["model"],
             notes["dimensions"],
-            # Files of before the lexical vectors say whether the index multiplied by IDF: BGE-M3's own needed none.
-            notes["sparse"] if "sparse" in notes else not notes["sparse_idf"],
+            notes["sparse"],
             notes["form"],
             notes["colbert"],
             workspace.settings.qdrant_quantization,
@@ -97,17 +91,6 @@ def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
             f"run citeloom run --months {month} --select embeddings --force"
         ) from error
     return layout, written.rows
-
-
-def _write_ids(job: Job, ids: Sequence[str]) -> str:
-    """Write all ids to a file; returns the sentence that names it."""
-    file = _ids_file(job)
-    write_whole(file, "\n".join([*ids, ""]).encode())
-    return f"All {len(ids)} are listed in {file}"
-
-
-def _ids_file(job: Job) -> DataPath:
-    return job.workspace.root.path / "failures" / f"{job.stage.name}-{job.month}-points.txt"
 
 
 def _points_exist(workspace: Workspace, month: str, written: Provenance) -> bool:
@@ -145,6 +128,6 @@ INDEX_RECEIPTS = Stage(
     settings=("qdrant_collection", "qdrant_url", "qdrant_quantization"),
     inputs=_inputs,
     outputs_exist=_points_exist,
-    version=3,
+    version=4,
     pool="qdrant",
 )

@@ -27,7 +27,8 @@ from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.settings import Settings
 from pipeline.stages import LLM_STAGES, writer_models
 from pipeline.storage.writing import Row
-from pipeline.tables import Table, Writer
+from pipeline.tables import Table
+from pipeline.tables.writers import Writer
 
 _LABELS = ("month", "stage", "system", "model")
 

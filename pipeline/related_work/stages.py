@@ -36,7 +36,7 @@ from pipeline.storage.csv_reader import read_content
 from pipeline.storage.imported_texts import TextKind, read_texts
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import Row
-from pipeline.tables import Writer
+from pipeline.tables.writers import Writer
 
 _SECTIONS = TextKind("section", "task", "task_id", "title", only_known=False)
 

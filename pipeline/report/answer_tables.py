@@ -46,7 +46,8 @@ from pipeline.report.grid import (
     with_rows,
 )
 from pipeline.report.related_work_tables import OURS, PUBLISHED, interval_notes
-from pipeline.tables import ANSWERING_SYSTEMS, by_system, parse_writer
+from pipeline.tables import ANSWERING_SYSTEMS
+from pipeline.tables.writers import by_system, parse_writer
 
 _OLD, _RECENT = (Group("age", name) for name in AGES)
 _SHARES = ("factual", "coverage")

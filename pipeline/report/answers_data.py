@@ -25,7 +25,7 @@ from pipeline.report.costs import USAGE, Cost, PriceList, RunAccounts
 from pipeline.report.related_work_data import read_or_empty, writer_names
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
-from pipeline.tables import parse_writer, with_writer_names
+from pipeline.tables.writers import parse_writer, with_writer_names
 
 CONTROLS = (OWN, HALF, OTHER)
 _ANSWER_COLUMNS = ["question_id", "system", "model", "hops", *USAGE]

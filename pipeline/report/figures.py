@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pipeline.report.grid import Cell
-from pipeline.tables import RELATED_WORK_SYSTEMS, parse_writer
+from pipeline.tables import RELATED_WORK_SYSTEMS
+from pipeline.tables.writers import parse_writer
 
 COLOURS = 8
 """Colours of the style sheet."""

@@ -28,7 +28,7 @@ from pipeline.report.rows_by_key import RowsByKey, rows_by_writer
 from pipeline.report.task_page import excerpt
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
-from pipeline.tables import with_shown_name
+from pipeline.tables.writers import with_shown_name
 
 Row = Mapping[str, Any]
 Places = Mapping[str, tuple[str, str]]

@@ -21,7 +21,8 @@ from pipeline.llm.models import is_small_model
 from pipeline.report.costs import USAGE, Cost, PriceList, RunAccounts
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
-from pipeline.tables import CRITERIA, Table, short_names, with_shown_name, with_writer_names
+from pipeline.tables import CRITERIA, Table
+from pipeline.tables.writers import short_names, with_shown_name, with_writer_names
 
 Row = dict[str, Any]
 MonthTables = Mapping[str, pa.Table]

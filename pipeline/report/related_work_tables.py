@@ -48,7 +48,8 @@ from pipeline.report.grid import (
     with_rows,
 )
 from pipeline.report.related_work_data import RelatedWorkData
-from pipeline.tables import CITATION_SUPPORT, CRITERIA, RELATED_WORK_SYSTEMS, STABILITY, by_system, parse_writer
+from pipeline.tables import CITATION_SUPPORT, CRITERIA, RELATED_WORK_SYSTEMS, STABILITY
+from pipeline.tables.writers import by_system, parse_writer
 
 PUBLISHED, OURS = "As published", "Ours"
 FEW = 20

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import open_parquet
-from pipeline.tables import Table, Writer, writer_of
+from pipeline.tables import Table
+from pipeline.tables.writers import Writer, writer_of
 
 Row = dict[str, Any]
 

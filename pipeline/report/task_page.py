@@ -22,7 +22,8 @@ from pipeline.report.related_work_tables import best_voted
 from pipeline.report.rows_by_key import RowsByKey, rows_by_writer
 from pipeline.report.trace import read_trace
 from pipeline.storage.data_root import DataRoot
-from pipeline.tables import CRITERIA, with_shown_name
+from pipeline.tables import CRITERIA
+from pipeline.tables.writers import with_shown_name
 
 Row = Mapping[str, Any]
 

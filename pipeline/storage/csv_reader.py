@@ -96,24 +96,24 @@ def column_name(cell: str) -> str:
     return "_".join(cell.strip().strip("\"'").casefold().replace("_", " ").split())
 
 
-def columns(name: object, head: Record, needed: Sequence[str], known: Collection[str]) -> tuple[list[str], list[str]]:
-    """The columns' names of a sheet of ours, and notes on those that are not known.
+def columns(
+    name: object, head: Record, needed: Sequence[str], known: Collection[str], *, either: Sequence[str] = ()
+) -> tuple[list[str], list[str]]:
+    """The columns' names of a file, and notes on those that are not known. either: columns of which one is needed.
 
     Raises SettingError where one that is needed is not there, or one is there twice.
     """
     names = [column_name(cell) for cell in head.cells]
     missing = [column for column in needed if column not in names]
-    twice = twice_named(names)
+    if either and not set(either) & set(names):
+        missing.insert(0, " or ".join(either))
     if missing:
         raise SettingError(
-            f"{name} line {head.line}: no column {', '.join(missing)}: keep the columns of the sheet as they are"
+            f"{name} line {head.line}: no column {', '.join(missing)} among {', '.join(names)[:200]}: name the columns "
+            f"{', '.join([*either[:1], *needed])}"
         )
+    twice = sorted(column for column, count in Counter(names).items() if count > 1 and column)
     if twice:
         raise SettingError(f"{name} line {head.line}: column {', '.join(twice)} is there twice: take one of them out")
     unknown = [column for column in names if column and column not in known]
-    return names, [f"{name}: column {column} is none of the sheet's, and was not read" for column in unknown]
-
-
-def twice_named(names: Sequence[str]) -> list[str]:
-    """Names of columns that are there more than once, sorted."""
-    return sorted(name for name, count in Counter(names).items() if count > 1 and name)
+    return names, [f"{name}: column {column} is not known, and was not read" for column in unknown]

@@ -18,7 +18,7 @@ from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.storage.provenance import foreign_file, provenance_in
 from pipeline.storage.reading import open_parquet
 from pipeline.storage.store import DataPath
-from pipeline.tables import EMBEDDINGS, HUMAN_GRADES, HUMAN_RATINGS, LEDGER, Table
+from pipeline.tables import HUMAN_GRADES, HUMAN_RATINGS, LEDGER, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class DataRoot:
     def read(self, table: Table, month: str, columns: list[str] | None = None) -> pa.Table:
         """A month of a table, or some columns of it.
 
-        Raises MissingInput where the month does not exist, PermanentFailure where the file has another schema version,
-        other columns, or cannot be read.
+        Raises MissingInput where the month does not exist, PermanentFailure where the file has another schema version
+        or cannot be read.
         """
         # pq.read_table would import pandas, a quarter of a second of each command that reads a table.
         with self._open(table, month) as parquet:
@@ -52,7 +52,7 @@ class DataRoot:
 
     @contextlib.contextmanager
     def _open(self, table: Table, month: str, *, read_ahead: bool = True) -> Iterator[pq.ParquetFile]:
-        """A month's file, with its version and columns checked. Raises as `read` does."""
+        """A month's file, with its version checked. Raises as `read` does."""
         file = self.file(table, month)
         with contextlib.ExitStack() as stack:
             try:
@@ -66,7 +66,6 @@ class DataRoot:
                 raise foreign_file(file, error) from error
             _check_version(file, provenance_in(parquet.metadata, file).schema_version, table, month)
             with _named_damage(file, table, month):
-                _check_columns(file, parquet.schema_arrow, table, month)
                 yield parquet
 
     def rows(self, table: Table, month: str, columns: list[str] | None = None) -> list[dict[str, Any]]:
@@ -78,11 +77,13 @@ class DataRoot:
         for batch in self.batches(table, month, columns):
             yield from batch.to_pylist(maps_as_pydicts="strict")
 
-    def batches(self, table: Table, month: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows of a month as Arrow batches of at most one row group. Raises as `read` does."""
+    def batches(
+        self, table: Table, month: str, columns: list[str] | None = None, rows: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a month as Arrow batches of `rows` rows, or of at most one row group. Raises as `read` does."""
         # Reading ahead keeps all row groups until the last: 500 MB for a file of 400 MB, 120 MB without.
         with self._open(table, month, read_ahead=False) as parquet:
-            yield from parquet.iter_batches(batch_size=table.rows_per_group, columns=columns)
+            yield from parquet.iter_batches(batch_size=rows or table.rows_per_group, columns=columns)
 
     def rows_with(
         self,
@@ -136,28 +137,9 @@ def _check_version(file: DataPath, version: int, table: Table, month: str) -> No
             f"{file} has schema version {version}, and this citeloom reads {table.version}: "
             f"move {file.parent} away and import the sheets again"
         )
-    cost = "embeddings and paid answers are reused where their inputs are unchanged"
-    if table == EMBEDDINGS:
-        cost = "its vectors are computed again"
     raise PermanentFailure(
         f"{file} has schema version {version}, and this citeloom reads {table.version}: run "
-        f"citeloom run --months {month} --until {table.name}, which makes it again from its inputs; {cost}"
-    )
-
-
-def _check_columns(file: DataPath, schema: pa.Schema, table: Table, month: str) -> None:
-    """Raise PermanentFailure where a file of the table's version has other columns."""
-    if schema.equals(table.schema):
-        return
-    actual, expected = (
-        [f"{field.name} {field.type}{'' if field.nullable else ' not null'}" for field in columns]
-        for columns in (schema, table.schema)
-    )
-    differing = [column for column in actual if column not in expected]
-    differing += [column for column in expected if column not in actual]
-    raise PermanentFailure(
-        f"{file} does not have the columns of {table.name} ({', '.join(differing) or 'in another order'}): "
-        f"run citeloom run --months {month} --select {table.name} --force"
+        f"citeloom run --months {month} --until {table.name}, which makes it again from its inputs"
     )
 
 

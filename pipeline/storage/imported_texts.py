@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import SettingError
-from pipeline.storage.csv_reader import Record, column_name, decoded, read_content, records, twice_named
+from pipeline.storage.csv_reader import columns, decoded, read_content, records
 
 # csv takes 131,072 characters of a cell, and no text that a person would read is as long.
 _MOST_CHARS = 100_000
-# Of the faults of a file, those that are reported at once.
-_MOST_FAULTS = 5
 _SYSTEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/-]{0,59}")
 # Answers of known grade, by which a judge is tried, bear such names.
 _CONTROLS = "control_"
@@ -59,11 +57,12 @@ class ImportedTexts:
 class _Line:
     """A record's cells by column, and where it begins, for messages."""
 
+    file: Path
     number: int
     cells: Mapping[str, str]
 
     def fault(self, message: str) -> SettingError:
-        return SettingError(f"line {self.number}: {message}")
+        return SettingError(f"{self.file} line {self.number}: {message}")
 
 
 class _OtherSubject(Exception):
@@ -75,23 +74,16 @@ def read_texts(file: Path, kind: TextKind, subjects: Mapping[str, str], own_syst
 
     The first line names the columns, in any order: `system`, the text's, and the subject's id or its words (case and
     white space make no difference) or both. Commas, semicolons or tabs between cells; UTF-8, or Excel's UTF-16.
-    Raises SettingError that names file and line, for the first five faults at once: an unknown subject where only known
-    ones are allowed, a system's name that is one of our own, two texts of one system for one subject.
+    Raises SettingError that names file and line, for the first fault: an unknown subject where only known ones are
+    allowed, a system's name that is one of our own, two texts of one system for one subject.
     """
     wanted = f"a CSV file of {kind.text}s"
-    content = decoded(file, read_content(file, wanted))
-    header, lines, notes = _columns(file, kind, records(file, content, kind.columns, wanted))
-    _check_header(file, kind, header)
+    head, *lines = records(file, decoded(file, read_content(file, wanted)), kind.columns, wanted)
+    subject = (kind.subject_ids, kind.subject_words)
+    header, notes = columns(file, head, ("system", kind.text), kind.columns, either=subject)
     reader = _Reader(kind, subjects, own_systems)
-    faults: list[str] = []
     for line in lines:
-        try:
-            reader.add(line)
-        except SettingError as error:
-            faults.append(str(error))
-    if faults:
-        more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
-        raise SettingError(f"{file}: {'; '.join(faults[:_MOST_FAULTS])}{more}")
+        reader.add(_Line(file, line.line, line.by_column(header)))
     if not reader.texts and not reader.others:
         raise SettingError(f"{file} holds no {kind.text}: write one on each line below the names of the columns")
     return ImportedTexts(tuple(reader.texts), (*notes, *reader.notes(file)))
@@ -180,25 +172,3 @@ class _Reader:
 
 def _key(words: str) -> str:
     return " ".join(words.split()).casefold()
-
-
-def _columns(file: Path, kind: TextKind, lines: Sequence[Record]) -> tuple[list[str], Iterator[_Line], tuple[str, ...]]:
-    """The columns' names, the lines below them, and a note on columns that are not read."""
-    header = [column_name(name) for name in lines[0].cells]
-    others = [name for name in header if name and name not in kind.columns]
-    notes = (f"{file}: columns that are not read: {', '.join(others)}",) if others else ()
-    return header, (_Line(line.line, line.by_column(header)) for line in lines[1:]), notes
-
-
-def _check_header(file: Path, kind: TextKind, header: Sequence[str]) -> None:
-    lacking = [name for name in ("system", kind.text) if name not in header]
-    if kind.subject_ids not in header and kind.subject_words not in header:
-        lacking.insert(0, f"{kind.subject_ids} or {kind.subject_words}")
-    if lacking:
-        raise SettingError(
-            f"{file}: its first line names no column {', '.join(lacking)} (it reads {', '.join(header)[:200]}): write "
-            f"{kind.subject_ids},system,{kind.text} there"
-        )
-    twice = [name for name in twice_named(header) if name in kind.columns]
-    if twice:
-        raise SettingError(f"{file} has the column {', '.join(twice)} twice: leave one of them")

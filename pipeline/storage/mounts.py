@@ -1,4 +1,4 @@
-"""What file system a folder lies on, where Linux tells."""
+"""What file system a folder lies on, where the system tells."""
 
 from __future__ import annotations
 
@@ -10,19 +10,13 @@ NETWORK = LOCKING | frozenset((
     "nfs", "cifs", "smb3", "9p", "virtiofs", "glusterfs", "fuse.glusterfs", "fuse.juicefs", "fuse.sshfs", "fuse.s3fs",
     "fuse.gcsfuse",
 ))  # fmt: skip
-_MOUNTS = Path("/proc/self/mounts")
 
 
-def mount_of(folder: Path, table: Path = _MOUNTS) -> tuple[str, str]:
-    """Device and type of the file system that a folder lies on; empty where the system does not tell.
+def mount_of(folder: Path) -> tuple[str, str]:
+    """Device and type of the file system that a folder lies on; empty where the system does not tell."""
+    import psutil
 
-    table: Linux's list of mounts, `device folder type …` a line (proc(5)).
-    """
-    try:
-        lines = [line.split() for line in table.read_text().splitlines()]
-    except OSError:
-        return "", ""
     resolved = folder.resolve()
-    mounts = [line for line in lines if len(line) >= 3 and resolved.is_relative_to(line[1].replace(r"\040", " "))]
-    device, _, kind, *_ = max(mounts, key=lambda line: len(line[1]), default=["", "", ""])
-    return device, kind
+    mounts = [mount for mount in psutil.disk_partitions(all=True) if resolved.is_relative_to(mount.mountpoint)]
+    deepest = max(mounts, key=lambda mount: len(mount.mountpoint), default=None)
+    return ("", "") if deepest is None else (deepest.device, deepest.fstype)

@@ -1,58 +1,651 @@
-"""Every table, once: its schema, what a row is, and the version of that contract."""
+"""Every table, once: its schema, what a row is, and the version of that contract.
+
+In the order of the pipeline: the corpus and its index, related work, answers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from pipeline.tables.answering import (
-    ANSWER_GRADES,
-    ANSWER_SCORES,
-    ANSWERING_SYSTEMS,
-    ANSWERS,
-    HUMAN_GRADES,
-    QUESTION_DRAFTS,
-    QUESTIONS,
+import pyarrow as pa
+
+# 2,000 passages of 1.5 KB are 3 MB: small enough for memory, large enough that Parquet's cost per group vanishes.
+ROWS_PER_GROUP = 2_000
+
+TEXT, COUNT, FLAG = pa.string(), pa.int64(), pa.bool_()
+TEXTS = pa.list_(TEXT)
+
+Column = tuple[str, pa.DataType, str]
+"""Name, type and description."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table. row: what one row of it is. rows_per_group: how many rows are held in memory and written at once."""
+
+    name: str
+    row: str
+    schema: pa.Schema
+    version: int = 1
+    rows_per_group: int = ROWS_PER_GROUP
+
+    def describe_columns(self) -> list[tuple[str, str, str]]:
+        """(name, Arrow type, description) of every column, in order."""
+        return [
+            (column.name, str(column.type), (column.metadata or {}).get(b"description", b"").decode())
+            for column in self.schema
+        ]
+
+
+def schema(*columns: Column) -> pa.Schema:
+    return pa.schema([pa.field(name, kind, metadata={"description": text}) for name, kind, text in columns])
+
+
+def llm_usage(calls: str) -> tuple[Column, ...]:
+    """The columns of what a row cost; calls: description of the number of calls."""
+    return (
+        ("calls", COUNT, calls),
+        ("prompt_tokens", COUNT, "tokens read"),
+        ("completion_tokens", COUNT, "tokens written"),
+    )
+
+
+# The corpus: dump, metadata, papers, passages, references, their index, and what runs record of them.
+
+# Values of `papers.grade`, best first.
+GRADES = ("A", "B", "C", "D")
+
+AUTHOR = pa.struct({"name": TEXT, "affiliations": TEXTS, "emails": TEXTS})
+SECTION = pa.struct({"anchor": TEXT, "number": TEXT, "title": TEXT, "depth": pa.int32(), "path": TEXTS})
+BLOCK = pa.struct({"kind": TEXT, "anchor": TEXT, "section_path": TEXTS, "text": TEXT, "cited_keys": TEXTS})
+BIBLIOGRAPHY_ITEM = pa.struct(
+    {
+        "key": TEXT,
+        "raw": TEXT,
+        "title": TEXT,
+        "authors": TEXTS,
+        "year": pa.int32(),
+        "venue": TEXT,
+        "doi": TEXT,
+        "arxiv_id": TEXT,
+    }
 )
-from pipeline.tables.corpus import (
-    BLOCK,
-    CHANGES,
-    CITATIONS,
-    DUMP_MEMBERS,
-    EMBEDDINGS,
-    GRADES,
-    INDEX_RECEIPTS,
-    LEDGER,
-    METADATA,
-    PAPERS,
-    PASSAGES,
-    REFERENCES,
-    REPORT,
-    RETRIEVAL_QUERIES,
-    RETRIEVAL_SCORES,
+
+DUMP_MEMBERS = Table(
+    "dump_members",
+    "one HTML member of a zip",
+    schema(
+        ("arxiv_id", TEXT, "identifier without version, old ids with their slash"),
+        ("subset", TEXT, "severity: no_problem, warning or error; unrated where nothing tells it"),
+        ("zip", TEXT, "file name of the zip in the dump folder; empty for a page that lies loose"),
+        ("member", TEXT, "name of the member in the zip, or the loose page's path below the dump folder"),
+        ("offset", COUNT, "position of the member's local header in the zip, in bytes; 0 for a loose page"),
+        ("bytes", COUNT, "size of the page, in bytes"),
+        ("compressed_bytes", COUNT, "size in the zip, in bytes"),
+        ("crc32", pa.uint32(), "checksum (CRC-32) of the page; in a zip, as its directory states it"),
+    ),
 )
-from pipeline.tables.related_work import (
-    CITATION_SUPPORT,
-    CRITERIA,
-    G_SCORES,
-    HUMAN_RATINGS,
-    KEY_ELEMENTS,
-    RELATED_WORK_SYSTEMS,
-    RELATED_WORK_TASKS,
-    SCORES,
-    STABILITY,
-    SUMMARIES,
+METADATA = Table(
+    "metadata",
+    "one paper as arXiv describes it",
+    schema(
+        ("arxiv_id", TEXT, "identifier without version"),
+        ("version", pa.int32(), "newest version that the source knows; null where it says none"),
+        ("title", TEXT, "title, white space folded"),
+        ("authors", TEXTS, "names in order, given name first"),
+        ("abstract", TEXT, "abstract, white space folded"),
+        ("categories", TEXTS, "all categories, primary first"),
+        ("primary_category", TEXT, "primary category"),
+        ("published", TEXT, "date of the first version, YYYY-MM-DD"),
+        ("updated", TEXT, "date of the newest version, YYYY-MM-DD"),
+        ("doi", TEXT, "DOI of the published paper"),
+        ("journal_ref", TEXT, "journal reference"),
+        ("comment", TEXT, "the authors' comment"),
+        ("source", TEXT, "snapshot, oai or api"),
+        ("fetched_at", TEXT, "when the API or OAI-PMH answered, ISO 8601 UTC; null for a snapshot"),
+        ("status", TEXT, "present, withdrawn, or absent (nobody knows the id)"),
+    ),
 )
-from pipeline.tables.table import TEXT, TEXTS, Table
-from pipeline.tables.writers import (
-    Writer,
-    by_system,
-    full_name,
-    parse_writer,
-    short_names,
-    with_shown_name,
-    with_writer_names,
-    writer_name,
-    writer_of,
+PAPERS = Table(
+    "papers",
+    "one parsed paper and its loss ledger",
+    schema(
+        ("arxiv_id", TEXT, "identifier without version"),
+        ("subset", TEXT, "severity of the page's conversion"),
+        ("title", TEXT, "title, from the page or else from metadata"),
+        ("title_source", TEXT, "heading or metadata"),
+        ("authors", pa.list_(AUTHOR), "authors with affiliations and e-mails, from the page or else from metadata"),
+        ("authors_source", TEXT, "page, metadata or none"),
+        ("authors_differ", COUNT, "names that only the page has or only metadata.authors; 0 where one has none"),
+        ("abstract", TEXT, "abstract"),
+        ("abstract_source", TEXT, "page, metadata or none"),
+        ("categories", TEXTS, "all categories, primary first"),
+        ("primary_category", TEXT, "primary category"),
+        ("year", pa.int32(), "year of the identifier's month"),
+        ("sections", pa.list_(SECTION), "sections in document order"),
+        ("blocks", pa.list_(BLOCK), "text blocks in document order"),
+        ("bibliography", pa.list_(BIBLIOGRAPHY_ITEM), "bibliography items in order"),
+        ("paragraphs", COUNT, "paragraphs of running text"),
+        ("tables", COUNT, "tables"),
+        ("figures", COUNT, "figures"),
+        ("formulas", COUNT, "formulas, inline and display"),
+        ("chars_seen", COUNT, "characters of visible text on the page, a formula counted as its TeX"),
+        ("chars_kept", COUNT, "characters kept in front matter, headings, blocks and bibliography"),
+        ("kept", pa.map_(TEXT, COUNT), "characters kept, by kind of element"),
+        ("losses", pa.map_(TEXT, COUNT), "characters seen and not kept, by kind of element"),
+        ("ltx_errors", COUNT, "LaTeXML error marks on the page"),
+        ("missing_citations", COUNT, "citations whose item LaTeXML did not find"),
+        ("unconverted_macros", COUNT, "TeX macros left as words in the text, outside of formulas"),
+        ("math_without_tex", COUNT, "formulas whose TeX the page does not hold"),
+        ("truncated", FLAG, "whether the page breaks off before its end"),
+        ("grade", TEXT, "quality of the page's text: A (clean) to D (broken)"),
+        ("grade_reasons", TEXTS, "what the grade was lowered for"),
+        ("html_bytes", COUNT, "size of the page, in bytes"),
+        ("html_sha256", TEXT, "SHA-256 of the page"),
+    ),
+    version=3,
+    rows_per_group=100,  # a paper is some 100 KB of blocks: 2,000 of them would be held at once
+)
+PASSAGES = Table(
+    "passages",
+    "one passage",
+    schema(
+        ("passage_id", TEXT, "UUIDv5 of arXiv id, anchor and part"),
+        ("arxiv_id", TEXT, "paper"),
+        ("ordinal", pa.int32(), "place in the paper, from 0"),
+        ("anchor", TEXT, "id of the passage's first element in the page"),
+        ("kind", TEXT, "front_matter, abstract, paragraph, list, table, caption, theorem or algorithm"),
+        ("title", TEXT, "title of the paper"),
+        ("section_path", TEXTS, "titles of the sections around it, outermost first"),
+        ("text", TEXT, "text; math as $TeX$, citations as [@key]"),
+        ("words", pa.int32(), "words of the text"),
+        ("cited_keys", TEXTS, "keys of the bibliography items it cites"),
+        ("text_sha256", TEXT, "SHA-256 of the text that is embedded"),
+    ),
+)
+REFERENCES = Table(
+    "references",
+    "one bibliography item",
+    schema(
+        ("arxiv_id", TEXT, "citing paper"),
+        ("key", TEXT, "id of the item in the page"),
+        ("ordinal", pa.int32(), "place in the bibliography, from 0"),
+        ("raw", TEXT, "the item as printed"),
+        ("title", TEXT, "title of the cited work"),
+        ("authors", TEXTS, "authors of the cited work"),
+        ("year", pa.int32(), "year"),
+        ("venue", TEXT, "venue"),
+        ("doi", TEXT, "DOI, lower case"),
+        ("cited_arxiv_id", TEXT, "the cited paper where it is on arXiv and known"),
+        ("resolved_by", TEXT, "identifier, doi, title, or null"),
+    ),
+)
+CITATIONS = Table(
+    "citations",
+    "one paper that a paper of the month cites, known to arXiv",
+    schema(
+        ("citing", TEXT, "citing paper, of the month"),
+        ("cited", TEXT, "cited paper, of any month; rows are sorted by it"),
+        ("keys", TEXTS, "the citing paper's bibliography items that are the cited paper"),
+        ("passage_ids", TEXTS, "passages of the citing paper that cite it, in order; empty if no passage does"),
+    ),
+)
+EMBEDDINGS = Table(
+    "embeddings",
+    "one passage's vectors",
+    schema(
+        ("passage_id", TEXT, "passage"),
+        ("arxiv_id", TEXT, "paper"),
+        ("text_sha256", TEXT, "SHA-256 of the text that was embedded"),
+        ("model", TEXT, "model that made the vectors"),
+        ("dense", pa.list_(pa.float16()), "dense vector, unit length"),
+        (
+            "sparse_ids",
+            pa.list_(pa.uint32()),
+            "token ids of the model's sparse vector, ascending; empty if it has none",
+        ),
+        ("sparse_weights", pa.list_(pa.float32()), "weights of these tokens"),
+        ("colbert", pa.list_(pa.list_(pa.float16())), "one vector per token; null unless asked for"),
+        ("truncated", FLAG, "whether the text was longer than the model reads"),
+    ),
+    rows_per_group=500,  # with ColBERT vectors a passage of 300 tokens is 600 KB
+)
+INDEX_RECEIPTS = Table(
+    "index_receipts",
+    "one audited load of a month into the collection",
+    schema(
+        ("collection", TEXT, "collection"),
+        ("engine", TEXT, "server or edge"),
+        ("model", TEXT, "model of the vectors"),
+        ("expected", COUNT, "points that the embeddings table asks for"),
+        ("present", COUNT, "of these, points found after the load"),
+        ("missing", COUNT, "of these, points not found"),
+        ("stale", COUNT, "points of the month still there after the load that the table does not ask for"),
+        ("ids_sha256", TEXT, "SHA-256 over the sorted ids and text hashes of the month"),
+    ),
+)
+RETRIEVAL_QUERIES = Table(
+    "retrieval_queries",
+    "one citing sentence with the papers that a search for it should find",
+    schema(
+        ("query_id", TEXT, "UUIDv5 of the citing paper and the text"),
+        ("arxiv_id", TEXT, "citing paper, whose own passages never count"),
+        ("passage_id", TEXT, "passage that the sentence is in"),
+        ("text", TEXT, "sentence without its citation markers"),
+        ("cited", TEXTS, "papers of the corpus that it cites, sorted"),
+    ),
+)
+RETRIEVAL_SCORES = Table(
+    "retrieval_scores",
+    "one metric of one way to search, over the month's queries",
+    schema(
+        ("method", TEXT, "dense, lexical, sparse, fused, colbert, cross_encoder, or fused_minus_lexical"),
+        ("form", TEXT, "text that was searched: passage, title or sections, as CITELOOM_EMBEDDED_FORM names them"),
+        ("metric", TEXT, "R@1, R@5, R@10, R@50, RR@50 or nDCG@10, of papers"),
+        ("value", pa.float64(), "mean over the queries, 0 to 1; for fused_minus_lexical the mean difference"),
+        ("low", pa.float64(), "lower end of the 95 % interval; null where one paper asks every query"),
+        ("high", pa.float64(), "upper end of the 95 % interval; null where one paper asks every query"),
+        ("queries", COUNT, "queries asked"),
+        ("papers", COUNT, "papers searched"),
+        ("passages", COUNT, "passages searched"),
+        ("model", TEXT, "what ranked: the embedding model, the cross-encoder, or the settings of BM25"),
+    ),
+)
+
+REPORT = Table(
+    "report",
+    "one file of the month's report",
+    schema(
+        ("path", TEXT, "path below the data root"),
+        ("bytes", COUNT, "size"),
+        ("sha256", TEXT, "SHA-256 of the file"),
+    ),
+)
+CHANGES = Table(
+    "changes",
+    "one paper as the last refresh left it, with what had changed since the one before",
+    schema(
+        ("arxiv_id", TEXT, "paper"),
+        ("change", TEXT, "new, changed, withdrawn, removed (its page or its category went) or kept"),
+        ("what", TEXTS, "of a changed paper: version, page, metadata, text (its passages)"),
+        ("version_before", pa.int32(), "newest version known before; null where none was"),
+        ("version", pa.int32(), "newest version known now; null where none is"),
+        ("passages_added", COUNT, "passages, by id and text, that were not there before"),
+        ("passages_removed", COUNT, "passages, by id and text, that are no more"),
+        ("passages_kept", COUNT, "passages, by id and text, that were there before"),
+        ("vectors_reused", COUNT, "of its passages, those of whose text the month had a vector of the same model"),
+        ("html_sha256", TEXT, "SHA-256 of the page; null for a paper that is gone"),
+        ("metadata_sha256", TEXT, "SHA-256 of what its metadata says, version and dates left aside"),
+        ("passages_sha256", pa.binary(), "of each passage 12 bytes of the SHA-256 of id and text"),
+        ("texts_sha256", pa.binary(), "of each passage the first 12 bytes of text_sha256, in the same order"),
+    ),
+)
+LEDGER = Table(
+    "ledger",
+    "one thing left out",
+    schema(
+        ("subject", TEXT, "arXiv id, passage id or file"),
+        ("stage", TEXT, "stage that left it out"),
+        ("reason", TEXT, "reason, one of a few per stage"),
+        ("detail", TEXT, "what exactly"),
+    ),
+)
+
+# ChatCite and its baselines: tasks, key elements, summaries, their judgements and scores.
+
+# source: full_text, abstract or item, whichever is available; text: that text, null where it is in `papers`
+TASK_REFERENCE = pa.struct(
+    {
+        "number": pa.int32(),
+        "arxiv_id": TEXT,
+        "key": TEXT,
+        "title": TEXT,
+        "authors": TEXTS,
+        "year": pa.int32(),
+        "source": TEXT,
+        "text": TEXT,
+    }
+)
+# passages: ids of the sentence's sources, where its system names them; support: the verdict of the system's own judge
+SUMMARY_SENTENCE = pa.struct({"text": TEXT, "references": pa.list_(pa.int32()), "passages": TEXTS, "support": TEXT})
+
+CRITERIA = ("consistency", "coherence", "comparative", "integrity", "fluency", "citation_accuracy")
+"""Criteria that the G-Score and the human study mark from 1 to 5 (ChatCite, section 4)."""
+
+G_MARKS = pa.struct({"system": TEXT, "model": TEXT} | dict.fromkeys(CRITERIA, pa.int32()))
+# passage_id: id in `passages`, null for a work outside the corpus; anchor: id of the element in the page
+JUDGE_PASSAGE = pa.struct({"passage_id": TEXT, "anchor": TEXT, "text": TEXT})
+
+RELATED_WORK_TASKS = Table(
+    "related_work_tasks",
+    "one target with its references and its gold section",
+    schema(
+        ("task_id", TEXT, "arXiv id of the target and anchor of the section taken out, or a file's own id"),
+        ("arxiv_id", TEXT, "target; null for a task from a file whose target is not on arXiv"),
+        ("title", TEXT, "title of the target"),
+        ("description", TEXT, "text of the target without its related work"),
+        ("section_title", TEXT, "title of the section taken out"),
+        (
+            "references",
+            pa.list_(TASK_REFERENCE),
+            "cited works in order of the bibliography, or as CITELOOM_REFERENCE_ORDER says, with what there is of them",
+        ),
+        ("outside", COUNT, "cited items of the section that are no reference of the task"),
+        ("gold", TEXT, "the section taken out, citations as [Reference i]"),
+    ),
+    version=3,
+)
+KEY_ELEMENTS = Table(
+    "key_elements",
+    "seven answers for one paper of one task",
+    schema(
+        ("task_id", TEXT, "task"),
+        ("arxiv_id", TEXT, "paper whose elements these are; null where it is not on arXiv"),
+        ("number", pa.int32(), "0 for the target, i for Reference i"),
+        ("model", TEXT, "model that answered"),
+        ("research_questions", TEXT, "answer 1"),
+        ("methodology", TEXT, "answer 2"),
+        ("results", TEXT, "answer 3"),
+        ("conclusions", TEXT, "answer 4"),
+        ("contributions", TEXT, "answer 5"),
+        ("innovations", TEXT, "answer 6"),
+        ("limitations", TEXT, "answer 7"),
+        ("content_cut", FLAG, "whether the paper was cut to fit the model's context"),
+        *llm_usage("LLM calls that it took"),
+    ),
+)
+RELATED_WORK_SYSTEMS = (
+    "chatcite", "chatcite_grounded", "chatcite_no_elements", "chatcite_no_incremental", "chatcite_no_reflection",
+    "few_shot", "litllm", "zero_shot", "extractive", "lead", "lexrank",
+)  # fmt: skip
+SUMMARIES = Table(
+    "summaries",
+    "one writer's related work for one task",
+    schema(
+        ("task_id", TEXT, "task"),
+        ("system", TEXT, "system that wrote, as CITELOOM_SYSTEMS or the file of imported sections names it"),
+        ("model", TEXT, "model that wrote; null for a system that calls none and for imported sections"),
+        ("settings", TEXT, "settings of the system, JSON"),
+        ("text", TEXT, "the section, citations as [Reference i]"),
+        (
+            "sentences",
+            pa.list_(SUMMARY_SENTENCE),
+            "sentences with the references they cite and the passages they rest on",
+        ),
+        ("trace", TEXT, "drafts, votes and what was kept, round by round, JSON"),
+        *llm_usage("LLM calls that it took, key elements not counted"),
+    ),
+    rows_per_group=50,  # a trace of every draft and vote can be 1 MB
+)
+
+G_SCORES = Table(
+    "g_scores",
+    "one judgement of one task: a conversation with a judge",
+    schema(
+        ("task_id", TEXT, "task"),
+        ("mode", TEXT, "together: all writers in one conversation, as the paper has it; alone: one writer by itself"),
+        ("judge", TEXT, "judging model"),
+        ("repeat", pa.int32(), "repeat, from 0, each with an order of its own"),
+        ("order", TEXTS, "writers (system@model) in the order in which the judge saw them"),
+        ("marks", pa.list_(G_MARKS), "six marks from 1 to 5 for each writer, in that order"),
+        ("best", TEXT, "writer voted the best; null where one was judged alone"),
+        ("cut", TEXTS, "texts of which the judge read the beginning alone"),
+        *llm_usage("LLM calls that it took"),
+    ),
+    version=2,
+)
+CITATION_SUPPORT = Table(
+    "citation_support",
+    "one citation in one sentence of one section",
+    schema(
+        ("task_id", TEXT, "task"),
+        ("system", TEXT, "system that wrote the sentence"),
+        ("model", TEXT, "model that wrote; null for a system that calls none and for imported sections"),
+        ("sentence", pa.int32(), "place of the sentence in the section, from 1"),
+        ("number", pa.int32(), "number in [Reference i]"),
+        ("arxiv_id", TEXT, "cited paper; null where it is not on arXiv"),
+        ("source", TEXT, "what there is of the cited work: full_text, abstract or item; null where out of range"),
+        ("verdict", TEXT, "supported, partly or not; null where nothing was judged"),
+        ("unjudged", TEXT, "why nothing was judged: out_of_range, no_text, unreadable_answer or over_the_limit"),
+        ("quote", TEXT, "words of the passage that the verdict rests on, as the judge gave them"),
+        ("quote_found", FLAG, "whether these words are in a passage that the judge was shown"),
+        ("passages", pa.list_(JUDGE_PASSAGE), "passages that the judge was shown, best first"),
+        ("quoted", pa.int32(), "place among them, from 0, of the passage that holds the quote; null for none"),
+        ("judge", TEXT, "judging model"),
+        *llm_usage("LLM calls that it took"),
+    ),
+    version=2,
+)
+STABILITY = Table(
+    "stability",
+    "one repeat of one system on one task",
+    schema(
+        ("task_id", TEXT, "task"),
+        ("system", TEXT, "system that wrote"),
+        ("model", TEXT, "model that wrote"),
+        ("varied", TEXT, "samples: other samples, references in their order; order: references in another order"),
+        ("repeat", pa.int32(), "repeat, from 0"),
+        ("order", pa.list_(pa.int32()), "numbers of the references in the order in which they were taken"),
+        ("text", TEXT, "the section, citations as [Reference i]"),
+        ("rouge1", pa.float64(), "ROUGE-1 F1 against the gold section, in percent"),
+        ("rouge2", pa.float64(), "ROUGE-2 F1, in percent"),
+        ("rougeL", pa.float64(), "ROUGE-L F1 with the text as one sequence, in percent"),
+        ("rougeLsum", pa.float64(), "ROUGE-L F1 sentence by sentence, in percent"),
+        ("coverage", pa.float64(), "share of the task's references that the section cites"),
+        *(
+            (f"g_{criterion}", pa.float64(), "its mark, judged alone, 1 to 5; null where it could not be judged")
+            for criterion in CRITERIA
+        ),
+        ("g_score", pa.float64(), "G-Score, the mean of these marks"),
+        ("judge", TEXT, "judging model"),
+        *llm_usage("LLM calls that writing and judging took"),
+    ),
+    version=3,
+)
+SCORES = Table(
+    "scores",
+    "one metric of one writer on one task",
+    schema(
+        ("task_id", TEXT, "task"),
+        ("system", TEXT, "system"),
+        ("model", TEXT, "model that wrote; null for a system that calls none and for imported sections"),
+        (
+            "metric",
+            TEXT,
+            "rouge1, rouge2, rougeL, rougeLsum, g_consistency … g_score, g_vote, citation_precision …, words",
+        ),
+        ("value", pa.float64(), "ROUGE F1 in percent; G-Score criteria 1 to 5; vote 0 or 1; shares 0 to 1"),
+        ("judge", TEXT, "judging model; null where none judged"),
+        ("mode", TEXT, "together or alone, as the judge saw the writers; null where none judged"),
+        ("order", TEXT, "writers in the order in which the judge saw them; null where none judged"),
+        ("repeat", pa.int32(), "repeat of the judgement, from 0"),
+    ),
+    version=3,
+)
+HUMAN_RATINGS = Table(
+    "human_ratings",
+    "one rater's marks for one system on one task",
+    schema(
+        ("study", TEXT, "name of the study"),
+        ("rater", TEXT, "name that the rater gave"),
+        ("task_id", TEXT, "task"),
+        ("system", TEXT, "system, which the rater was not told"),
+        ("model", TEXT, "model that wrote; null for a system that calls none and for imported sections"),
+        ("label", TEXT, "what the rater saw in its place, such as T01-B"),
+        *((criterion, pa.int32(), "mark from 1 to 5; null where none was given") for criterion in CRITERIA),
+        ("preferred", FLAG, "whether the rater liked it best of the task; null where no choice was made"),
+        ("comment", TEXT, "the rater's words"),
+        ("text_sha256", TEXT, "SHA-256 of the section that was rated"),
+    ),
+    version=2,
+)
+
+# arXivBot and its baselines: questions, answers, their grades and scores.
+
+GOLD_CLAIM = pa.struct({"claim": TEXT, "arxiv_id": TEXT, "evidence": TEXTS, "passages": TEXTS})
+RETRIEVED_PASSAGE = pa.struct(
+    {
+        "hop": pa.int32(),
+        "passage_id": TEXT,
+        "arxiv_id": TEXT,
+        "title": TEXT,
+        "section_path": TEXTS,
+        "anchor": TEXT,
+        "kind": TEXT,
+        "text": TEXT,
+        "month": TEXT,
+    }
+)
+ANSWER_CLAIM = pa.struct(
+    {
+        "number": pa.int32(),
+        "text": TEXT,
+        "passage_id": TEXT,
+        "arxiv_id": TEXT,
+        "anchor": TEXT,
+        "hop": pa.int32(),
+        "source": TEXT,
+    }
+)
+ANSWER_SENTENCE = pa.struct({"text": TEXT, "claims": pa.list_(pa.int32())})
+GRADED_CLAIM = pa.struct(
+    {
+        "claim": TEXT,
+        "verdict": TEXT,
+        "quote": TEXT,
+        "quoted": TEXT,
+        "passage_id": TEXT,
+        "passages": pa.list_(JUDGE_PASSAGE),
+        "cut": FLAG,
+        "failure": TEXT,
+    }
+)
+GRADED_GOLD = pa.struct(
+    {
+        "claim": TEXT,
+        "verdict": TEXT,
+        "quote": TEXT,
+        "quoted": FLAG,
+        "cut": FLAG,
+        "failure": TEXT,
+        "shown_in_hop": pa.int32(),
+        "has_passage": FLAG,
+    }
+)
+
+
+QUESTIONS = Table(
+    "questions",
+    "one question of a question set, with its gold claims",
+    schema(
+        ("question_id", TEXT, "id in the set"),
+        ("question", TEXT, "what is asked"),
+        ("kind", TEXT, "author, dataset, summary, limitation or comparison"),
+        ("papers", TEXTS, "arXiv ids of the papers that the answer needs"),
+        ("date", TEXT, "when the newest of them first appeared, YYYY-MM-DD or YYYY-MM"),
+        ("reviewed", FLAG, "whether a person has accepted the question and its claims"),
+        (
+            "claims",
+            pa.list_(GOLD_CLAIM),
+            "what a full answer holds: each fact, its paper, phrases that say so, and the passages that hold one",
+        ),
+    ),
+)
+QUESTION_DRAFTS = Table(
+    "question_drafts",
+    "one question that was proposed for a question set, with its gold claims",
+    pa.schema(
+        [
+            *QUESTIONS.schema,
+            *schema(
+                ("model", TEXT, "model that proposed it; null where it was made of tables"),
+                *llm_usage("LLM calls that it took"),
+            ),
+        ]
+    ),
+)
+ANSWERING_SYSTEMS = ("arxivbot", "arxivbot_report", "direct", "extractive", "wikichat")
+ANSWERS = Table(
+    "answers",
+    "one writer's answer to one question",
+    schema(
+        ("question_id", TEXT, "question"),
+        ("system", TEXT, "system that answered, as CITELOOM_ANSWER_SYSTEMS or the file of imported answers names it"),
+        ("model", TEXT, "model that answered; null for a system that calls none and for imported answers"),
+        ("settings", TEXT, "settings of the system, JSON"),
+        ("text", TEXT, "the answer"),
+        ("sentences", pa.list_(ANSWER_SENTENCE), "its sentences with the numbers of the claims that they rest on"),
+        ("claims", pa.list_(ANSWER_CLAIM), "claims with the passage that each rests on and the hop that brought it"),
+        ("queries", TEXTS, "the query of each hop"),
+        ("shown", pa.list_(RETRIEVED_PASSAGE), "passages that the model read, hop by hop"),
+        ("hops", pa.int32(), "searches made"),
+        ("abstained", FLAG, "whether it says that the corpus does not hold the answer"),
+        ("trace", TEXT, "every step in order, JSON"),
+        *llm_usage("LLM calls that it took"),
+    ),
+    rows_per_group=50,  # a trace with all retrieved passages is some 50 KB
+)
+ANSWER_GRADES = Table(
+    "answer_grades",
+    "one answer as one judge graded it",
+    schema(
+        ("question_id", TEXT, "question"),
+        ("system", TEXT, "system that answered, or a control whose grade is known beforehand"),
+        ("model", TEXT, "model that answered; null for a system that calls none and for imported answers"),
+        ("judge", TEXT, "judging model"),
+        ("kind", TEXT, "kind of the question"),
+        ("date", TEXT, "date of the question's newest paper"),
+        ("outcome", TEXT, "answered, abstained, claims_nothing or unreadable"),
+        ("claims", pa.list_(GRADED_CLAIM), "claims of the answer with verdict, quote and the passages shown"),
+        (
+            "gold",
+            pa.list_(GRADED_GOLD),
+            "gold claims: whether the answer holds them, and the hop that first showed one",
+        ),
+        ("hops_shown", pa.list_(pa.float64()), "share of gold claims shown after each hop; null where none searched"),
+        ("parts", COUNT, "parts in which the answer was split"),
+        ("parts_full", COUNT, "parts that named as many claims as may be"),
+        ("parts_cut", COUNT, "parts of which the end was not read"),
+        ("split_failures", TEXTS, "why parts could not be read"),
+        *llm_usage("LLM calls that grading took"),
+    ),
+    version=2,
+    rows_per_group=100,
+)
+ANSWER_SCORES = Table(
+    "answer_scores",
+    "one measure of one answer",
+    schema(
+        ("question_id", TEXT, "question"),
+        ("system", TEXT, "system that answered"),
+        ("model", TEXT, "model that answered; null for a system that calls none and for imported answers"),
+        ("judge", TEXT, "judging model"),
+        ("kind", TEXT, "kind of the question"),
+        ("date", TEXT, "date of the question's newest paper"),
+        ("metric", TEXT, "factual, coverage, gold_shown and their like; claims is a count"),
+        ("value", pa.float64(), "share from 0 to 1, or a count"),
+    ),
+    version=2,
+)
+HUMAN_GRADES = Table(
+    "human_grades",
+    "one grader's verdict on one claim of an answer, or on one gold claim beside it",
+    schema(
+        ("study", TEXT, "name of the study"),
+        ("grader", TEXT, "name of the grader"),
+        ("question_id", TEXT, "question"),
+        ("system", TEXT, "system that answered, which the grader was not told"),
+        ("model", TEXT, "model that answered; null for a system that calls none and for imported answers"),
+        ("label", TEXT, "what the grader saw in its place, such as Q03-B"),
+        ("part", TEXT, "claim: what the answer claims; gold: what a full answer holds"),
+        ("number", pa.int32(), "place among the claims, or gold claims, from 1"),
+        ("text", TEXT, "the claim that was graded"),
+        ("verdict", TEXT, "as in answer_grades; null where the grader only commented"),
+        ("comment", TEXT, "the grader's words"),
+        ("text_sha256", TEXT, "SHA-256 of the question and the answer as they were graded"),
+    ),
+    version=2,
 )
 
 TABLES: Mapping[str, Table] = {
@@ -64,51 +657,3 @@ TABLES: Mapping[str, Table] = {
         ANSWER_GRADES, ANSWER_SCORES, REPORT, CHANGES, LEDGER,
     )
 }  # fmt: skip
-
-__all__ = [
-    "ANSWERING_SYSTEMS",
-    "ANSWERS",
-    "ANSWER_GRADES",
-    "ANSWER_SCORES",
-    "BLOCK",
-    "CHANGES",
-    "CITATIONS",
-    "CITATION_SUPPORT",
-    "CRITERIA",
-    "DUMP_MEMBERS",
-    "EMBEDDINGS",
-    "GRADES",
-    "G_SCORES",
-    "HUMAN_GRADES",
-    "HUMAN_RATINGS",
-    "INDEX_RECEIPTS",
-    "KEY_ELEMENTS",
-    "LEDGER",
-    "METADATA",
-    "PAPERS",
-    "PASSAGES",
-    "QUESTIONS",
-    "QUESTION_DRAFTS",
-    "REFERENCES",
-    "RELATED_WORK_SYSTEMS",
-    "RELATED_WORK_TASKS",
-    "REPORT",
-    "RETRIEVAL_QUERIES",
-    "RETRIEVAL_SCORES",
-    "SCORES",
-    "STABILITY",
-    "SUMMARIES",
-    "TABLES",
-    "TEXT",
-    "TEXTS",
-    "Table",
-    "Writer",
-    "by_system",
-    "full_name",
-    "parse_writer",
-    "short_names",
-    "with_shown_name",
-    "with_writer_names",
-    "writer_name",
-    "writer_of",
-]

@@ -118,7 +118,7 @@ def test_what_is_in_a_collection_is_the_same(every: list[Collections]) -> None:
     told = [
         (
             index.layout(),
-            [index.values(field) for field in ("categories", "archives", "kind", "subset")],
+            [index.values(field) for field in ("category_keys", "kind", "subset")],
             [dict(index.contents(month)) for month in MONTHS],
             [sorted(index.outside(months)) for months in ((), ("2024-03",), MONTHS)],
             [index.count(month) for month in (None, *MONTHS)],

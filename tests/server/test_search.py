@@ -1,18 +1,13 @@
-"""Search on a real server: the same answers as on Edge, and none lost while another collection is made live."""
+"""Search on a real server: the same answers as on Edge."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import pytest
 
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
-from pipeline.index.opening import open_collections
-from pipeline.index.passage_index import Collections, PassageIndex
 from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.stages import INDEX_RECEIPTS
@@ -67,50 +62,3 @@ def test_both_engines_answer_alike(on_server: Workspace, on_edge: Workspace, opt
         assert [hit.passage_id for hit in theirs] == [hit.passage_id for hit in ours]
         assert [hit.score for hit in theirs] == pytest.approx([hit.score for hit in ours], rel=1e-4)
     assert any(ours for _, ours in pairs)
-
-
-@dataclass
-class Stale:
-    """Collections of which the live one is told late: the first answer is of before another was made live."""
-
-    real: Collections
-    answers: Iterator[str]
-
-    def live(self) -> str | None:
-        return next(self.answers, None) or self.real.live()
-
-    def collection(self, name: str) -> PassageIndex:
-        return self.real.collection(name)
-
-
-@dataclass
-class Dropping(Stale):
-    """The same, and the collection is dropped once its layout has been read."""
-
-    def collection(self, name: str) -> PassageIndex:
-        index = self.real.collection(name)
-        if name != self.real.live():
-            layout = index.layout()
-            self.real.drop(name)
-            index.layout = lambda: layout  # type: ignore[method-assign]
-        return index
-
-
-@pytest.mark.parametrize(("engine", "when"), product(["on_edge", "on_server"], ["before", "meanwhile"]))
-def test_a_collection_dropped_under_a_search_costs_no_answer(
-    engine: str, when: str, request: pytest.FixtureRequest
-) -> None:
-    workspace: Workspace = request.getfixturevalue(engine)
-    collections = open_collections(workspace)
-    live = collections.live()
-    assert live is not None
-    layout = collections.collection(live).layout()
-    assert layout is not None
-    old = f"{live}-{when}"
-    collections.collection(old).create(layout)
-    if when == "before":
-        collections.drop(old)
-    stale: Any = (Stale if when == "before" else Dropping)(collections, iter([old]))
-    expected = search_many(workspace, QUERIES)
-    assert search_many(workspace, QUERIES, collections=stale) == expected
-    assert old not in collections.names()

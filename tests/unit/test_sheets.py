@@ -58,8 +58,8 @@ def test_columns_that_are_needed_unknown_or_there_twice_are_told() -> None:
     head = records("back.csv", "Name,Mark,colour\n", KNOWN, "a sheet")[0]
     names, notes = columns("back.csv", head, ("name",), KNOWN)
     assert names == ["name", "mark", "colour"]
-    assert notes == ["back.csv: column colour is none of the sheet's, and was not read"]
-    with pytest.raises(SettingError, match=r"back\.csv line 1: no column note: keep"):
+    assert notes == ["back.csv: column colour is not known, and was not read"]
+    with pytest.raises(SettingError, match=r"back\.csv line 1: no column note among name, mark, colour: name"):
         columns("back.csv", head, ("name", "note"), KNOWN)
     with pytest.raises(SettingError, match=r"column mark is there twice"):
         columns("back.csv", records("back.csv", "name,mark,MARK\n", KNOWN, "a sheet")[0], (), KNOWN)

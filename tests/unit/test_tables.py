@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,7 @@ from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter, Row
-from pipeline.tables import EMBEDDINGS, LEDGER, TABLES, Table
-from pipeline.tables.table import ROWS_PER_GROUP
+from pipeline.tables import EMBEDDINGS, LEDGER, ROWS_PER_GROUP, TABLES, Table
 
 PROVENANCE = Provenance("ledger", "2024-03", 1, 1, "0", "f", {"a": 1}, {"b": "c"})
 
@@ -145,33 +143,6 @@ def test_another_schema_version_is_refused(tmp_path: Path) -> None:
     write(DataRoot(tmp_path), 1, Provenance("ledger", "2024-03", 7, 1, "0", "f", {}, {}))
     with pytest.raises(PermanentFailure, match=r"schema version 7.*citeloom run --months 2024-03 --until ledger"):
         DataRoot(tmp_path).read(LEDGER, "2024-03")
-
-
-DRIFT: dict[str, tuple[Callable[[pa.Table], pa.Table], str]] = {
-    "a column more": (lambda table: table.append_column("colour", table["reason"]), "colour string"),
-    "a column less": (lambda table: table.drop_columns(["detail"]), "detail string"),
-    "a column of another name": (lambda table: table.rename_columns(RENAMED), "why string, reason string"),
-    "a column of another type": (lambda table: _cast(table, pa.large_string()), "detail large_string, detail string"),
-    "a column that may not be null": (lambda table: _cast(table, pa.string(), nullable=False), "detail string not"),
-    "columns in another order": (lambda table: table.select(LEDGER.schema.names[::-1]), "in another order"),
-}
-RENAMED = ["why" if name == "reason" else name for name in LEDGER.schema.names]
-
-
-def _cast(table: pa.Table, kind: pa.DataType, *, nullable: bool = True) -> pa.Table:
-    place = table.schema.get_field_index("detail")
-    return table.cast(table.schema.set(place, pa.field("detail", kind, nullable=nullable)))
-
-
-@pytest.mark.parametrize("name", DRIFT)
-def test_columns_that_drifted_under_the_same_version_are_refused(tmp_path: Path, name: str) -> None:
-    write(DataRoot(tmp_path), 3)
-    file, (change, told) = DataRoot(tmp_path).file(LEDGER, "2024-03"), DRIFT[name]
-    told_of_itself = {b"citeloom": pq.read_metadata(file).metadata[b"citeloom"]}
-    pq.write_table(change(pq.read_table(file)).replace_schema_metadata(told_of_itself), file)
-    for read in (DataRoot.read, DataRoot.rows, lambda *at: list(DataRoot.batches(*at)), DataRoot.count_groups):
-        with pytest.raises(PermanentFailure, match=rf"columns of ledger \({told}.*--select ledger --force"):
-            read(DataRoot(tmp_path), LEDGER, "2024-03")
 
 
 @pytest.mark.parametrize("content", [b"", b"not parquet", b"PAR1" + b"\0" * 60 + b"PAR1"])

@@ -11,7 +11,7 @@ from pipeline.engine.systems import System, Writers
 from pipeline.errors import SettingError
 from pipeline.llm.models import settings_for
 from pipeline.settings import load_settings
-from pipeline.tables import Writer, full_name, parse_writer, short_names, with_writer_names
+from pipeline.tables.writers import Writer, full_name, parse_writer, short_names, with_writer_names
 
 SYSTEMS = {
     "chatcite": System(name="chatcite", settings=("llm_model",), prompts=()),

@@ -18,7 +18,8 @@ from pipeline.evaluation.answers.grades import Grade
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
-from pipeline.tables import HUMAN_GRADES, with_shown_name
+from pipeline.tables import HUMAN_GRADES
+from pipeline.tables.writers import with_shown_name
 
 COMPARED = ("factual", "coverage")
 # What cannot be checked is neither more nor less than the other verdicts on claims; those on gold claims have an order.

@@ -30,6 +30,7 @@ from pipeline.evaluation.answers.grading import HALF, OTHER, OWN
 from pipeline.evaluation.cited import parted
 from pipeline.index.links import abstract_url
 from pipeline.storage.data_root import DataRoot
+from pipeline.tables.writers import writer_name
 from pipeline.wikipedia.root import month_in
 
 Part = Literal["claim", "gold"]
@@ -74,7 +75,7 @@ def question_texts(root: DataRoot, month: str) -> dict[str, QuestionTexts]:
     answers: dict[str, dict[str, str]] = defaultdict(dict)
     if root.file(tables.ANSWERS, month).exists():
         for row in root.iterate(tables.ANSWERS, month, ["question_id", "system", "model", "text"]):
-            answers[row["question_id"]][tables.writer_name(row)] = row["text"]
+            answers[row["question_id"]][writer_name(row)] = row["text"]
     rows = root.rows(tables.QUESTIONS, month, ["question_id", "question", "papers"])
     titles = _titles(root, {paper for row in rows for paper in row["papers"]})
     return {

@@ -16,7 +16,8 @@ from pipeline.evaluation.annotation.agreement import alpha, kappa
 from pipeline.evaluation.annotation.ratings import digests
 from pipeline.evaluation.judging import named_judgement
 from pipeline.evaluation.statistics import Estimate
-from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, full_name, short_names, writer_name
+from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS
+from pipeline.tables.writers import full_name, short_names, writer_name
 
 if TYPE_CHECKING:
     from pipeline.storage.data_root import DataRoot

@@ -29,6 +29,7 @@ from pipeline.evaluation.cited import paragraphs
 from pipeline.related_work.task_reader import section_rows
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
+from pipeline.tables.writers import writer_name
 
 # About 500 words: title, abstract and how the introduction begins. A rater of ten tasks reads no ten papers.
 TARGET_CHARS = 3_500
@@ -54,7 +55,7 @@ _QUESTIONS = {
 def digests(root: DataRoot, month: str) -> dict[tuple[str, str], str]:
     """(Task, system) → SHA-256 of the section, of a month. Raises as `DataRoot.iterate` does."""
     rows = section_rows(root, month)
-    return {(row["task_id"], tables.writer_name(row)): sha256(row["text"]) for row in rows}
+    return {(row["task_id"], writer_name(row)): sha256(row["text"]) for row in rows}
 
 
 RATINGS = Schema(
@@ -147,7 +148,7 @@ def _available(root: DataRoot, months: Sequence[str]) -> tuple[dict[str, str], d
                 with_gold.add(task["task_id"])
         for row in section_rows(root, month):
             if row["task_id"] in month_of and (row["text"] or "").strip():
-                texts[row["task_id"]].add(tables.writer_name(row))
+                texts[row["task_id"]].add(writer_name(row))
     return month_of, texts, with_gold
 
 
@@ -160,7 +161,7 @@ def _rows(root: DataRoot, month_of: Mapping[str, str]) -> dict[str, tuple[Row, d
                 found[task["task_id"]] = task, {}
         for row in section_rows(root, month):
             if row["task_id"] in found:
-                found[row["task_id"]][1][tables.writer_name(row)] = row["text"]
+                found[row["task_id"]][1][writer_name(row)] = row["text"]
     return found
 
 

@@ -20,7 +20,8 @@ from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import Row, write_whole
-from pipeline.tables import Table, full_name, parse_writer
+from pipeline.tables import Table
+from pipeline.tables.writers import full_name, parse_writer
 
 FOLDER = "annotations"
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")

@@ -39,7 +39,7 @@ from pipeline.llm.loop import run
 from pipeline.llm.messages import Usage, measured_together
 from pipeline.llm.models import Model, judge_models, judges_fingerprint
 from pipeline.storage.writing import Row
-from pipeline.tables import writer_name
+from pipeline.tables.writers import writer_name
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder

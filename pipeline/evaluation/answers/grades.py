@@ -10,7 +10,7 @@ from pipeline.answering.answer import Answer
 from pipeline.answering.questions import Question
 from pipeline.evaluation.citation_support.measures import FEWEST_QUOTED_WORDS
 from pipeline.storage.data_root import DataRoot
-from pipeline.tables import writer_name
+from pipeline.tables.writers import writer_name
 
 Grade = Mapping[str, Any]
 """A row of `answer_grades`, with its writer's name as `system` where systems are compared."""

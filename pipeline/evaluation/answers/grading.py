@@ -21,7 +21,7 @@ from pipeline.evaluation.answers.verdicts import Graded, judge_claim, judge_gold
 from pipeline.llm.client import LlmClient
 from pipeline.llm.loop import side_by_side
 from pipeline.storage.writing import Row
-from pipeline.tables import parse_writer
+from pipeline.tables.writers import parse_writer
 
 T = TypeVar("T")
 Advance = Callable[[], None]

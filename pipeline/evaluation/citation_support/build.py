@@ -39,7 +39,7 @@ from pipeline.llm.models import judge_models
 from pipeline.related_work.task_reader import in_corpus, reference_months
 from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.writing import Row
-from pipeline.tables import Writer, writer_of
+from pipeline.tables.writers import Writer, writer_of
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder

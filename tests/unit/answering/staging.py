@@ -15,7 +15,7 @@ from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index import close_indexes
 from pipeline.storage.provenance import read_provenance
-from pipeline.tables import parse_writer
+from pipeline.tables.writers import parse_writer
 from tests.folders import copy_folder
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.answering.asking import faithful, form_of

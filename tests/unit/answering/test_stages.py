@@ -17,6 +17,7 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.run_stats import read_timings
 from pipeline.engine.stage import Outcome, Stage, Workspace
 from pipeline.errors import SettingError
+from pipeline.tables.writers import writer_of
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.asking import forms, wanting
 from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, UNSIGNED
@@ -161,7 +162,7 @@ def test_second_hops_and_questions_on_authors_are_in_the_rows_of_who_has_them(do
 def test_every_row_is_the_row_of_its_answer(done: Run) -> None:
     for row in rows(done.place, ANSWERS):
         again = answer_of_row(row)
-        assert answer_row(row["question_id"], tables.writer_of(row), again, json.loads(row["settings"])) == row
+        assert answer_row(row["question_id"], writer_of(row), again, json.loads(row["settings"])) == row
 
 
 def test_a_rerun_asks_nothing_and_writes_the_same_bytes(done: Run) -> None:

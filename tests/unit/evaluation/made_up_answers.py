@@ -154,8 +154,8 @@ def answer_rows(system: str, made: dict[str, Answer], model: str) -> Iterator[Ro
         yield answer_row(question_id, _writer(system, model), each, {"hops": 2})
 
 
-def _writer(system: str, model: str) -> tables.Writer:
-    return tables.Writer(system, model if system in tables.ANSWERING_SYSTEMS else None)
+def _writer(system: str, model: str) -> Writer:
+    return Writer(system, model if system in tables.ANSWERING_SYSTEMS else None)
 
 
 def grade(asked: Question, system: str, judge: str, answer: Answer, text: Text = same) -> Row:

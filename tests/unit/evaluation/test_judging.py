@@ -21,6 +21,7 @@ from pipeline.evaluation.judging import Marked, case_of, judge_alone, named_judg
 from pipeline.evaluation.stages import G_SCORES
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
+from pipeline.tables.writers import short_names, writer_name
 from tests.models_file import write_models
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
 from tests.unit.evaluation.made_up import same, summary, task, workspace, write_table
@@ -66,7 +67,7 @@ def judged(work: Workspace, **options: Any) -> tuple[list[dict[str, Any]], Outco
     """The rows, with systems in place of writers: all of them call one model."""
     outcome = run_stage(G_SCORES, work, MONTH, **options)
     rows = work.root.rows(tables.G_SCORES, MONTH)
-    shown = tables.short_names(tables.writer_name(marks) for row in rows for marks in row["marks"])
+    shown = short_names(writer_name(marks) for row in rows for marks in row["marks"])
     named = [named_judgement(row, shown) for row in rows]
     for row in named:
         row["marks"] = [{name: mark for name, mark in marks.items() if name != "model"} for marks in row["marks"]]
@@ -286,4 +287,4 @@ def test_one_system_by_two_models_is_two_writers(tmp_path: Path, llm: ScriptedLl
     together = [row for row in rows if row["mode"] == "together"]
     assert [set(row["order"]) for row in together] == [writers, writers]
     assert {row["best"] for row in together} <= writers
-    assert [[tables.writer_name(marks) for marks in row["marks"]] for row in rows] == [row["order"] for row in rows]
+    assert [[writer_name(marks) for marks in row["marks"]] for row in rows] == [row["order"] for row in rows]

@@ -22,7 +22,7 @@ from pipeline.ops.export.export import ExportRequest, ExportResult, export, fold
 from pipeline.ops.export.rights import Texts
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
-from pipeline.tables.table import ROWS_PER_GROUP
+from pipeline.tables import ROWS_PER_GROUP
 from tests.small_disk import small_disk_in
 from tests.unit.export.corpus import BY, MONTHS, OPEN, PAPERS, WORD, fill, make_workspace, write
 

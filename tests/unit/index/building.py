@@ -28,7 +28,8 @@ from pipeline.engine.stage import Workspace
 from pipeline.index.batch import PointBatch
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.layout import Layout
-from pipeline.index.passage_index import PassageIndex, Query, Request, Restriction, ScoredPassage, month_number
+from pipeline.index.passage_index import PassageIndex, Query, Request, ScoredPassage, month_number
+from pipeline.index.search_options import SearchOptions
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter, Row
@@ -95,7 +96,7 @@ def _payload_of(number: int, month: str, content: str) -> dict[str, Any]:
         "month_number": month_number(month),
         "year": int(month[:4]),
         "categories": ["cs.CL", "stat.ML"] if number % 2 else ["cs.IR"],
-        "archives": ["cs", "stat"] if number % 2 else ["cs"],
+        "category_keys": ["cs", "cs.CL", "stat", "stat.ML"] if number % 2 else ["cs", "cs.IR"],
         "primary_category": "cs.CL" if number % 2 else "cs.IR",
         "subset": ("no_problem", "warning", "error")[number % 3],
         "kind": "abstract" if number % 4 == 0 else "paragraph",
@@ -128,24 +129,24 @@ def query(number: int = 17, *, terms: Sequence[int] = (3, 7, 117), colbert: bool
 def answers(index: PassageIndex) -> list[list[tuple[str, float, dict[str, Any]]]]:
     """What an index that holds forty points of three months says to a set of searches; scores to five digits."""
     of_months = (
-        Restriction(first_month="2024-04"),
-        Restriction(last_month="2024-03"),
-        Restriction(first_month="2024-04", last_month="2024-04", kinds=("abstract",)),
+        SearchOptions(first_month="2024-04"),
+        SearchOptions(last_month="2024-03"),
+        SearchOptions(first_month="2024-04", last_month="2024-04", kinds=("abstract",)),
     )
-    restrictions = (
-        Restriction(),
-        Restriction(categories=("cs.CL",)),
-        Restriction(categories=("stat", "cs.IR")),
-        Restriction(subsets=("error", "warning")),
-        Restriction(grades=("A",)),
-        Restriction(authors=("roe",), first_year=2024),
-        Restriction(venue=("acl", "2024"), last_year=2024),
-        Restriction(without_papers=("2403.00000", "2404.00004")),
-        Restriction(categories=("cs.IR",), kinds=("paragraph", "abstract")),
+    restricted = (
+        SearchOptions(),
+        SearchOptions(categories=("cs.CL",)),
+        SearchOptions(categories=("stat", "cs.IR")),
+        SearchOptions(subsets=("error", "warning")),
+        SearchOptions(worst_grade="A"),
+        SearchOptions(authors=("roe",), first_year=2024),
+        SearchOptions(venue="ACL 2024", last_year=2024),
+        SearchOptions(without_papers=("2403.00000", "2404.00004")),
+        SearchOptions(categories=("cs.IR",), kinds=("paragraph", "abstract")),
     )
-    rankings = [Ranking(limit, restriction=restriction) for restriction in restrictions for limit in (1, 5, 40)]
+    rankings = [Ranking(limit, where=options.conditions()) for options in restricted for limit in (1, 5, 40)]
     # Server 1.16 counts document frequencies of all months, and Edge those of the months that are searched.
-    rankings += [Ranking(limit, by="dense", restriction=month) for month in of_months for limit in (1, 40)]
+    rankings += [Ranking(limit, by="dense", where=options.conditions()) for options in of_months for limit in (1, 40)]
     rankings += [Ranking(7, by=by) for by in ("dense", "lexical", "sparse")]
     rankings += [Ranking(5, exact=True), Ranking(8, fusion="ranks")]
     return [

@@ -19,7 +19,6 @@ class FakeIndex:
 
     name: str = "passages"
     in_flight: int = 2
-    retries: int = 0
     points: dict[PointId, dict[str, Any]] = field(default_factory=dict)
     dense: dict[PointId, Any] = field(default_factory=dict)
     made_for: Layout | None = None

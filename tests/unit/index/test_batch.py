@@ -11,7 +11,6 @@ import pytest
 from pipeline.embedding.sparse import SparseRows
 from pipeline.errors import PermanentFailure
 from pipeline.index.batch import PointBatch, check_points
-from pipeline.index.layout import Layout
 from pipeline.index.passage_index import Request, check_searches
 from tests.unit.index.building import LAYOUT, make_points, passage_id, query
 
@@ -139,17 +138,6 @@ def test_sparse_vectors_are_there_for_every_point_or_for_none() -> None:
             check_points(points, layout)
     with pytest.raises(PermanentFailure, match="makes no sparse vectors"):
         check_searches([(query(), Request(5, "sparse"))], without)
-
-
-def test_a_collection_of_before_lexical_vectors_is_to_be_made_anew() -> None:
-    before = Layout.from_mapping(
-        {"model": "a model", "dimensions": 8, "sparse_idf": True, "form": "sections", "colbert": False,
-         "quantization": "none"}
-    )  # fmt: skip
-    assert (before.sparse, before.lexical) == (False, 0)
-    assert before.collection("a") != replace(before, lexical=1, mean_length=150).collection("a")
-    with pytest.raises(PermanentFailure, match="citeloom reindex"):
-        check_searches([(query(), Request(5, "lexical"))], before)
 
 
 def test_ranking_by_colbert_needs_its_vectors_on_both_sides() -> None:

@@ -56,7 +56,7 @@ def _ids(found: list[ScoredPassage]) -> list[str]:
 def test_reading_makes_no_folder(edge: EdgeIndex) -> None:
     assert edge.layout() is None
     assert edge.count("2024-03") == edge.count() == 0
-    assert edge.values("categories") == []
+    assert edge.values("category_keys") == []
     assert list(edge.contents("2024-03")) == []
     assert list(edge.outside([])) == []
     edge.build_graph()
@@ -145,11 +145,10 @@ def test_points_outside_some_months_are_listed_also_those_of_no_month(edge: Edge
 
 def test_the_values_of_a_field_are_those_that_points_have(edge: EdgeIndex) -> None:
     _load(edge, make_points([1, 2]))
-    assert edge.values("categories") == ["cs.CL", "cs.IR", "stat.ML"]
-    assert edge.values("archives") == ["cs", "stat"]
+    assert edge.values("category_keys") == ["cs", "cs.CL", "cs.IR", "stat", "stat.ML"]
     edge.delete([passage_id(1), passage_id(99)])
     edge.delete([])
-    assert edge.values("categories") == ["cs.IR"]
+    assert edge.values("category_keys") == ["cs", "cs.IR"]
 
 
 def test_a_payload_index_that_an_older_collection_lacks_is_made(edge: EdgeIndex) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import shutil
@@ -32,15 +31,11 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return make_tiny_reranker(tmp_path_factory.mktemp("models") / "tiny", request.param)
 
 
-def _longest(folder: Path) -> int:
-    return CrossEncoder(str(folder), "cpu").max_tokens
-
-
-@pytest.mark.parametrize("query", [QUERY, "x", "a long question " * 30], ids=["usual", "short", "long"])
+@pytest.mark.parametrize("query", [QUERY, "x"], ids=["usual", "short"])
 def test_scores_are_those_of_flagembedding(folder: Path, query: str) -> None:
     from FlagEmbedding import FlagReranker
 
-    theirs = FlagReranker(str(folder), use_fp16=False, devices="cpu", max_length=_longest(folder))
+    theirs = FlagReranker(str(folder), use_fp16=False, devices="cpu", max_length=POSITIONS - 2)
     expected = theirs.compute_score([(query, text) for text in TEXTS], batch_size=2)
     scores = CrossEncoder(str(folder), "cpu").score(query, TEXTS)
     assert scores.dtype == np.float32
@@ -60,19 +55,18 @@ def test_odd_texts_are_read_as_the_models_own_tokenizer_joins_them(folder: Path)
         assert score == pytest.approx(expected, abs=2e-5)
 
 
-def test_a_model_reads_512_tokens_or_what_it_has_positions_for(folder: Path, tmp_path: Path) -> None:
-    special = 2 if "xlm" in json.loads((folder / "config.json").read_text())["model_type"] else 0
-    assert _longest(folder) == POSITIONS - special
-    assert _longest(make_tiny_reranker(tmp_path / "long", positions=1026)) == 512
+def test_a_long_question_leaves_room_for_the_passages(folder: Path) -> None:
+    scores = CrossEncoder(str(folder), "cpu").score("a long question " * 300, TEXTS)
+    assert np.ptp(scores) > 0.001
 
 
 def test_a_text_has_the_same_score_whatever_it_is_scored_with(folder: Path) -> None:
     letters = random.Random(7)
     texts = ["".join(letters.choices("abc defg", k=letters.randrange(1, 60))) for _ in range(40)]
-    reranker = CrossEncoder(str(folder), "cpu", tokens=100)
+    reranker = CrossEncoder(str(folder), "cpu")
     together = reranker.score(QUERY, texts)
     alone = np.concatenate([reranker.score(QUERY, [text]) for text in texts])
-    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_allclose(together, alone, atol=2e-5)
     assert reranker.score(QUERY, []).shape == (0,)
 
 
@@ -84,7 +78,7 @@ def test_weights_of_a_torch_file_give_the_same_scores(folder: Path, tmp_path: Pa
     torch.save(load_file(copy / "model.safetensors"), copy / "pytorch_model.bin")
     (copy / "model.safetensors").unlink()
     expected = CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
-    np.testing.assert_array_equal(CrossEncoder(str(copy), "cpu").score(QUERY, TEXTS), expected)
+    np.testing.assert_allclose(CrossEncoder(str(copy), "cpu").score(QUERY, TEXTS), expected, atol=2e-5)
 
 
 def test_the_setting_chooses_and_empty_is_none(folder: Path) -> None:
@@ -100,25 +94,12 @@ def test_a_folder_that_is_not_there_is_named() -> None:
         make_reranker(load_settings(_env_file=None, reranker="/nowhere/at/all"))
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ("{", r"is no cross-encoder \(its config\.json cannot be read"),
-        ("[]", r"its config\.json cannot be read"),
-        ("{}", r"its config\.json has no 'model_type'"),
-        ({"model_type": "electra"}, "it is a electra, and none of xlm-roberta, roberta, bert"),
-        ({"hidden_act": "relu"}, "it is no encoder with gelu"),
-    ],
-)
-def test_a_folder_of_something_else_is_named(tmp_path: Path, config: Any, message: str) -> None:
+@pytest.mark.parametrize("config", ["{", "[]", '{"model_type": "clip"}'])
+def test_a_folder_of_something_else_is_named(tmp_path: Path, config: str) -> None:
     folder = make_tiny_reranker(tmp_path / "model")
-    file = folder / "config.json"
-    if isinstance(config, str):
-        file.write_text(config)
-    else:
-        file.write_text(json.dumps(json.loads(file.read_text()) | config))
-    with pytest.raises(SettingError, match=f"CITELOOM_RERANKER: {folder} .*{message}"):
-        CrossEncoder(str(folder), "cpu")
+    (folder / "config.json").write_text(config)
+    with pytest.raises(SettingError, match=f"CITELOOM_RERANKER: {folder} is no cross-encoder .*it cannot be loaded"):
+        CrossEncoder(str(folder), "cpu").score(QUERY, TEXTS)
 
 
 def _edit_weights(folder: Path, edit: Callable[[dict[str, Any]], object]) -> None:
@@ -137,17 +118,17 @@ def _truncate(file: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda folder: (folder / "model.safetensors").unlink(), r"lacks model\.safetensors or pytorch_model\.bin"),
-        (lambda folder: _truncate(folder / "model.safetensors"), "cannot be read for its weights alone"),
+        (lambda folder: (folder / "model.safetensors").unlink(), r"no file named model\.safetensors"),
+        (lambda folder: _truncate(folder / "model.safetensors"), "it cannot be loaded"),
         (
             lambda folder: _edit_weights(folder, lambda weights: weights.pop("classifier.out_proj.weight")),
-            r"its weights cannot be used: 'classifier\.out_proj\.weight'",
+            r"it lacks the weights classifier\.out_proj\.weight",
         ),
         (
             lambda folder: _edit_weights(folder, lambda weights: weights["classifier.out_proj.bias"].fill_(math.nan)),
-            "a score is no number; CITELOOM_EMBEDDER_PRECISION=fp32",
+            "a score is no number",
         ),
-        (lambda folder: (folder / "tokenizer.json").write_text("{"), "its tokenizer cannot be loaded"),
+        (lambda folder: (folder / "tokenizer.json").write_text("{"), "it cannot be loaded"),
     ],
     ids=["no weights", "torn weights", "no classifier", "NaN", "torn tokenizer"],
 )

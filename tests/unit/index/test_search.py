@@ -17,19 +17,19 @@ from pipeline.embedding.choice import make_embedder
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
-from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
+from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.fusion import TIES
 from pipeline.index.layout import Layout
 from pipeline.index.opening import close_indexes, open_collections
 from pipeline.index.passage_index import Query, Request, ScoredPassage
-from pipeline.index.search import on_live, search, search_many
+from pipeline.index.search import search, search_index, search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.similar import read_like
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.folders import copy_folder
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 from tests.unit.index.building import TEXTS, embed, make_points, make_workspace, write_month, write_table
-from tests.unit.index.fake import FakeCollections, FakeIndex
+from tests.unit.index.fake import FakeIndex
 from tests.unit.index.tiny_reranker import make_tiny_reranker
 
 pytestmark = pytest.mark.slow
@@ -260,67 +260,6 @@ def test_a_collection_name_that_cannot_be_is_refused(tmp_path: Path) -> None:
         search(make_workspace(tmp_path, qdrant_collection="a/b"), "anything")
 
 
-# Another collection made live meanwhile.
-
-
-class Vanishing(FakeIndex):
-    """A collection that is dropped while it is searched, after another took its place."""
-
-    def search(self, searches: Sequence[tuple[Query, Request]]) -> list[list[ScoredPassage]]:
-        raise MissingInput(f"there is no collection {self.name}")
-
-
-def _two(first: FakeIndex) -> FakeCollections:
-    second = FakeIndex("second")
-    second.create(LAYOUT)
-    first.create(LAYOUT)
-    return FakeCollections(made={first.name: first, "second": second}, live_name=first.name)
-
-
-@pytest.mark.parametrize(
-    ("first", "searched"), [(FakeIndex("first"), ["first"]), (Vanishing("first"), ["first", "second"])]
-)
-def test_a_search_goes_to_the_successor_only_where_its_collection_is_gone(
-    first: FakeIndex, searched: list[str]
-) -> None:
-    collections, names = _two(first), []
-
-    def work(index: Any, layout: Layout) -> None:
-        names.append(index.name)
-        collections.make_live("second")
-        index.search([])
-
-    on_live(collections, work)
-    assert names == searched
-
-
-def test_a_collection_that_vanished_before_it_was_opened_has_a_successor_too() -> None:
-    collections = _two(FakeIndex("first"))
-    names = iter(["first", "second"])
-    collections.live = lambda: next(names)  # type: ignore[method-assign]
-    collections.made["first"].made_for = None
-    assert on_live(collections, lambda index, layout: index.name) == "second"
-
-
-def test_a_collection_that_is_gone_without_successor_is_named() -> None:
-    collections = _two(Vanishing("first"))
-    with pytest.raises(MissingInput, match="there is no collection first"):
-        on_live(collections, lambda index, layout: index.search([]))
-
-
-def test_a_search_that_fails_for_another_reason_is_not_repeated() -> None:
-    collections, names = _two(FakeIndex("first")), []
-
-    def work(index: Any, layout: Layout) -> None:
-        names.append(index.name)
-        collections.make_live("second")
-        raise TransientFailure("no answer")
-
-    with pytest.raises(TransientFailure):
-        on_live(collections, work)
-    assert names == ["first"]
-
-
 # One passage per paper, of papers with many passages.
 
 
@@ -356,9 +295,8 @@ def _papers_found(workspace: Workspace, index: Ranked, **options: Any) -> list[s
     ]
     empty = dict.fromkeys(tables.PASSAGES.schema.names)
     write_table(workspace, tables.PASSAGES, "2024-03", [empty | row for row in rows])
-    collections = FakeCollections(made={index.name: index}, live_name=index.name)
-    wanted = SearchOptions(per_paper=True, by="dense", **options)
-    hits = search_many(workspace, ["words", "others"], wanted, collections=collections)
+    wanted = SearchOptions(per_paper=True, by="dense", **options).checked()
+    hits = search_index(workspace, index, ["words", "others"], wanted)
     assert hits[0] == hits[1]
     return [hit.arxiv_id for hit in hits[0]]
 
@@ -403,7 +341,8 @@ def test_a_cross_encoder_ranks_the_candidates_again(loaded: Workspace, tmp_path:
     told = {hit.text: f"{hit.title} > Method > Decoding\n{hit.text}" for hit in search(loaded, "decoding words")}
     scores = CrossEncoder(folder, "cpu").score("decoding words", list(told.values()))
     expected = sorted(zip(scores.tolist(), told, strict=True), reverse=True)[:3]
-    assert [(hit.score, hit.text) for hit in hits] == expected
+    assert [hit.text for hit in hits] == [text for _, text in expected]
+    assert [hit.score for hit in hits] == pytest.approx([score for score, _ in expected], abs=2e-5)
     assert _texts(loaded, "decoding words", limit=3) != [hit.text for hit in hits]
     best = search(ranked, "decoding words", rerank="cross-encoder", per_paper=True, limit=1, offset=1)
     assert best[0].arxiv_id != hits[0].arxiv_id

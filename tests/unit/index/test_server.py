@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from pydantic import SecretStr
@@ -16,13 +17,16 @@ from pipeline.index.audit import audit_months
 from pipeline.index.connection import parse_address
 from pipeline.index.opening import close_indexes, open_collections
 from pipeline.index.search import search
-from pipeline.index.server import GraphBuild, ServerCollections
+from pipeline.index.server import ServerCollections, ServerIndex
+from pipeline.index.server_requests import Storage
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.storage.provenance import Provenance
 from tests.unit.index.building import embed, make_workspace, write_month
 
 if TYPE_CHECKING:
     from qdrant_client import models
+
+    from pipeline.index.connection import Connection
 
 
 @pytest.mark.parametrize(
@@ -146,59 +150,33 @@ def test_a_receipt_does_not_hold_where_the_server_refuses_the_key(httpserver: HT
     close_indexes()
 
 
-def _info(status: str = "yellow", *, error: str | None = None, indexed: int = 0) -> models.CollectionInfo:
-    """What a server reports of a collection that it builds."""
-    from qdrant_client import models
+class BuildingServer:
+    """A connection to a server that reports one state of a collection after the other."""
 
-    return models.CollectionInfo.model_construct(
-        status=models.CollectionStatus(status),
-        optimizer_status="ok" if error is None else models.OptimizersStatusOneOf1(error=error),
-        indexed_vectors_count=indexed,
-        segments_count=2,
-        points_count=50_000,
-    )
+    def __init__(self, *states: str, error: str | None = None) -> None:
+        self.states, self.error = list(states), error
+
+    def read(self, call: object) -> models.CollectionInfo:
+        from qdrant_client import models
+
+        return models.CollectionInfo.model_construct(
+            status=models.CollectionStatus(self.states.pop(0)),
+            optimizer_status="ok" if self.error is None else models.OptimizersStatusOneOf1(error=self.error),
+            config=SimpleNamespace(optimizer_config=SimpleNamespace(indexing_threshold=1, default_segment_number=0)),
+        )
 
 
-class Clock:
-    """A clock that stands until it is set."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+def _build(server: BuildingServer) -> None:
+    index = ServerIndex(cast("Connection", server), "c-model", "c", storage=Storage(), sleep=lambda seconds: None)
+    index.build_graph(wait=True)
 
 
 def test_a_collection_is_built_when_it_stays_green() -> None:
-    building = GraphBuild("c", Clock())
-    said = [building.is_done(_info(status)) for status in ("green", "yellow", "green", "green", "green")]
-    assert said == [False, False, False, False, True]
+    server = BuildingServer("yellow", "green", "yellow", "green", "green", "green", "green")
+    _build(server)
+    assert server.states == ["green"]
 
 
 def test_a_graph_that_cannot_be_built_is_told_with_the_servers_reason() -> None:
     with pytest.raises(TransientFailure, match="No space left on device"):
-        GraphBuild("c", Clock()).is_done(_info(error="No space left on device"))
-
-
-def test_a_server_is_waited_for_as_long_as_it_moves_and_then_in_proportion_to_its_points() -> None:
-    clock = Clock()
-    building = GraphBuild("c", clock)
-    for step in range(5):
-        clock.now += 1_000
-        assert not building.is_done(_info(indexed=step))
-    clock.now += 1_200
-    with pytest.raises(TransientFailure, match="no progress in building c for 1100 s"):
-        building.is_done(_info(indexed=4))
-
-
-def test_waiting_is_told_of_every_half_minute(caplog: pytest.LogCaptureFixture) -> None:
-    clock = Clock()
-    building = GraphBuild("c", clock)
-    with caplog.at_level("INFO"):
-        for _ in range(61):
-            building.is_done(_info())
-            clock.now += 1
-    assert [record.getMessage() for record in caplog.records] == [
-        "the server has been building the graph of c for 30 s (50000 points, 2 segments)",
-        "the server has been building the graph of c for 60 s (50000 points, 2 segments)",
-    ]
+        _build(BuildingServer("yellow", "yellow", error="No space left on device"))

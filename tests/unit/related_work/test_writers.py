@@ -17,6 +17,7 @@ from pipeline.engine.stage import Outcome, Workspace
 from pipeline.errors import SettingError
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.storage.reading import read_table
+from pipeline.tables.writers import writer_name
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import workspace, write_corpus
 
@@ -42,7 +43,7 @@ def write(place: Workspace) -> tuple[Outcome, Outcome]:
 def rows_by_writer(place: Workspace) -> dict[str, list[Mapping[str, Any]]]:
     rows: dict[str, list[Mapping[str, Any]]] = {}
     for row in place.root.rows(tables.SUMMARIES, MONTH):
-        rows.setdefault(tables.writer_name(row), []).append(row)
+        rows.setdefault(writer_name(row), []).append(row)
     return rows
 
 

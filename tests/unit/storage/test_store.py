@@ -23,8 +23,7 @@ from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.store import StorePath, listing_cache
 from pipeline.storage.writing import MonthWriter, write_whole
-from pipeline.tables import LEDGER
-from pipeline.tables.table import ROWS_PER_GROUP
+from pipeline.tables import LEDGER, ROWS_PER_GROUP
 from tests.object_store import BUCKET, ObjectStore
 
 pytestmark = pytest.mark.slow

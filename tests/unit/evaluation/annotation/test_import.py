@@ -167,7 +167,7 @@ def test_columns_that_are_not_ours_are_told_of_and_cells_beyond_them_are_refused
 ) -> None:
     rows = [row | {"Notes": "mine"} for row in filled(study, "Ada")]
     done = import_files(work, [sent_back(tmp_path, rows)])
-    assert any("column notes is none of the sheet's" in note for note in done.notes)
+    assert any("column notes is not known" in note for note in done.notes)
     lines = as_csv(filled(study, "Ada")).splitlines()
     lines[2] += ",5"
     (tmp_path / "ratings.csv").write_text("\n".join(lines))

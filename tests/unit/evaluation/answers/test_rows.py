@@ -40,7 +40,7 @@ def through_parquet(row: dict[str, Any], table: tables.Table) -> dict[str, Any]:
 
 
 def answer_again(answered: Answer) -> Answer:
-    row = answer_row("q1", tables.Writer("direct", "a model"), answered, {"answer_tokens": 9})
+    row = answer_row("q1", Writer("direct", "a model"), answered, {"answer_tokens": 9})
     return answer_of_row(through_parquet(row, tables.ANSWERS))
 
 
@@ -95,6 +95,6 @@ def test_answers_at_the_edge_come_back_too(answered: Answer) -> None:
 
 
 def test_the_settings_of_a_row_are_sorted_json() -> None:
-    row = answer_row("q1", tables.Writer("direct"), plain_answer("Yes."), {"b": (1, 2), "a": "x"})
+    row = answer_row("q1", Writer("direct"), plain_answer("Yes."), {"b": (1, 2), "a": "x"})
     assert row["settings"] == '{"a": "x", "b": [1, 2]}'
     assert json.loads(row["trace"]) == {"steps": []}

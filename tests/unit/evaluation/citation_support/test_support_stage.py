@@ -23,6 +23,7 @@ from pipeline.llm.client import ClientWorkspace
 from pipeline.llm.loop import without_waiting
 from pipeline.llm.messages import Message
 from pipeline.llm.rehearsal import Rehearsal
+from pipeline.tables.writers import writer_name
 from tests.models_file import write_models
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.evaluation.citation_support.building import (
@@ -151,7 +152,7 @@ def test_an_answer_that_cannot_be_read_is_told_and_counted_as_no_verdict(tmp_pat
     assert (row["calls"], row["judge"], row["quote"], len(row["passages"])) == (2, "scripted", None, 2)
     assert outcome.left_out == {"unreadable_answer": 1}
     (line,) = ledger(work)
-    assert line["subject"] == f"{TASK} {tables.writer_name(row)}"
+    assert line["subject"] == f"{TASK} {writer_name(row)}"
     assert line["detail"].startswith("sentence 1, [Reference 1]: no Finding could be read")
 
 
