@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -169,8 +170,8 @@ def _upsert_in_parallel(
     with ThreadPoolExecutor(index.in_flight, "load") as pool:
         while True:
             while len(running) < index.in_flight and (batch := next(batches, None)) is not None:
-                upsert = telemetry.bind_span("index load batch", {"citeloom.points": len(batch)}, index.upsert)
-                running[pool.submit(upsert, batch)] = batch
+                # The context holds the current span, which a thread of the pool does not have.
+                running[pool.submit(copy_context().run, _upsert, index, batch)] = batch
             if not running:
                 return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -178,6 +179,11 @@ def _upsert_in_parallel(
                 if error is not None and not isinstance(error, TransientFailure):
                     raise error
                 yield running.pop(future), error
+
+
+def _upsert(index: PassageIndex, batch: PointBatch) -> None:
+    with telemetry.span("index load batch", {"citeloom.points": len(batch)}):
+        index.upsert(batch)
 
 
 def digest_of(expected: Mapping[str, str]) -> str:
