@@ -1,7 +1,6 @@
 """The sensor that sees new zips and new or changed months in the dump folder."""
 
 import json
-import time
 
 import dagster as dg
 
@@ -14,12 +13,9 @@ from pipeline.engine.run import fingerprint
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 
-NAME = "dump_folder"
-# Waits after the first failed run and after each further one: a full disk or a server that was down may be back. A
-# month that still fails waits for the schedule's next refresh, or for a person.
-RETRY_SECONDS = (3_600, 4 * 3_600, 16 * 3_600)
-# Runs of this sensor that are examined, newest first: those of 400 months at once, and retries after them.
-_RUNS = 1_000
+# Dagster runs a month that failed twice more, from the failed step on. The cursor holds what was asked for, not how it
+# ended, so without this a month would be left until its pages change again.
+_RETRIES = {"dagster/max_retries": "2", "dagster/retry_on_asset_or_op_failure": "true"}
 
 
 def month_fingerprints(workspace: Workspace) -> dict[str, str]:
@@ -28,50 +24,26 @@ def month_fingerprints(workspace: Workspace) -> dict[str, str]:
     return {month: fingerprint(DUMP_MEMBERS, workspace, month).fingerprint for month in months}
 
 
-def months_to_retry(instance: dg.DagsterInstance, now: float) -> list[str]:
-    """Months whose last runs of this sensor failed, and whose time has come. now: seconds since the epoch.
-
-    The sensor's cursor holds what it asked for, not how it ended: without this, a month whose run failed would be left
-    until its pages change again. A cancelled run was cancelled by a person, and is not asked for again.
-    """
-    records = instance.get_run_records(dg.RunsFilter(tags={"dagster/sensor_name": NAME}), limit=_RUNS)
-    failures: dict[str, list[float]] = {}
-    ended: set[str] = set()
-    for record in records:  # newest first
-        month = record.dagster_run.tags.get("dagster/partition", "")
-        if month in ended:
-            continue
-        if record.dagster_run.status is dg.DagsterRunStatus.FAILURE:
-            failures.setdefault(month, []).append(record.end_time or record.update_timestamp.timestamp())
-        else:
-            ended.add(month)  # it succeeded, is under way, or was cancelled: failures before it are of the past
-    due = {month: times for month, times in failures.items() if len(times) <= len(RETRY_SECONDS)}
-    return sorted(month for month, times in due.items() if now - times[0] >= RETRY_SECONDS[len(times) - 1])
-
-
 @dg.sensor(
     job=refresh_corpus,
-    name=NAME,
     minimum_interval_seconds=300,
-    description="Starts a run for every month of the dump that is new or whose pages have changed; again where it "
-    "failed.",
+    description="Starts a run for every month of the dump that is new or whose pages have changed.",
     metadata=OWNER_METADATA,
     tags={"citeloom/starts": "runs"},
 )
 def dump_folder(
     context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]
 ) -> dg.SensorResult | dg.SkipReason:
-    """Starts a run for every month of the dump that is new or whose pages have changed; again where it failed."""
+    """Starts a run for every month of the dump that is new or whose pages have changed."""
     seen = json.loads(context.cursor or "{}")
     try:
         current = month_fingerprints(workspace)
     except CiteloomError as error:
         return dg.SkipReason(str(error))
     changed = {month: mark for month, mark in current.items() if seen.get(month) != mark}
-    months = sorted(changed.keys() | (current.keys() & months_to_retry(context.instance, time.time())))
-    if not months:
+    if not changed:
         return dg.SkipReason(f"no change in the {len(seen)} months of the dump")
-    offer_months(context.instance, months)
+    offer_months(context.instance, changed)
     # No run_key: Dagster never runs one twice, and pages may come and go twice. A run too many finds all of it done.
-    requests = [dg.RunRequest(partition_key=month) for month in months]
+    requests = [dg.RunRequest(partition_key=month, tags=_RETRIES) for month in sorted(changed)]
     return dg.SensorResult(run_requests=requests, cursor=json.dumps({**seen, **changed}, sort_keys=True))
