@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson, AsJsonNotText
+from pipeline.cli.options import AsJson, AsJsonNotText, split_names
 from pipeline.cli.workspace import open_workspace
 
 
@@ -62,9 +62,8 @@ def fetch_html(
     workspace = open_workspace()
     if not accept_terms:
         raise SettingError(TERMS)
-    named = [name.strip() for name in ids.split(",") if name.strip()]
     with showing(workspace.root):
-        report = fetch(workspace, select_papers(workspace, month, named), limit=limit, again=again)
+        report = fetch(workspace, select_papers(workspace, month, split_names(ids)), limit=limit, again=again)
     if as_json:
         print_json(asdict(report))
     else:

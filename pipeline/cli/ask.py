@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.options import ANSWERING_SYSTEMS, AnsweringSystemOption, AsJsonNotText, check_system
+from pipeline.cli.options import AnsweringSystemOption, AsJsonNotText
 from pipeline.cli.workspace import open_workspace
 from pipeline.errors import CiteloomError, SettingError, exit_code_of
 
@@ -45,7 +45,6 @@ def ask(
       citeloom ask "How does reciprocal rank fusion work?"
       citeloom ask "What is BGE-M3?" --system wikichat --show-work
     """
-    check_system("--system", system, ANSWERING_SYSTEMS)
     if not question.strip():
         raise SettingError("the question is empty: write what you want to know")
 
@@ -74,8 +73,6 @@ def chat(
       citeloom chat --show-work
       citeloom chat --system wikichat --months 2024-03
     """
-    check_system("--system", system, ANSWERING_SYSTEMS)
-
     from pipeline.answering.session import open_conversation
     from pipeline.cli.console import print_note
 

@@ -1,4 +1,4 @@
-"""Options that several commands share: their types, the values that they complete, and the checks of what was given.
+"""Options that several commands share: their types and the values that they complete.
 
 Importing this module is cheap. The names below repeat those of `pipeline.stages` and of the systems; a test holds
 them equal.
@@ -6,8 +6,6 @@ them equal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
@@ -83,31 +81,9 @@ RelatedWorkSystemOption = Annotated[
 ]
 
 
-def check_system(option: str, name: str | None, known: Sequence[str]) -> None:
-    """Raise SettingError if an option names a system that does not exist; what follows an @ is a model's name."""
-    if name is None:
-        return
-    system = name.partition("@")[0]
-    if system not in known:
-        nearest = get_close_matches(system, known)
-        hint = f"did you mean {' or '.join(nearest)}?" if nearest else f"give one of {', '.join(known)}"
-        raise SettingError(f"{option} {name}: there is no such system; {hint}")
-
-
-def check_stages(until: str | None, select: str | None) -> list[str]:
-    """The stage names of --select. Raises SettingError for an unknown stage, and if both options are given."""
-    if until is not None and select is not None:
-        raise SettingError("--until and --select exclude each other: give one of them")
-    selected = [name.strip() for name in (select or "").split(",") if name.strip()]
-    if select is not None and not selected:
-        raise SettingError("--select names no stage: give one or more, comma-separated")
-    named = [("--select", name) for name in selected] if until is None else [("--until", until)]
-    for option, name in named:
-        if name not in STAGE_NAMES:
-            nearest = get_close_matches(name, STAGE_NAMES)
-            hint = f"did you mean {' or '.join(nearest)}?" if nearest else "citeloom run --help lists the stages"
-            raise SettingError(f"{option} {name}: there is no such stage; {hint}")
-    return selected
+def split_names(text: str | None) -> list[str]:
+    """The names of a comma-separated list."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def check_file(argument: str, file: Path | None) -> None:

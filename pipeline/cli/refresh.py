@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption, UntilOption, check_stages
+from pipeline.cli.options import AsJson, MonthsOption, UntilOption
 from pipeline.cli.workspace import open_workspace
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ def refresh(
       citeloom refresh
       citeloom refresh --no-harvest --months 2024-03
     """
-    check_stages(until, None)
-
     from pipeline.cli.console import print_json, showing
     from pipeline.cli.dagster_reporter import DagsterReporter
     from pipeline.engine.progress import listening

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TypeVar
 
 from pipeline.errors import SettingError
 from pipeline.settings import Settings
-from pipeline.settings.lookup import lookup, lookup_all
 from pipeline.tables import Writer, parse_writer
 
 
@@ -33,6 +33,19 @@ class System:
 
 
 AnySystem = TypeVar("AnySystem", bound=System)
+Item = TypeVar("Item")
+
+
+def lookup(items: Mapping[str, Item], name: str, option: str) -> Item:
+    """The item that a setting (CITELOOM_…) or an option (--system) names.
+
+    Raises SettingError for an unknown name, with those that are like it.
+    """
+    if name not in items:
+        near = get_close_matches(name, items)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"write one of {', '.join(items)}"
+        raise SettingError(f"{option} names {name}, which does not exist: {hint}")
+    return items[name]
 
 
 def chosen_writers(
@@ -42,17 +55,19 @@ def chosen_writers(
 
     Raises SettingError for a system that does not exist, for a model of a system that calls none, and for no name.
     """
-    parsed = [parse_writer(name) for name in names]
-    lookup_all(systems, [writer.system for writer in parsed], setting)
-    writers = {_with_model(writer, systems[writer.system], settings, setting) for writer in parsed}
-    return [(writer, systems[writer.system]) for writer in sorted(writers, key=lambda each: each.name)]
+    writers = dict(named_writer(systems, name, settings, setting) for name in names)
+    if not writers:
+        raise SettingError(f"{setting} names no system: write some of {', '.join(systems)}")
+    return sorted(writers.items(), key=lambda item: item[0].name)
 
 
-def named_writer(systems: Mapping[str, AnySystem], name: str, settings: Settings) -> tuple[Writer, AnySystem]:
-    """The writer of the option --system. Raises SettingError as `chosen_writers` does."""
+def named_writer(
+    systems: Mapping[str, AnySystem], name: str, settings: Settings, option: str = "--system"
+) -> tuple[Writer, AnySystem]:
+    """The writer that an option or a setting names. Raises SettingError as `chosen_writers` does."""
     parsed = parse_writer(name)
-    system = lookup(systems, parsed.system, "--system")
-    return _with_model(parsed, system, settings, "--system"), system
+    system = lookup(systems, parsed.system, option)
+    return _with_model(parsed, system, settings, option), system
 
 
 def _with_model(writer: Writer, system: System, settings: Settings, option: str) -> Writer:
