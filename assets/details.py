@@ -1,0 +1,140 @@
+"""What the UI shows of a finished month besides its outcome: numbers that it plots, a table, a figure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from assets.rendering import Interval, intervals, markdown_table, report_page
+from pipeline import tables
+from pipeline.engine.stage import Workspace
+from pipeline.evaluation.judging import TOGETHER
+from pipeline.evaluation.retrieval.picture import RetrievalView, retrieval_view, with_interval
+from pipeline.storage.provenance import read_provenance
+from pipeline.tables import Writer
+
+if TYPE_CHECKING:
+    from pipeline.report.related_work_data import RelatedWorkData
+
+_PICTURED_METRIC = "nDCG@10"
+_PLOTTED = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L", "g_score": "G-Score"}
+_SHARES = {"citation_precision": "citation precision", "citation_recall": "citation recall"}
+_MARKS = 5
+
+
+def page_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """How many pages each subset of the dump has."""
+    subsets = workspace.root.read(tables.DUMP_MEMBERS, month, ["subset"])["subset"].to_pylist()
+    return {f"pages/{subset}": count for subset, count in sorted(Counter(subsets).items())}
+
+
+def paper_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """The share of visible characters that was kept, papers by grade, and characters lost by kind of element."""
+    papers = workspace.root.rows(tables.PAPERS, month, ["chars_seen", "chars_kept", "losses", "grade"])
+    seen = sum(paper["chars_seen"] for paper in papers)
+    kept = sum(paper["chars_kept"] for paper in papers)
+    grades = Counter(str(paper["grade"]) for paper in papers)
+    lost: Counter[str] = Counter()
+    for paper in papers:
+        lost.update(paper["losses"])
+    return {
+        **({"share_kept": round(kept / seen, 4)} if seen else {}),
+        **{f"grade/{grade}": count for grade, count in sorted(grades.items())},
+        **{f"lost/{kind}": count for kind, count in lost.most_common()},
+    }
+
+
+def passage_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """The median length in words, and passages by kind."""
+    columns = workspace.root.read(tables.PASSAGES, month, ["words", "kind"])
+    words, kinds = columns["words"].to_pylist(), Counter(columns["kind"].to_pylist())
+    return {
+        **({"median_words": median(words)} if words else {}),
+        **{f"kind/{kind}": count for kind, count in kinds.most_common()},
+    }
+
+
+def retrieval_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """The month's scores as a table, and nDCG@10 as a figure with its intervals; nothing where it has none."""
+    root = workspace.root
+    written = read_provenance(root.file(tables.RETRIEVAL_SCORES, month))
+    view = retrieval_view(root.rows(tables.RETRIEVAL_SCORES, month), written.notes if written else {})
+    if not view.forms:
+        return {}
+    details = {"scores": dg.MetadataValue.md(_table(view))}
+    if _PICTURED_METRIC in dict(view.metrics):
+        details["picture"] = dg.MetadataValue.md(_picture(view, month))
+    return details
+
+
+def _table(view: RetrievalView) -> str:
+    rows = [
+        (form.name, line.name, *(with_interval(line.values[metric]) for metric, _ in view.metrics))
+        for form in view.forms
+        for line in form.lines
+    ]
+    return markdown_table(("text searched", "method", *(name for _, name in view.metrics)), rows)
+
+
+def _picture(view: RetrievalView, month: str) -> str:
+    groups: dict[str, dict[str, Interval]] = {}
+    for form in view.forms:
+        groups[form.name] = {}
+        for line in form.lines:
+            mean = line.values[_PICTURED_METRIC]
+            groups[form.name][line.name] = (mean.value, mean.low, mean.high)
+    name = dict(view.metrics)[_PICTURED_METRIC]
+    return intervals(name, groups, title=f"{name}: {month}: {view.queries:,} citing sentences, 95 % intervals")
+
+
+def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """Mean ROUGE and G-Score of each writer over the month's tasks, each under a name that the UI plots over months.
+
+    A G-Score is the mean of all judges that marked the systems of a task together.
+    """
+    columns = ["metric", "mode", "system", "model", "value"]
+    values: dict[str, list[float]] = defaultdict(list)
+    for row in workspace.root.iterate(tables.SCORES, month, columns):
+        marked_alone = row["metric"] == "g_score" and row["mode"] != TOGETHER
+        if row["metric"] in _PLOTTED and row["value"] is not None and not marked_alone:
+            values[f"{_PLOTTED[row['metric']]}/{Writer(row['system'], row['model']).name}"].append(row["value"])
+    means = {name: round(fmean(values[name]), 4) for name in sorted(values)}
+    if not means:
+        return {}
+    table = markdown_table(("metric/system", "mean"), [(name, f"{value:.3f}") for name, value in means.items()])
+    return {**means, "means": dg.MetadataValue.md(table)}
+
+
+def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
+    """Where the month's report lies, its systems' main figures, and a picture of them with their intervals."""
+    from pipeline.report.formatting import words
+    from pipeline.report.publish import read_month_related_work
+    from pipeline.report.related_work_tables import leaderboard
+
+    figures = read_month_related_work(workspace, month)
+    details: dict[str, Any] = {**report_page(workspace, f"{month}/index.html")}
+    if figures.systems:
+        grid = leaderboard(figures)
+        table = markdown_table(grid.columns, [[cell.plain() for cell in row] for row in grid.rows])
+        details["systems"] = dg.MetadataValue.md(f"{grid.about}\n\n{table}")
+        by_system = {words(system): _figures_of(figures, system) for system in figures.systems}
+        if any(by_system.values()):
+            title = f"{month}: {figures.tasks:,} related-work tasks, 95 % intervals"
+            picture = intervals("systems", by_system, title=f"{title}, shares")
+            details["picture"] = dg.MetadataValue.md(picture)
+    return details
+
+
+def _figures_of(figures: RelatedWorkData, system: str) -> dict[str, Interval]:
+    """A system's G-Score as a share of the highest mark, and its citation support; only those that were measured."""
+    mark = figures.scores.mean(system, "g_score")
+    value, low, high = (None if figure is None else figure / _MARKS for figure in (mark.value, mark.low, mark.high))
+    values = {"G-Score of 5": (value, low, high)}
+    for metric, name in _SHARES.items():
+        mean = figures.scores.mean(system, metric)
+        values[name] = (mean.value, mean.low, mean.high)
+    return {name: (value, low, high) for name, (value, low, high) in values.items() if value is not None}
