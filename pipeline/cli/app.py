@@ -15,7 +15,6 @@ import typer
 from pipeline import __version__
 from pipeline.cli import (
     annotate,
-    arxiv,
     ask,
     check,
     doctor,
@@ -28,10 +27,9 @@ from pipeline.cli import (
     run,
     search,
     serve,
+    sources,
     status,
-    ui,
     verify_judge,
-    wikipedia,
 )
 from pipeline.cli.exit_codes import with_exit_code
 from pipeline.cli.options import STAGE_NAMES
@@ -46,9 +44,9 @@ PANELS: Mapping[str, Commands] = {
         "status": status.status,
         "retry-failed": run.retry_failed,
         "estimate": status.estimate,
-        "harvest": arxiv.harvest,
-        "fetch-html": arxiv.fetch_html,
-        "import-wikipedia": wikipedia.import_wikipedia,
+        "harvest": sources.harvest,
+        "fetch-html": sources.fetch_html,
+        "import-wikipedia": sources.import_wikipedia,
         "export": export.export,
     },
     "Search and write": {
@@ -72,7 +70,7 @@ PANELS: Mapping[str, Commands] = {
         "snapshot": index.snapshot,
     },
     "Operation": {
-        "ui": ui.ui,
+        "ui": serve.ui,
         "doctor": doctor.doctor,
         "quality": status.quality,
         "verify-model": doctor.verify_model,

@@ -31,8 +31,7 @@ from pipeline.stages import STAGES, choose_stages
 from pipeline.storage.provenance import read_provenance
 from resources.services import ArxivResource, DataRootResource, LlmResource, QdrantResource
 from sensors import stuck_runs
-from sensors.dump import dump_folder
-from sensors.months import new_months
+from sensors.months import dump_folder, new_months
 from tests.assets.conftest import MONTHS, Place
 
 PROJECT = Path(__file__).resolve().parents[2]
