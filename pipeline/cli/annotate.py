@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption, check_file, split_names
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, MonthsOption, check_file, open_workspace, split_names
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -31,8 +31,8 @@ from pipeline.cli import (
     status,
     verify_judge,
 )
+from pipeline.cli.common import STAGE_NAMES
 from pipeline.cli.exit_codes import with_exit_code
-from pipeline.cli.options import STAGE_NAMES
 
 Commands = Mapping[str, Callable[..., int | None]]
 

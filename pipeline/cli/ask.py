@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.options import AnsweringSystemOption, AsJsonNotText
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AnsweringSystemOption, AsJsonNotText, open_workspace
 from pipeline.errors import CiteloomError, SettingError, exit_code_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson, check_file, split_names
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, check_file, open_workspace, split_names
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:

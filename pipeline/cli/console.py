@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from pipeline.cli.options import STAGE_NAMES
+from pipeline.cli.common import STAGE_NAMES
 from pipeline.engine.progress import Listener, StageClock, duration, listening
 
 if TYPE_CHECKING:

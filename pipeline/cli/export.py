@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, MonthsOption, open_workspace
 
 if TYPE_CHECKING:
     from rich.table import Table

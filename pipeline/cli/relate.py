@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson, RelatedWorkSystemOption, check_file
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, RelatedWorkSystemOption, check_file, open_workspace
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson, MonthsOption, SelectOption, UntilOption, split_names
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, MonthsOption, SelectOption, UntilOption, open_workspace, split_names
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli.options import AsJson
-from pipeline.cli.workspace import export_settings, open_workspace
+from pipeline.cli.common import AsJson, export_settings, open_workspace
 from pipeline.errors import CiteloomError, SettingError
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
-from pipeline.cli.options import AsJson, AsJsonNotText, check_file, split_names
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, AsJsonNotText, check_file, open_workspace, split_names
 from pipeline.errors import CiteloomError, SettingError
 
 if TYPE_CHECKING:

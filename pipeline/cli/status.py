@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pipeline.cli.options import AsJson, MonthsOption, SystemsOption
-from pipeline.cli.workspace import open_workspace
+from pipeline.cli.common import AsJson, MonthsOption, SystemsOption, open_workspace
 from pipeline.engine.progress import duration
 
 if TYPE_CHECKING:

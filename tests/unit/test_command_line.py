@@ -19,7 +19,7 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 from pipeline.answering.systems import SYSTEMS as ANSWERING
-from pipeline.cli import options
+from pipeline.cli import common
 from pipeline.cli.app import GROUPS, PANELS, app
 from pipeline.cli.check import FAILURES
 from pipeline.cli.console import RunTime, expected_seconds, usual_seconds
@@ -78,9 +78,9 @@ def test_help_and_wrong_arguments_import_no_heavy_package(tmp_path: Path, argume
 
 
 def test_names_known_to_the_command_line_are_those_of_the_stages_systems_and_tables() -> None:
-    assert tuple(stage.name for stage in STAGES) == options.STAGE_NAMES
-    assert set(options.ANSWERING_SYSTEMS) == ANSWERING.keys()
-    assert set(options.RELATED_WORK_SYSTEMS) == RELATED_WORK.keys()
+    assert tuple(stage.name for stage in STAGES) == common.STAGE_NAMES
+    assert set(common.ANSWERING_SYSTEMS) == ANSWERING.keys()
+    assert set(common.RELATED_WORK_SYSTEMS) == RELATED_WORK.keys()
     assert tuple(DEFAULT_TABLES.split(", ")) == data_files.DEFAULT_TABLES
     assert draft_check.FAILURES == FAILURES
 
@@ -207,7 +207,7 @@ def test_status_of_many_months_counts_missing_stages_up_to_the_last_that_a_month
 
 
 def test_status_at_80_columns_shows_names_and_cells_whole() -> None:
-    name, months = max(options.STAGE_NAMES, key=len), [f"2024-{number:02}" for number in range(1, 7)]
+    name, months = max(common.STAGE_NAMES, key=len), [f"2024-{number:02}" for number in range(1, 7)]
     lines = printed([status_row(name, month) for month in months])
     assert any(name in line for line in lines)
     assert any(all(month in line for month in months) for line in lines)

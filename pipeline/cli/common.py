@@ -1,17 +1,22 @@
-"""Options that several commands share: their types and the values that they complete.
+"""What several commands share: options, the values that they complete, and the workspace of the settings.
 
-Importing this module is cheap. The names below repeat those of `pipeline.stages` and of the systems; a test holds
-them equal.
+Importing this module is cheap, as settings, tables and stages are imported in functions only: --help and a wrong
+argument cost no import. The names below repeat those of `pipeline.stages` and of the systems; a test holds them equal.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pipeline.errors import SettingError
+
+if TYPE_CHECKING:
+    from pipeline.engine.stage import Workspace
+    from pipeline.settings import Settings
 
 STAGE_NAMES = (
     "dump_members", "metadata", "papers", "passages", "references", "citations", "embeddings", "index_receipts",
@@ -94,3 +99,20 @@ def check_file(argument: str, file: Path | None) -> None:
         raise SettingError(f"{argument} {file}: this is a folder; give a file")
     if not file.exists():
         raise SettingError(f"{argument} {file}: there is no such file")
+
+
+def open_workspace(**overrides: Any) -> Workspace:
+    """The workspace of the settings. An override that is None leaves its setting as it is."""
+    from pipeline.engine.stage import Workspace
+    from pipeline.settings import load_settings
+
+    return Workspace(load_settings(**{name: value for name, value in overrides.items() if value is not None}))
+
+
+def export_settings(settings: Settings) -> None:
+    """Write the settings that a command may override to the environment, from which child processes read theirs."""
+    os.environ["CITELOOM_DUMP_DIR"] = str(settings.dump_dir)
+    os.environ["CITELOOM_METADATA_SNAPSHOT"] = str(settings.metadata_snapshot or "")
+    os.environ["CITELOOM_DATA"] = str(settings.data_root)
+    os.environ["CITELOOM_LOCAL"] = str(settings.local_root)
+    os.environ["CITELOOM_QDRANT_URL"] = settings.qdrant_url or ""
