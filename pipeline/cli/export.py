@@ -61,7 +61,7 @@ def _tables_table(exported: Contents) -> Table:
 
     by_table = defaultdict(list)
     for file in exported.files:
-        by_table[file.table].append(file)
+        by_table[file.table.name].append(file)
     numbers = ("months", "rows", "KB")
     table = make_table("Exported", ("table", "columns left out", *numbers), right=numbers)
     for exported_table in exported.tables:

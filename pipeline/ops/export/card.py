@@ -84,14 +84,14 @@ def render_card(contents: Contents) -> bytes:
     tables = [exported.table.name for exported in contents.tables]
     rows = Counter(dict.fromkeys(tables, 0))
     for file in contents.files:
-        rows[file.table] += file.rows
+        rows[file.table.name] += file.rows
     text = _environment().get_template("card.md.j2").render(
         front_matter=yaml.safe_dump(_front_matter(contents, rows), sort_keys=False, allow_unicode=True),
         contents=contents,
         tables=tables,
         rows=rows,
         months=sorted({file.month for file in contents.files}),
-        rows_of_month={(file.table, file.month): file.rows for file in contents.files},
+        rows_of_month={(file.table.name, file.month): file.rows for file in contents.files},
         terms=contents.terms,
         is_open=is_open,
         version=__version__,

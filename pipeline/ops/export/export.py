@@ -22,7 +22,6 @@ from pipeline.ops.export.data_files import (
     MANIFEST,
     DataFile,
     ExportedTable,
-    SourceMonth,
     choose_tables,
     count_left_out,
     find_mismatches,
@@ -113,7 +112,7 @@ def _export_to_folder(
 
 def _write_files(
     workspace: Workspace,
-    months: Sequence[SourceMonth],
+    months: Sequence[DataFile],
     tables: Mapping[str, ExportedTable],
     folder: Path,
     progress: Progress,
@@ -138,7 +137,7 @@ def _write_files(
     return files, dict(sorted(papers.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _settings_of(months: Sequence[SourceMonth]) -> dict[str, Any]:
+def _settings_of(months: Sequence[DataFile]) -> dict[str, Any]:
     """The settings that the months were made with, by name; a list where months differ."""
     values: dict[str, dict[str, Any]] = {}
     for month in months:
